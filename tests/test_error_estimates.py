@@ -10,7 +10,11 @@ import pytest
 from conftest import solver_and_values
 
 from numerics.bulk import density, edges
+from numerics.bulk.jets import Jet
 from numerics.bulk.law import Panelled, Piece
+from numerics.bulk.sampled import edge_errors, moment_errors
+from numerics.bulk.support import law_of
+from numerics.nearby import Nearby
 from numerics.outliers.leading import leading
 from numerics.simulation.compare import compare, mean_and_error
 from numerics.simulation.samples import simulate
@@ -115,6 +119,26 @@ def test_an_atom_is_reported_where_the_resolvent_is_known(monkeypatch, error: fl
     monkeypatch.setattr(edges, "resolvent_at", lambda branch, z: (0.5 / z, np.full(z.shape, error)))
     branch = SimpleNamespace(start=SimpleNamespace(height=1.0), eliminated=False, by_factors=False)
     assert edges.atom_at(branch, 0.0, [(0.0, 1.0)]) == pytest.approx(weight)
+
+
+def test_edges_and_moments_move_with_what_the_bulk_is_made_of():
+    """Marchenko-Pastur edges (1 +- r)^2 and second moment 1 + r^2 with r = 1/sqrt(alpha): two replicas that are off by
+    the same amount to both sides have an error of sqrt(2) times the slope, and halves a bias beside it."""
+    solver, values = solver_and_values("marchenko_pastur")
+    alpha, off, more = values["alpha"], 1e-4, 3e-4
+    branch, others = solver.branch(values), [solver.branch({"alpha": alpha + x}) for x in (off, -off, more)]
+    nearby = Nearby(({}, {}), (1.0, 1.0), {}, share=0.5)
+    (found,) = edge_errors(branch, others, law_of(branch), nearby)
+    slopes = [(1 + side * alpha**-0.5) * side * alpha**-1.5 for side in (-1, 1)]
+    by_hand = [abs(slope) * math.hypot(math.sqrt(2) * off, 0.5 * more) for slope in slopes]
+    assert found == pytest.approx(by_hand, rel=1e-3)
+    by_moments = [0.0, 0.0, alpha**-2 * math.hypot(math.sqrt(2) * off, 0.5 * more)]
+    assert moment_errors(branch, others, 2, nearby) == pytest.approx(by_moments, rel=1e-3)
+
+
+def test_a_root_of_a_number_with_derivatives_is_refused():
+    with pytest.raises(TypeError, match="whole powers only"):
+        Jet(np.array([4.0]), np.array([1.0])) ** 0.5
 
 
 # -- sampled theories

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
-from sympy import cos, sqrt, tanh
+from sympy import Sum, cos, sqrt, tanh
 
 import derive
 from derive import (
@@ -22,7 +24,9 @@ from derive import (
     weights,
     whole_positive,
 )
+from derive.equations.times import Moment, latest_moment
 from derive.errors import DeclarationError
+from derive.language.vectors import PAST
 
 a, T = parameter("a", default=0.5), parameter("T", default=4, domain=whole_positive)
 D = sectors("D")
@@ -104,3 +108,22 @@ def test_a_law_of_a_late_field_that_is_not_gaussian_has_that_lag():
     shares = np.exp(-(values**2) / 2) / np.sum(np.exp(-(values**2) / 2))
     at = [shares @ np.cos(np.tanh(2.0**k * values)) for k in range(3)]
     np.testing.assert_allclose(found["late"][1:], at, rtol=1e-8)
+
+
+@pytest.mark.parametrize("later", [-1, 0, 1])
+def test_a_sum_over_earlier_times_is_needed_when_the_last_of_its_values_is(later: int):
+    """The sum over s < t of <u(s) z(t + n)> belongs to t, or to the time of z if that is later."""
+    past = Sum(mean(u(PAST) * z(t + later)) * g, (PAST, 0, t - 1))
+    assert latest_moment(past, "here") == Moment(t, max(0, later))
+
+
+def test_what_depends_on_time_through_a_number_alone_has_a_time():
+    assert latest_moment(t * g, "here") == Moment(t, 0) and latest_moment(a * g, "here") is None
+
+
+def test_a_product_of_independent_fields_that_are_not_gaussian_has_the_product_of_their_means():
+    """r_k = k + tanh(g_k), k = 1, 2, 3: the mean of their product is 6, a number that no law holds."""
+    few = [field(f"r{k}", D) for k in (1, 2, 3)]
+    equations = [Eq(r, k + tanh(normal(f"g{k}", D))) for k, r in enumerate(few, start=1)]
+    found = derive.load(Model(parameters=(), equations=equations, observe={"product": mean(prod(few))})).solve()
+    np.testing.assert_allclose(found["product"], 6, rtol=1e-8)

@@ -19,7 +19,7 @@ from numerics.memory import check_expected, expected_memory
 from numerics.nearby import Moved, Nearby
 from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
-from numerics.outliers.large import large_spectrum, rows_of
+from numerics.outliers.large import _moving_most, large_spectrum, rows_of
 from numerics.outliers.leading import NotConverged, leading
 from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
@@ -182,6 +182,11 @@ def test_errors_need_derivatives_only(setting, values):
         for slope in slopes:
             assert slope == pytest.approx(slopes[1], rel=1e-2)
     assert counts > 3, "there is something to compare"
+
+
+def test_the_replica_that_is_checked_moves_an_outlier_by_most_of_its_error():
+    """Both move the first outlier by 1/sqrt(2) of its error, and one of them all that the second is moved by."""
+    assert _moving_most({0: np.array([1.0, 0.0]), 1: np.array([-1.0, 0.1])}, np.array([2**0.5, 0.1])) == 1
 
 
 @pytest.mark.parametrize(("setting", "values"), MODELS)

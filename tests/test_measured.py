@@ -24,6 +24,7 @@ from derive import (
     weights,
     whole_positive,
 )
+from derive.equations.stopping import _measures
 from derive.errors import DeriveError
 
 
@@ -154,3 +155,13 @@ def test_points_of_a_sweep_keep_the_numbers_that_their_bulk_takes():
         g = (z - np.sqrt(z - 2 * np.sqrt(a**2 + 1)) * np.sqrt(z + 2 * np.sqrt(a**2 + 1))) / (2 * (a**2 + 1))
         assert complex(point.resolvent(z)) == pytest.approx(g, rel=1e-9)
         assert complex(point.resolvent(z, beside="A")) == pytest.approx(a * g**2, rel=1e-9)
+
+
+def test_a_mean_inside_a_product_makes_a_matrix_depend_on_its_time():
+    D = sectors("D")
+    t = training_clock("t", steps=parameter("T", default=2, domain=whole_positive))
+    S, v = goe("S", D), field("v", D, t)
+    inside = S @ (S + mean(v(2) ** 2) * S) @ S
+    for matrix in (inside, S + inside):
+        assert _measures(spectrum(matrix).matrix)
+    assert not _measures(spectrum(S + S @ S).matrix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numerics.outliers.panels import Interval, crossings, intervals_outside, panels
+from numerics.outliers.panels import Interval, Panel, crossings, intervals_outside, panels, places_of
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,10 @@ def test_a_function_takes_a_value_on_both_sides_and_in_a_gap():
     one, minus = crossings(function, [1.0, -1.0], found)
     assert sorted(one) == pytest.approx([(5 - np.sqrt(13)) / 2, (5 + np.sqrt(13)) / 2], rel=1e-12)
     assert sorted(minus) == pytest.approx([(1 - np.sqrt(13)) / 2, (1 + np.sqrt(13)) / 2], rel=1e-12)
+
+
+def test_a_value_taken_beyond_the_ends_of_a_panel_is_not_taken_on_it():
+    """2.5 x - 2 x^3 is 0.3 once between -1 and 1, and twice outside."""
+    panel = Panel(Interval(1.0, 2.0, 1.0), 0.0, 1.0, np.array([0.0, 1.0, 0.0, -0.5]))
+    ((_, x),) = places_of(0.3, [panel])
+    assert 2.5 * x - 2 * x**3 == pytest.approx(0.3)

@@ -646,6 +646,29 @@ def test_spikes_of_both_sides_and_the_half():
     close(spikes[""]["left"](), np.stack([h0, h0, 2 * h0], axis=1))
 
 
+def test_spikes_of_a_product_of_two_matrices():
+    """K = B A: right ones are those of A, which acts first, and left ones those of B."""
+    A, B = weights("A", N, D, t), weights("B", N, N, t)
+    model = Model(
+        parameters=(a, c, T),
+        equations=[
+            Eq(A(0), W0 + c / sqrt(D) * outer(normal("x", N), v)),
+            Eq(B(0), gaussian("B0", N, N) + c / sqrt(N) * outer(normal("y", N), normal("z", N))),
+            Eq(A(t + 1), A(t)),
+            Eq(B(t + 1), B(t)),
+        ],
+        probe=spectrum((B(T) @ A(T)).T @ (B(T) @ A(T)) / N**2),
+    )
+    matrices, spikes, _ = sample(model, T=1)
+    rng = drawn()
+    W, B_ = rng.standard_normal((18, SIZE)), rng.standard_normal((18, 18))
+    x_, v_, y_, z_ = (rng.standard_normal(size) for size in (18, SIZE, 18, 18))
+    half = (B_ + 2.0 / np.sqrt(18) * np.outer(y_, z_)) @ (W + 2.0 / np.sqrt(SIZE) * np.outer(x_, v_))
+    close(spikes[""]["half"](), half)
+    close(spikes[""]["right"](), v_[:, None])
+    close(spikes[""]["left"](), y_[:, None])
+
+
 # -- samples and back ends
 
 

@@ -261,8 +261,6 @@ def _lowest_relation(
     for other in others:
         high, low = best, other
         while low != 0 and ring.degree(low, symbol) > 0 and ring.degree(best, symbol) > 1:
-            if ring.degree(low, symbol) > ring.degree(high, symbol):
-                high, low = low, high
             if ring.degree(low, symbol) < ring.degree(best, symbol) and not number.accepts(
                 _coefficient(ring, low, place, ring.degree(low, symbol))
             ):

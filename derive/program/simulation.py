@@ -516,10 +516,7 @@ class _Build:
             return self.symbols[symbol]
         owner = symbol.args[0]
         lag = sp.expand(self.clock - symbol.time)
-        if not lag.is_Integer or lag < 0:
-            raise DeclarationError(
-                f"{owner}({symbol.time}): weights and fresh matrices are used at the same time or whole steps before"
-            )
+        assert lag.is_Integer and lag >= 0, "a declaration uses matrices at the same time or whole steps before"
         earlier = self.before.setdefault(owner, []) if lag else []
         while len(earlier) < lag:
             earlier.append(Symbol(f"{owner.name}_before{f'_{len(earlier) + 1}' if earlier else ''}", owner.shape))

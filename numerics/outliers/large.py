@@ -195,7 +195,7 @@ class _OfRing:
         values = {time: self._real(one.right.small, one.right.found) for time, one in vectors.items()}
         path = self._placed(values)
         self._check_floor([s for one in values.values() for s in one if abs(s) < (1 - 1e-6) * self.edge])
-        outliers = self._outliers(at_time(last), vectors[last])
+        outliers = self._outliers(at_time(last), vectors[last], values[last])
         rows = at_time(last).shape[0]
         del at_time
         replicas: dict[int, list[list[float]]] = {time: [[] for _ in orders] for time in self.times}
@@ -218,7 +218,7 @@ class _OfRing:
                 at_time = self.matrices(order)
                 eigenvalues.append({time: self._again(at_time(time), one.start) for time, one in followed.items()})
                 del at_time
-        off = self._checked(orders, slopes, eigenvalues, vectors[last], tell) if slopes else None
+        off = self._checked(orders, here, slopes, eigenvalues, vectors[last], tell) if slopes else None
         for number, by_time in enumerate(eigenvalues):
             for time, zs in self._placed(by_time).items():
                 replicas[time][number] = zs
@@ -231,14 +231,15 @@ class _OfRing:
     def _checked(
         self,
         orders: Sequence[Order],
+        here: np.ndarray,
         slopes: Mapping[int, np.ndarray],
         eigenvalues: list[dict[int, list[float]]],
         vectors: _Vectors,
         tell: Report,
     ) -> float:
         """How far, in errors, what replicas do to first order at the last time is from differences where vectors
-        follow. Where it is too far, differences take its place. slopes: by replica, of the eigenvalues of the mean."""
-        here = np.array(self._real(vectors.right.small, vectors.right.found))
+        follow. Where it is too far, differences take its place. here: eigenvalues of the mean; slopes: theirs, by
+        replica."""
         errors = np.maximum(np.sqrt(np.sum(np.square(list(slopes.values())), axis=0)), 1e-9 * np.abs(here))
 
         def difference(number: int) -> np.ndarray:
@@ -249,7 +250,7 @@ class _OfRing:
             found: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
             return found
 
-        far = max(slopes, key=lambda number: float(np.max(np.abs(slopes[number]) / errors, initial=0.0)))
+        far = _moving_most(slopes, errors)
         tell(0.9, "differences of a replica")
         known = {far: difference(far)}
         off = float(np.max(np.abs(known[far] - slopes[far]) / errors, initial=0.0))
@@ -326,10 +327,9 @@ class _OfRing:
         if any(self.points(values)):
             raise Lost("an eigenvalue smaller than those at the edges belongs to an outlier")
 
-    def _outliers(self, matrix: Matrix, vectors: _Vectors) -> list[Outlier]:
-        """With residuals and conditions."""
+    def _outliers(self, matrix: Matrix, vectors: _Vectors, real: Sequence[float]) -> list[Outlier]:
+        """Those of real eigenvalues, with residuals and conditions."""
         right = vectors.right
-        real = self._real(right.small, right.found)
         scale = max(1.0, float(np.abs(right.values[0]))) if len(right.values) else 1.0
         found = []
         for s, count in repeated(real):
@@ -389,6 +389,11 @@ def _null_space(matrix: np.ndarray, s: float, count: int) -> np.ndarray:
     """Orthonormal vectors that a small matrix sends to s times themselves."""
     found: np.ndarray = np.linalg.svd(matrix - s * np.eye(len(matrix)))[2][-count:].T
     return found
+
+
+def _moving_most(slopes: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
+    """The replica that moves an eigenvalue by the largest part of its error."""
+    return max(slopes, key=lambda number: float(np.max(np.abs(slopes[number]) / errors, initial=0.0)))
 
 
 def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -65,10 +65,8 @@ def _spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[np.ndarray, n
     """The right-hand side at z for sources along the spikes of a side, rows that see them, and their Gram matrix."""
     r = responses_at(problem, z) if side.sited else np.zeros(0)
     driven, seen, gram = (np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, r, dict(problem.order)))
-    if problem.probe.stopping is not None:  # spikes that are not there yet have no length
-        there = np.diagonal(gram) > 0
-        return driven[:, there], seen[there], gram[np.ix_(there, there)]
-    return driven, seen, gram
+    there = np.diagonal(gram) > 0  # spikes that are not there yet have no length
+    return driven[:, there], seen[there], gram[np.ix_(there, there)]
 
 
 def _overlaps(pole: Pole) -> Sides:
@@ -93,8 +91,7 @@ def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 def _spanned(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Lengths of the spikes, and the directions that unit spikes span with their weights and shares, ascending."""
-    squares = np.diagonal(gram)
-    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
+    lengths = np.sqrt(np.diagonal(gram))[:, None]
     weights, directions = np.linalg.eigh((gram + gram.T) / 2 / (lengths * lengths.T))
     there = weights > 0
     weights = weights[there]
