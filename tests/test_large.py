@@ -133,6 +133,15 @@ def test_large_and_small_ways_agree_on_outliers_replicas_and_paths(setting, valu
     assert moves > 0
 
 
+def test_outliers_of_the_mean_do_not_depend_on_replicas():
+    """At all times, where the bulk itself changes with them."""
+    problem, steps, orders = exact("hebbian_momentum", T=2, rate=0.9)
+    assert not problem.probe.steady
+    course = outlier_path(problem, steps, QUIET, orders)
+    assert course.path == outlier_path(problem, steps, QUIET, ()).path and course.path[-1][0]
+    assert all(one != course.path[-1][0] for one in (found[-1] for found in course.replicas))
+
+
 class Along(Moved):
     """Order parameters moved along a direction."""
 

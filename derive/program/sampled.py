@@ -269,15 +269,10 @@ class Build(Fields):
                     value = Call("with_rest", (value, *rests, self.order_times), value.shape)
                 found.append((key_of(letter), value))
         noises: dict[Channel, Ref] = {}
-        for channel in dict.fromkeys(c for _, c in self._asked()):
-            rows = [
-                Sum(((self.number(self.sharing.strength(p)), self._rows_before(self.sharing.argument(p))),), None)
-                for p in channel.products
-            ]
+        for channel in dict.fromkeys((*(c for _, c in self._asked()), *self._answered_at_sites())):
             symbol = Symbol(f"noise_{channel.hint}")
             remark = f"the noises of {channel.hint} in terms of its normals"
-            made = rows[0] if len(rows) == 1 else Call("stacked", tuple(rows), None)
-            self.averages.append(Let(symbol, made, remark))
+            self.averages.append(Let(symbol, self._noise_rows(channel), remark))
             noises[channel] = Ref(symbol)
             found.append((("G", self.kinds[channel].key), MatMul(noises[channel], Transposed(noises[channel]))))
         for a, channel in self._asked():
@@ -327,12 +322,16 @@ class Build(Fields):
                 call = Call("by_value", (weights[table.sector], *ends), None)
                 made[key] = self._known_last("_".join(("sites", *map(_as_word, key[1:]))), call)
                 found.append((key, made[key]))
-        channels = [self.sharing.channel_of(f) for table in self.site_tables for kind, f in _ends(table) if kind == "R"]
-        known_noises = {channel for _, channel in self._asked()}
-        for channel in dict.fromkeys(channels):
-            if channel not in known_noises:
-                noise = self._noise_rows(channel)
-                found.append((("G", self.kinds[channel].key), MatMul(noise, Transposed(noise))))
+        return found
+
+    def _answered_at_sites(self) -> list[Channel]:
+        """The random matrices that sites with sampled diagonal entries answer to."""
+        found = [self.sharing.channel_of(f) for table in self.site_tables for kind, f in _ends(table) if kind == "R"]
+        for channel in (channel for channel in found if channel.fresh):
+            raise DeclarationError(
+                f"the probed matrix needs how sites answer to {channel.matrix}, which is drawn anew at every time; "
+                "probe weights that start from a matrix that stays"
+            )
         return found
 
     def _site_key(self, table: SiteTable) -> MomentKey:
@@ -359,11 +358,6 @@ class Build(Fields):
         if kind == "C":
             return Call("expressed", (self.directions(field), self._rows_before(field)), None)
         channel = self.sharing.channel_of(field)
-        if channel.fresh:
-            raise DeclarationError(
-                f"the probed matrix needs how sites answer to {channel.matrix}, which is drawn anew at every time; "
-                "probe weights that start from a matrix that stays"
-            )
         return MatMul(Item(NORMALS, self.kinds[channel].key), Transposed(self._noise_rows(channel)))
 
     def _noise_rows(self, channel: Channel) -> Value:
