@@ -7,6 +7,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
 from numerics.outliers.restriction import Steps
 from numerics.precision import in_float64
+from numerics.runtime.sampled import Resolved
 from numerics.solver import load_built, solve, spiked_problem
 from numerics.training import ensemble as ensemble_module
 from numerics.training.ensemble import Ensemble
@@ -227,6 +229,23 @@ def test_factors_are_the_same_block_by_block(setting, values, monkeypatch):
             found = in_float64(factors_at)(ring, problem.p, problem.order, at)
             assert all(np.allclose(x, y, rtol=1e-14) for x, y in zip(found, known, strict=True))
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "narrow", "columns"), [((4, 1, 9), True, [1, 4]), ((4, 1, 9), False, None), ((0, 1, 2, 3), True, None)]
+)
+def test_columns_are_left_out_where_few_carry_responses_and_order_parameters_have_them(chosen, narrow, columns):
+    """Of five noises, in a covariance ("G") beside a correlation with them ("K"); places beyond the last fill up."""
+    part = ((), (("K", "f", "W"), ("G", "W")))
+    ensemble = SimpleNamespace(
+        parts=(part, ()),
+        shapes=((("K", "f", "W"), (3, 5)), (("G", "W"), (5, 5))),
+        noises=[frozenset(part[1]), frozenset({("G", "V")})],
+        _is_narrow=lambda *_: narrow,
+    )
+    resolved = Resolved([(np.array(chosen), np.ones(1)), (np.array([2]), np.ones(1))])
+    found = Ensemble.columns(ensemble, part, resolved)
+    assert found is None if columns is None else found.tolist() == columns
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import pytest
@@ -30,12 +32,15 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import solver_files
+from derive.errors import NumericalError
 from derive.pipeline import Derivation
 from numerics.modules import load_solver
 from numerics.precision import in_float64
 from numerics.runtime import diagonals
+from numerics.runtime.point import Point
 from numerics.solver import solve
 from numerics.training.ensemble import _are_moments
+from numerics.training.sampling import _within
 
 nu = parameter("nu", default=2.0, domain=positive)
 strength = parameter("strength", default=3.0)
@@ -88,6 +93,23 @@ def test_cubics_of_cells_have_the_means_of_functions():
     # the product of a point's distances to the four values of a cell of half the width w is at most w^4 / 5
     widest = np.max(np.diff(reach[0] + diagonals._ends(diagonals.CELLS[0]) * np.diff(reach[:2], axis=0)[0])) / 2
     assert abs(off) < widest**4 / 5 * np.mean((3 - entries[0] - 2 * widest) ** -5.0)
+
+
+@pytest.mark.parametrize("scale", [1, strength])
+def test_a_sum_on_a_diagonal_is_one_number_of_its_site(scale):
+    model = Model((strength,), [Eq(m, M @ x)], probe=spectrum(M + diag(scale * (2 + tanh(m)))))
+    (sites,) = Derivation(model, sampled=True).probe.sampled
+    assert [str(entry.function) for entry in sites.entries] == ["tanh(m) + 2"]
+
+
+@in_float64
+def test_a_diagonal_that_jumps_between_many_numbers_is_refused():
+    entries = np.random.default_rng(0).integers(0, 20, 4000) / 7
+    training = SimpleNamespace(
+        ranges=(("reach", "S", 1),), moments_of=lambda p, kept: {"S": diagonals.reach_of((kept,))}
+    )
+    with pytest.raises(NumericalError, match="20 different numbers, which are too many"):
+        _within(training, Point(reach=0.0), lambda *_, **__: (entries,), {}, None)
 
 
 @in_float64
