@@ -160,6 +160,11 @@ class Bug:
         return str(Path(self.path).parent)
 
     @property
+    def key(self) -> tuple[str, str]:
+        """File and difference, by which `equivalent_bugs.toml` knows it."""
+        return self.path, self.difference((ROOT / self.path).read_bytes()).strip()
+
+    @property
     def name(self) -> str:
         return f"{self.path}:{self.line}:{self.start}:{self.end}:{self.new}"
 
@@ -522,7 +527,9 @@ def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int,
     """Judge the bugs that the ledger does not have yet, and write each to it."""
     done = {record["name"]: record for record in read(ledger)}
     coverage = Coverage(place)
-    left = [bug for bug in bugs if bug.name not in done or (again and done[bug.name]["status"] in SURVIVED)]
+    reasons = equivalent()
+    open_ones = [bug for bug in bugs if bug.name not in done or (again and done[bug.name]["status"] in SURVIVED)]
+    left = [bug for bug in open_ones if bug.key not in reasons]
     copies: SimpleQueue[Path] = SimpleQueue()
     alone = Lock()
     for k in range(jobs):
@@ -561,16 +568,21 @@ def equivalent() -> dict[tuple[str, str], str]:
     return {(one["path"], one["difference"].strip()): one["why"] for one in listed}
 
 
-def score(records: Sequence[dict]) -> str:
+def score(bugs: Sequence[Bug], records: Sequence[dict]) -> str:
     """A table for the manual: bugs drawn, caught and survived in each package."""
-    reasons = equivalent()
+    reasons, found = equivalent(), {record["name"]: record["status"] for record in records}
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for record in records:
-        status = "caught" if record["status"] not in SURVIVED else "survived"
-        if status == "survived" and (record["path"], record["difference"].strip()) in reasons:
-            status = "equivalent"
-        for package in (str(Path(record["path"]).parent), "all"):
-            counts[package][status] += 1
+    for bug in bugs:
+        status = found.get(bug.name)
+        caught = status is not None and status not in SURVIVED
+        if not caught and bug.key in reasons:
+            what = "equivalent"
+        elif status is None:
+            continue
+        else:
+            what = "caught" if caught else "survived"
+        for package in (bug.package, "all"):
+            counts[package][what] += 1
     lines = ["| package | planted | caught | equivalent | survived | score |", "| --- | --- | --- | --- | --- | --- |"]
     for package in [name for name in (*PACKAGES, "all") if name in counts]:
         of = counts[package]
@@ -620,7 +632,7 @@ def main() -> None:
         return
     names = {bug.name for bug in bugs}
     records = [record for record in read(ledger) if record["name"] in names]
-    print(score(records) if asked.what == "score" else survivors(records))
+    print(score(bugs, records) if asked.what == "score" else survivors(records))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,215 @@
+"""Rows of comparisons by hand: which eigenvalue belongs to which outlier, at which time, and the errors of both."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from numerics.outliers.alignments import Alignment
+from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
+from numerics.simulation.samples import SimulatedLayer, Simulation
+from numerics.solver import Layer
+from numerics.two_time import TwoTime
+
+BULK = np.array([-1.9, -1.0, 0.5, 1.2, 1.8])
+OFF = np.array([-0.03, 0.0, 0.06])
+"""What outliers of three seeds are off by; their mean is 0.01, and its error that of three draws."""
+ERROR = math.sqrt((0.04**2 + 0.01**2 + 0.05**2) / 2 / 3)
+
+
+def layer_with(outliers: list[float], errors: list[float] | None = None, edges=((-2.0, 2.0),), **given) -> Layer:
+    law = SimpleNamespace(edges=edges, atoms=given.pop("atoms", ()), moved=given.pop("moved", None))
+    return Layer("", law, outliers, errors, given.pop("diagnostics", {}), **given)
+
+
+def spectra_of(outliers: list[float], bulk: np.ndarray = BULK) -> list[np.ndarray]:
+    """Each outlier off by what the seed is, the largest by twice as much."""
+    scales = [2.0 if z == max(outliers) else 1.0 for z in outliers]
+    return [np.sort([*bulk, *(z + s * off for z, s in zip(outliers, scales, strict=True))]) for off in OFF]
+
+
+def rows_of(
+    layer: Layer, spectra: list[np.ndarray], observables=None, errors=None, draws=None, **given
+) -> dict[str, Row]:
+    size = len(spectra[0])
+    two_time = given.pop("two_time", ({}, {}))
+    simulated = SimulatedLayer(
+        "", spectra, given.pop("overlaps", {}), given.pop("times", ()), given.pop("ends", []), [None] * 3, size, **given
+    )
+    solution = SimpleNamespace(
+        layers=[layer], observables=observables or {}, observable_errors=errors, two_time=two_time[0]
+    )
+    simulation = Simulation("mine", {}, size, [simulated], draws or {}, two_time[1], SimpleNamespace())
+    return {row.quantity: row for row in compare(solution, simulation)}
+
+
+def test_outliers_meet_eigenvalues_of_their_rank_and_edges_the_next_ones():
+    rows = rows_of(layer_with([5.0, 4.0, -3.0]), spectra_of([5.0, 4.0, -3.0]))
+    expected = {
+        "outlier 1 above the bulk": (5.0, 5.02, 2 * ERROR),
+        "outlier 2 above the bulk": (4.0, 4.01, ERROR),
+        "outlier 1 below the bulk": (-3.0, -2.99, ERROR),
+        "upper edge, largest other eigenvalue": (2.0, 1.8, 0.0),
+        "lower edge, smallest other eigenvalue": (-2.0, -1.9, 0.0),
+    }
+    assert {name: (row.theory, row.simulation, row.stderr) for name, row in rows.items()} == {
+        name: pytest.approx(numbers) for name, numbers in expected.items()
+    }
+    assert [row.compared for row in rows.values()] == [True] * 3 + [False] * 2
+    assert rows["outlier 2 above the bulk"].difference == pytest.approx(0.01 / ERROR)
+
+
+def test_an_outlier_in_a_gap_meets_the_nearest_eigenvalue():
+    layer = layer_with([0.1], edges=((-2.0, -0.9), (0.4, 2.0)))
+    row = rows_of(layer, spectra_of([0.1]))["outlier 1 in a gap"]
+    assert (row.theory, row.simulation) == pytest.approx((0.1, 0.12))
+
+
+def test_a_difference_is_in_errors_of_theory_and_simulation_together():
+    row = rows_of(layer_with([3.0], [0.2]), spectra_of([3.0]))["outlier 1 above the bulk"]
+    assert row.theory_error == 0.2 and row.stderr == pytest.approx(2 * ERROR)
+    assert row.difference == pytest.approx(0.02 / math.hypot(0.2, 2 * ERROR))
+
+
+def test_outliers_that_cannot_be_told_apart_are_compared_in_their_mean():
+    """Their errors may have one source: that of the mean is the largest of theirs."""
+    rows = rows_of(layer_with([5.0, 4.0, 3.9], [0.01, 0.05, 0.02]), spectra_of([5.0, 4.0, 3.9]))
+    row = rows["outliers 2-3, mean, above the bulk"]
+    assert (row.theory, row.theory_error, row.simulation) == pytest.approx((3.95, 0.05, 3.96))
+    assert "outlier 1 above the bulk" in rows
+
+
+def test_outliers_at_an_earlier_time_are_those_of_that_time():
+    paths = [[], [3.0], [3.5], [4.0]]
+    errors = [[], [0.1], [0.2], [0.3]]
+    layer = layer_with([4.0], [0.3], outlier_path=paths, outlier_path_errors=errors, largest_path=[2.0, 3.0, 3.5, 4.0])
+    ends = [[np.sort([*BULK, 3.0 + off]), np.sort([*BULK, 3.5 + 2 * off])] for off in OFF]
+    rows = rows_of(layer, spectra_of([4.0]), times=(1, 2), ends=ends)
+    for time, value, error, scale in ((1, 3.0, 0.1, 1), (2, 3.5, 0.2, 2)):
+        row = rows[f"outlier 1 above the bulk at time {time}"]
+        assert (row.theory, row.theory_error) == (value, error)
+        assert (row.simulation, row.stderr) == pytest.approx((value + 0.01 * scale, scale * ERROR))
+
+
+def test_overlaps_are_those_of_the_outlier_without_what_chance_holds():
+    """Of vectors with 20 sites two directions hold a tenth by chance, and s - 0.1 over 0.9 of the rest."""
+    squares = [np.concatenate([np.full(5, 0.3), [0.55 + off, 0.91 + off]]) for off in OFF]
+    layer = layer_with(
+        [5.0, 4.0],
+        overlaps=[{"right": 0.9, "left": None}, {"right": 0.5, "left": None}],
+        overlap_errors=[{"right": 0.01, "left": None}, {"right": 0.02, "left": None}],
+        diagnostics={"spike_directions": {"right": "2 of 2"}},
+    )
+    given = {"overlaps": {"right": squares}, "counted": {"right": [2.0] * 3}, "lengths": {"right": 20}}
+    rows = rows_of(layer, spectra_of([5.0, 4.0]), **given)
+    for name, theory, error, seen in (("outlier 1", 0.9, 0.01, 0.92), ("outlier 2", 0.5, 0.02, 0.56)):
+        row = rows[f"right overlap of {name} above the bulk"]
+        assert (row.theory, row.theory_error) == (theory, error) and row.compared
+        assert (row.simulation, row.stderr) == pytest.approx(((seen - 0.1) / 0.9, ERROR / 0.9))
+    given["counted"] = {"right": [4.0] * 3}
+    assert not rows_of(layer, spectra_of([5.0, 4.0]), **given)["right overlap of outlier 1 above the bulk"].compared
+
+
+def test_alignments_are_taken_at_their_times_and_a_vector_holds_some_by_chance():
+    """Of what is left of a direction, 1/n of a vector with n sites, which is an error beside that of the seeds."""
+    values, errors = np.array([[[0.2], [0.6]]]), np.array([[[0.01], [0.03]]])
+    squares = [np.stack([np.full(6, 0.1), [*np.full(5, 0.2), 0.6 + off]], axis=1)[:, :, None] for off in OFF]
+    layer = layer_with([5.0], alignments=[Alignment("along", "right", (0, 3), True, False, (1,), values, errors)])
+    given = {"alignments": {("along", "right"): squares}, "lengths": {"right": 50}}
+    rows = rows_of(layer, spectra_of([5.0]), **given)
+    first, last = (rows[f"along at {time} (right) of outlier 1 above the bulk"] for time in (0, 3))
+    assert (first.theory, first.theory_error, first.simulation) == pytest.approx((0.2, 0.01, 0.1))
+    assert first.stderr == pytest.approx(0.8 / 50)
+    assert (last.theory, last.theory_error, last.simulation) == pytest.approx((0.6, 0.03, 0.61))
+    assert last.stderr == pytest.approx(math.hypot(ERROR, 0.4 / 50))
+
+
+def test_alignments_on_the_way_are_those_of_their_time():
+    def one(first: float, second: float) -> Alignment:
+        return Alignment("along", "right", (0, 1), True, False, (1,), np.array([[[first], [second]]]))
+
+    layer = layer_with(
+        [5.0],
+        outlier_path=[[], [4.0], [5.0]],
+        largest_path=[2.0, 4.0, 5.0],
+        alignment_path=[[], [one(0.3, 0.4)], [one(0.5, 0.6)]],
+        shift_path=[0.0, 0.25, 0.0],
+        moved=lambda shift: SimpleNamespace(edges=((-2.0 + shift, 2.0 + shift),), atoms=()),
+    )
+    ends = [[np.sort([*BULK, 4.0 + off])] for off in OFF]
+    squares = [[np.stack([np.full(6, 0.1), [*np.full(5, 0.2), 0.4 + off]], axis=1)[:, :, None]] for off in OFF]
+    given = {"alignment_path": {("along", "right"): squares}, "lengths": {"right": 50}}
+    rows = rows_of(layer, spectra_of([5.0]), times=(1,), ends=ends, **given)
+    (found,) = (row for name, row in rows.items() if name.startswith("along"))
+    assert found.quantity == "along at 1 (right) of outlier 1 above the bulk at time 1"
+    assert (found.theory, found.simulation) == pytest.approx((0.4, 0.41))
+
+
+def test_observables_are_compared_at_their_times_with_the_errors_of_these():
+    theory = {"norm": [None, 1.0, 2.0], "each": [[1.0, 4.0]], "last": [7.0]}
+    errors = {"norm": [None, 0.1, 0.2], "each": [[0.3, 0.4]], "last": [0.5]}
+    draws = {
+        "norm": np.array([[np.nan, 1 + off, 2 + 2 * off] for off in OFF]),
+        "each": np.array([[[1 + 3 * off, 4 + 4 * off]] for off in OFF]),
+        "last": np.array([[7 + 5 * off] for off in OFF]),
+    }
+    rows = rows_of(layer_with([3.0]), spectra_of([3.0]), theory, errors, draws)
+    expected = {
+        "norm at 1": (1.0, 0.1, 1),
+        "norm at 2": (2.0, 0.2, 2),
+        "each[0]": (1.0, 0.3, 3),
+        "each[1]": (4.0, 0.4, 4),
+        "last": (7.0, 0.5, 5),
+    }
+    assert set(expected) == {name for name in rows if "bulk" not in name and "edge" not in name}
+    for name, (value, error, scale) in expected.items():
+        row = rows[name]
+        assert (row.theory, row.theory_error) == (value, error)
+        assert (row.simulation, row.stderr) == pytest.approx((value + 0.01 * scale, scale * ERROR))
+
+
+def test_two_time_functions_are_compared_entry_by_entry():
+    values, errors = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.1, 0.2], [0.3, 0.4]])
+    name = ("R", "x", "y")
+    draws = np.array([values * (1 + off) for off in OFF])
+    two_time = ({name: TwoTime("R", "x", "y", ("t", "s"), values, errors)}, {name: draws})
+    rows = rows_of(layer_with([3.0]), spectra_of([3.0]), two_time=two_time)
+    row = rows["R[x,y](1, 0)"]
+    assert (row.theory, row.theory_error, row.simulation) == pytest.approx((3.0, 0.3, 3.03))
+
+
+def test_the_weight_of_an_atom_is_counted_in_eigenvalues():
+    """Two of eight are at zero; half an eigenvalue is the error of what is counted alike by all seeds."""
+    spectra = [np.sort([0.0, 0.0, 1.0, 1.5, 2.0, 2.5, 2.8, 2.9 + off]) for off in OFF]
+    density = SimpleNamespace(edges=((0.9, 3.0),), atoms=((0.0, 0.25),), density=lambda x: np.zeros(len(x)))
+    row = rows_of(Layer("", density, [], None, {}, moments=[1.0]), spectra)["weight of the atom at 0"]
+    assert (row.theory, row.simulation, row.stderr) == pytest.approx((0.25, 0.25, 1 / 16))
+
+
+@pytest.mark.parametrize(("edge", "inward"), [(-2.0, 1), (2.0, -1)])
+def test_the_outermost_eigenvalue_is_inside_by_a_power_of_the_size(edge: float, inward: int):
+    """Of the semicircle, by 1.2065 N^(-2/3): an eighth of the size is four times as far."""
+    law = SimpleNamespace(edges=((-2.0, 2.0),), atoms=(), density=lambda x: np.sqrt(4 - x**2) / (2 * np.pi))
+    layer = Layer("", law, [], None, {})
+    for size, share in ((1000, 1), (125, 4)):
+        inside = inward * (mean_at_edge(layer, edge, size) - edge)
+        assert inside == pytest.approx(share * 1.2065335745820 / 100, rel=1e-4)
+
+
+def test_a_density_without_a_square_root_has_no_mean_at_its_edge():
+    law = SimpleNamespace(edges=((0.0, 2.0),), atoms=(), density=lambda x: np.ones(len(x)))
+    assert mean_at_edge(Layer("", law, [], None, {}), 0.0, 100) is None
+
+
+def test_a_verdict_counts_what_chance_makes():
+    """Three standard errors of four seeds are exceeded with probability 0.0577 (Student's t, three degrees)."""
+    rows = [Row(name, 1.0, None, 1.0, 0.1, off, True) for name, off in (("a", 0.5), ("b", -3.5), ("c", 2.9))]
+    rows.append(Row("shown", 1.0, None, 9.0, 0.1, None, False))
+    assert expected_by_chance(rows, 4) == pytest.approx(3 * 0.05766888562243733)
+    agrees, said = verdict(rows, 4)
+    assert not agrees and said.startswith("1 of 3 quantities differ by more than 3 standard errors (b)")
+    assert "up to 9.2 is still chance" in said
+    assert verdict(rows[::2], 4)[0] and verdict(rows[-1:], 4)[0]
