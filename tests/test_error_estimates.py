@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from conftest import solver_and_values
@@ -16,6 +17,10 @@ from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.support import law_of
 from numerics.nearby import Nearby
 from numerics.outliers.leading import leading
+from numerics.precision import in_float64
+from numerics.runtime.interface import SampledTraining
+from numerics.runtime.point import Point
+from numerics.runtime.sampled import Carried, Report
 from numerics.simulation.compare import compare, mean_and_error
 from numerics.simulation.samples import simulate
 from numerics.solver import solve
@@ -153,6 +158,70 @@ def test_what_a_truncation_moves_by_chance_is_not_an_error_of_one_quantity():
     found = sampling._beyond_chance(moved, errors)
     assert found["one"] == pytest.approx([0.0, 16 / 9 * (36 - 25), 16 / 9 / 4])
     assert not found["others"].any()
+
+
+# -- sampled passes by hand
+
+
+OUT, SITES, REPLICAS, DIRECTIONS = 0.05, 256, 10, 12
+KEPT, MADE = ("C", "f", "f"), ("C", "f", "g")
+
+
+def fourth_moments() -> SampledTraining:
+    """The mean of x^4 over sites, off by 8 over their number, by OUT for a share one that is left out, and by twice as
+    much more where there is room for 32 directions; its square is an order parameter. Shares of a thousandth find
+    room."""
+
+    def forward_pass(p, normals, rank=None, tolerance=None):
+        x = jnp.mean(normals["J"] ** 4) + 8 / len(normals["J"]) + OUT * tolerance[1] * (3 if rank == 32 else 1)
+        return Carried(x=x[None, None]), {"x": x[None]}, 1, Report(0.0, DIRECTIONS, tolerance[0] < 1e-3)
+
+    return SampledTraining(
+        forward_pass=forward_pass,
+        strides=lambda p: {},
+        shapes=lambda p, rank: {"J": (1,)},
+        moments_of=lambda p, kept: {KEPT: kept.x},
+        order_parameters=lambda moments, p, tolerance: {MADE: moments[KEPT] ** 2},
+        footprint=lambda p, rank: 1,
+        groups=(("J",),),
+        paired=False,
+        responses="stein",
+    )
+
+
+@pytest.mark.parametrize("rank", [None, 16])
+@pytest.mark.parametrize("told", [(0.6, 0.25), None])
+@in_float64
+def test_errors_of_a_sampled_pass_are_those_by_hand(monkeypatch, rank, told):
+    """Replicas with their halves, the share of the bias, and what is left out; every pass has normals of its own."""
+    seeds, original = [], sampling.draw
+    monkeypatch.setattr(sampling, "draw", lambda *given: seeds.append(given[3]) or original(*given))
+    how = sampling.Sampling(400, 7, "plain", rank, share=told)
+    found = sampling.sampled_pass(fourth_moments(), Point(a=1.0), how, lambda *_: None)
+    tolerance = 1e-12 if rank is None else 1e-3
+    normals = [np.asarray(original((("J",),), {"J": (1,)}, SITES, (7, k), "plain")["J"]) for k in range(REPLICAS)]
+    wholes = np.array([np.mean(x**4) + 8 / 256 + OUT * tolerance for x in normals])
+    halves = np.array([[np.mean(x**4) + 8 / 128 + OUT * tolerance for x in np.split(x, 2)] for x in normals])
+    mean, half = wholes.mean(), halves.mean()
+    if told is None:
+        tables = [{"x": np.array([x])} for x in wholes], [[{"x": np.array([x])} for x in both] for both in halves]
+        share, doubt = sampling._share(*tables)
+        doubt = math.hypot(doubt, sampling.NEXT_ORDER * DIRECTIONS / SITES)
+    else:
+        share, doubt = told
+    spread = np.var((1 + share) * wholes - share * halves.mean(axis=1), ddof=1) / REPLICAS + (OUT * tolerance) ** 2
+    wider = 8 * (OUT * tolerance) ** 2 if rank and told is None else 0.0
+    assert found.observables["x"] == pytest.approx([mean + share * (mean - half)], rel=1e-12)
+    assert found.errors["x"] == pytest.approx([math.sqrt(spread + (doubt * (mean - half)) ** 2 + wider)], rel=1e-7)
+    value, error = found.nearby.estimate(mean**2, [float(one[MADE][0, 0]) for one in found.nearby.orders])
+    assert float(found.order[MADE][0, 0]) == pytest.approx(mean**2, rel=1e-12)
+    assert value == pytest.approx(mean**2 + share * (mean**2 - half**2), rel=1e-12)
+    assert error == pytest.approx(math.sqrt((2 * mean) ** 2 * spread + (doubt * (mean**2 - half**2)) ** 2), rel=1e-7)
+    moved = mean**2 + 2 * mean * share * (mean - half)
+    assert float(found.nearby.unbiased[MADE][0, 0]) == pytest.approx(moved, rel=1e-12)
+    assert found.method["samples"] == 2 * SITES * REPLICAS and found.method["replicas"] == REPLICAS
+    # that of the pilot, which has the normals of the first replica, is drawn twice
+    assert len(set(seeds)) == len(seeds) - (rank is not None)
 
 
 # -- eigenvalues by products
