@@ -39,6 +39,7 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import generate_files
+from derive.errors import NumericalError
 from derive.pipeline import derive_model
 from derive.problems import load_grid
 from derive.program.gaussian import pass_by_integrals
@@ -51,7 +52,7 @@ from numerics.runtime.gaussian import SMOOTH, SPLIT, Law, columns, facts, integr
 from numerics.runtime.interface import GaussianTraining, SampledTraining
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
-from numerics.training.quadrature import OF_LAWS, settle
+from numerics.training.quadrature import OF_LAWS, check_settled, settle
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
 from gaussian_by_hand import erf_kernel, online_perceptron, recurrent_network, relu_kernel, trained_readout
@@ -576,3 +577,42 @@ def test_results_that_are_all_zero_but_for_rounding_have_settled():
     for run, good in ((zero, True), (growing, False)):
         _, (how,) = settle(run, OF_LAWS)
         assert (how["quadrature_error"] == 0) is good and ("trouble" not in how) is good
+
+
+def settled(*errors, points: int | None = None) -> tuple[list[int], list[dict]]:
+    """The numbers of nodes that are tried where results are off by functions of them, and how each was found."""
+    tried: list[int] = []
+
+    def run(nodes):
+        tried.append(nodes)
+        off = [3.0 + error(nodes) for error in errors]
+        alone = {}, {"x": np.array([2.0, off[0]])}, np.array(2)
+        return alone if points is None else ({}, {"x": np.array(off)[:, None]}, np.full(points, 2))
+
+    return tried, settle(run, OF_LAWS, points)[1]
+
+
+def test_nodes_are_added_until_results_stand_still_and_errors_are_what_they_last_moved_by():
+    tried, (how,) = settled(lambda nodes: 2.0 ** (-nodes / 4))
+    assert tried == [64, 96, 144, 216] and how["nodes"] == 216 and "trouble" not in how
+    assert how["quadrature_error"] == pytest.approx((2.0**-36 - 2.0**-54) / 3, rel=1e-3)
+    assert "216 nodes per axis" in how["method"] and how["method"].endswith("from 144")
+    # side by side the worst decides how many, and each has its own error
+    tried, (fast, slow) = settled(lambda nodes: 0.0, lambda nodes: 2.0 ** (-nodes / 4), points=2)
+    assert tried[-1] == 216 and fast["quadrature_error"] == 0 and slow == pytest.approx(how)
+
+
+def test_results_that_rounding_moves_are_as_good_as_they_get():
+    """More nodes gain less than a factor of four where movements are below 1e-8 and above the tolerance."""
+    tried, (how,) = settled(lambda nodes: 3e-9 * (-1) ** (nodes % 5))
+    assert len(tried) == 3 and 1e-10 < how["quadrature_error"] < 1e-8
+    check_settled(how)
+
+
+def test_results_that_do_not_stand_still_are_refused():
+    """After the most nodes, and before them where they move by as much as they are."""
+    for error, last in ((lambda nodes: 1e-3 * (-1) ** (nodes % 5), 486), (lambda nodes: 9.0 ** (nodes / 64), 324)):
+        tried, (how,) = settled(error)
+        assert tried[-1] == last
+        with pytest.raises(NumericalError, match="have not converged: with"):
+            check_settled(how)

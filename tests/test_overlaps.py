@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from conftest import solver_of, values_of
 
 import derive
 from numerics.outliers.overlaps import _over_gram
+from numerics.outliers.poles import Pole, _clusters
 from numerics.simulation.samples import SimulatedLayer, _in_span
 from numerics.solver import solve
 
@@ -121,3 +124,18 @@ def test_overlaps_do_not_depend_on_the_length_of_spikes():
     inside = np.linalg.norm(np.linalg.qr(spikes)[0].T @ vector) ** 2
     assert (vector.T @ spikes @ _over_gram(spikes.T @ spikes, spikes.T @ vector)).item() == pytest.approx(inside)
     assert _in_span(spikes, vector)[0][0] == pytest.approx(inside)
+
+
+@pytest.mark.parametrize("low", [-3.0, -1.0, 10.0])
+def test_equal_outliers_are_one_wherever_the_bulk_is(low):
+    """To rounding, which is that of the width of the bulk where an outlier is at zero."""
+    problem = SimpleNamespace(excluded=((low, low + 2), (low, low)))
+    assert _clusters(problem, [7.0, 6.0, 6.0, 1e-15, -1e-15]) == [(7.0, 1), (6.0, 2), (0.0, 2)]
+
+
+def test_an_outlier_at_zero_has_no_left_vector():
+    """Elsewhere a source in the equation of K psi0 sees left vectors z times."""
+    problem = SimpleNamespace(excluded=((1.0, 4.0),))
+    one = np.ones((1, 1))
+    scales = [Pole(problem, z, one, one, one).scale(side) for z in (5.0, 1e-16) for side in ("right", "left")]
+    assert scales == pytest.approx([1.0, 0.2, 1.0, np.nan], nan_ok=True)
