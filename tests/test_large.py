@@ -20,7 +20,7 @@ from numerics.memory import check_expected, expected_memory
 from numerics.nearby import Moved, Nearby
 from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
-from numerics.outliers.large import _moving_most, large_spectrum, rows_of
+from numerics.outliers.large import _moving_most, _OfRing, _paired, _Vectors, large_spectrum, rows_of
 from numerics.outliers.leading import NotConverged, leading
 from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
@@ -82,6 +82,22 @@ def test_conditions_of_a_pair_near_the_real_axis_are_those_of_all_eigenvectors(m
     monkeypatch.setattr(linear, "DENSE", 1000)
     assert found == pytest.approx(linear.eigenvalue_conditions(matrix, values), rel=1e-6)
     assert finding.real_among(matrix, values) == pytest.approx([1.05])
+
+
+def test_outliers_have_residuals_and_the_conditions_of_left_and_right_vectors():
+    """The condition is the norm between the vectors over the eigenvalue times the cosine of its two vectors."""
+    matrix = with_eigenvalues((3.0, 2.0, -1.5), 200)
+    right, left, between = _paired(*(leading(lambda v, m=m: m @ v, 200, 1.0) for m in (matrix, matrix.T)))
+    ring = SimpleNamespace(points=lambda values: [[10 * s] for s in values])
+    vectors = _Vectors(right, left, between, right.vectors)
+    found = _OfRing._outliers(ring, Dense(matrix), vectors, [3.0, 2.0, -1.5])
+    values, columns = np.linalg.eig(matrix)
+    rows = np.linalg.inv(columns)
+    cosines = 1 / np.linalg.norm(columns, axis=0) / np.linalg.norm(rows, axis=1)
+    for one, s in zip(found, (3.0, 2.0, -1.5), strict=True):
+        place = np.argmin(np.abs(values - s))
+        assert one.z == 10 * s and one.residual < 1e-10
+        assert one.condition == pytest.approx(np.linalg.norm(right.small) / abs(s * cosines[place]), rel=1e-6)
 
 
 def test_eigenvalues_that_do_not_settle_are_given_up(monkeypatch):
