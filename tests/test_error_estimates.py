@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from conftest import solver_and_values
 
-from numerics.bulk import density, edges
+from derive.errors import NumericalError
+from numerics.bulk import density, edges, settling
 from numerics.bulk.jets import Jet
 from numerics.bulk.law import Panelled, Piece
 from numerics.bulk.sampled import edge_errors, moment_errors
@@ -139,6 +141,45 @@ def test_edges_and_moments_move_with_what_the_bulk_is_made_of():
     assert found == pytest.approx(by_hand, rel=1e-3)
     by_moments = [0.0, 0.0, alpha**-2 * math.hypot(math.sqrt(2) * off, 0.5 * more)]
     assert moment_errors(branch, others, 2, nearby) == pytest.approx(by_moments, rel=1e-3)
+
+
+@dataclass(frozen=True)
+class Densities:
+    """A bulk of which only the number of values of its density matters."""
+
+    nodes: int = 32
+    densities: tuple = (("trait", "s"),)
+
+
+def values_needed(monkeypatch, moves: dict[int, float]) -> tuple[int, float]:
+    """How many values a density is taken at, and what the bulk still moves by; moves: by number, NaN where it is not
+    found."""
+
+    def moved(coarse, law, fine):
+        assert fine.nodes == 2 * coarse.nodes
+        if np.isnan(moves[coarse.nodes]):
+            raise NumericalError("not found")
+        return moves[coarse.nodes]
+
+    monkeypatch.setattr(settling, "Branch", lambda law, p: law)
+    monkeypatch.setattr(settling, "law_of", lambda branch: None)
+    monkeypatch.setattr(settling, "_most", lambda law, p: 128)
+    monkeypatch.setattr(settling, "_first_guess", lambda law, p, most: 32)
+    monkeypatch.setattr(settling, "_moved", moved)
+    settling._found.cache_clear()
+    try:
+        return settling._found(Densities(), Point(a=1.0))
+    finally:
+        settling._found.cache_clear()
+
+
+def test_a_density_has_as_many_values_as_leave_the_bulk_where_it_is(monkeypatch):
+    assert values_needed(monkeypatch, {32: 1e-3, 64: 3e-11, 128: 0.0}) == (64, 3e-11)
+    assert values_needed(monkeypatch, {32: np.nan, 64: 1e-9, 128: 2e-11}) == (128, 2e-11)
+    with pytest.raises(NumericalError, match="over s has not converged: with 128 values the bulk still moves by 2"):
+        values_needed(monkeypatch, {32: np.nan, 64: 1e-9, 128: 2e-10})
+    with pytest.raises(NumericalError, match="with 128 values the bulk is not found"):
+        values_needed(monkeypatch, {32: 1e-3, 64: 1e-9, 128: np.nan})
 
 
 def test_a_root_of_a_number_with_derivatives_is_refused():
