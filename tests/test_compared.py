@@ -10,7 +10,7 @@ import pytest
 
 from numerics.outliers.alignments import Alignment
 from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
-from numerics.simulation.samples import SimulatedLayer, Simulation
+from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, joined
 from numerics.solver import Layer
 from numerics.two_time import TwoTime
 
@@ -213,3 +213,71 @@ def test_a_verdict_counts_what_chance_makes():
     assert not agrees and said.startswith("1 of 3 quantities differ by more than 3 standard errors (b)")
     assert "up to 9.2 is still chance" in said
     assert verdict(rows[::2], 4)[0] and verdict(rows[-1:], 4)[0]
+
+
+# -- samples
+
+
+def test_means_over_seeds_have_the_error_of_independent_draws():
+    draws = np.array([[1.0, 5.0], [3.0, 5.0], [8.0, 5.0]])
+    found = Simulation("mine", {}, 10, [], {"x": draws}, {}, SimpleNamespace())
+    assert found.mean("x") == pytest.approx([4.0, 5.0])
+    assert found.stderr("x") == pytest.approx([math.sqrt((9 + 1 + 16) / 2 / 3), 0.0])
+    assert np.all(np.isnan(Simulation("mine", {}, 10, [], {"x": draws[:1]}, {}, SimpleNamespace()).stderr("x")))
+
+
+def samples_of(shift: list[float] | None) -> SimulatedLayer:
+    """Two seeds, looked at at times 0 and 2 of three steps, when the matrix was moved by what was added by then."""
+    samples = []
+    for seed in (0, 10):
+        last = _Last(np.array([1.0, 2.0]) + seed, {}, {}, {}, {"right": 2}, {"A": np.array([seed, 1.0])})
+        early = {time: {"": np.array([0.0, time]) + seed} for time in (0, 2)}
+        samples.append(({"": last}, early, {"": shift}, {}))
+    return _gathered("", samples, (0, 2), 2)
+
+
+@pytest.mark.parametrize(("shift", "added"), [(None, (0, 0, 0)), ([7.0], (7, 7, 7)), ([1.0, 3.0, 5.0, 8.0], (1, 5, 8))])
+def test_a_spectrum_is_moved_by_what_is_added_at_its_time(shift, added):
+    found = samples_of(shift)
+    first, later, last = added
+    for seed, place in ((0, 0), (10, 1)):
+        assert found.eigenvalues[place] == pytest.approx([1 + seed + last, 2 + seed + last])
+        assert found.ends[place][0] == pytest.approx([seed + first, seed + first])
+        assert found.ends[place][1] == pytest.approx([seed + later, 2 + seed + later])
+    assert found.shifts(2) == [later, later]
+
+
+def test_a_trace_is_a_mean_over_eigenvalues_with_its_weights():
+    found = samples_of(None)
+    z = np.array([[3.0, 4.0]])
+    assert found.traces(z, None, 1)[0] == pytest.approx(np.array([[(1 / 2 + 1) / 2, (1 / 3 + 1 / 2) / 2]]))
+    assert found.traces(z, "A", 2)[1] == pytest.approx(np.array([[(10 / 64 + 1 / 81) / 2, (10 / 49 + 1 / 64) / 2]]))
+
+
+def test_samples_drawn_apart_are_joined_in_their_order():
+    one, other = (
+        Simulation("mine", {}, 2, [samples_of(shift)], {"x": np.full((2, 1), k)}, {}, None)
+        for k, shift in enumerate((None, [7.0]))
+    )
+    found = joined([one, other])
+    (layer,) = found.layers
+    assert [e[0] for e in layer.eigenvalues] == [1, 11, 8, 18] and found.observables["x"].ravel().tolist() == [
+        0,
+        0,
+        1,
+        1,
+    ]
+    assert layer.added == [None, None, [7.0], [7.0]] and [w[0] for w in layer.weights["A"]] == [0, 10, 0, 10]
+    assert [ends[1][1] for ends in layer.ends] == [2, 12, 9, 19]
+
+
+def test_eigenvalues_that_stand_out_exceed_those_at_the_start_by_their_distances():
+    """At the start the bulk reaches from -3 to 3, and its fourth eigenvalues are at -1.5 and 1.5: beyond 4.5."""
+    start = np.array([-3.0, -2.5, -2.0, -1.5, 0.0, 1.5, 2.0, 2.5, 3.0])
+    now = [np.array([-4.6, -2.5, -2.0, -1.5, 0.0, 1.5, 4.4, 4.7, 5.0]) + 0.01 * k for k in range(3)]
+    ends = [[start, e + 20] for e in now]
+    layer = SimulatedLayer("", [e + 20 for e in now], {}, (0, 1), ends, [[0.0, 20.0]] * 3, 9)
+    assert layer.outliers(1) == pytest.approx(np.array([[25.0, 24.7, 15.4]]) + 0.01 * np.arange(3)[:, None])
+    assert layer.outliers(0).shape == (3, 0)
+    squares = [np.arange(9.0) + 10 * k for k in range(3)]
+    assert layer._of_outliers(squares) == pytest.approx(np.array([[8.0, 7.0, 0.0]]) + 10 * np.arange(3)[:, None])

@@ -24,7 +24,7 @@ from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Report
 from numerics.simulation.compare import compare, mean_and_error
-from numerics.simulation.samples import simulate
+from numerics.simulation.samples import joined, simulate
 from numerics.solver import solve
 from numerics.training import sampling
 
@@ -62,6 +62,15 @@ def test_the_extrapolation_in_size_has_the_errors_of_both_sizes(wigner):
     assert row.stderr == pytest.approx(math.hypot(1.5 * errors[0], 0.5 * errors[1]))
     assert row.difference == pytest.approx((row.simulation - 1) / row.stderr)
     assert row.compared
+
+
+def test_samples_are_independent_and_parts_of_them_are_the_whole():
+    solver, values = solver_and_values("spiked_wigner", gamma0=0.5)
+    whole = simulate(solver, values, 20, 3, seed=1)
+    parts = joined([simulate(solver, values, 20, 1, seed=1, first=k) for k in range(3)])
+    assert all(np.array_equal(x, y) for x, y in zip(whole.eigenvalues, parts.eigenvalues, strict=True))
+    others = simulate(solver, values, 20, 3, seed=2)
+    assert len({float(e[0]) for e in (*whole.eigenvalues, *others.eigenvalues)}) == 6
 
 
 def test_one_size_says_nothing_about_moments(wigner):

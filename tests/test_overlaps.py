@@ -135,7 +135,7 @@ def test_equal_outliers_are_one_wherever_the_bulk_is(low):
 
 def test_an_outlier_at_zero_has_no_left_vector():
     """Elsewhere a source in the equation of K psi0 sees left vectors z times."""
-    problem = SimpleNamespace(excluded=((1.0, 4.0),))
+    problem = SimpleNamespace(excluded=((0.0, 0.0), (1.0, 4.0)))
     one = np.ones((1, 1))
     scales = [Pole(problem, z, one, one, one).scale(side) for z in (5.0, 1e-16) for side in ("right", "left")]
     assert scales == pytest.approx([1.0, 0.2, 1.0, np.nan], nan_ok=True)
