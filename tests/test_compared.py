@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from derive.errors import NumericalError
 from numerics.outliers.alignments import Alignment
 from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, joined
@@ -63,9 +64,32 @@ def test_outliers_meet_eigenvalues_of_their_rank_and_edges_the_next_ones():
 
 
 def test_an_outlier_in_a_gap_meets_the_nearest_eigenvalue():
-    layer = layer_with([0.1], edges=((-2.0, -0.9), (0.4, 2.0)))
-    row = rows_of(layer, spectra_of([0.1]))["outlier 1 in a gap"]
-    assert (row.theory, row.simulation) == pytest.approx((0.1, 0.12))
+    layer = layer_with([-0.6], edges=((-2.0, -0.9), (0.4, 2.0)))
+    row = rows_of(layer, spectra_of([-0.6]))["outlier 1 in a gap"]
+    assert (row.theory, row.simulation) == pytest.approx((-0.6, -0.58))
+
+
+def test_a_null_space_is_not_the_lower_edge_wherever_it_was_moved():
+    """Three eigenvalues of K^T K are zero, and 0.3 was added to the diagonal; 0.5 of it at an earlier time."""
+    spectra = [np.array([0.3, 0.3, 0.3, 1.0, 2.0, 3.0, 6.0 + off]) for off in OFF]
+    layer = layer_with(
+        [6.0],
+        edges=((0.9, 4.0),),
+        shift=0.3,
+        shift_path=[0.0, 0.5, 0.3],
+        outlier_path=[[], [5.0], [6.0]],
+        largest_path=[4.0, 5.0, 6.0],
+    )
+    ends = [[np.array([0.5, 0.5, 0.5, 1.2, 2.2, 3.2, 5.0 + off])] for off in OFF]
+    rows = rows_of(layer, spectra, times=(1,), ends=ends)
+    assert rows["lower edge, smallest other eigenvalue"].simulation == 1.0
+    assert rows["outlier 1 above the bulk at time 1"].simulation == pytest.approx(5.01)
+
+
+def test_outliers_need_as_many_eigenvalues_beside_a_null_space():
+    spectra = [np.array([0.0, 0.0, 1.0, 5.0, 6.0]) for _ in OFF]
+    with pytest.raises(NumericalError, match="2 outliers do not fit into a matrix with 3 nonzero eigenvalues"):
+        rows_of(layer_with([6.0, 5.0], edges=((0.9, 4.0),)), spectra)
 
 
 def test_a_difference_is_in_errors_of_theory_and_simulation_together():
@@ -80,6 +104,13 @@ def test_outliers_that_cannot_be_told_apart_are_compared_in_their_mean():
     row = rows["outliers 2-3, mean, above the bulk"]
     assert (row.theory, row.theory_error, row.simulation) == pytest.approx((3.95, 0.05, 3.96))
     assert "outlier 1 above the bulk" in rows
+
+
+@pytest.mark.parametrize(("apart", "together"), [(0.15, True), (0.25, False)])
+def test_outliers_nearer_than_four_times_their_spread_stand_together(apart: float, together: bool):
+    """They spread by 0.046 over the seeds, and repel each other at a finite size."""
+    rows = rows_of(layer_with([5.0, 4.0, 4.0 - apart]), spectra_of([5.0, 4.0, 4.0 - apart]))
+    assert ("outliers 2-3, mean, above the bulk" in rows) == together
 
 
 def test_outliers_at_an_earlier_time_are_those_of_that_time():
