@@ -36,12 +36,16 @@ def rows_of(
     layer: Layer, spectra: list[np.ndarray], observables=None, errors=None, draws=None, **given
 ) -> dict[str, Row]:
     size = len(spectra[0])
-    two_time = given.pop("two_time", ({}, {}))
+    two_time, traces = given.pop("two_time", ({}, {})), given.pop("compute_traces", None)
     simulated = SimulatedLayer(
         "", spectra, given.pop("overlaps", {}), given.pop("times", ()), given.pop("ends", []), [None] * 3, size, **given
     )
     solution = SimpleNamespace(
-        layers=[layer], observables=observables or {}, observable_errors=errors, two_time=two_time[0]
+        layers=[layer],
+        observables=observables or {},
+        observable_errors=errors,
+        two_time=two_time[0],
+        compute_traces=traces,
     )
     simulation = Simulation("mine", {}, size, [simulated], draws or {}, two_time[1], SimpleNamespace())
     return {row.quantity: row for row in compare(solution, simulation)}
@@ -210,6 +214,24 @@ def test_two_time_functions_are_compared_entry_by_entry():
     rows = rows_of(layer_with([3.0]), spectra_of([3.0]), two_time=two_time)
     row = rows["R[x,y](1, 0)"]
     assert (row.theory, row.theory_error, row.simulation) == pytest.approx((3.0, 0.3, 3.03))
+
+
+def test_traces_are_compared_below_the_spectrum_as_far_as_the_bulk_is_wide():
+    """With eigenvalues at -3 and 5 beside a bulk from -2 to 2: at z = -7."""
+    layer = layer_with([5.0, -3.0])
+    asked = []
+
+    def compute_traces(label, points, count):
+        asked.append((label, points, count))
+        return [{"A": 0.25 + 0j, "A R": 0.5 + 0j}]
+
+    spectra, weights = spectra_of([5.0, -3.0]), [np.arange(7.0) + off for off in OFF]
+    rows = rows_of(layer, spectra, weights={"A": weights}, compute_traces=compute_traces)
+    assert asked == [("", [-7.0], 1)]
+    for power, what, theory in ((1, "tr R A", 0.25), (2, "tr R A R", 0.5)):
+        row = rows[f"{what} at -7"]
+        draws = [np.mean(w / (-7.0 - e) ** power) for w, e in zip(weights, spectra, strict=True)]
+        assert (row.theory, row.simulation) == pytest.approx((theory, np.mean(draws))) and not row.compared
 
 
 def test_the_weight_of_an_atom_is_counted_in_eigenvalues():
