@@ -163,24 +163,36 @@ def test_alignments_are_taken_at_their_times_and_a_vector_holds_some_by_chance()
 
 
 def test_alignments_on_the_way_are_those_of_their_time():
+    """Below a bulk that begins at 1 and was moved by 0.1 in the end, beside a null space: by 0.25 at time 1."""
+
     def one(first: float, second: float) -> Alignment:
-        return Alignment("along", "right", (0, 1), True, False, (1,), np.array([[[first], [second]]]))
+        values = np.array([[[first], [second]]])
+        return Alignment("along", "right", (0, 1), True, False, (1,), values, values / 10)
+
+    def moved(shift: float) -> SimpleNamespace:
+        return SimpleNamespace(edges=((1.1 + shift, 3.1 + shift),), atoms=())
 
     layer = layer_with(
-        [5.0],
-        outlier_path=[[], [4.0], [5.0]],
-        largest_path=[2.0, 4.0, 5.0],
+        [0.7],
+        edges=((1.1, 3.1),),
+        outlier_path=[[], [0.85], [0.7]],
+        outlier_path_errors=[[], [0.3], [0.4]],
+        largest_path=[3.0, 3.25, 3.1],
         alignment_path=[[], [one(0.3, 0.4)], [one(0.5, 0.6)]],
-        shift_path=[0.0, 0.25, 0.0],
-        moved=lambda shift: SimpleNamespace(edges=((-2.0 + shift, 2.0 + shift),), atoms=()),
+        shift=0.1,
+        shift_path=[0.0, 0.25, 0.1],
+        moved=moved,
     )
-    ends = [[np.sort([*BULK, 4.0 + off])] for off in OFF]
-    squares = [[np.stack([np.full(6, 0.1), [*np.full(5, 0.2), 0.4 + off]], axis=1)[:, :, None]] for off in OFF]
+    bulk = np.array([1.3, 2.0, 2.7, 3.1])
+    spectra = [np.array([0.1, 0.7 + off, *bulk]) for off in OFF]
+    ends = [[bulk, np.array([0.25, 0.85 + off, *(bulk + 0.1)])] for off in OFF]
+    early = [np.array([[0.9, 0.9], [0.7, 0.4 + off], *np.full((4, 2), 0.2)])[:, :, None] for off in OFF]
+    squares = [[np.full((4, 2, 1), 0.9), of_seed] for of_seed in early]
     given = {"alignment_path": {("along", "right"): squares}, "lengths": {"right": 50}}
-    rows = rows_of(layer, spectra_of([5.0]), times=(1,), ends=ends, **given)
+    rows = rows_of(layer, spectra, times=(0, 1), ends=ends, **given)
     (found,) = (row for name, row in rows.items() if name.startswith("along"))
-    assert found.quantity == "along at 1 (right) of outlier 1 above the bulk at time 1"
-    assert (found.theory, found.simulation) == pytest.approx((0.4, 0.41))
+    assert found.quantity == "along at 1 (right) of outlier 1 below the bulk at time 1"
+    assert (found.theory, found.theory_error, found.simulation) == pytest.approx((0.4, 0.04, 0.41))
 
 
 def test_observables_are_compared_at_their_times_with_the_errors_of_these():
