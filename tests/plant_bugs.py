@@ -145,7 +145,8 @@ HARMLESS = ("strict", "kind", "check_finite", "overwrite_a", "repr", "maxsize")
 
 @dataclass(frozen=True)
 class Bug:
-    """One change of one piece of a source: the bytes from start to end become `new`. lines: those that run it."""
+    """One change of one piece of a source: the bytes from start to end become `new`. lines: those that run it;
+    imported: whether that is when the file is imported, as for a constant or the default of an argument."""
 
     path: str
     line: int
@@ -154,6 +155,7 @@ class Bug:
     start: int
     end: int
     new: str
+    imported: bool
 
     @property
     def package(self) -> str:
@@ -299,6 +301,13 @@ def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
         starts.append(starts[-1] + len(line))
     ignored = without_effect(tree)
     found: dict[int, list[tuple[ast.AST, str, ast.AST, int]]] = defaultdict(list)
+    later = {
+        inner
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for statement in function.body
+        for inner in ast.walk(statement)
+    }
 
     def visit(node: ast.AST, head: int) -> None:
         if isinstance(node, ast.stmt):
@@ -318,7 +327,7 @@ def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
             text = f"({text})"
         start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
         lines = dict.fromkeys((head, *range(node.lineno, node.end_lineno + 1)))
-        return Bug(path, node.lineno, tuple(lines), kind, start, end, text)
+        return Bug(path, node.lineno, tuple(lines), kind, start, end, text, node not in later)
 
     def all_of(line: int) -> list[Bug]:
         return sorted((made(*one) for one in found[line]), key=lambda bug: (bug.start, bug.end, bug.new))
@@ -424,12 +433,10 @@ class Coverage:
                     self.tests[name][line].update(contexts)
 
     def of(self, bug: Bug) -> list[str]:
-        """Tests that run a bug, the fastest of each file first, then the second of each; where a line runs only as
-        its file is imported, those that run any of the file."""
+        """Tests that run a bug, the fastest of each file first, then the second of each; of what runs as its file is
+        imported, those that run any of the file."""
         lines = self.tests[bug.path]
-        names = set().union(*(lines.get(line, set()) for line in bug.lines))
-        if names == {""}:
-            names = set().union(*lines.values())
+        names = set().union(*(lines.values() if bug.imported else (lines.get(line, set()) for line in bug.lines)))
         files: Counter[str] = Counter()
         ranked = []
         for name in sorted((name for name in names if name in self.seconds), key=lambda name: self.seconds[name]):
