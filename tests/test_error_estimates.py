@@ -18,6 +18,8 @@ from numerics.bulk.law import Panelled, Piece
 from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.support import law_of
 from numerics.nearby import Nearby
+from numerics.outliers.alignments import Alignment, with_errors
+from numerics.outliers.errors import estimated_overlaps, estimated_path
 from numerics.outliers.leading import leading
 from numerics.precision import in_float64
 from numerics.runtime.interface import SampledTraining
@@ -208,6 +210,65 @@ def test_what_a_truncation_moves_by_chance_is_not_an_error_of_one_quantity():
     found = sampling._beyond_chance(moved, errors)
     assert found["one"] == pytest.approx([0.0, 16 / 9 * (36 - 25), 16 / 9 / 4])
     assert not found["others"].any()
+
+
+# -- results at order parameters nearby
+
+NEARBY = Nearby(({}, {}, {}), (1.0, 1.0, 0.5), {}, share=0.5, doubt=0.2, replicas=2, unbiased={})
+"""Two replicas, something else of which half is an error, halves, and what is moved by the bias that is taken off."""
+
+
+def test_a_result_without_bias_has_the_error_of_all_that_moves_it():
+    value, error = NEARBY.estimate(1.0, [1.1, 0.8, 1.4, 1.3, 0.9])
+    assert value == pytest.approx(1 + 0.5 * (1 - 1.3))
+    assert error == pytest.approx(math.sqrt(0.1**2 + 0.2**2 + (0.5 * 0.4) ** 2 + (0.2 * 0.3) ** 2))
+    assert NEARBY.added_by_noise(1.0, [1.1, 0.8, 1.4, 1.3, 0.9]) == pytest.approx(0.1 - 0.2)
+    assert NEARBY.estimate(1.0, [1.1, None, 1.4, 1.3, 0.9]) == (value, math.inf)
+    assert NEARBY.estimate(1.0, [1.1, 0.8, 1.4, None, 0.9]) == (1.0, math.inf)
+
+
+def test_a_contribution_that_is_not_known_is_as_large_as_the_others_are():
+    """One of ten, of which nine are known: the sum of their squares is a tenth of ten larger."""
+    nearby = Nearby(({},) * 10, (1.0,) * 10)
+    assert nearby.estimate(2.0, [2.1] * 9 + [None]) == (2.0, pytest.approx(math.sqrt(10) * 0.1))
+    assert nearby.estimate(2.0, [2.1] * 8 + [None] * 2) == (2.0, math.inf)
+
+
+def test_alignments_and_overlaps_have_the_errors_of_their_own_entries():
+    """Each a multiple of the same numbers, so that errors are the same multiples."""
+    moved = [1.1, 0.8, 1.4, 1.3, 0.9]
+    value, error = NEARBY.estimate(1.0, moved)
+    factors = np.array([[[0.1, 0.2], [0.3, np.nan]], [[0.5, 0.6], [0.7, 0.8]]])
+
+    def aligned(x: float) -> list[Alignment]:
+        return [
+            Alignment(name, "right", (0, 1), True, True, (1, 1), k * x * factors) for k, name in ((1, "a"), (2, "b"))
+        ]
+
+    found = with_errors(aligned(1.0), [aligned(x) for x in moved], NEARBY)
+    for k, one in enumerate(found, start=1):
+        assert one.values[np.isfinite(factors)] == pytest.approx(k * value * factors[np.isfinite(factors)])
+        assert one.errors[np.isfinite(factors)] == pytest.approx(k * error * factors[np.isfinite(factors)])
+        assert np.isnan(one.errors[0, 1, 1])
+
+    def overlaps(x: float) -> list[dict[str, float | None]]:
+        return [{"right": 0.5 * x, "left": 0.25 * x}, {"right": 0.1 * x, "left": None}]
+
+    values, errors = estimated_overlaps(overlaps(1.0), [overlaps(x) for x in moved], NEARBY)
+    for table, scale in ((values, value), (errors, error)):
+        assert table[0] == pytest.approx({"right": 0.5 * scale, "left": 0.25 * scale})
+        assert table[1] == {"right": pytest.approx(0.1 * scale), "left": None}
+
+
+def test_outliers_on_the_way_have_the_errors_of_their_time():
+    path, moved = [[], [4.0], [6.0, -5.0]], [1.001, 0.998, 1.004, 1.003, 0.999]
+    others = [[[x * z for z in now] for now in path] for x in moved]
+    value, error = NEARBY.estimate(1.0, moved)
+    values, errors = estimated_path(path, others, NEARBY)
+    assert values[:2] == [[], [pytest.approx(4 * value)]] and errors[:2] == [[], [pytest.approx(4 * error)]]
+    assert values[2] == pytest.approx([6 * value, -5 * value]) and errors[2] == pytest.approx([6 * error, 5 * error])
+    others[0][1] = []
+    assert estimated_path(path, others, NEARBY)[1][1] == [None] and estimated_path(path, others, NEARBY)[0][1] == [4.0]
 
 
 # -- sampled passes by hand

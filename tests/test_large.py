@@ -14,7 +14,7 @@ import pytest
 from conftest import solver_and_values, solver_of, values_of
 
 import derive
-from derive.errors import ParameterError
+from derive.errors import NumericalError, ParameterError
 from numerics.matrices import Dense
 from numerics.memory import check_expected, expected_memory
 from numerics.nearby import Moved, Nearby
@@ -158,6 +158,15 @@ def test_outliers_of_the_mean_do_not_depend_on_replicas():
     course = outlier_path(problem, steps, QUIET, orders)
     assert course.path == outlier_path(problem, steps, QUIET, ()).path and course.path[-1][0]
     assert all(one != course.path[-1][0] for one in (found[-1] for found in course.replicas))
+
+
+def test_matrices_of_early_times_with_numbers_that_cannot_be_squared_are_refused():
+    """Their factors have numbers of 1e60, of which a product of two is beyond all measure."""
+    setting, values = MODELS[1]
+    problem, steps, _ = exact(setting, **values)
+    large = problem.with_order({key: 1e60 * x for key, x in problem.order.items()})
+    with pytest.raises(NumericalError, match="has entries beyond"):
+        outlier_path(large, steps, QUIET)
 
 
 class Along(Moved):
