@@ -35,7 +35,7 @@ from numerics.training import sampling
 
 def test_two_draws_have_the_error_of_their_mean():
     """1 and 3 have the standard deviation sqrt(2), and their mean half of the difference as its error."""
-    assert mean_and_error([[1.0], [3.0]]) == {"mean": [2.0], "stderr": [pytest.approx(1.0)]}
+    assert mean_and_error([[1.0, 9.0], [3.0, 9.0]]) == {"mean": [2.0, 9.0], "stderr": [pytest.approx(1.0), 0.0]}
     assert mean_and_error([[1.0]])["stderr"] is None
 
 
