@@ -277,6 +277,20 @@ def test_the_weight_of_an_atom_is_counted_in_eigenvalues():
     assert (row.theory, row.simulation, row.stderr) == pytest.approx((0.25, 0.25, 1 / 16))
 
 
+def test_edges_and_moments_have_their_own_errors_where_the_bulk_is_sampled():
+    law = SimpleNamespace(edges=((-2.0, -1.5), (0.0, 2.0)), atoms=(), density=lambda x: np.zeros(len(x)))
+    given = {"moments": [1.0, 0.3, 0.9, 0.5, 2.0, 7.0], "moment_errors": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]}
+    layer = Layer("", law, [], None, {}, edge_errors=[[0.01, 0.02], [0.03, 0.04]], **given)
+    rows = rows_of(layer, [BULK] * 3)
+    for order in (1, 2, 3, 4):
+        row = rows[f"moment {order} of the bulk"]
+        assert (row.theory, row.theory_error) == (given["moments"][order], given["moment_errors"][order])
+        assert row.simulation == pytest.approx(np.mean(BULK**order))
+    assert rows["lower edge, smallest other eigenvalue"].theory_error == 0.01
+    assert rows["upper edge, largest other eigenvalue"].theory_error == 0.04
+    assert not any(name.startswith("moment 5") for name in rows)
+
+
 @pytest.mark.parametrize(("edge", "inward"), [(-2.0, 1), (2.0, -1)])
 def test_the_outermost_eigenvalue_is_inside_by_a_power_of_the_size(edge: float, inward: int):
     """Of the semicircle, by 1.2065 N^(-2/3): an eighth of the size is four times as far."""
