@@ -220,3 +220,25 @@ def test_a_coefficient_that_is_not_real_is_refused_by_its_name(coefficient, refu
     assert solver.numbers({"a": 0.5})
     with pytest.raises(ParameterError, match="is not a finite number at these parameters"):
         solver.numbers({"a": refused})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (sp.sin(2 * k), 2 * sp.sin(k) * sp.cos(k)),
+        (sp.tan(2 * k), 2 * sp.tan(k) / (1 - sp.tan(k) ** 2)),
+        (sp.sinh(2 * k), 2 * sp.sinh(k) * sp.cosh(k)),
+        (sp.tanh(2 * k), 2 * sp.tanh(k) / (1 + sp.tanh(k) ** 2)),
+        (sp.exp(2 * k), (sp.sinh(k) + sp.cosh(k)) ** 2),
+        (sp.log(3 + k**2), 2 * sp.log(sp.sqrt(3 + k**2))),
+        (sp.erf(2 * k) / 2, sp.erf(k + sp.Abs(k) * sp.sign(k)) / 2),
+        (sp.atan(2 + k**2), sp.pi / 2 - sp.atan(1 / (2 + k**2))),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_functions_of_parameters_are_known_by_their_identities(one, other):
+    """And not as numbers of their own, of which two that are written otherwise would differ."""
+    assert one != other
+    check_same(one, other, "test", "here")
+    with pytest.raises(InternalError):
+        check_same(one, 1.01 * other, "test", "here")

@@ -90,6 +90,17 @@ def test_vectors_that_are_none_are_noticed(monkeypatch):
 
 
 @pytest.mark.parametrize("vectors", [True, False])
+def test_of_large_matrices_ends_are_found_by_products(vectors: bool, monkeypatch):
+    matrix = wigner()
+    expected = at_ends(np.linalg.eigvalsh(matrix), COUNT)
+    monkeypatch.setattr(module, "pays", lambda *_: True)
+    monkeypatch.setattr(np.linalg, "eigvalsh" if not vectors else "eigh", None)
+    values, found = outermost(matrix, COUNT, vectors)
+    assert np.allclose(values, expected, rtol=0, atol=RESIDUAL * np.abs(expected).max())
+    assert (found is not None) == vectors and (found is None or np.allclose(matrix @ found, found * values, atol=1e-7))
+
+
+@pytest.mark.parametrize("vectors", [True, False])
 def test_where_it_is_not_certain_all_eigenvalues_are_computed(vectors: bool, monkeypatch):
     monkeypatch.setattr(module, "pays", lambda *_: True)
     monkeypatch.setattr(module, "by_lanczos", lambda *_: None)

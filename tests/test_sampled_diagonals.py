@@ -262,3 +262,11 @@ def test_a_spike_that_learned_from_a_trait_beside_it_is_sampled():
     model = Model((strength, T), equations, probe=spectrum(A(T) + diag(s)))
     probe = Derivation(model).probe
     assert [sites.sector.name for sites in probe.sampled] == ["D"]
+
+
+def test_a_field_that_a_symmetric_matrix_makes_of_a_trait_is_sampled():
+    """What returns to a site through the matrix has the trait of the site, so that the field is not normal there."""
+    s, f = trait("s", D, values=[0.5, 1.5]), field("f", D)
+    for made, sampled_at in ((M @ f, ["D"]), (goe("M1", D) @ normal("y", D), [])):
+        model = Model((strength,), [Eq(f, s * x), Eq(m, made)], probe=spectrum(M + diag(tanh(m))))
+        assert [sites.sector.name for sites in Derivation(model).probe.sampled] == sampled_at
