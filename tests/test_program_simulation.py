@@ -14,6 +14,7 @@ from sympy import sqrt, tanh
 from derive import (
     Eq,
     Model,
+    alignment,
     axis,
     data,
     each,
@@ -646,6 +647,25 @@ def test_spikes_of_both_sides_and_the_half():
     close(spikes[""]["left"](), np.stack([h0, h0, 2 * h0], axis=1))
 
 
+def test_halves_are_watched_where_left_vectors_are_asked_about():
+    K = weights("K", N, D, t)
+    model = Model(
+        parameters=(a, c, T),
+        equations=[Eq(K(0), W0), Eq(K(t + 1), K(t) + c / sqrt(D) * outer(normal("x", N), v))],
+        observe={"along": alignment(v)},
+        probe=spectrum(K(T).T @ K(T) / N),
+    )
+    seen = {}
+
+    def watch(time, probed, halves):
+        seen[time] = probed()[""], halves()[""]
+
+    loaded(model).simulate(point_of(model, T=2), SIZE, drawn(), watch=watch)
+    for matrix, half in seen.values():
+        close(matrix, half.T @ half / 18)
+    assert not np.allclose(seen[0][1], seen[1][1])
+
+
 def test_spikes_of_a_product_of_two_matrices():
     """K = B A: right ones are those of A, which acts first, and left ones those of B."""
     A, B = weights("A", N, D, t), weights("B", N, N, t)
@@ -707,6 +727,13 @@ def test_a_coefficient_that_is_not_finite_is_told_in_a_sentence():
     solver = _solver(model)
     with pytest.raises(NumericalError, match="not finite at these parameters"):
         samples(solver, {"b": 0.0, "c": 1.0}, 20, 1)
+
+
+def test_a_simulation_that_diverges_is_told_with_its_step():
+    x = field("x", D, t)
+    model = Model(parameters=(c, T), equations=[Eq(x(0), v), Eq(x(t + 1), c * x(t))], observe={"norm": mean(x(t) ** 2)})
+    with pytest.raises(NumericalError, match=r"the simulation diverged at step 2 \(norm is not finite\)"):
+        samples(_solver(model), {"c": 1e100, "T": 3}, 20, 1)
 
 
 def test_the_runtime_may_lie_beside_the_module():
