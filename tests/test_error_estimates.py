@@ -274,7 +274,7 @@ def test_outliers_on_the_way_have_the_errors_of_their_time():
 # -- sampled passes by hand
 
 
-OUT, SITES, REPLICAS, DIRECTIONS = 0.05, 256, 10, 12
+OUT, SITES, REPLICAS, DIRECTIONS = 50.0, 256, 10, 12
 KEPT, MADE = ("C", "f", "f"), ("C", "f", "g")
 
 
@@ -285,7 +285,9 @@ def fourth_moments() -> SampledTraining:
 
     def forward_pass(p, normals, rank=None, tolerance=None):
         x = jnp.mean(normals["J"] ** 4) + 8 / len(normals["J"]) + OUT * tolerance[1] * (3 if rank == 32 else 1)
-        return Carried(x=x[None, None]), {"x": x[None]}, 1, Report(0.0, DIRECTIONS, tolerance[0] < 1e-3)
+        half = len(normals["J"]) < SITES
+        report = Report(0.2 if half else 0.1, DIRECTIONS - half, tolerance[0] < 1e-3)
+        return Carried(x=x[None, None]), {"x": x[None]}, 3 - half, report
 
     return SampledTraining(
         forward_pass=forward_pass,
@@ -301,13 +303,14 @@ def fourth_moments() -> SampledTraining:
 
 
 @pytest.mark.parametrize("rank", [None, 16])
-@pytest.mark.parametrize("told", [(0.6, 0.25), None])
+@pytest.mark.parametrize("told", [(0.6, 0.25), None, "left"])
 @in_float64
 def test_errors_of_a_sampled_pass_are_those_by_hand(monkeypatch, rank, told):
     """Replicas with their halves, the share of the bias, and what is left out; every pass has normals of its own."""
     seeds, original = [], sampling.draw
     monkeypatch.setattr(sampling, "draw", lambda *given: seeds.append(given[3]) or original(*given))
-    how = sampling.Sampling(400, 7, "plain", rank, share=told)
+    debias = told != "left"
+    how = sampling.Sampling(400, 7, "plain", rank, share=told if debias else None, debias=debias)
     found = sampling.sampled_pass(fourth_moments(), Point(a=1.0), how, lambda *_: None)
     tolerance = 1e-12 if rank is None else 1e-3
     normals = [np.asarray(original((("J",),), {"J": (1,)}, SITES, (7, k), "plain")["J"]) for k in range(REPLICAS)]
@@ -319,18 +322,34 @@ def test_errors_of_a_sampled_pass_are_those_by_hand(monkeypatch, rank, told):
         share, doubt = sampling._share(*tables)
         doubt = math.hypot(doubt, sampling.NEXT_ORDER * DIRECTIONS / SITES)
     else:
-        share, doubt = told
+        share, doubt = told if debias else (0.0, 0.0)
     spread = np.var((1 + share) * wholes - share * halves.mean(axis=1), ddof=1) / REPLICAS + (OUT * tolerance) ** 2
-    wider = 8 * (OUT * tolerance) ** 2 if rank and told is None else 0.0
+    wider = 8 * (OUT * tolerance) ** 2 if rank and how.share is None else 0.0
     assert found.observables["x"] == pytest.approx([mean + share * (mean - half)], rel=1e-12)
     assert found.errors["x"] == pytest.approx([math.sqrt(spread + (doubt * (mean - half)) ** 2 + wider)], rel=1e-7)
+    if wider:
+        part = 3 * OUT * tolerance / float(found.errors["x"][0])
+        assert found.method["rank_check"].endswith(f"moves observables by at most {part:.2g} of their errors")
     value, error = found.nearby.estimate(mean**2, [float(one[MADE][0, 0]) for one in found.nearby.orders])
     assert float(found.order[MADE][0, 0]) == pytest.approx(mean**2, rel=1e-12)
     assert value == pytest.approx(mean**2 + share * (mean**2 - half**2), rel=1e-12)
     assert error == pytest.approx(math.sqrt((2 * mean) ** 2 * spread + (doubt * (mean**2 - half**2)) ** 2), rel=1e-7)
-    moved = mean**2 + 2 * mean * share * (mean - half)
-    assert float(found.nearby.unbiased[MADE][0, 0]) == pytest.approx(moved, rel=1e-12)
-    assert found.method["samples"] == 2 * SITES * REPLICAS and found.method["replicas"] == REPLICAS
+    assert len(found.nearby.orders) == REPLICAS + 2 + 2 * debias and found.nearby.replicas == REPLICAS
+    if debias:
+        moved = mean**2 + 2 * mean * share * (mean - half)
+        assert float(found.nearby.unbiased[MADE][0, 0]) == pytest.approx(moved, rel=1e-12)
+    assert found.finite == 3 - debias
+    assert (
+        found.method
+        | {
+            "samples": SITES * REPLICAS * (1 + debias),
+            "replicas": REPLICAS,
+            "directions": DIRECTIONS,
+            "variance_drawn_anew": 0.2 if debias else 0.1,
+            "bias": f"taken off: {share:.2f}({doubt:.2f}) of the difference to halves" if debias else "not taken off",
+        }
+        == found.method
+    )
     # that of the pilot, which has the normals of the first replica, is drawn twice
     assert len(set(seeds)) == len(seeds) - (rank is not None)
 

@@ -287,6 +287,18 @@ def test_real_roots_of_polynomials_with_coefficients_of_any_size(coefficients, r
     assert found is None if roots is None else sorted(found, reverse=True) == pytest.approx(roots, rel=1e-12)
 
 
+@pytest.mark.parametrize("name", ["spiked_wigner", "coupled_spikes"])
+def test_one_point_is_found_from_the_value_that_the_map_has_there(name):
+    """However far it is from the bulk, where the map is as large, or as small."""
+    solver = solver_of(name)
+    problem = spiked_problem(solver, solve(solver, values_of(name)))
+    top = max(high for _, high in problem.excluded)
+    for ring in problem.probe.rings:
+        for z in (1.01 * top, 3 * top, 1e4 * top, 1e8 * top):
+            (value,) = in_float64(finding._mapped_at)(problem, ring, np.array([z]))
+            assert in_float64(finding.physical)(problem, ring, [value]) == [[pytest.approx(z, rel=1e-6)]]
+
+
 @pytest.mark.parametrize("name", ["spiked_wigner", "anti_hebbian", "coupled_spikes", "deep_linear"])
 def test_a_value_of_the_map_of_any_size_has_places_or_none(name):
     """Eigenvalues that are zero but for rounding may be as small as float64 goes, and are no outliers."""
