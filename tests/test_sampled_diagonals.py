@@ -32,6 +32,7 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import solver_files
+from derive.equations.dependence import _slopes
 from derive.errors import NumericalError
 from derive.pipeline import Derivation
 from numerics.modules import load_solver
@@ -270,3 +271,10 @@ def test_a_field_that_a_symmetric_matrix_makes_of_a_trait_is_sampled():
     for made, sampled_at in ((M @ f, ["D"]), (goe("M1", D) @ normal("y", D), [])):
         model = Model((strength,), [Eq(f, s * x), Eq(m, made)], probe=spectrum(M + diag(tanh(m))))
         assert [sites.sector.name for sites in Derivation(model).probe.sampled] == sampled_at
+
+
+def test_slopes_of_a_law_that_is_linear_in_some_of_its_values():
+    one, two, held = (field(name, D)() for name in ("one", "two", "held"))
+    assert _slopes(tanh(held) * one - 3 * (two + held * two), [one, two]) == [tanh(held), -3 - 3 * held]
+    for law in (one * two, one + tanh(held), one**2 + two):
+        assert _slopes(law, [one, two]) is None
