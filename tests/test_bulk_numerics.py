@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from math import comb
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ from numerics.bench.bulk import fixed_point
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
-from numerics.bulk.folds import march, residual_of, upper_edge_program
+from numerics.bulk.folds import _fits, march, residual_of, upper_edge_program
 from numerics.bulk.keeping import kept_or_found, made_law, plain_law
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
@@ -90,6 +90,16 @@ def test_hard_edge_of_a_product_of_three():
     exact = [comb(4 * k, k) / (3 * k + 1) for k in range(6)]
     assert [law.moment(k) for k in range(6)] == pytest.approx(exact, rel=1e-12)
     assert series_moments(_declared_branch("product of three", 1.0), 5) == pytest.approx(exact, rel=1e-11)
+
+
+@pytest.mark.parametrize(("before", "behind", "fits"), [(0.5, 0.6, True), (0.97, 1.03, True), (0.5, 1.5, False)])
+def test_a_step_fits_where_slopes_at_its_ends_explain_it(before, behind, fits):
+    """Along z = G + 1/G, whose fold at G = 1 may be stepped over closely, and not from far away."""
+
+    def at(g):
+        return SimpleNamespace(z=g + 1 / g, turn=1 - 1 / g**2, g=lambda index: g)
+
+    assert _fits(at(before), at(behind), 0, False) == fits
 
 
 def test_gap_between_two_intervals():

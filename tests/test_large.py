@@ -240,6 +240,15 @@ def test_rows_belong_to_the_same_times_by_one_set_of_factors_as_by_all(setting, 
     restriction._structure.cache_clear()
 
 
+def test_factors_in_another_order_multiply_to_the_same_matrix_in_that_order():
+    rng = np.random.default_rng(0)
+    factors = [rng.standard_normal((3, 4)), rng.standard_normal((4, 3))]
+    places = [np.array([2, 0, 1]), np.array([3, 1, 0, 2])]
+    one, other = finding._put(factors, places)
+    assert np.allclose(one @ other, (factors[0] @ factors[1])[np.ix_(places[0], places[0])])
+    assert np.allclose(other @ one, (factors[1] @ factors[0])[np.ix_(places[1], places[1])])
+
+
 @pytest.mark.parametrize(("setting", "values"), MODELS)
 def test_factors_are_the_same_block_by_block(setting, values, monkeypatch):
     problem, _, _ = exact(setting, **values)
