@@ -19,6 +19,7 @@ from derive import (
     field,
     fields,
     gaussian,
+    goe,
     mean,
     normal,
     outer,
@@ -222,6 +223,13 @@ def test_several_axes_are_one_list_of_labels():
     assert len(one[1]) >= 6
     for found, expected in zip(one, other, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_a_mean_over_several_axes_multiplies_a_probed_matrix():
+    """The sum over 2 x 3 labels of <(X_a + Y_b)^2> = 2 is 12, and a Wigner matrix times it ends at 24."""
+    X, Y = normal("X", D, axes=a), normal("Y", D, axes=b)
+    model = Model((A, B), [], {}, spectrum(total(mean((X + Y) ** 2)) * goe("S", D)))
+    np.testing.assert_allclose(derive.load(model).solve().bulk_edges, [[-24, 24]], rtol=1e-12)
 
 
 # -- what is refused
