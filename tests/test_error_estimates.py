@@ -193,6 +193,14 @@ def test_a_density_has_as_many_values_as_leave_the_bulk_where_it_is(monkeypatch)
         values_needed(monkeypatch, {32: 1e-3, 64: 1e-9, 128: np.nan})
 
 
+@pytest.mark.parametrize(("densities", "most"), [(1, 4096), (2, 256), (3, 32)])
+def test_combinations_of_values_of_several_densities_are_bounded(densities: int, most: int):
+    """At 2^16 together, and values of a trait beside them do not count."""
+    few = SimpleNamespace(weights=np.ones(3))
+    law = SimpleNamespace(sites=lambda p, nodes: [few, *[SimpleNamespace(weights=np.ones(nodes))] * densities])
+    assert settling._most(law, Point(a=1.0)) == most
+
+
 def test_a_root_of_a_number_with_derivatives_is_refused():
     with pytest.raises(TypeError, match="whole powers only"):
         Jet(np.array([4.0]), np.array([1.0])) ** 0.5

@@ -20,8 +20,9 @@ from numerics.memory import check_expected, expected_memory
 from numerics.nearby import Moved, Nearby
 from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
+from numerics.outliers.following import Lost
 from numerics.outliers.large import _moving_most, _OfRing, _paired, _Vectors, large_spectrum, rows_of
-from numerics.outliers.leading import NotConverged, leading
+from numerics.outliers.leading import Leading, NotConverged, leading
 from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
 from numerics.outliers.restriction import Steps
@@ -98,6 +99,16 @@ def test_outliers_have_residuals_and_the_conditions_of_left_and_right_vectors():
         place = np.argmin(np.abs(values - s))
         assert one.z == 10 * s and one.residual < 1e-10
         assert one.condition == pytest.approx(np.linalg.norm(right.small) / abs(s * cosines[place]), rel=1e-6)
+
+
+def test_left_and_right_vectors_of_other_eigenvalues_are_not_paired():
+    def of(place: int, count: int) -> Leading:
+        return Leading(np.array([2.0, 1.5]), count, np.eye(6)[:, place : place + count], np.diag([2.0, 1.5][:count]))
+
+    assert np.allclose(_paired(of(0, 2), of(0, 2))[2], np.eye(2))
+    for left, told in ((of(2, 2), "cannot be told apart"), (of(0, 1), "too close together")):
+        with pytest.raises(Lost, match=told):
+            _paired(of(0, 2), left)
 
 
 def test_eigenvalues_that_do_not_settle_are_given_up(monkeypatch):
