@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -285,6 +286,15 @@ def test_real_roots_of_polynomials_with_coefficients_of_any_size(coefficients, r
     """What vanishes identically or is not finite says nothing about roots."""
     found = finding.real_roots(coefficients)
     assert found is None if roots is None else sorted(found, reverse=True) == pytest.approx(roots, rel=1e-12)
+
+
+@pytest.mark.parametrize("reduced", [True, False])
+def test_outliers_are_zeros_of_a_of_z_where_there_is_no_eigenproblem(reduced, monkeypatch):
+    spectra = [SimpleNamespace(outliers=[(3.0, 0.1), (5.0, 0.2)]), SimpleNamespace(outliers=[(4.0, 0.3)])]
+    monkeypatch.setattr(finding, "ring_spectra", lambda problem: spectra if problem.probe.reduced else [])
+    monkeypatch.setattr(finding, "by_contour", lambda problem: [-3.0, 7.0])
+    problem = SimpleNamespace(probe=SimpleNamespace(unknowns=(1,), reduced=reduced))
+    assert finding.outlier_positions(problem) == ([5.0, 4.0, 3.0] if reduced else [7.0, -3.0])
 
 
 @pytest.mark.parametrize("name", ["spiked_wigner", "coupled_spikes"])
