@@ -162,6 +162,15 @@ def test_large_and_small_ways_agree_on_outliers_replicas_and_paths(setting, valu
     assert moves > 0
 
 
+def test_several_outliers_descend_as_those_of_small_matrices():
+    solver, values = solver_and_values("coupled_spikes", S=3)
+    problem = spiked_problem(solver, solve(solver, values))
+    known = [o.z for o in find_outliers(problem)]
+    found = large_spectrum(problem, None, Nearby(), QUIET)
+    assert len(known) > 1 and [o.z for o in found.outliers] == pytest.approx(known, rel=1e-9)
+    assert known == sorted(known, reverse=True)
+
+
 def test_outliers_of_the_mean_do_not_depend_on_replicas():
     """At all times, where the bulk itself changes with them."""
     problem, steps, orders = exact("hebbian_momentum", T=2, rate=0.9)
