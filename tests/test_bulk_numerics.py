@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from math import comb
 from types import ModuleType, SimpleNamespace
@@ -26,6 +27,7 @@ from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.folds import _fits, march, residual_of, upper_edge_program
 from numerics.bulk.keeping import kept_or_found, made_law, plain_law
+from numerics.bulk.moments import exact_moments
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
 from numerics.precision import in_float64
@@ -90,6 +92,12 @@ def test_hard_edge_of_a_product_of_three():
     exact = [comb(4 * k, k) / (3 * k + 1) for k in range(6)]
     assert [law.moment(k) for k in range(6)] == pytest.approx(exact, rel=1e-12)
     assert series_moments(_declared_branch("product of three", 1.0), 5) == pytest.approx(exact, rel=1e-11)
+
+
+def test_moments_of_a_curve_with_rational_coefficients_are_fractions():
+    """Narayana polynomials in c = 1/alpha: 1, 1 + c, 1 + 3 c + c^2, 1 + 6 c + 6 c^2 + c^3."""
+    found = exact_moments(_branch("marchenko_pastur", alpha=2.0), 4)
+    assert found == [1, 1, Fraction(3, 2), Fraction(11, 4), Fraction(45, 8)]
 
 
 @pytest.mark.parametrize(("before", "behind", "fits"), [(0.5, 0.6, True), (0.97, 1.03, True), (0.5, 1.5, False)])
