@@ -616,3 +616,20 @@ def test_results_that_do_not_stand_still_are_refused():
         assert tried[-1] == last
         with pytest.raises(NumericalError, match="have not converged: with"):
             check_settled(how)
+
+
+def test_what_there_is_for_each_value_on_a_diagonal_counts_as_well():
+    """Shares of two values that still move, and then a correlation for each of them."""
+
+    def run(moving):
+        def at(nodes):
+            shares = np.array([[0.0, 0.5], [1.0, 0.5]])
+            seen = np.ones(2)
+            {"S": shares[:, 1], "W": seen}[moving][...] += np.array([1, -1]) / nodes
+            return {("S", "D"): shares, ("W", "D", "C x", "C x"): seen}, {}, np.array(2)
+
+        return at
+
+    for moving in ("S", "W"):
+        _, (how,) = settle(run(moving), OF_LAWS)
+        assert how["quadrature_error"] > 1e-4 and "trouble" in how

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 
 import jax
@@ -525,6 +526,15 @@ def test_without_endpoint_an_update_cannot_use_what_the_new_time_does_not_have(k
     said = rf"update of M at e \+ 1 needs {kind} at the same time.*use {kind} one step earlier"
     with pytest.raises(DeclarationError, match=said):
         write_simulation(model, (), "numerics.runtime")
+
+
+def test_without_endpoint_a_probed_matrix_cannot_use_fields_after_the_last_update():
+    x, M = field("x", D, e), weights("M", D, D, e)
+    equations = [Eq(M(0), M0), Eq(M(e + 1), M(e) + c / D * outer(x(e), v)), Eq(x(e), v)]
+    for time, refused in ((T, True), (T - 1, False)):
+        model = Model((c, T), equations, probe=spectrum(M(T) + outer(x(time), x(time)) / D))
+        with pytest.raises(DeclarationError, match=r"uses x\(T\).* use x\(T - 1\)") if refused else nullcontext():
+            write_simulation(model, (), "numerics.runtime")
 
 
 def test_a_sum_that_is_empty_at_the_start_and_fields_that_need_each_other():
