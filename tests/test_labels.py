@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from conftest import target_of
@@ -34,6 +36,7 @@ from derive import (
     whole_positive,
 )
 from derive.errors import DeclarationError
+from derive.program.quotients import ExactRun
 
 rate = parameter("rate", default=0.7)
 A = parameter("A", default=2, domain=whole_positive)
@@ -230,6 +233,12 @@ def test_a_mean_over_several_axes_multiplies_a_probed_matrix():
     X, Y = normal("X", D, axes=a), normal("Y", D, axes=b)
     model = Model((A, B), [], {}, spectrum(total(mean((X + Y) ** 2)) * goe("S", D)))
     np.testing.assert_allclose(derive.load(model).solve().bulk_edges, [[-24, 24]], rtol=1e-12)
+
+
+def test_a_selection_repeats_sums_and_renames_labels_in_exact_arithmetic_too():
+    """Rows (i, j) of 2 x 3 labels and columns of 3: ones where j is the label of the column."""
+    found = ExactRun._call_selection(SimpleNamespace(one=1, zero=0), (2, 3), (3,), (1,))
+    assert np.array_equal(found, np.kron(np.ones((2, 1)), np.eye(3)))
 
 
 # -- what is refused

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from sympy import Sum, cos, sqrt, tanh
+from sympy import Sum, cos, exp, sin, sqrt, tanh
 
 import derive
 from derive import (
@@ -129,3 +129,14 @@ def test_a_product_of_independent_fields_that_are_not_gaussian_has_the_product_o
     equations = [Eq(r, k + tanh(normal(f"g{k}", D))) for k, r in enumerate(few, start=1)]
     found = derive.load(Model(parameters=(), equations=equations, observe={"product": mean(prod(few))})).solve()
     np.testing.assert_allclose(found["product"], 6, rtol=1e-8)
+
+
+def test_a_field_is_the_sum_of_laws_of_gaussian_fields_and_of_others():
+    """z = sin(g)^2 + cos(r) + exp(-g^2) + exp(-r^2) with r = tanh(g), by integrals over g."""
+    r, z = field("r", D), field("z", D)
+    law = sin(g) ** 2 + cos(r) + exp(-(g**2)) + exp(-(r**2))
+    model = Model(parameters=(), equations=[Eq(r, tanh(g)), Eq(z, law)], observe={"mean": mean(z)})
+    x = np.linspace(-12, 12, 4001)
+    shares = np.exp(-(x**2) / 2) / np.sum(np.exp(-(x**2) / 2))
+    values = np.sin(x) ** 2 + np.cos(np.tanh(x)) + np.exp(-(x**2)) + np.exp(-(np.tanh(x) ** 2))
+    np.testing.assert_allclose(derive.load(model).solve()["mean"], shares @ values, rtol=1e-8)
