@@ -228,6 +228,7 @@ def test_several_axes_are_one_list_of_labels():
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_mean_over_several_axes_multiplies_a_probed_matrix():
     """The sum over 2 x 3 labels of <(X_a + Y_b)^2> = 2 is 12, and a Wigner matrix times it ends at 24."""
     X, Y = normal("X", D, axes=a), normal("Y", D, axes=b)

@@ -123,6 +123,7 @@ def test_what_depends_on_time_through_a_number_alone_has_a_time():
     assert latest_moment(t * g, "here") == Moment(t, 0) and latest_moment(a * g, "here") is None
 
 
+@pytest.mark.slow
 def test_a_product_of_independent_fields_that_are_not_gaussian_has_the_product_of_their_means():
     """r_k = k + tanh(g_k), k = 1, 2, 3: the mean of their product is 6, a number that no law holds."""
     few = [field(f"r{k}", D) for k in (1, 2, 3)]
@@ -131,6 +132,7 @@ def test_a_product_of_independent_fields_that_are_not_gaussian_has_the_product_o
     np.testing.assert_allclose(found["product"], 6, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_field_is_the_sum_of_laws_of_gaussian_fields_and_of_others():
     """z = sin(g)^2 + cos(r) + exp(-g^2) + exp(-r^2) with r = tanh(g), by integrals over g."""
     r, z = field("r", D), field("z", D)

@@ -162,6 +162,7 @@ def test_large_and_small_ways_agree_on_outliers_replicas_and_paths(setting, valu
     assert moves > 0
 
 
+@pytest.mark.slow
 def test_several_outliers_descend_as_those_of_small_matrices():
     solver, values = solver_and_values("coupled_spikes", S=3)
     problem = spiked_problem(solver, solve(solver, values))
@@ -171,6 +172,7 @@ def test_several_outliers_descend_as_those_of_small_matrices():
     assert known == sorted(known, reverse=True)
 
 
+@pytest.mark.slow
 def test_outliers_of_the_mean_do_not_depend_on_replicas():
     """At all times, where the bulk itself changes with them."""
     problem, steps, orders = exact("hebbian_momentum", T=2, rate=0.9)
