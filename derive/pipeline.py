@@ -16,7 +16,7 @@ from derive.language.symbols import Sector
 from derive.language.vectors import Field
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
-from derive.records.limit import LabelledLimit, Limit
+from derive.records.limit import LabelledLimit, Limit, Recursion
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
@@ -25,7 +25,7 @@ from derive.stages.average import average_disorder
 from derive.stages.blocks import assemble_blocks
 from derive.stages.bulk import find_bulk
 from derive.stages.expand import expand_declaration
-from derive.stages.limit import find_limit
+from derive.stages.limit import find_limit, find_recursion
 from derive.stages.order import order_in_time
 from derive.stages.pencil import reduce_blocks
 from derive.stages.probe import project_probe
@@ -92,6 +92,12 @@ class Derivation(Displayed):
         """Where training comes to rest, if its laws are linear and the same at all times; refused otherwise."""
         with wording(self.as_declared):
             return find_limit(self.saddle, self.order)
+
+    @cached_property
+    def recursion(self) -> Recursion:
+        """The step that training applies over and over, if its laws are linear and the same at all times."""
+        with wording(self.as_declared):
+            return find_recursion(self.saddle, self.order)
 
     def as_declared(self) -> Callable[[str], str]:
         """A function that writes a sentence with declared expressions in place of fields that the engine made."""

@@ -1,160 +1,316 @@
-"""The largest stable rate of linear training, from the equations of its limit of many steps.
+"""The largest stable rate of linear training, from the step that it applies over and over.
 
-Responses R(z) obey F(z, R) = 0 and are analytic outside the circle |1 + z| = 1 as long as training is stable: their
-singularities are the spectrum of the recursion that a step of training applies. At the critical rate a branch point,
-where the Jacobian dF/dR is singular, reaches the circle. A bracket comes from bisection of stability itself, by
-Cauchy's formula; Newton's method for the fold, F = 0 and (dF/dR) v = 0 with |1 + z| = 1, then gives the rate to
-rounding. No step of training is run.
+Bisection of stability (`numerics.recursion`) gives a bracket, and tells what loses stability there. Its equations then
+give the rate to rounding: a fold of the responses, F = 0 and (dF/dR) v = 0; a spectral radius of correlations that is
+one; or a pole of what a site answers. The root is given with an interval: training is stable at its lower end and grows
+at its upper one. No step of training is run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
 
 from derive.errors import NumericalError
-from numerics.limit import Growing, Way, way_at
 from numerics.precision import in_float64
-from numerics.runtime.interface import NODES, LabelledLimitOf, LimitOf
+from numerics.recursion import BRANCHING, TOUCHING, Examined, Reached, Step, Undecided, needed_for, step_at
+from numerics.runtime.interface import RecursionOf
 from numerics.runtime.point import Point
 
-RADII = (0.25, 0.05, 0.01, 2e-3, 4e-4, 8e-5)
-"""Radii around z = 0, where modes without a ridge stay for ever, that are tried until nothing else lies inside."""
-FARTHEST = 60
-"""Factors of two by which the search may leave the rate that it starts from."""
-BRACKET, FINEST = 1e-3, 1e-7
-"""Relative width of the bracket from which Newton's method starts, and of the one that is given where it fails."""
-ANGLES = 400
-"""Points of the half circle on which the most singular one is sought."""
+FARTHEST = 30
+"""Factors of four by which the search may leave the rate that it starts from."""
+BRACKETS = (0.3, 0.03, 1e-3, 1e-5)
+"""Relative widths of brackets at which the equations of the critical rate are tried."""
+FINEST, WIDEST = 1e-9, 1e-4
+"""Relative width of the bracket that is aimed at where no equation applies, and of the widest that is given."""
+SHARES = (0.5, 0.35, 0.65, 0.2, 0.8)
+"""Where a bracket is divided: at the first of these where stability is decided."""
+WIDTH = 3e-7
+"""Relative half-width of the interval around a root: rounding hides what is closer to the circle."""
+SMALL = 1e-3
+"""Angles closer to zero or pi stand for these."""
 CONVERGED = 1e-12
 """Relative size of the last Newton step."""
+NODES = 24
+"""Values of a density that are tried first."""
+NEAR = 1e-3
+"""Relative distance at which the rate is expected again with twice as many values of a density."""
+SETTLED, MOST = 1e-10, 4096
+"""How far the rate may move with twice as many values of a density, and the most that are tried."""
 
 
 @dataclass(frozen=True)
 class CriticalRate:
-    """The rate at which training stops to be stable, how far it may be off, and the angle of the mode on the unit
-    circle that then lasts for ever: pi for one that changes its sign at every step."""
+    """The rate at which training stops to be stable.
+
+    error: of the root of its equation, or of the bracket where none applies. low, high: rates at which it is stable and
+    grows. kind: "mean" where a mode of the mean grows first, "covariance" where what fresh data add to covariances
+    does. angle: that of the mode on the unit circle that then lasts for ever, pi for one that changes its sign at every
+    step; None where none does. formula, polynomial: of the rate in the parameters, zero at it, where elimination gives
+    them.
+    """
 
     rate: float
     error: float
-    angle: float
+    low: float
+    high: float
+    kind: str
+    angle: float | None
+    formula: str | None = None
+    polynomial: str | None = None
 
 
 @in_float64
-def critical_rate(
-    limit: LimitOf | LabelledLimitOf, point_at: Callable[[float], Point], start: float
-) -> CriticalRate | None:
-    """The largest stable rate; None where stability cannot be decided, as where modes decay arbitrarily slowly."""
+def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: float, loss: str) -> CriticalRate:
+    """The largest rate at which an observable stays bounded however many steps are taken; NumericalError without."""
+    of = needed_for(of, loss)
     nodes = NODES
-    found = _critical(limit, point_at, start, nodes)
-    while limit.settles and found is not None:
+    found = _Search(of, point_at, nodes).critical(start)
+    while of.settles:
         nodes *= 2
-        finer = _critical(limit, point_at, found.rate, nodes)
-        if finer is None or nodes > 4096:
-            return None
+        if nodes > MOST:
+            raise NumericalError(
+                f"the critical rate has not converged with {nodes // 2} values of the density of a trait; cut its "
+                "density off, or take values and weights instead"
+            )
+        finer = _Search(of, point_at, nodes).critical(found.rate, NEAR)
         moved, found = abs(finer.rate - found.rate), finer
-        if moved <= 1e-10 * found.rate:
-            break
+        if moved <= max(SETTLED * found.rate, found.error):
+            return replace(found, error=found.error + moved, low=found.low - moved, high=found.high + moved)
     return found
 
 
-def _critical(
-    limit: LimitOf | LabelledLimitOf, point_at: Callable[[float], Point], start: float, nodes: int
-) -> CriticalRate | None:
-    def way(rate: float) -> Way:
-        return way_at(limit, point_at(rate), nodes)
-
-    bracket = _bracket(lambda rate: stable_radius(way(rate)) is not None, start)
-    if bracket is None:
-        return None
-    low, high = bracket
-    polished = _fold(way, low, high)
-    if polished is not None:
-        return polished
-    low, high = _bisected(lambda rate: stable_radius(way(rate)) is not None, low, high, FINEST)
-    return CriticalRate((low + high) / 2, (high - low) / 2, math.nan)
+@dataclass(frozen=True)
+class _Root:
+    rate: float
+    angle: float | None
 
 
-def stable_radius(way: Way) -> float | None:
-    """The largest radius around z = 0 outside of which training is seen to be stable; None if there is none."""
-    for radius in RADII:
-        try:
-            way.check_stable(radius)
-        except Growing:
+@dataclass(frozen=True)
+class _Search:
+    of: RecursionOf
+    point_at: Callable[[float], Point]
+    nodes: int
+    seen: dict[float, Examined] = field(default_factory=dict)
+
+    def step(self, rate: float) -> Step:
+        return step_at(self.of, self.point_at(rate), self.nodes)
+
+    def examined(self, rate: float) -> Examined:
+        if rate not in self.seen:
+            self.seen[rate] = self.step(rate).examine()
+        return self.seen[rate]
+
+    def stable(self, rate: float) -> bool:
+        return self.examined(rate).stable
+
+    def grows(self, rate: float) -> bool:
+        found = self.examined(rate)
+        return found.decided and not found.stable
+
+    def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
+        """A root with its interval. Covariances of fresh data diverge where a mode does, and so are lost before."""
+        kind, error = self._kind(above), CONVERGED * root.rate
+        if kind == "mean" and self.of.white:
+            error = root.rate - below
+        return CriticalRate(root.rate, error, below, above, kind, root.angle)
+
+    # -- brackets
+
+    def critical(self, start: float, near: float | None = None) -> CriticalRate:
+        """The critical rate, sought from a start; near: the relative distance at which it is expected."""
+        low, high = (start, start) if near is None else (start * (1 - near), start * (1 + near))
+        if low == high or not self.stable(low) or self.stable(high):
+            low, high = self._bracket(start)
+        for width in BRACKETS:
+            low, high = self._bisected(low, high, width)
+            for root in self._roots(low, high):
+                below, above = root.rate * (1 - WIDTH), root.rate * (1 + WIDTH)
+                if not low <= above or not below <= high:
+                    continue
+                if self.stable(below) and self.grows(above):
+                    return self._given(root, below, above)
+                if self.grows(below):
+                    high = max(below, low)
+                elif self.stable(above):
+                    low = min(above, high)
+        low, high = self._bisected(low, high, FINEST)
+        if not self.grows(high) or high / low - 1 > WIDEST:
+            raise NumericalError(
+                f"whether training grows cannot be decided between the rates {low:.6g} and {high:.6g}; change "
+                "parameters a little, or add a small ridge"
+            )
+        error = (high - low) / 2 + math.sqrt(TOUCHING) * high
+        return CriticalRate((low + high) / 2, error, low, high, self._kind(high), None)
+
+    def _bracket(self, start: float) -> tuple[float, float]:
+        """A stable and an unstable rate, at most a factor of four apart."""
+        low = start
+        for _ in range(FARTHEST):
+            if self.stable(low):
+                break
+            low /= 4
+        else:
+            raise NumericalError(
+                f"training grows at all rates from {low:.1e} to {start:.3g}; start from a rate at which it is bounded"
+            )
+        for _ in range(FARTHEST):
+            high = 4 * low if low == start or 4 * low not in self.seen else min(r for r in self.seen if r > low)
+            if not self.stable(high):
+                return low, high
+            low = high
+        raise NumericalError(f"training stays bounded up to a rate of {low:.1e}; name the parameter that multiplies it")
+
+    def _bisected(self, low: float, high: float, width: float) -> tuple[float, float]:
+        """The bracket divided until it has a relative width, or stability is decided nowhere inside."""
+        while high / low - 1 > width:
+            inside = (low * (high / low) ** share for share in SHARES)
+            rate = next((rate for rate in inside if self.examined(rate).decided), None)
+            if rate is None:
+                break
+            low, high = (rate, high) if self.stable(rate) else (low, rate)
+        return low, high
+
+    def _kind(self, high: float) -> str:
+        """What is lost at an unstable rate."""
+        found = self.examined(high)
+        return "covariance" if not found.grows and found.fixed < 1 - TOUCHING else "mean"
+
+    # -- equations of the critical rate
+
+    def _roots(self, low: float, high: float) -> Iterator[_Root]:
+        """Candidates from the equations that may hold between a stable and an unstable rate."""
+        if self._kind(high) == "covariance":
+            found = _crossing(lambda rate: self.step(rate).white_radius() - 1, low, high)
+            if found is not None:
+                yield _Root(found, None)
+            return
+        step, lost = self.step(low), self.examined(high)
+        equations = (self._pole,) if lost.fixed < BRANCHING else (self._fold, self._radius, self._pole)
+        seen = [abs(float(np.angle(self.examined(rate).at.w))) for rate in (high, low)]
+        for angle in dict.fromkeys((math.pi, 0.0, *(angle for angle in seen if SMALL < angle < math.pi - SMALL))):
+            for equation in equations:
+                root = equation(step, low, high, angle)
+                if root is not None:
+                    yield root
+
+    def _to(self, step: Step, angle: float) -> Reached:
+        """The responses on the circle, on the way from w = 0."""
+        turned = np.exp(1j * np.linspace(0.0, angle, 2 + int(24 * angle / math.pi)))
+        return step.along([0.5, 0.9, 0.99, *(0.999 * turned[:-1]), turned[-1]], step.start)[-1]
+
+    def _fold(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
+        """Newton's method for a branch point of the responses on the circle."""
+        count = step.count
+        if not count:
             return None
-        except (NumericalError, np.linalg.LinAlgError):
-            continue
-        return radius
-    return None
+        try:
+            here = self._to(step, angle)
+        except Undecided:
+            return None
+        real = angle in (0.0, math.pi)
+        slope = step.system(np.array([here.w]), here.responses[None])[2][0]
+        null = np.linalg.svd(slope)[2][-1].conj()
+        weights = null.conj()
+        steps: dict[float, Step] = {}
 
+        def unpack(x: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
+            if real:
+                return x[0] * low, angle, x[1 : count + 1], x[count + 1 :]
+            parts = x[2:].reshape(4, count)
+            return x[0] * low, x[1], parts[0] + 1j * parts[1], parts[2] + 1j * parts[3]
 
-def _bracket(stable: Callable[[float], bool], start: float) -> tuple[float, float] | None:
-    """A stable and an unstable rate close to each other."""
-    low = start
-    for _ in range(FARTHEST):
-        if stable(low):
-            break
-        low /= 2
-    else:
-        return None
-    high = 2 * low
-    for _ in range(FARTHEST):
-        if not stable(high):
-            return _bisected(stable, low, high, BRACKET)
-        low, high = high, 2 * high
-    return None
+        def residual(x: np.ndarray) -> np.ndarray:
+            rate, turn, r, v = unpack(x)
+            now = steps[rate] if rate in steps else steps.setdefault(rate, self.step(rate))
+            value, _, slope = now.system(np.array([np.exp(1j * turn)]), np.asarray(r, complex)[None])
+            found = np.concatenate([value[0], slope[0] @ v, [weights @ v - 1]])
+            return np.asarray(found.real if real else np.concatenate([found.real, found.imag]))
 
-
-def _bisected(stable: Callable[[float], bool], low: float, high: float, width: float) -> tuple[float, float]:
-    while high / low - 1 > width:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low, high
-
-
-def _fold(way: Callable[[float], Way], low: float, high: float) -> CriticalRate | None:
-    """Newton's method for a branch point on the circle, from the most singular point at a stable rate."""
-    here = way(low)
-    count = here.equations.count
-    radius = stable_radius(here)
-    if count == 0 or radius is None:
-        return None
-    angles = np.linspace(2 * math.asin(radius / 2), math.pi, ANGLES)
-    reached = here.along(np.exp(1j * angles) - 1, here.on_circle(radius))
-    slopes = [here.equations.system(one.z, one.responses)[2] for one in reached]
-    sizes = [np.linalg.svd(slope / np.max(np.abs(slope), axis=1, keepdims=True), compute_uv=False) for slope in slopes]
-    place = int(np.argmin([s[-1] for s in sizes]))
-    null = np.linalg.svd(slopes[place])[2][-1].conj()
-    real = place == ANGLES - 1
-    responses = reached[place].responses
-    weights = null.conj()
-
-    def unpack(x: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
         if real:
-            return x[0] * low, math.pi, x[1 : count + 1], x[count + 1 :]
-        parts = x[2:].reshape(4, count)
-        return x[0] * low, x[1], parts[0] + 1j * parts[1], parts[2] + 1j * parts[3]
+            phase = np.exp(-1j * np.angle(null[np.argmax(np.abs(null))]))
+            null = weights = (null * phase).real
+            x = np.concatenate([[1.0], here.responses.real, null / (weights @ null)])
+        else:
+            r = here.responses
+            x = np.concatenate([[1.0, angle], r.real, r.imag, null.real, null.imag])
+        x, last = _newton(residual, x)
+        if last > CONVERGED:
+            return None
+        return _Root(float(x[0] * low), angle if real else abs(float(x[1])))
 
-    def residual(x: np.ndarray) -> np.ndarray:
-        rate, angle, r, v = unpack(x)
-        value, _, slope = way(rate).equations.system(complex(np.exp(1j * angle) - 1), np.asarray(r, complex))
-        found = np.concatenate([value, slope @ v, [weights @ v - 1]])
-        return found.real if real else np.concatenate([found.real, found.imag])
+    def _radius(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
+        """Where the largest spectral radius of correlations near an angle is one."""
+        if not step.fixed_pairs:
+            return None
+        real = angle in (0.0, math.pi)
+        best = [angle]
 
-    if real:
-        phase = np.exp(-1j * np.angle(null[np.argmax(np.abs(null))]))
-        null, weights = (null * phase).real, (null * phase).real
-        x = np.concatenate([[1.0], responses.real, null / (weights @ null)])
-    else:
-        x = np.concatenate([[1.0, angles[place]], responses.real, responses.imag, null.real, null.imag])
-    x, step = _newton(residual, x)
-    rate = x[0] * low
-    if not (step <= CONVERGED and low * (1 - BRACKET) <= rate <= high * (1 + BRACKET)):
+        def radius_at(here: Step, turn: float) -> float:
+            reached = self._to(here, turn)
+            inverse = here.inverses(np.array([reached.w]), reached.responses[None])
+            return float(here.fixed_radius(inverse)[0])
+
+        def excess(rate: float) -> float:
+            here = self.step(rate)
+            if real:
+                return radius_at(here, angle) - 1
+            span = (max(0.0, best[0] - 0.2), min(math.pi, best[0] + 0.2))
+            found = minimize_scalar(
+                lambda turn: -radius_at(here, turn), bounds=span, method="bounded", options={"xatol": 1e-7}
+            )
+            best[0] = float(found.x)
+            return -float(found.fun) - 1
+
+        found = _crossing(excess, low, high)
+        return None if found is None else _Root(found, best[0])
+
+    def _pole(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
+        """Where what a site answers, or what joins overlaps, has a pole on the circle."""
+        try:
+            here = self._to(step, angle)
+        except Undecided:
+            return None
+        real = angle in (0.0, math.pi)
+        guess = [here.responses]
+
+        def values(rate: float, turn: float) -> np.ndarray:
+            now, w = self.step(rate), complex(np.exp(1j * turn))
+            guess[0] = now.newton(w, guess[0])[0]
+            return now.denominators(w, guess[0])
+
+        with np.errstate(all="ignore"):
+            ends = [values(rate, angle) for rate in (low, high)]
+            if real:
+                for place in np.flatnonzero(ends[0].real * ends[1].real < 0):
+                    found = _crossing(lambda rate, k=int(place): float(values(rate, angle)[k].real), low, high)  # type: ignore[misc]  # a default
+                    if found is not None:
+                        return _Root(found, angle)
+                return None
+            which = int(np.argmin(np.abs(ends[0])))
+
+            def residual(x: np.ndarray) -> np.ndarray:
+                value = values(x[0] * low, x[1])[which]
+                return np.array([value.real, value.imag])
+
+            x, last = _newton(residual, np.array([1.0, angle]))
+        return _Root(float(x[0] * low), abs(float(x[1]))) if last <= CONVERGED else None
+
+
+def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
+    """A zero between two rates to rounding; None where the signs do not differ, or something cannot be followed."""
+    high *= 1 + WIDTH  # it may be the upper one
+    try:
+        ends = function(low), function(high)
+        if not (np.isfinite(ends).all() and ends[0] * ends[1] < 0):
+            return None
+        return float(brentq(function, low, high, xtol=1e-15 * low, rtol=1e-14))
+    except (Undecided, np.linalg.LinAlgError, ValueError):
         return None
-    return CriticalRate(float(rate), float(max(step, 1e-13) * rate), math.pi if real else float(x[1]))
 
 
 def _newton(residual: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> tuple[np.ndarray, float]:
@@ -176,6 +332,8 @@ def _newton(residual: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> tupl
             if not np.isfinite(step).all():
                 return x, math.inf
             x, last = x - step, abs(step[0] / x[0])
+            if not 1e-3 < abs(x[0]) < 1e3:
+                return x, math.inf
             if last <= CONVERGED / 10:
                 break
-    return x, last
+    return x, float(last)

@@ -8,7 +8,7 @@ noises obey linear equations, both times at the same z.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,27 +16,8 @@ from typing import Any
 import numpy as np
 
 from derive.errors import ParameterError
+from numerics.linear_sites import MOST, AtPoint, kron, scaled
 from numerics.runtime.interface import LabelledLimitOf
-from numerics.runtime.point import Point
-from numerics.runtime.traits import Law
-
-SUMMED = -2
-"""In place of a table: labels are summed over."""
-MOST = 2000
-"""Largest number of responses, or of correlations: entries of matrices over labels."""
-
-
-@dataclass(frozen=True)
-class _Sector:
-    """The sites of a sector. places: of its fields in the rows of S; weights: of groups of sites; numbers: coefficients
-    of each group; delayed: by delay, groups x rows x rows; driven: by delay and power of z, groups x rows x drawn."""
-
-    places: dict[int, slice]
-    rows: int
-    weights: np.ndarray
-    numbers: list[tuple[Any, ...]]
-    delayed: dict[int, np.ndarray]
-    driven: dict[tuple[int, int], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -48,16 +29,10 @@ class _Inverse:
 
 
 @dataclass(frozen=True)
-class LabelledEquations:
-    limit: LabelledLimitOf
-    p: Point
-    laws: tuple[Law, ...]
+class LabelledEquations(AtPoint):
+    of: LabelledLimitOf
 
     # -- what does not depend on z
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(int(n) for n in self.limit.sizes(self.p))
 
     @cached_property
     def drawn(self) -> dict[int, slice]:
@@ -67,66 +42,26 @@ class LabelledEquations:
 
     @property
     def _sources(self) -> range:
-        return range(len(self.limit.fields), len(self.sizes))
+        return range(len(self.of.fields), len(self.sizes))
 
     @cached_property
-    def sectors(self) -> dict[int, _Sector]:
-        return {number: self._sector(number) for number in dict.fromkeys(self.limit.sectors)}
-
-    def _sector(self, number: int) -> _Sector:
-        limit = self.limit
-        inside = [k for k in range(len(limit.fields)) if limit.sectors[k] == number]
-        ends = list(itertools.accumulate((self.sizes[k] for k in inside), initial=0))
-        places = {k: slice(*ends[i : i + 2]) for i, k in enumerate(inside)}
-        own = [i for i, sector in enumerate(limit.traits) if sector == number]
-        groups = list(itertools.product(*(range(len(self.laws[i].weights)) for i in own)))
-        weights = np.array([np.prod([self.laws[i].weights[k] for i, k in zip(own, g, strict=True)]) for g in groups])
-        numbers = []
-        for group in groups:
-            values = np.ones(len(limit.traits))
-            for i, k in zip(own, group, strict=True):
-                values[i] = self.laws[i].values[k]
-            numbers.append(tuple(np.asarray(x) for x in limit.numbers(self.p, *values)))
-        rows, columns = ends[-1], sum(self.sizes[k] for k in self._sources)
-        delayed: dict[int, np.ndarray] = {}
-        driven: dict[tuple[int, int], np.ndarray] = {}
-        for target, of, coefficient, delay, _, table, turned in limit.parts:
-            if target in places:
-                made = delayed.setdefault(delay, np.zeros((len(groups), rows, rows)))
-                made[:, places[target], places[of]] += self._blocks(numbers, coefficient, target, of, table, turned)
-        for target, of, coefficient, delay, power, table, turned in limit.drives:
-            if target in places:
-                added = driven.setdefault((delay, power), np.zeros((len(groups), rows, columns)))
-                block = self._blocks(numbers, coefficient, target, of, table, turned)
-                added[:, places[target], self.drawn[of]] += block
-        return _Sector(places, rows, weights, numbers, delayed, driven)
-
-    @cached_property
-    def _tables(self) -> list[np.ndarray]:
-        return [np.asarray(table, float) for table in self.limit.tables(self.p)]
-
-    def _blocks(
-        self, numbers: Iterable[tuple[Any, ...]], coefficient: int, target: int, of: int, table: int, turned: int
-    ) -> np.ndarray:
-        """For each group how a field, or what is drawn, enters the equation of another: matrices over labels."""
-        rows, columns = self.sizes[target], self.sizes[of]
-        if table == SUMMED:
-            acting = np.ones((1, columns))
-        elif table >= 0:
-            acting = self._tables[table].T if turned else self._tables[table]
-        else:
-            acting = np.eye(columns) if rows == columns else np.ones((rows, columns))
-        if acting.shape[1] != columns or acting.shape[0] not in (1, rows):
-            raise ParameterError(f"{self._name(target)} and {self._name(of)} have labels that do not fit")
-        return np.array([np.broadcast_to(_column(one[coefficient]) * acting, (rows, columns)) for one in numbers])
-
-    def _name(self, place: int) -> str:
-        return (*self.limit.fields, *self.limit.sources)[place]
+    def driven(self) -> dict[int, dict[tuple[int, int], np.ndarray]]:
+        """By sector, delay and power of z what is drawn in its equations: groups x rows x drawn."""
+        columns = sum(self.sizes[k] for k in self._sources)
+        found: dict[int, dict[tuple[int, int], np.ndarray]] = {number: {} for number in self.sectors}
+        for target, other, coefficient, delay, power, table, turned in self.of.drives:
+            number = self.of.sectors[target]
+            sector = self.sectors[number]
+            empty = np.zeros((len(sector.weights), sector.rows, columns))
+            added = found[number].setdefault((delay, power), empty)
+            block = self.blocks(sector.numbers, coefficient, target, other, table, turned)
+            added[:, sector.places[target], self.drawn[other]] += block
+        return found
 
     @cached_property
     def _where(self) -> list[slice]:
         """The places of the responses among all unknowns."""
-        counts = [self.sizes[a] * self.sizes[b] for a, b in self.limit.responses]
+        counts = [self.sizes[a] * self.sizes[b] for a, b in self.of.responses]
         ends = list(itertools.accumulate(counts, initial=0))
         if ends[-1] > MOST:
             raise ParameterError(f"there are {ends[-1]} responses between labels, more than {MOST}; take fewer labels")
@@ -137,7 +72,7 @@ class LabelledEquations:
         return self._where[-1].stop if self._where else 0
 
     def _matrices(self, r: np.ndarray) -> list[np.ndarray]:
-        pairs = zip(self.limit.responses, self._where, strict=True)
+        pairs = zip(self.of.responses, self._where, strict=True)
         return [r[where].reshape(self.sizes[a], self.sizes[b]) for (a, b), where in pairs]
 
     # -- at z
@@ -149,11 +84,11 @@ class LabelledEquations:
         drive = np.zeros((groups, sector.rows, columns), complex)
         for d, made in sector.delayed.items():
             matrix -= delay**d * made
-        for (d, power), made in sector.driven.items():
+        for (d, power), made in self.driven[number].items():
             drive += z**power * delay**d * made
-        for target, on, coefficient, which in self.limit.memories:
+        for target, on, coefficient, which in self.of.memories:
             if target in sector.places:
-                added = _scaled(sector.numbers, coefficient) * responses[which]
+                added = scaled(sector.numbers, coefficient) * responses[which]
                 if on in sector.places:
                     matrix[:, sector.places[target], sector.places[on]] -= added
                 else:
@@ -163,7 +98,7 @@ class LabelledEquations:
 
     def system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, rate in z and slope in r of the response equations."""
-        responses, limit = self._matrices(r), self.limit
+        responses, limit = self._matrices(r), self.of
         inverse = {number: self._inverse(number, z, responses).to_noises for number in self.sectors}
         residual, rate = np.zeros(self.count, complex), np.zeros(self.count, complex)
         slope = np.eye(self.count, dtype=complex)
@@ -186,11 +121,11 @@ class LabelledEquations:
                     if target in sector.places and on in sector.places:
                         left = (
                             weighed
-                            * _scaled(sector.numbers, coefficient)
+                            * scaled(sector.numbers, coefficient)
                             * inverse[number][:, rows, sector.places[target]]
                         )
                         right = inverse[number][:, sector.places[on], columns]
-                        slope[own, self._where[which]] -= _kron(left, np.swapaxes(right, 1, 2))
+                        slope[own, self._where[which]] -= kron(left, np.swapaxes(right, 1, 2))
         return residual, rate, slope
 
     # -- means
@@ -200,7 +135,7 @@ class LabelledEquations:
         """Correlations that noises have, and their places."""
         found: dict[tuple[int, int], slice] = {}
         end = 0
-        for _, _, _, a, b in self.limit.covariances:
+        for _, _, _, a, b in self.of.covariances:
             pair = (min(a, b), max(a, b))
             if pair not in found:
                 start, end = end, end + self.sizes[a] * self.sizes[b]
@@ -215,7 +150,7 @@ class LabelledEquations:
         numbers = next(iter(self.sectors.values())).numbers[0]
         parts = [
             np.broadcast_to(np.ravel(numbers[k]), (self.sizes[s],))
-            for s, k in zip(self._sources, self.limit.scales, strict=True)
+            for s, k in zip(self._sources, self.of.scales, strict=True)
         ]
         return np.concatenate([np.zeros(0), *parts])
 
@@ -239,7 +174,7 @@ class LabelledEquations:
         inverse = {number: self._inverse(number, z, responses) for number in self.sectors}
         correlations = self._correlations(inverse)
         found = [np.zeros(0, complex)]
-        for pairs in self.limit.means:
+        for pairs in self.of.means:
             total: Any = 0.0
             for coefficient, a, b in pairs:
                 total = total + self._mean(inverse, correlations, coefficient, a, b)
@@ -250,17 +185,17 @@ class LabelledEquations:
         count = max((where.stop for where in self._unknown.values()), default=0)
         matrix, right = np.eye(count, dtype=complex), np.zeros(count, complex)
         for (a, b), own in self._unknown.items():
-            number = self.limit.sectors[a]
+            number = self.of.sectors[a]
             sector, weighed = self.sectors[number], self.sectors[number].weights[:, None, None]
             one, other = (self._answers(number, inverse[number], k) for k in (a, b))
             free = weighed * one.to_drawn * self._variances @ np.swapaxes(other.to_drawn, 1, 2)
             right[own] = np.sum(free, axis=0).ravel()
-            for left, noise, coefficient, c, d in self.limit.covariances:
+            for left, noise, coefficient, c, d in self.of.covariances:
                 if left not in sector.places:
                     continue
-                scaled = weighed * _scaled(sector.numbers, coefficient)
-                answers = _kron(
-                    scaled * one.to_noises[:, :, sector.places[left]], other.to_noises[:, :, sector.places[noise]]
+                shares = weighed * scaled(sector.numbers, coefficient)
+                answers = kron(
+                    shares * one.to_noises[:, :, sector.places[left]], other.to_noises[:, :, sector.places[noise]]
                 )
                 if c > d:  # the transpose is known
                     shape = (self.sizes[c], self.sizes[d])
@@ -280,16 +215,16 @@ class LabelledEquations:
         """The mean over sites of a number times a product, label by label."""
         if a < 0:
             return sum(self._moment(coefficient))
-        number = self.limit.sectors[a]
+        number = self.of.sectors[a]
         sector = self.sectors[number]
         one, other = (self._answers(number, inverse[number], k) for k in (a, b))
         products = np.sum(one.to_drawn * self._variances * other.to_drawn, axis=2)
-        for left, noise, scale, c, d in self.limit.covariances:
+        for left, noise, scale, c, d in self.of.covariances:
             if left in sector.places:
                 between = correlations[c, d] if c <= d else correlations[d, c].T
                 seen = one.to_noises[:, :, sector.places[left]] @ between
                 added = np.sum(seen * other.to_noises[:, :, sector.places[noise]], axis=2)
-                products = products + _scaled(sector.numbers, scale)[:, :, 0] * added
+                products = products + scaled(sector.numbers, scale)[:, :, 0] * added
         scales = np.array([np.ravel(one[coefficient]) for one in sector.numbers])
         return np.sum(sector.weights[:, None] * scales * products, axis=0)
 
@@ -302,12 +237,12 @@ class LabelledEquations:
     def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
         """Observables by name; those that are followed label by label as arrays."""
         rows, start = [], 0
-        for pairs in self.limit.means:
+        for pairs in self.of.means:
             size = max(self._size(*pair) for pair in pairs)
             rows.append(means[None, start : start + size])
             start += size
         found: dict[str, float | np.ndarray] = {}
-        for name, value in zip(self.limit.observables, self.limit.observing(self.p, tuple(rows)), strict=True):
+        for name, value in zip(self.of.observables, self.of.observing(self.p, tuple(rows)), strict=True):
             array = np.asarray(value, float)
             found[name] = float(array.ravel()[0]) if array.size == 1 else np.squeeze(array, axis=0)
         return found
@@ -315,18 +250,3 @@ class LabelledEquations:
     def _size(self, coefficient: int, a: int, b: int) -> int:
         own = int(next(iter(self.sectors.values())).numbers[0][coefficient].size)
         return max(own, *(self.sizes[k] for k in (a, b) if k >= 0)) if a >= 0 else own
-
-
-def _column(number: np.ndarray) -> np.ndarray:
-    return number.reshape(-1, 1)
-
-
-def _scaled(numbers: Sequence[tuple[Any, ...]], coefficient: int) -> np.ndarray:
-    """A coefficient of each group, to multiply matrices of groups with."""
-    return np.array([float(np.ravel(one[coefficient])[0]) for one in numbers])[:, None, None]
-
-
-def _kron(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The sum over groups of Kronecker products."""
-    found: np.ndarray = np.einsum("gij,gkl->ikjl", left, right)
-    return found.reshape(left.shape[1] * right.shape[1], -1)

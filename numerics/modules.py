@@ -31,6 +31,7 @@ from numerics.runtime.interface import (
     LimitOf,
     Order,
     Probe,
+    RecursionOf,
     SampledTraining,
     SampledTwoTime,
     Setting,
@@ -93,13 +94,15 @@ class ProbedMatrix:
 @dataclass(frozen=True)
 class Solver:
     """The generated parts of one setting. `finite_size` loads the simulation, `two_time_functions` the pass that gives
-    those and `limit_of` the limit of long training; a solution needs none of them."""
+    those, `limit_of` the limit of long training and `recursion_of` its step, where laws are linear; a solution needs
+    none of them."""
 
     setting: Setting
     training: ExactTraining | GaussianTraining | TraitTraining | SampledTraining
     finite_size: Callable[[], FiniteSize]
     two_time_functions: Callable[[], TwoTimeOf | SampledTwoTime]
     limit_of: Callable[[], LimitOf | None]
+    recursion_of: Callable[[], RecursionOf | None]
     matrices: tuple[ProbedMatrix, ...]
 
     @property
@@ -140,6 +143,11 @@ class Solver:
     def limit(self) -> LimitOf | None:
         """Where training comes to rest; None where that was not derived."""
         return self.limit_of()
+
+    @cached_property
+    def recursion(self) -> RecursionOf | None:
+        """The step that training applies over and over; None where laws are not linear or change with time."""
+        return self.recursion_of()
 
     @cached_property
     def two_time(self) -> TwoTimeOf | SampledTwoTime:
@@ -279,19 +287,19 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
                 f"the {what} of {setting.name} was written by another version ({error}); run derive build"
             ) from None
 
-    def limit_of() -> LimitOf | None:
+    def optional(stem: str, name: str) -> Any:
         try:
-            found: LimitOf = module("limit").LIMIT
+            return getattr(module(stem), name)
         except (ImportError, KeyError):
             return None
-        return found
 
     return Solver(
         setting,
         module("training").TRAINING,
         partial(part, "simulation", "SIMULATION", "simulation"),
         partial(part, "two_time", "TWO_TIME", "pass for two-time functions"),
-        limit_of,
+        partial(optional, "limit", "LIMIT"),
+        partial(optional, "recursion", "RECURSION"),
         matrices,
     )
 

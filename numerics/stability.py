@@ -1,7 +1,7 @@
 """How large a rate may be: until the dynamics itself diverges, and until the sharpest direction of a kernel does.
 
-The limit of linear training with fixed data comes from the equations of its limit of many steps, without running a
-step. Elsewhere whether the loss stays bounded as the number of steps grows is read off how its increments grow at late
+The limit of linear training, on fixed or fresh data, comes from the step that it applies over and over, without running
+one. Elsewhere whether the loss stays bounded as the number of steps grows is read off how its increments grow at late
 times: far below the limit they shrink by a factor per step, far above they grow by one, whatever the loss has done
 before (a loss that falls faster and faster leaves a saddle, and is bounded). The rate at which that factor passes 1
 hardly depends on the number of steps; what is left is extrapolated from a half and a quarter of them, each searched by
@@ -52,11 +52,10 @@ class Horizon:
 class StableRate:
     """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
 
-    by_divergence is for any number of steps. It is exact where there are no horizons: then `angle` is that of the mode
-    on the unit circle that lasts for ever, pi for one that changes its sign at every step. Elsewhere it is extrapolated
-    from the horizons, with an estimate of its error. Where late growth has not settled at these steps (training that
-    still learns features, say), or contradicts the run itself, it is the limit within the steps that were run, and its
-    error is what late growth would make of it.
+    by_divergence is for any number of steps. Where training is linear it is exact, as `exact` says, and there are no
+    horizons. Elsewhere it is extrapolated from the horizons, with an estimate of its error. Where late growth has not
+    settled at these steps (training that still learns features, say), or contradicts the run itself, it is the limit
+    within the steps that were run, and its error is what late growth would make of it.
     size is how large a simulation must be to follow the theory at SHARES[-2] of that limit, and noisy_above the rate
     beyond which it would have to be larger than LARGEST_SIZE (None where no rate below the limit needs that).
     by_curvature and at_start are None where no matrix stands for the curvature, the former also where the loss
@@ -71,7 +70,7 @@ class StableRate:
     horizons: tuple[Horizon, ...]
     size: float | None
     noisy_above: float | None
-    angle: float | None = None
+    exact: CriticalRate | None = None
 
 
 def stable_rate(
@@ -124,11 +123,10 @@ def stable_rate(
         raise ParameterError(
             f"{loss} is observed at one time only; observe it along the training to ask for its growth"
         )
-    exact = _exact(solver, values, rate)
+    exact = _exact(solver, values, rate, loss)
     found: tuple[Horizon, ...] = ()
-    angle = None
     if exact is not None:
-        by_divergence, error, angle = exact.rate, exact.error, exact.angle
+        by_divergence, error = exact.rate, exact.error
     else:
         search = partial(_limit, run, values, rate)
         counts = [steps, *(n for n in (steps // 2, steps // 4) if n >= 2)]
@@ -137,7 +135,7 @@ def stable_rate(
         found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
         by_divergence, error = _given_limit(found, whole, tolerance)
     size, noisy_above = _noise(run, values, rate, loss, by_divergence)
-    told = (error, found, size, noisy_above, angle)
+    told = (error, found, size, noisy_above, exact)
     if layer is None:
         return StableRate(by_divergence, None, None, tolerance, *told)
     tell(0.5, "where the sharpest direction overshoots")
@@ -152,11 +150,12 @@ def stable_rate(
     return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance, *told)
 
 
-def _exact(solver: Solver, values: dict[str, Any], rate: str) -> CriticalRate | None:
-    """The limit from the equations of the limit of many steps, where training is linear with fixed data."""
-    if solver.limit is None:
+def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> CriticalRate | None:
+    """The limit from the step that training applies over and over; None where it is not linear or changes with time."""
+    of = solver.recursion
+    if of is None or not dict(of.observed).get(loss):
         return None
-    return critical_rate(solver.limit, lambda x: solver.point({**values, rate: x}), float(values[rate]))
+    return critical_rate(of, lambda x: solver.point({**values, rate: x}), float(values[rate]), loss)
 
 
 def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) -> tuple[float, float]:

@@ -52,11 +52,13 @@ def stability(
     """Find the largest stable learning rate, at one point or on a grid of the other parameters.
 
     Two limits are found. The first is the rate beyond which the loss does not stay bounded however many steps are
-    taken. For linear training with fixed data it is exact: a singularity of the responses reaches the unit circle, and
-    no step is run. Elsewhere it is where the increments of the loss, at late times, pass from shrinking to growing, to
-    one part in a thousand. It is found for T, T/2 and T/4 steps and extrapolated where the changes shrink; the error is
-    the change over the last doubling. Where that is more than five percent, or contradicts the run, the limit within
-    the T steps is given instead: take a larger T.
+    taken. Where training is linear, on fixed or on fresh data, it is exact, and no step is run: it is where the
+    spectral radius of the step that training applies over and over reaches one, for means or, on fresh data, for
+    covariances. It comes with an interval, at whose ends training is stable and grows, and as a formula or a polynomial
+    where elimination gives one. Elsewhere it is where the increments of the loss, at late times, pass from shrinking to
+    growing, to one part in a thousand. It is found for T, T/2 and T/4 steps and extrapolated where the changes shrink;
+    the error is the change over the last doubling. Where that is more than five percent, or contradicts the run, the
+    limit within the T steps is given instead: take a larger T.
 
     The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
     that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
@@ -75,8 +77,11 @@ def stability(
       setting, rate, axes, points
                                each point: parameters, by_divergence (exact, or extrapolated where late growth has
                                settled, else within the steps that were run), by_divergence_error, by_curvature,
-                               at_start (null without a curvature), tolerance; angle of the critical mode (null
-                               unless exact)
+                               at_start (null without a curvature), tolerance; exact (null where training is
+                               not linear)
+      exact of a point         rate, error, low and high (training is stable and grows there), kind (mean, or
+                               covariance of fresh data), angle of the critical mode (pi: it changes its sign at every
+                               step; null for covariances), formula and polynomial (null where none is found)
       horizons of a point      empty if exact; steps that were run, by_growth (the limit from the late growth of the
                                loss there) and within (from where the loss exceeds 100 times its initial value in
                                those steps)
@@ -126,10 +131,7 @@ def stability(
     fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
     click.echo(f"largest {rate} of {settings_line(setting, fixed)}")
     columns = ("by_divergence", "by_divergence_error", "by_curvature", "at_start", "size")
-    rows = [
-        [str(p["parameters"][name]) for name in names] + [p.get("error") or number(p[column]) for column in columns]
-        for p in points
-    ]
+    rows = [[str(p["parameters"][name]) for name in names] + _cells(p, columns) for p in points]
     headings = ("loss diverges", "+-", "curvature overshoots", "initial curvature overshoots", "size to follow")
     print_table("", (*names, *headings), rows, text_columns=0)
     for p in points:
@@ -143,8 +145,8 @@ def stability(
 def _remarks(point: dict[str, Any], rate: str) -> list[str]:
     """What was run for a point, and where no simulation can follow."""
     if "error" in point:
-        return []
-    found = _found_by(point)
+        return [point["error"]]
+    found = _found_by(point, rate)
     if point["noisy_above"] is not None:
         found.append(
             f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 can follow"
@@ -158,13 +160,37 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
     return found
 
 
-def _found_by(point: dict[str, Any]) -> list[str]:
+def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
+    """The numbers of a point, or why there are none."""
+    if "error" in point:
+        return ["none", *([""] * (len(columns) - 1))]
+    return [number(point[column]) for column in columns]
+
+
+def _exact(exact: dict[str, Any], rate: str) -> list[str]:
+    """What an exact limit is made of."""
+    turn = exact["angle"]
+    mode = "covariances of fresh data last for ever"
+    if exact["kind"] == "mean":
+        mode = "a mode lasts for ever"
+        if turn is not None:
+            changing = abs(turn - pi) < 1e-6
+            mode += (
+                ", with the other sign at every step" if changing else "" if turn < 1e-6 else f", turning by {turn:.4g}"
+            )
+    found = [f"exact: there {mode}; stable at {exact['low']:.9g}, growing at {exact['high']:.9g}"]
+    if exact["formula"] is not None:
+        found.append(f"{rate} = {exact['formula']}")
+    if exact["polynomial"] is not None:
+        found.append(f"0 = {exact['polynomial']}")
+    return found
+
+
+def _found_by(point: dict[str, Any], rate: str) -> list[str]:
     """How the limit of a point was found."""
     horizons = point["horizons"]
-    if not horizons:
-        turn = point["angle"]
-        kind = "" if turn is None else ", where a mode changes its sign at every step" if abs(turn - pi) < 1e-6 else ""
-        return [f"exact: from the equations of the limit of many steps{kind}"]
+    if point["exact"] is not None:
+        return _exact(point["exact"], rate)
     runs = ", ".join(f"{number(h['by_growth'])} from {h['steps']} steps" for h in horizons)
     last = horizons[0]
     inside = f"within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])}"

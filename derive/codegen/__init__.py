@@ -29,6 +29,8 @@ _PROBE = "A(z), whose zeros are the outliers, and its reduction to matrices that
 _BULK, _CURVE = "The bulk: self-consistent responses", ", the curve of the resolvent G, and where its edges may lie"
 _LIMIT = "Where training comes to rest: order parameters in z, whose last values are those at z = 0."
 
+_RECURSION = "The step that linear training applies over and over, as numbers: its spectral radius decides stability."
+
 
 def generate_files(model: Model, runtime: str = RUNTIME) -> dict[str, str]:
     """Everything that goes into generated/<name>/: file name to text. `runtime`: see `solver_files`."""
@@ -65,7 +67,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     from derive.program.exact import exact_pass, exact_two_time
     from derive.program.exact_text import ExactText
     from derive.program.gaussian import gaussian_two_time, pass_by_integrals
-    from derive.program.labelled_limit import labelled_limit_record
+    from derive.program.labelled_limit import labelled_limit_record, recursion_record
     from derive.program.layout import Layout
     from derive.program.limit import limit_record
     from derive.program.module import front_text
@@ -117,6 +119,10 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         labelled = isinstance(limit, LabelledLimit)
         made = labelled_limit_record(limit) if isinstance(limit, LabelledLimit) else limit_record(limit)
         files["limit.py"] = module_text(_LIMIT, "LIMIT", made, runtime, labelled)
+    with suppress(DeclarationError):  # stability is then extrapolated from finite runs
+        files["recursion.py"] = module_text(
+            _RECURSION, "RECURSION", recursion_record(derivation.recursion), runtime, labelled=True
+        )
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
 

@@ -1,5 +1,5 @@
-"""Where linear training with labels comes to rest, as a program: numbers and tables, from which matrices over labels
-are put together at run time."""
+"""Linear laws at all sites as a program: numbers and tables, from which matrices over labels are put together at run
+time. For where training with labels comes to rest, and for the step that training applies over and over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from derive.program.nodes import SCALAR, Call, Definition, Formula, Record, Ref,
 from derive.program.text import PARAMETERS
 from derive.program.training import apart, selection
 from derive.program.traits import law_of
-from derive.records.limit import LabelledLimit, Part
+from derive.records.limit import LabelledLimit, LinearSites, Part, Recursion
 from derive.records.system import Mixing
 
 PLAIN, SUMMED = -1, -2
@@ -24,56 +24,72 @@ PLAIN, SUMMED = -1, -2
 
 def labelled_limit_record(limit: LabelledLimit) -> Record:
     """What is joined with what, as plain data, and the functions that give numbers and tables."""
-    work = _Work(limit)
-    functions = (work.site_laws(), work.sizes(), work.numbers(), work.tables(), work.observing())
-    named = {**work.structure(), **{function.name: function for function in functions}}
+    work = _LimitWork(limit, limit.drives)
+    functions = (*work.functions(), work.observing())
+    named = {**work.structure(), **work.own_structure(), **{function.name: function for function in functions}}
     return Record("LabelledLimitOf", (), named)
 
 
+def recursion_record(recursion: Recursion) -> Record:
+    """The same for a step of training that is applied over and over."""
+    work = _Work(recursion)
+    place, number = work.place, work.number_of
+    overlaps = {overlap: k for k, overlap in enumerate(recursion.overlaps)}
+    own = {
+        "instant": tuple(k for k, m in enumerate(recursion.memories) if m.fresh),
+        "white": tuple(k for k, c in enumerate(recursion.covariances) if c.fresh),
+        "observed": tuple((name, tuple(place[f] for f in fields)) for name, fields in recursion.observed),
+        "overlaps": tuple(
+            (place[o.source], place[o.field], o.delay, number(o.scale * o.source.scale**2)) for o in overlaps
+        ),
+        "uses": tuple(
+            (place[u.target], place[u.source], number(u.coefficient), overlaps[u.overlap])
+            for u in recursion.overlap_terms
+        ),
+        "renewed": tuple(place[source] for source in recursion.sources if source.timed),
+    }
+    return Record("RecursionOf", (), {**work.structure(), **own, **{f.name: f for f in work.functions()}})
+
+
 class _Work:
-    def __init__(self, limit: LabelledLimit):
-        self.limit = limit
-        self.place = {field: k for k, field in enumerate((*limit.fields, *limit.sources))}
+    def __init__(self, linear: LinearSites, drives: tuple[Part, ...] = ()):
+        self.linear = linear
+        self.place = {field: k for k, field in enumerate((*linear.fields, *linear.sources))}
         self.sectors = tuple(dict.fromkeys(field.sector for field in self.place))
-        self.number = {e: k for k, e in enumerate(limit.coefficients)}
-        mixings = [part.mixing for part in (*limit.parts, *limit.drives) if part.mixing is not None]
+        self.number = {e: k for k, e in enumerate(linear.coefficients)}
+        mixings = [part.mixing for part in (*linear.parts, *drives) if part.mixing is not None]
         found = dict.fromkeys(m.table for m in mixings if m.table is not None)
         self.table = {table: k for k, table in enumerate(found)}
-        self.values = {trait: Symbol(trait.name, SCALAR) for trait in limit.traits}
+        self.values = {trait: Symbol(trait.name, SCALAR) for trait in linear.traits}
 
     def structure(self) -> dict[str, object]:
-        limit, place = self.limit, self.place
-        responses = {pair: k for k, pair in enumerate(limit.responses)}
+        linear, place = self.linear, self.place
+        responses = {pair: k for k, pair in enumerate(linear.responses)}
         return {
-            "fields": tuple(field.name for field in limit.fields),
-            "sources": tuple(field.name for field in limit.sources),
+            "fields": tuple(field.name for field in linear.fields),
+            "sources": tuple(field.name for field in linear.sources),
             "sectors": tuple(self.sectors.index(field.sector) for field in self.place),
-            "traits": tuple(self.sectors.index(trait.sector) for trait in limit.traits),
-            "parts": tuple(map(self._part, limit.parts)),
-            "drives": tuple(map(self._part, limit.drives)),
+            "traits": tuple(self.sectors.index(trait.sector) for trait in linear.traits),
+            "parts": tuple(map(self.part, linear.parts)),
             "memories": tuple(
-                (place[m.target], place[m.on], self._number(m.coefficient), responses[m.a, m.noise])
-                for m in limit.memories
+                (place[m.target], place[m.on], self.number_of(m.coefficient), responses[m.a, m.noise])
+                for m in linear.memories
             ),
             "covariances": tuple(
-                (place[c.left], place[c.right], self._number(c.coefficient), place[c.a], place[c.b])
-                for c in limit.covariances
+                (place[c.left], place[c.right], self.number_of(c.coefficient), place[c.a], place[c.b])
+                for c in linear.covariances
             ),
-            "responses": tuple((place[a], place[noise]) for a, noise in limit.responses),
-            "scales": tuple(self._number(source.scale**2) for source in limit.sources),
-            "means": tuple(tuple(map(self._pair, pairs)) for pairs in limit.means),
-            "observables": tuple(name for name, _ in limit.observables),
-            "settles": any(not trait.discrete for trait in limit.traits),
-            "forgotten": limit.forgotten,
+            "responses": tuple((place[a], place[noise]) for a, noise in linear.responses),
+            "settles": any(not trait.discrete for trait in linear.traits),
         }
 
-    def _number(self, expression: sp.Expr) -> int:
+    def number_of(self, expression: sp.Expr) -> int:
         return self.number[sp.sympify(expression)]
 
-    def _part(self, part: Part) -> tuple[int, ...]:
+    def part(self, part: Part) -> tuple[int, ...]:
         table, turned = self._mixing(part.mixing)
         of = self.place[part.of]
-        return self.place[part.target], of, self._number(part.coefficient), part.delay, part.power, table, turned
+        return self.place[part.target], of, self.number_of(part.coefficient), part.delay, part.power, table, turned
 
     def _mixing(self, mixing: Mixing | None) -> tuple[int, int]:
         if mixing is None:
@@ -82,16 +98,15 @@ class _Work:
             return SUMMED, 0
         return self.table[mixing.table], int(mixing.transposed)
 
-    def _pair(self, pair: tuple[sp.Expr, Field | None, Field | None]) -> tuple[int, int, int]:
-        scale, a, b = pair
-        return self._number(scale), -1 if a is None else self.place[a], -1 if b is None else self.place[b]
-
     # -- functions
+
+    def functions(self) -> tuple[Definition, ...]:
+        return self.site_laws(), self.sizes(), self.numbers(), self.tables()
 
     def site_laws(self) -> Definition:
         doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
         nodes = Symbol("nodes", SCALAR)
-        laws = Tuple(tuple(law_of(trait, (Ref(nodes),), self._formula) for trait in self.limit.traits))
+        laws = Tuple(tuple(law_of(trait, (Ref(nodes),), self._formula) for trait in self.linear.traits))
         return Definition("sites", (PARAMETERS, nodes), doc, (), laws)
 
     def sizes(self) -> Definition:
@@ -102,7 +117,7 @@ class _Work:
 
     def numbers(self) -> Definition:
         doc = "Coefficients at a site: numbers, or columns with one per label."
-        found = Tuple(tuple(map(self._formula, self.limit.coefficients)))
+        found = Tuple(tuple(map(self._formula, self.linear.coefficients)))
         return Definition("numbers", (PARAMETERS, *self.values.values()), doc, (), found)
 
     def tables(self) -> Definition:
@@ -119,6 +134,28 @@ class _Work:
         slots: dict[sp.Basic, sp.Expr] = {trait(): Slot(Ref(s), trait.name) for trait, s in self.values.items()}
         slots |= {node: Slot(_column(node), shown(node)) for node in expression.atoms(DataAt)}
         return Formula(expression.xreplace(slots), None)
+
+
+class _LimitWork(_Work):
+    """The same with what is drawn and what is observed at rest."""
+
+    def __init__(self, limit: LabelledLimit, drives: tuple[Part, ...]):
+        super().__init__(limit, drives)
+        self.limit = limit
+
+    def own_structure(self) -> dict[str, object]:
+        limit = self.limit
+        return {
+            "drives": tuple(map(self.part, limit.drives)),
+            "scales": tuple(self.number_of(source.scale**2) for source in limit.sources),
+            "means": tuple(tuple(map(self._pair, pairs)) for pairs in limit.means),
+            "observables": tuple(name for name, _ in limit.observables),
+            "forgotten": limit.forgotten,
+        }
+
+    def _pair(self, pair: tuple[sp.Expr, Field | None, Field | None]) -> tuple[int, int, int]:
+        scale, a, b = pair
+        return self.number_of(scale), -1 if a is None else self.place[a], -1 if b is None else self.place[b]
 
     def observing(self) -> Definition:
         m = Symbol("m")

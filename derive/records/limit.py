@@ -70,41 +70,97 @@ class Part:
 
 
 @dataclass(frozen=True, repr=False)
-class LabelledLimit(Record):
-    """The same where fields have labels, or data stand in equations: every symbol is a matrix over labels.
+class LinearSites(Record):
+    """Linear laws with constant coefficients, where every symbol may be a matrix over labels.
 
     A site inverts S(z) = 1 - parts - memories, whose blocks belong to fields. responses: pairs (a, noise), R[a, noise]
-    the mean over sites of the block of the inverse. drives: what is drawn in the equations of fields. means: by symbol,
-    those in the observables, each as (coefficient, a, b) with the mean of a b label by label; without fields for a mean
-    of traits alone.
+    the mean over sites of the block of the inverse.
     """
 
     system: System
     fields: tuple[Field, ...]
     sources: tuple[Field, ...]
     parts: tuple[Part, ...]
-    drives: tuple[Part, ...]
     memories: tuple[Memory, ...]
     covariances: tuple[Covariance, ...]
     responses: tuple[tuple[Field, Field], ...]
-    mean_symbols: tuple[tuple[EngineSymbol, Mean], ...]
-    means: tuple[tuple[tuple[sp.Expr, Field | None, Field | None], ...], ...]
-    observables: tuple[tuple[str, sp.Expr], ...]
-    forgotten: str
     assumptions: tuple[str, ...]
-    title = "Limit of long training, with labels"
+
+    def _own(self) -> list[sp.Expr]:
+        """Coefficients beside those of parts, memories and covariances."""
+        return []
 
     @cached_property
     def coefficients(self) -> tuple[sp.Expr, ...]:
         """All that may depend on parameters, data and traits, once each."""
-        found = [part.coefficient for part in (*self.parts, *self.drives)]
+        found = [part.coefficient for part in self.parts]
         found += [m.coefficient for m in self.memories] + [c.coefficient for c in self.covariances]
-        found += [source.scale**2 for source in self.sources]
-        found += [scale for pairs in self.means for scale, _, _ in pairs]
-        return tuple(dict.fromkeys(map(sp.sympify, found)))
+        return tuple(dict.fromkeys(map(sp.sympify, [*found, *self._own()])))
 
     @cached_property
     def traits(self) -> tuple[Trait, ...]:
         """What differs from site to site."""
         inside = {value.field for e in self.coefficients for value in traits_in(e)}
         return tuple(trait for trait in self.system.traits if trait in inside)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """mean(scale * source * field(t - delay)), linear in the field, as the source is drawn."""
+
+    source: Field
+    field: Field
+    delay: int
+    scale: sp.Expr
+
+
+@dataclass(frozen=True)
+class OverlapTerm:
+    """coefficient * source * overlap in the equation of target."""
+
+    target: Field
+    source: Field
+    coefficient: sp.Expr
+    overlap: Overlap
+
+
+@dataclass(frozen=True, repr=False)
+class Recursion(LinearSites):
+    """The step that linear training applies over and over, with what is drawn afresh at each step.
+
+    observed: by observable the fields in it. overlap_terms: means over sites that are linear in fields, which planted
+    directions bring.
+    """
+
+    observed: tuple[tuple[str, tuple[Field, ...]], ...]
+    overlap_terms: tuple[OverlapTerm, ...]
+    title = "Recursion of linear training"
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        return tuple(dict.fromkeys(term.overlap for term in self.overlap_terms))
+
+    def _own(self) -> list[sp.Expr]:
+        variances = [o.scale * o.source.scale**2 for o in self.overlaps]
+        return [*(term.coefficient for term in self.overlap_terms), *variances]
+
+
+@dataclass(frozen=True, repr=False)
+class LabelledLimit(LinearSites):
+    """The limit of long training where fields have labels, or data stand in equations.
+
+    drives: what is drawn in the equations of fields. means: by symbol, those in the observables, each as (coefficient,
+    a, b) with the mean of a b label by label; without fields for a mean of traits alone.
+    """
+
+    drives: tuple[Part, ...]
+    mean_symbols: tuple[tuple[EngineSymbol, Mean], ...]
+    means: tuple[tuple[tuple[sp.Expr, Field | None, Field | None], ...], ...]
+    observables: tuple[tuple[str, sp.Expr], ...]
+    forgotten: str
+    title = "Limit of long training, with labels"
+
+    def _own(self) -> list[sp.Expr]:
+        found = [part.coefficient for part in self.drives]
+        found += [source.scale**2 for source in self.sources]
+        return found + [scale for pairs in self.means for scale, _, _ in pairs]

@@ -1,4 +1,5 @@
-"""SaddlePoint, TimeOrder -> Limit: where linear training comes to rest, without the way there.
+"""SaddlePoint, TimeOrder -> Limit, Recursion: where linear training comes to rest, without the way there, and the step
+that it applies over and over.
 
 Laws that are linear, with coefficients that do not change in time, turn under
 x(z) = (1 - 1/(1 + z)) sum_t x(t) (1 + z)^(-t) into one linear equation per field: a delay becomes a factor 1/(1 + z),
@@ -21,7 +22,7 @@ from derive.language.laws import Drawn
 from derive.language.symbols import Clock, EngineSymbol, Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, shown
 from derive.records.base import gathered
-from derive.records.limit import LabelledLimit, Limit, OrderSymbol, Part
+from derive.records.limit import LabelledLimit, Limit, OrderSymbol, Overlap, OverlapTerm, Part, Recursion
 from derive.records.saddle import SaddlePoint, TimeOrder
 from derive.records.system import DisorderRule, LinearRule, Rule, System, SystemField, Term, is_moment, quadratic_pairs
 
@@ -52,6 +53,12 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> Limit | LabelledLimit:
         work.forgotten,
         gathered(saddle, order, new="training comes to rest: all fields have a last value"),
     )
+
+
+def find_recursion(saddle: SaddlePoint, order: TimeOrder) -> Recursion:
+    """The step that linear training applies over and over, on fixed or fresh data; refused where laws are not linear
+    or change with time. What is constant in time drives it and is left out."""
+    return _Repeated(saddle).recursion(order)
 
 
 def _has_labels(system: System) -> bool:
@@ -124,23 +131,29 @@ class _AtRest:
                 "training; solve it at a large T"
             )
         for term in rule.terms:
-            inside = term.coefficient
-            if term.pair is not None or term.past is not None or inside.has(Mean):
-                raise DeclarationError(
-                    f"the equation of {field} holds means over sites or weights that learn, so that it is not linear, "
-                    "and the limit of many steps is derived for linear training; solve it at a large T"
-                )
-            tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
-            if any(given.time is not None for given in (*inside.atoms(DataAt), *tables)):
-                raise DeclarationError(
-                    f"the equation of {field} holds data that change with time, so that nothing comes to rest; solve "
-                    "it at finite T"
-                )
-            if inside.has(self.clock) or inside.has(PAST) or inside.has(self.clock.steps):
-                raise DeclarationError(
-                    f"the coefficient {inside} in the equation of {field} changes with time, and the limit of many "
-                    "steps is derived for constant ones; solve it at a large T"
-                )
+            self._check_means(field, term)
+            self._check_constant(field, term)
+
+    def _check_means(self, field: Field, term: Term) -> None:
+        if term.pair is not None or term.past is not None or term.coefficient.has(Mean):
+            raise DeclarationError(
+                f"the equation of {field} holds means over sites or weights that learn, so that it is not linear, "
+                "and the limit of many steps is derived for linear training; solve it at a large T"
+            )
+
+    def _check_constant(self, field: Field, term: Term) -> None:
+        inside = term.coefficient.xreplace({m: sp.S.One for m in term.coefficient.atoms(Mean)})
+        tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
+        if any(given.time is not None for given in (*inside.atoms(DataAt), *tables)):
+            raise DeclarationError(
+                f"the equation of {field} holds data that change with time, so that nothing comes to rest; solve "
+                "it at finite T"
+            )
+        if inside.has(self.clock) or inside.has(PAST) or inside.has(self.clock.steps):
+            raise DeclarationError(
+                f"the coefficient {inside} in the equation of {field} changes with time, and the limit of many "
+                "steps is derived for constant ones; solve it at a large T"
+            )
 
     # -- one site
 
@@ -315,19 +328,19 @@ class _WithLabels(_AtRest):
         drives = [part for f in self.fields.values() for part in self._drawn(f)]
         observables, means = self.observed()
         return LabelledLimit(
-            self.system,
-            tuple(self.fields),
-            tuple(self.system.sources),
-            tuple(parts),
-            tuple(drives),
-            tuple(m for m in self.saddle.memories if m.target in self.fields),
-            tuple(c for c in self.saddle.covariances if c.left in self.fields and c.right in self.fields),
-            tuple(self.response),
-            tuple((symbol, mean) for mean, symbol in means.items()),
-            tuple(map(self._pairs, means)),
-            observables,
-            self.forgotten,
-            gathered(self.saddle, order, new="training comes to rest: all fields have a last value"),
+            system=self.system,
+            fields=tuple(self.fields),
+            sources=tuple(self.system.sources),
+            parts=tuple(parts),
+            drives=tuple(drives),
+            memories=tuple(m for m in self.saddle.memories if m.target in self.fields),
+            covariances=tuple(c for c in self.saddle.covariances if c.left in self.fields and c.right in self.fields),
+            responses=tuple(self.response),
+            mean_symbols=tuple((symbol, mean) for mean, symbol in means.items()),
+            means=tuple(map(self._pairs, means)),
+            observables=observables,
+            forgotten=self.forgotten,
+            assumptions=gathered(self.saddle, order, new="training comes to rest: all fields have a last value"),
         )
 
     def _parts(self, f: SystemField) -> list[Part]:
@@ -378,3 +391,70 @@ class _WithLabels(_AtRest):
         if is_moment(mean):
             return ((mean.expression, None, None),)
         return tuple((scale, a.field, b.field) for scale, a, b in quadratic_pairs(mean) or ())
+
+
+class _Repeated(_WithLabels):
+    """The step of training alone: neither starts nor what is constant in time takes part."""
+
+    def _check(self) -> None:
+        self.fields = {field: f for field, f in self.fields.items() if field.timed}
+        for f in self.fields.values():
+            with blaming(f.origin):
+                self._check_rule(f.field, f.rule)
+
+    def _check_means(self, field: Field, term: Term) -> None:
+        if not term.coefficient.has(Mean) or self._overlap_terms(field, term) is None:
+            super()._check_means(field, term)
+
+    def recursion(self, order: TimeOrder) -> Recursion:
+        rules = {f.field: f.rule.terms for f in self.fields.values() if isinstance(f.rule, LinearRule)}
+        overlaps = [self._overlap_terms(field, term) or () for field, terms in rules.items() for term in terms]
+        memories = [m for m in self.saddle.memories if m.target in self.fields and m.on in self.fields]
+        timed = {f.field for f in self.system.training if f.field.timed}
+        observed = [
+            (name, tuple(dict.fromkeys(v.field for v in _values(value) if v.field in timed)))
+            for name, value in self.system.model.observe
+        ]
+        return Recursion(
+            system=self.system,
+            fields=tuple(self.fields),
+            sources=tuple(self.system.sources),
+            parts=tuple(part for f in self.fields.values() for part in self._parts(f)),
+            memories=tuple(memories),
+            covariances=tuple(c for c in self.saddle.covariances if c.a in self.fields and c.b in self.fields),
+            responses=tuple(dict.fromkeys((m.a, m.noise) for m in memories)),
+            observed=tuple(observed),
+            overlap_terms=tuple(term for some in overlaps for term in some),
+            assumptions=gathered(self.saddle, order, new="training goes on for ever with the same laws"),
+        )
+
+    def _overlap_terms(self, field: Field, term: Term) -> tuple[OverlapTerm, ...] | None:
+        """A term with one mean over sites that is linear in a field; None if it has another form."""
+        means = term.coefficient.atoms(Mean)
+        if not means or term.vector.field in self.fields or field.labelled or term.vector.field.labelled:
+            return None
+        mean = means.pop()
+        factor = sp.expand(term.coefficient).coeff(mean)
+        pairs = quadratic_pairs(mean)
+        if means or pairs is None or factor.has(Mean) or sp.expand(factor * mean - term.coefficient) != 0:
+            return None
+        found = []
+        for scale, *both in pairs:
+            inside = [value for value in both if value.field in self.fields]
+            sources = [value for value in both if value.field in self.system.sources]
+            if len(sources) == 2:
+                continue  # a number, which drives
+            if len(sources) != 1 or len(inside) != 1 or not self._together(field, sources[0], inside[0], term.vector):
+                return None
+            overlap = Overlap(sources[0].field, inside[0].field, self._lag(field, inside[0]), scale)
+            found.append(OverlapTerm(field, term.vector.field, factor, overlap))
+        return tuple(found)
+
+    def _together(self, target: Field, source: FieldAt, value: FieldAt, vector: FieldAt) -> bool:
+        """Whether sources that are drawn afresh are taken at the time of what they meet."""
+        met = not source.field.timed or self._lag(target, source) == self._lag(target, value)
+        return met and (not vector.field.timed or self._lag(target, vector) == 0)
+
+
+def _values(expression: sp.Expr) -> list[FieldAt]:
+    return sorted(expression.atoms(FieldAt), key=sp.default_sort_key)

@@ -444,16 +444,15 @@ def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledLimitOf:
-    """Where linear training with labels comes to rest: what is joined with what. Fields, and behind them what is drawn,
-    are meant by their place.
+class LinearSites:
+    """Linear laws at the sites of all sectors: what is joined with what. Fields, and behind them what is drawn, are
+    meant by their place.
 
-    sectors: of each of them, and `traits` of each trait. parts, drives: (target, of, number, delay, power, table,
-    turned) for number * z^power (1 + z)^-delay times what is drawn or a field; table -1: labels stay, -2: are summed
-    over. memories: (target, on, number, response). covariances: (left, right, number, a, b). responses: (a, noise).
-    scales: numbers of what is drawn. means: sums of (number, a, b). numbers(p, *traits): columns over labels, or
-    numbers. tables(p): what acts on labels. sizes(p): how many labels there are. observing(p, m): observables from
-    means, rows over labels. sites, settles, forgotten: as of LimitOf.
+    sectors: of each of them, and `traits` of each trait. parts: (target, of, number, delay, power, table, turned) for
+    number * z^power (1 + z)^-delay times a field; table -1: labels stay, -2: are summed over. memories: (target, on,
+    number, response). covariances: (left, right, number, a, b). responses: (a, noise). numbers(p, *traits): columns
+    over labels, or numbers. tables(p): what acts on labels. sizes(p): how many labels there are. sites(p, nodes): the
+    laws of what differs from site to site, a density at so many values; settles: whether there is one.
     """
 
     fields: tuple[str, ...]
@@ -461,19 +460,46 @@ class LabelledLimitOf:
     sectors: tuple[int, ...]
     traits: tuple[int, ...]
     parts: tuple[tuple[int, ...], ...]
-    drives: tuple[tuple[int, ...], ...]
     memories: tuple[tuple[int, int, int, int], ...]
     covariances: tuple[tuple[int, int, int, int, int], ...]
     responses: tuple[tuple[int, int], ...]
-    scales: tuple[int, ...]
-    means: tuple[tuple[tuple[int, int, int], ...], ...]
-    observables: tuple[str, ...]
     settles: bool
-    forgotten: str
     sites: Sites
     sizes: Callable[[Point], tuple[int, ...]]
     numbers: Callable[..., tuple[Array, ...]]
     tables: Callable[[Point], tuple[Array, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class RecursionOf(LinearSites):
+    """The step that linear training applies over and over.
+
+    instant: memories of matrices that are drawn afresh at each step, which keep responses of one time alone. white:
+    covariances of these. observed: by observable the fields in it. overlaps: (source, field, delay, variance) for
+    mean(source * field(t - delay)). uses: (target, source, number, overlap) for number * source * overlap in the
+    equation of target. renewed: sources that are drawn afresh at each step.
+    """
+
+    instant: tuple[int, ...]
+    white: tuple[int, ...]
+    observed: tuple[tuple[str, tuple[int, ...]], ...]
+    overlaps: tuple[tuple[int, int, int, int], ...]
+    uses: tuple[tuple[int, int, int, int], ...]
+    renewed: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledLimitOf(LinearSites):
+    """Where linear training with labels comes to rest. drives: as parts, with what is drawn in place of fields. scales:
+    numbers of what is drawn. means: sums of (number, a, b). observing(p, m): observables from means, rows over labels.
+    forgotten: as of LimitOf.
+    """
+
+    drives: tuple[tuple[int, ...], ...]
+    scales: tuple[int, ...]
+    means: tuple[tuple[tuple[int, int, int], ...], ...]
+    observables: tuple[str, ...]
+    forgotten: str
     observing: Callable[[Point, tuple[Array, ...]], tuple[Array, ...]]
 
 

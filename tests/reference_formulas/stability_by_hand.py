@@ -1,0 +1,84 @@
+"""Largest stable rates of linear training, by hand.
+
+A mode of curvature x with momentum mu obeys w(t+1) = (1 + mu - eta x) w(t) - mu w(t-1): it is stable up to
+eta x = 2 (1 + mu). On fixed data the largest curvature is an edge or an outlier of the sample covariance, plus the
+ridge. On fresh batches the variance of a mode is that of an autoregressive process of second order, driven by noise of
+variance eta^2 lam C / alpha, where C is the mean of lam times the variance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq, minimize_scalar
+
+
+def heavy_ball(curvature: float, mu: float = 0.0) -> float:
+    return 2 * (1 + mu) / curvature
+
+
+def upper_edge(alpha: float, lam: np.ndarray, weights: np.ndarray) -> float:
+    """Of X^T X / P, P = alpha D rows of covariance diag(lam): z(m) = 1/m + (1/alpha) <lam / (1 - lam m)> at z' = 0."""
+    top = 1 / np.max(lam[weights > 0])
+
+    def slope(m: float) -> float:
+        return float(-1 / m**2 + np.sum(weights * lam**2 / (1 - lam * m) ** 2) / alpha)
+
+    m = brentq(slope, 1e-12 * top, (1 - 1e-12) * top, xtol=1e-16, rtol=1e-15)
+    return float(1 / m + np.sum(weights * lam / (1 - lam * m)) / alpha)
+
+
+def spiked_edge(alpha: float, spike: float) -> float:
+    """The largest eigenvalue with one direction of variance 1 + spike: outside of the bulk for spike > alpha^(-1/2)."""
+    if spike**2 * alpha <= 1:
+        return float((1 + alpha**-0.5) ** 2)
+    return (1 + spike) * (1 + 1 / (alpha * spike))
+
+
+def random_features_edge(alpha: float, nu: float) -> float:
+    """Of W Z^T Z W^T / (D P), P = alpha D, N = nu D. S-transforms: z(x) = (1 + x)(1 + x/alpha)(nu + x)/x at z' = 0."""
+    roots = np.roots([2 / alpha, 1 / alpha * (1 + nu) + 1, 0, -nu])
+    x = max(r.real for r in roots if abs(r.imag) < 1e-9)
+    return float((1 + x) * (1 + x / alpha) * (nu + x) / x)
+
+
+def fresh_batches(alpha: float, lam: np.ndarray, weights: np.ndarray, ridge: float = 0.0, mu: float = 0.0) -> float:
+    """Where the variances that modes add to each other reach one."""
+
+    def excess(eta: float) -> float:
+        a = 1 + mu - eta * (lam + ridge)
+        variance = (1 + mu) / ((1 - mu) * ((1 + mu) ** 2 - a**2))
+        return float(np.sum(weights * lam**2 * eta**2 / alpha * variance) - 1)
+
+    highest = 2 * (1 + mu) / (np.max(lam) + ridge)
+    return float(brentq(excess, 1e-9 * highest, (1 - 1e-13) * highest, xtol=1e-16, rtol=1e-15))
+
+
+def fresh_batches_of_random_features(alpha: float, nu: float) -> float:
+    """A mode of W^T W / D with eigenvalue k adds eta k / (alpha (2 - eta k)), until its mean overshoots at eta k = 2; k
+    has the law of Marchenko and Pastur."""
+    low, high = (1 - nu**0.5) ** 2, (1 + nu**0.5) ** 2
+
+    def excess(eta: float) -> float:
+        def term(angle: float) -> float:
+            k = (low + high) / 2 + (high - low) / 2 * np.cos(angle)
+            density = (high - low) ** 2 / 4 * np.sin(angle) ** 2 / (2 * np.pi * k)
+            return float(density * eta * k / (alpha * (2 - eta * k)))
+
+        return float(quad(term, 0, np.pi, epsabs=1e-14, epsrel=1e-13)[0]) - 1
+
+    last = 2 / high
+    return last if excess((1 - 1e-12) * last) < 0 else float(brentq(excess, 1e-6, (1 - 1e-12) * last, rtol=1e-14))
+
+
+def asymmetric_network(a: float, b: float) -> float:
+    """x(t+1) = a x(t) + b x(t-1) + g J x(t): eigenvalues obey |l - a - b/l| = g on the boundary of their region."""
+    angles = np.linspace(0, np.pi, 2001)
+
+    def distance(angle: float) -> float:
+        return float(np.abs(np.exp(1j * angle) - a - b * np.exp(-1j * angle)))
+
+    best = int(np.argmin([distance(x) for x in angles]))
+    span = (angles[max(best - 1, 0)], angles[min(best + 1, 2000)])
+    inside = minimize_scalar(distance, bounds=span, method="bounded", options={"xatol": 1e-10}).fun
+    return float(min(inside, distance(0.0), distance(np.pi)))

@@ -1,0 +1,254 @@
+"""The largest stable rate of linear training is exact: ten digits of closed forms, on fixed and on fresh data."""
+
+from __future__ import annotations
+
+import math
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import solver_and_values
+from sympy import sqrt
+
+import derive
+from derive import (
+    Domain,
+    Eq,
+    Model,
+    field,
+    gaussian,
+    goe,
+    mean,
+    nonnegative,
+    normal,
+    parameter,
+    positive,
+    real,
+    sectors,
+    training_clock,
+    whole_positive,
+)
+from derive.errors import NumericalError
+from numerics.critical import critical_rate
+
+sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
+from stability_by_hand import (  # noqa: E402 - formulas by hand live beside the tests
+    asymmetric_network,
+    fresh_batches,
+    fresh_batches_of_random_features,
+    heavy_ball,
+    random_features_edge,
+    spiked_edge,
+    upper_edge,
+)
+
+T = parameter("T", default=4, domain=whole_positive)
+alpha = parameter("alpha", default=2.0, domain=positive)
+nu = parameter("nu", default=1.5, domain=positive)
+eta = parameter("eta", default=0.1, domain=positive)
+ridge = parameter("ridge", default=0.0, domain=nonnegative)
+mu = parameter("mu", default=0.0, domain=Domain(0, 1, low_included=True))
+g = parameter("g", default=0.1, domain=positive)
+a, b = (parameter(name, default=0.0, domain=real) for name in "ab")
+t = training_clock("t", steps=T)
+ONE = np.ones(1)
+
+
+def critical(solver, values, of="eta", loss="train_loss"):
+    return critical_rate(solver.recursion, lambda x: solver.point({**values, of: x}), values[of], loss)
+
+
+def of_regression(**given):
+    return critical(*solver_and_values("structured_regression", **given, T=4))
+
+
+def of_model(theory, of="eta", loss="loss", **given):
+    problem = theory._problem(given)
+    return critical(theory._solver(problem.model, None), problem.inputs, of, loss)
+
+
+# -- fixed data
+
+
+HEAVY_BALL = [
+    pytest.param(8.0, 0.0, 0.9, id="momentum"),
+    pytest.param(2.0, 0.3, 0.5, marks=pytest.mark.long, id="ridge"),
+    pytest.param(0.5, 0.0, 0.3, marks=pytest.mark.long, id="few samples"),
+    pytest.param(1.0, 0.0, 0.0, marks=pytest.mark.long, id="no gap"),
+    pytest.param(1e4, 0.0, 0.99, marks=pytest.mark.long, id="many samples"),
+    pytest.param(1e-3, 5.0, 0.0, marks=pytest.mark.long, id="very few samples"),
+]
+
+
+@pytest.mark.parametrize(("samples", "decay", "momentum"), HEAVY_BALL)
+def test_the_heavy_ball(samples, decay, momentum):
+    found = of_regression(spectrum="isotropic", alpha=samples, ridge=decay, mu=momentum)
+    assert found.rate == pytest.approx(heavy_ball((1 + samples**-0.5) ** 2 + decay, momentum), rel=1e-10)
+    assert found.angle == math.pi and found.low < found.rate < found.high < found.low * (1 + 1e-6)
+
+
+TWO_GROUPS = [
+    pytest.param(2.0, 0.3, 0.5, 4.0, 0.25, marks=pytest.mark.slow, id="usual"),
+    pytest.param(0.5, 0.0, 0.0, 100.0, 0.01, marks=pytest.mark.long, id="few strong inputs"),
+    pytest.param(50.0, 0.0, 0.9, 30.0, 0.5, marks=pytest.mark.long, id="two bands"),
+    pytest.param(2.0, 0.0, 0.0, 0.0, 0.5, marks=pytest.mark.long, id="inputs that vanish"),
+]
+
+
+@pytest.mark.parametrize(("samples", "decay", "momentum", "strong", "part"), TWO_GROUPS)
+def test_two_groups_of_inputs(samples, decay, momentum, strong, part):
+    found = of_regression(alpha=samples, ridge=decay, mu=momentum, kappa=strong, share=part)
+    edge = upper_edge(samples, np.array([1.0, strong]), np.array([1 - part, part]))
+    assert found.rate == pytest.approx(heavy_ball(edge + decay, momentum), rel=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strength", [10.0, pytest.param(0.3, marks=pytest.mark.long)])
+def test_a_planted_direction(strength):
+    """Its outlier overshoots before the bulk, if it has one."""
+    found = of_regression(spectrum="isotropic", hessian="yes", alpha=2.0, spike=strength, mu=0.5, ridge=0.2)
+    assert found.rate == pytest.approx(heavy_ball(spiked_edge(2.0, strength) + 0.2, 0.5), rel=1e-10)
+
+
+@cache
+def random_features(fresh: bool):
+    """Linear regression on W x / sqrt(D), W with nu D rows: a linear network whose first layer does not learn."""
+    D, P, N = sectors("D", P=alpha, N=nu)
+    Z = gaussian("Z", P, D, fresh=t)(t) if fresh else gaussian("Z", P, D)
+    W, teacher = gaussian("W", N, D), normal("teacher", D)
+    w, u, h, delta = field("w", N, t), field("u", D, t), field("h", D, t), field("delta", P, t)
+    return derive.load(
+        Model(
+            parameters=(alpha, nu, eta, T),
+            equations=[
+                Eq(u(t), teacher - W.T @ w(t) / sqrt(D)),
+                Eq(delta(t), Z @ u(t) / sqrt(D)),
+                Eq(h(t), sqrt(D) / P * Z.T @ delta(t)),
+                Eq(w(0), 0 * normal("nothing", N)),
+                Eq(w(t + 1), w(t) + eta * W @ h(t) / sqrt(D)),
+            ],
+            observe={"loss": mean(delta(t) ** 2)},
+            name=f"random_features_{fresh}",
+        )
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("samples", "width"), [(3.0, 0.5), pytest.param(0.4, 2.5, marks=pytest.mark.long)], ids=["narrow", "wide"]
+)
+def test_a_linear_network_with_a_layer_that_does_not_learn(samples, width):
+    found = of_model(random_features(False), alpha=samples, nu=width)
+    assert found.rate == pytest.approx(2 / random_features_edge(samples, width), rel=1e-10)
+
+
+@cache
+def delayed():
+    """Gradients that come one step late."""
+    D, P = sectors("D", P=alpha)
+    Z, w, e = gaussian("Z", P, D), field("w", D, t), field("e", P, t)
+    return derive.load(
+        Model(
+            parameters=(alpha, eta, T),
+            equations=[
+                Eq(e(t), Z @ w(t) / sqrt(D)),
+                Eq(w(0), normal("first", D)),
+                Eq(w(t + 1), w(t) - eta * sqrt(D) / P * Z.T @ e(t - 1)),
+            ],
+            observe={"loss": mean(e(t) ** 2)},
+            name="delayed",
+        )
+    )
+
+
+@pytest.mark.long
+def test_a_mode_that_turns():
+    """l^2 - l + eta x = 0 has |l| = 1 at eta x = 1, at an angle of pi/3."""
+    found = of_model(delayed(), alpha=2.0)
+    assert found.rate == pytest.approx(1 / (1 + 2**-0.5) ** 2, rel=1e-10)
+    assert found.angle == pytest.approx(math.pi / 3, rel=1e-6)
+
+
+# -- matrices that are not symmetric
+
+
+@cache
+def network(symmetric: bool):
+    D = sectors("D")
+    start, x = normal("start", D), field("x", D, t)
+    drive = goe("M", D) @ x(t) if symmetric else gaussian("J", D, D) @ x(t) / sqrt(D)
+    return derive.load(
+        Model(
+            parameters=(g, a, b, T),
+            equations=[Eq(x(0), start), Eq(x(t + 1), g * drive + a * x(t) + b * x(t - 1))],
+            observe={"loss": mean(x(t) ** 2)},
+            name=f"network_{symmetric}",
+        )
+    )
+
+
+@pytest.mark.parametrize(("now", "before"), [(0.0, 0.0), (0.3, 0.0), (-0.4, 0.2), (0.0, -0.5), (0.3, -0.6)])
+def test_networks_with_an_asymmetric_matrix(now, before):
+    """The boundary of a spectrum in the plane reaches the circle, at a complex angle where the last step is undone."""
+    found = of_model(network(False), of="g", a=now, b=before)
+    assert found.rate == pytest.approx(asymmetric_network(now, before), rel=1e-9)
+
+
+@pytest.mark.parametrize(("now", "rate"), [(0.3, 0.35), pytest.param(-0.3, 0.35, marks=pytest.mark.long)])
+def test_networks_with_a_symmetric_matrix(now, rate):
+    """a + 2 g reaches 1, or a - 2 g reaches -1."""
+    found = of_model(network(True), of="g", a=now)
+    assert found.rate == pytest.approx(rate, rel=1e-10) and found.angle == (0.0 if now > 0 else math.pi)
+
+
+# -- fresh data
+
+
+FRESH = [(2.0, 0.0, 0.0), (2.0, 0.0, 0.5), (0.1, 0.3, 0.9), (30.0, 0.0, 0.0), (1e-3, 0.0, 0.0), (1e4, 0.5, 0.3)]
+
+
+@pytest.mark.parametrize(("batch", "decay", "momentum"), FRESH)
+def test_fresh_batches(batch, decay, momentum):
+    found = of_regression(spectrum="isotropic", batch="online", alpha=batch, ridge=decay, mu=momentum)
+    assert found.rate == pytest.approx(fresh_batches(batch, ONE, ONE, decay, momentum), rel=1e-10)
+    assert found.kind == "covariance"
+
+
+def test_fresh_batches_in_closed_form():
+    """2 alpha (1 - mu^2) / (1 + mu + alpha (1 - mu)), without a ridge."""
+    assert fresh_batches(2.0, ONE, ONE, mu=0.5) == pytest.approx(1.2, rel=1e-14)
+
+
+@pytest.mark.parametrize(("batch", "strong", "part"), [(2.0, 4.0, 0.25), (0.05, 50.0, 0.02), (100.0, 20.0, 0.5)])
+def test_fresh_batches_of_two_groups(batch, strong, part):
+    found = of_regression(batch="online", alpha=batch, kappa=strong, share=part, mu=0.4, ridge=0.1)
+    groups, weights = np.array([1.0, strong]), np.array([1 - part, part])
+    assert found.rate == pytest.approx(fresh_batches(batch, groups, weights, 0.1, 0.4), rel=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("batch", "kind"), [(0.3, "covariance"), pytest.param(2.0, "mean", marks=pytest.mark.long)], ids=["small", "large"]
+)
+def test_fresh_batches_with_a_layer_that_does_not_learn(batch, kind):
+    """Fixed and fresh matrices together: noise adds up in small batches, the mean overshoots in large ones."""
+    found = of_model(random_features(True), alpha=batch, nu=0.5)
+    assert found.rate == pytest.approx(fresh_batches_of_random_features(batch, 0.5), rel=1e-10) and found.kind == kind
+
+
+def test_a_planted_direction_in_fresh_batches():
+    """Its mean overshoots where batches are large."""
+    found = of_regression(spectrum="isotropic", batch="online", hessian="yes", alpha=2.0, spike=10.0, mu=0.5, ridge=0.2)
+    assert found.rate == pytest.approx(heavy_ball(11.2, 0.5), rel=1e-6) and found.kind == "mean"
+
+
+# -- what a rate is not
+
+
+def test_what_cannot_be_found_is_refused():
+    with pytest.raises(NumericalError, match="stays bounded up to"):
+        critical(*solver_and_values("structured_regression", spectrum="isotropic", batch="online", T=4), of="sigma")
+    with pytest.raises(NumericalError, match="training grows at all rates"):
+        of_model(network(False), of="g", a=1.5)
