@@ -25,10 +25,11 @@ from derive.stages.average import average_disorder
 from derive.stages.blocks import assemble_blocks
 from derive.stages.bulk import find_bulk
 from derive.stages.expand import expand_declaration
-from derive.stages.limit import find_limit, find_recursion
+from derive.stages.limit import find_limit
 from derive.stages.order import order_in_time
 from derive.stages.pencil import reduce_blocks
 from derive.stages.probe import project_probe
+from derive.stages.recursion import find_recursion
 from derive.stages.saddle import take_saddle_point
 
 TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order")

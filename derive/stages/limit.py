@@ -1,5 +1,4 @@
-"""SaddlePoint, TimeOrder -> Limit, Recursion: where linear training comes to rest, without the way there, and the step
-that it applies over and over.
+"""SaddlePoint, TimeOrder -> Limit: where linear training comes to rest, without the way there.
 
 Laws that are linear, with coefficients that do not change in time, turn under
 x(z) = (1 - 1/(1 + z)) sum_t x(t) (1 + z)^(-t) into one linear equation per field: a delay becomes a factor 1/(1 + z),
@@ -16,15 +15,16 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.sites import averaged, site_responses
+from derive.equations.linear_laws import LinearLaws
 from derive.errors import DeclarationError, blaming
 from derive.language.data import DataAt
 from derive.language.laws import Drawn
-from derive.language.symbols import Clock, EngineSymbol, Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, shown
+from derive.language.symbols import EngineSymbol, Sector
+from derive.language.vectors import Field, FieldAt, Mean, Mix, Total
 from derive.records.base import gathered
-from derive.records.limit import LabelledLimit, Limit, OrderSymbol, Overlap, OverlapTerm, Part, Recursion
+from derive.records.limit import LabelledLimit, Limit, OrderSymbol, Part
 from derive.records.saddle import SaddlePoint, TimeOrder
-from derive.records.system import DisorderRule, LinearRule, Rule, System, SystemField, Term, is_moment, quadratic_pairs
+from derive.records.system import DisorderRule, LinearRule, System, SystemField, Term, is_moment, quadratic_pairs
 
 DELAYED = 1 / (1 + Z)
 """What a delay by one step becomes. z counts from one, so that close to rest nothing cancels."""
@@ -55,12 +55,6 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> Limit | LabelledLimit:
     )
 
 
-def find_recursion(saddle: SaddlePoint, order: TimeOrder) -> Recursion:
-    """The step that linear training applies over and over, on fixed or fresh data; refused where laws are not linear
-    or change with time. What is constant in time drives it and is left out."""
-    return _Repeated(saddle).recursion(order)
-
-
 def _has_labels(system: System) -> bool:
     """Whether fields have labels, or data stand in their equations."""
     rules = [rule for f in system.training for rule in (f.rule, *f.starts) if isinstance(rule, LinearRule)]
@@ -68,26 +62,14 @@ def _has_labels(system: System) -> bool:
     return given or any(f.labelled for f in (*(f.field for f in system.training), *system.sources))
 
 
-def _bent_part(law: sp.Expr) -> sp.Expr:
-    """The terms of a law that are not a field value times a number."""
-    parts = [part for part in sp.Add.make_args(law) if not isinstance(part.as_independent(FieldAt)[1], FieldAt)]
-    return sp.Add(*parts)
-
-
-class _AtRest:
+class _AtRest(LinearLaws):
     labelled = False
     """Whether fields have labels and data stand in equations."""
 
     def __init__(self, saddle: SaddlePoint):
-        self.saddle, self.system = saddle, saddle.system
-        self.fields = {f.field: f for f in self.system.training}
+        super().__init__(saddle.system)
+        self.saddle = saddle
         self.forgotten = ""
-        clocks = {f.clock for f in self.fields if f.timed}
-        if not clocks:
-            raise DeclarationError(
-                "there is no clock, so that there is no limit of many steps; solve the model instead"
-            )
-        self.clock: Clock = min(clocks, key=str)
         self._check()
         self.response: dict[tuple[Field, Field], EngineSymbol] = {}
         for m in saddle.memories:
@@ -110,7 +92,7 @@ class _AtRest:
                 continue  # drawn by its moments, unless something that follows is not linear
             with blaming(f.origin):
                 for rule in (f.rule, *f.starts):
-                    self._check_rule(f.field, rule)
+                    self.check_rule(f.field, rule)
         for source in self.system.sources:
             if source.timed:
                 raise DeclarationError(
@@ -122,48 +104,12 @@ class _AtRest:
                     f"{matrix} is drawn afresh at each step, so that nothing comes to rest; solve it at finite T"
                 )
 
-    def _check_rule(self, field: Field, rule: Rule) -> None:
-        if isinstance(rule, DisorderRule):
-            return
-        if not isinstance(rule, LinearRule):
-            raise DeclarationError(
-                f"{shown(_bent_part(rule.law))} is not linear, and the limit of many steps is derived for linear "
-                "training; solve it at a large T"
-            )
-        for term in rule.terms:
-            self._check_means(field, term)
-            self._check_constant(field, term)
-
-    def _check_means(self, field: Field, term: Term) -> None:
-        if term.pair is not None or term.past is not None or term.coefficient.has(Mean):
-            raise DeclarationError(
-                f"the equation of {field} holds means over sites or weights that learn, so that it is not linear, "
-                "and the limit of many steps is derived for linear training; solve it at a large T"
-            )
-
-    def _check_constant(self, field: Field, term: Term) -> None:
-        inside = term.coefficient.xreplace({m: sp.S.One for m in term.coefficient.atoms(Mean)})
-        tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
-        if any(given.time is not None for given in (*inside.atoms(DataAt), *tables)):
-            raise DeclarationError(
-                f"the equation of {field} holds data that change with time, so that nothing comes to rest; solve "
-                "it at finite T"
-            )
-        if inside.has(self.clock) or inside.has(PAST) or inside.has(self.clock.steps):
-            raise DeclarationError(
-                f"the coefficient {inside} in the equation of {field} changes with time, and the limit of many "
-                "steps is derived for constant ones; solve it at a large T"
-            )
-
     # -- one site
 
     def _name(self, table: dict[tuple[Field, Field], EngineSymbol], kind: str, a: Field, b: Field) -> EngineSymbol:
         if (a, b) not in table:
             table[a, b] = EngineSymbol(f"{kind}_{a}_{b}", a, b)
         return table[a, b]
-
-    def _lag(self, field: Field, value: FieldAt) -> int:
-        return int(sp.expand(self.clock - value.time)) if value.time is not None and field.timed else 0
 
     def _drive(self, f: SystemField) -> Parts:
         """What is drawn in the equation of a field: sources, and starts, which count as far as they are remembered."""
@@ -175,7 +121,7 @@ class _AtRest:
 
         if isinstance(f.rule, LinearRule):
             for term in f.rule.terms:
-                value, lag = term.vector.field, self._lag(f.field, term.vector)
+                value, lag = term.vector.field, self.lag(f.field, term.vector)
                 if value not in self.fields:
                     add({value: term.coefficient}, DELAYED**f.shift)
                     continue
@@ -210,7 +156,7 @@ class _AtRest:
             if isinstance(f.rule, LinearRule):
                 for term in f.rule.terms:
                     if term.vector.field in place:
-                        matrix[i, place[term.vector.field]] -= term.coefficient * DELAYED ** self._lag(
+                        matrix[i, place[term.vector.field]] -= term.coefficient * DELAYED ** self.lag(
                             field, term.vector
                         )
             for m in self.saddle.memories:
@@ -324,7 +270,7 @@ class _WithLabels(_AtRest):
     labelled = True
 
     def found(self, order: TimeOrder) -> LabelledLimit:
-        parts = [part for f in self.fields.values() for part in self._parts(f)]
+        parts = [part for f in self.fields.values() for part in self.parts(f)]
         drives = [part for f in self.fields.values() for part in self._drawn(f)]
         observables, means = self.observed()
         return LabelledLimit(
@@ -343,22 +289,12 @@ class _WithLabels(_AtRest):
             assumptions=gathered(self.saddle, order, new="training comes to rest: all fields have a last value"),
         )
 
-    def _parts(self, f: SystemField) -> list[Part]:
-        """What multiplies fields in the equation of one."""
-        if not isinstance(f.rule, LinearRule):
-            return []
-        return [
-            Part(f.field, t.vector.field, t.coefficient, self._lag(f.field, t.vector), mixing=t.mixing)
-            for t in f.rule.terms
-            if t.vector.field in self.fields
-        ]
-
     def _drawn(self, f: SystemField) -> list[Part]:
         """What is drawn in the equation of a field: as `_drive`."""
         found: list[Part] = []
         if isinstance(f.rule, LinearRule):
             for t in f.rule.terms:
-                value, lag = t.vector.field, self._lag(f.field, t.vector)
+                value, lag = t.vector.field, self.lag(f.field, t.vector)
                 if value not in self.fields:
                     found.append(Part(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
                     continue
@@ -391,70 +327,3 @@ class _WithLabels(_AtRest):
         if is_moment(mean):
             return ((mean.expression, None, None),)
         return tuple((scale, a.field, b.field) for scale, a, b in quadratic_pairs(mean) or ())
-
-
-class _Repeated(_WithLabels):
-    """The step of training alone: neither starts nor what is constant in time takes part."""
-
-    def _check(self) -> None:
-        self.fields = {field: f for field, f in self.fields.items() if field.timed}
-        for f in self.fields.values():
-            with blaming(f.origin):
-                self._check_rule(f.field, f.rule)
-
-    def _check_means(self, field: Field, term: Term) -> None:
-        if not term.coefficient.has(Mean) or self._overlap_terms(field, term) is None:
-            super()._check_means(field, term)
-
-    def recursion(self, order: TimeOrder) -> Recursion:
-        rules = {f.field: f.rule.terms for f in self.fields.values() if isinstance(f.rule, LinearRule)}
-        overlaps = [self._overlap_terms(field, term) or () for field, terms in rules.items() for term in terms]
-        memories = [m for m in self.saddle.memories if m.target in self.fields and m.on in self.fields]
-        timed = {f.field for f in self.system.training if f.field.timed}
-        observed = [
-            (name, tuple(dict.fromkeys(v.field for v in _values(value) if v.field in timed)))
-            for name, value in self.system.model.observe
-        ]
-        return Recursion(
-            system=self.system,
-            fields=tuple(self.fields),
-            sources=tuple(self.system.sources),
-            parts=tuple(part for f in self.fields.values() for part in self._parts(f)),
-            memories=tuple(memories),
-            covariances=tuple(c for c in self.saddle.covariances if c.a in self.fields and c.b in self.fields),
-            responses=tuple(dict.fromkeys((m.a, m.noise) for m in memories)),
-            observed=tuple(observed),
-            overlap_terms=tuple(term for some in overlaps for term in some),
-            assumptions=gathered(self.saddle, order, new="training goes on for ever with the same laws"),
-        )
-
-    def _overlap_terms(self, field: Field, term: Term) -> tuple[OverlapTerm, ...] | None:
-        """A term with one mean over sites that is linear in a field; None if it has another form."""
-        means = term.coefficient.atoms(Mean)
-        if not means or term.vector.field in self.fields or field.labelled or term.vector.field.labelled:
-            return None
-        mean = means.pop()
-        factor = sp.expand(term.coefficient).coeff(mean)
-        pairs = quadratic_pairs(mean)
-        if means or pairs is None or factor.has(Mean) or sp.expand(factor * mean - term.coefficient) != 0:
-            return None
-        found = []
-        for scale, *both in pairs:
-            inside = [value for value in both if value.field in self.fields]
-            sources = [value for value in both if value.field in self.system.sources]
-            if len(sources) == 2:
-                continue  # a number, which drives
-            if len(sources) != 1 or len(inside) != 1 or not self._together(field, sources[0], inside[0], term.vector):
-                return None
-            overlap = Overlap(sources[0].field, inside[0].field, self._lag(field, inside[0]), scale)
-            found.append(OverlapTerm(field, term.vector.field, factor, overlap))
-        return tuple(found)
-
-    def _together(self, target: Field, source: FieldAt, value: FieldAt, vector: FieldAt) -> bool:
-        """Whether sources that are drawn afresh are taken at the time of what they meet."""
-        met = not source.field.timed or self._lag(target, source) == self._lag(target, value)
-        return met and (not vector.field.timed or self._lag(target, vector) == 0)
-
-
-def _values(expression: sp.Expr) -> list[FieldAt]:
-    return sorted(expression.atoms(FieldAt), key=sp.default_sort_key)

@@ -1,0 +1,79 @@
+"""Linear laws with constant coefficients, taken apart: what every field of a site has of every other."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.data import DataAt
+from derive.language.symbols import Clock
+from derive.language.vectors import PAST, Field, FieldAt, Mean, shown
+from derive.records.limit import Part
+from derive.records.system import DisorderRule, LinearRule, Rule, System, SystemField, Term
+
+
+def _bent_part(law: sp.Expr) -> sp.Expr:
+    """The terms of a law that are not a field value times a number."""
+    parts = [part for part in sp.Add.make_args(law) if not isinstance(part.as_independent(FieldAt)[1], FieldAt)]
+    return sp.Add(*parts)
+
+
+class LinearLaws:
+    """The training fields of a system, whose laws are checked to be linear and the same at all times."""
+
+    def __init__(self, system: System):
+        self.system = system
+        self.fields = {f.field: f for f in system.training}
+        clocks = {f.clock for f in self.fields if f.timed}
+        if not clocks:
+            raise DeclarationError(
+                "there is no clock, so that there is no limit of many steps; solve the model instead"
+            )
+        self.clock: Clock = min(clocks, key=str)
+
+    def check_rule(self, field: Field, rule: Rule) -> None:
+        if isinstance(rule, DisorderRule):
+            return
+        if not isinstance(rule, LinearRule):
+            raise DeclarationError(
+                f"{shown(_bent_part(rule.law))} is not linear, and the limit of many steps is derived for linear "
+                "training; solve it at a large T"
+            )
+        for term in rule.terms:
+            self.check_means(field, term)
+            self.check_constant(field, term)
+
+    def check_means(self, field: Field, term: Term) -> None:
+        if term.pair is not None or term.past is not None or term.coefficient.has(Mean):
+            raise DeclarationError(
+                f"the equation of {field} holds means over sites or weights that learn, so that it is not linear, "
+                "and the limit of many steps is derived for linear training; solve it at a large T"
+            )
+
+    def check_constant(self, field: Field, term: Term) -> None:
+        inside = term.coefficient.xreplace({m: sp.S.One for m in term.coefficient.atoms(Mean)})
+        tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
+        if any(given.time is not None for given in (*inside.atoms(DataAt), *tables)):
+            raise DeclarationError(
+                f"the equation of {field} holds data that change with time, so that nothing comes to rest; solve "
+                "it at finite T"
+            )
+        if inside.has(self.clock) or inside.has(PAST) or inside.has(self.clock.steps):
+            raise DeclarationError(
+                f"the coefficient {inside} in the equation of {field} changes with time, and the limit of many "
+                "steps is derived for constant ones; solve it at a large T"
+            )
+
+    def lag(self, field: Field, value: FieldAt) -> int:
+        """By how many steps a value is earlier than the equation of a field that it stands in."""
+        return int(sp.expand(self.clock - value.time)) if value.time is not None and field.timed else 0
+
+    def parts(self, f: SystemField) -> list[Part]:
+        """What multiplies fields in the equation of one."""
+        if not isinstance(f.rule, LinearRule):
+            return []
+        return [
+            Part(f.field, t.vector.field, t.coefficient, self.lag(f.field, t.vector), mixing=t.mixing)
+            for t in f.rule.terms
+            if t.vector.field in self.fields
+        ]
