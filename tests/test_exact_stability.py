@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy as sp
 from conftest import solver_and_values
 from sympy import sqrt
 
@@ -31,6 +32,7 @@ from derive import (
     whole_positive,
 )
 from derive.errors import NumericalError
+from derive.expansions.critical_rates import closed_form
 from numerics.critical import critical_rate
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
@@ -244,6 +246,40 @@ def test_a_planted_direction_in_fresh_batches():
     assert found.rate == pytest.approx(heavy_ball(11.2, 0.5), rel=1e-6) and found.kind == "mean"
 
 
+# -- closed forms
+
+
+def closed(theory, kind, rate, **given):
+    values = {**theory._problem(given).values, "eta": rate}
+    found = closed_form(theory.derivation.recursion, "eta", values, kind, math.pi if kind == "mean" else None)
+    return found, {p.name: p for p in theory.derivation.model.parameters}
+
+
+def test_the_formula_of_the_heavy_ball():
+    theory, given = derive.load("structured_regression", spectrum="isotropic"), {"alpha": 8.0, "mu": 0.9, "ridge": 0.2}
+    found, p = closed(theory, "mean", heavy_ball((1 + 8**-0.5) ** 2 + 0.2, 0.9), **given)
+    by_hand = 2 * (1 + p["mu"]) / ((1 + p["alpha"] ** -sp.S.Half) ** 2 + p["ridge"])
+    assert sp.simplify(found.formula - by_hand) == 0 and sp.simplify(found.polynomial.subs(p["eta"], by_hand)) == 0
+
+
+def test_the_formula_of_fresh_batches():
+    theory = derive.load("structured_regression", spectrum="isotropic", batch="online")
+    found, p = closed(theory, "covariance", 1.2, alpha=2.0, mu=0.5)
+    alpha, mu = p["alpha"], p["mu"]
+    assert sp.simplify(found.formula - 2 * alpha * (1 - mu**2) / (1 + mu + alpha * (1 - mu))) == 0
+
+
+def test_a_polynomial_is_given_where_there_is_no_formula():
+    """Of fourth degree for two groups: the rate is its root, and a rate beside it is not."""
+    groups, weights = np.array([1.0, 4.0]), np.array([0.75, 0.25])
+    rate = heavy_ball(upper_edge(2.0, groups, weights), 0.5)
+    theory = derive.load("structured_regression")
+    found, p = closed(theory, "mean", rate, alpha=2.0, mu=0.5)
+    assert found.formula is None and sp.degree(found.polynomial, p["eta"]) == 4
+    assert min(abs(x - rate) for x in sp.Poly(found.polynomial, p["eta"]).nroots()) < 1e-12
+    assert closed(theory, "mean", 1.001 * rate, alpha=2.0, mu=0.5)[0] is None
+
+
 # -- what a rate is not
 
 
@@ -252,3 +288,30 @@ def test_what_cannot_be_found_is_refused():
         critical(*solver_and_values("structured_regression", spectrum="isotropic", batch="online", T=4), of="sigma")
     with pytest.raises(NumericalError, match="training grows at all rates"):
         of_model(network(False), of="g", a=1.5)
+
+
+# -- many points
+
+
+def _drawn(rng):
+    """A setting at random, and its limit by hand."""
+    samples, momentum = float(np.exp(rng.uniform(-5, 5))), float(rng.choice([0, rng.uniform(0, 0.99)]))
+    decay = float(rng.choice([0, np.exp(rng.uniform(-6, 2))]))
+    strong, part = float(np.exp(rng.uniform(-3, 4))), float(rng.uniform(0.01, 0.99))
+    given = {"alpha": samples, "mu": momentum, "ridge": decay}
+    grouped = rng.random() < 0.5
+    lam, weights = (np.array([1.0, strong]), np.array([1 - part, part])) if grouped else (ONE, ONE)
+    given |= {"kappa": strong, "share": part} if grouped else {"spectrum": "isotropic"}
+    if rng.random() < 0.6:
+        return given | {"batch": "online"}, fresh_batches(samples, lam, weights, decay, momentum)
+    return given, heavy_ball(upper_edge(samples, lam, weights) + decay, momentum)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(15))
+def test_drawn_points(seed):
+    """Ten at a time: ratios from 1/150 to 150, momentum up to 0.99, ridges, groups, fixed and fresh data."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        given, right = _drawn(rng)
+        assert of_regression(**given).rate == pytest.approx(right, rel=1e-9), given

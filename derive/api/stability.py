@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from derive.problems import Problem
 from numerics import stability
@@ -28,7 +29,7 @@ def stable_rate(
     if curvature is None and KERNEL in (matrix.label for matrix in solver.matrices):
         curvature = KERNEL
     layer, _, over = (curvature or "none").partition("/")
-    return stability.stable_rate(
+    found = stability.stable_rate(
         solver,
         problem.inputs,
         rate=of,
@@ -38,3 +39,21 @@ def stable_rate(
         tolerance=tolerance,
         progress=progress,
     )
+    return _with_closed_form(found, problem, of)
+
+
+def _with_closed_form(found: StableRate, problem: Problem, of: str) -> StableRate:
+    """An exact limit with its formula and polynomial, where elimination gives them."""
+    if found.exact is None:
+        return found
+    from derive.expansions.critical_rates import closed_form
+    from derive.pipeline import derive_model
+    from derive.printing import text
+
+    exact = found.exact
+    values = {**problem.values, of: exact.rate}
+    closed = closed_form(derive_model(problem.model).recursion, of, values, exact.kind, exact.angle)
+    if closed is None:
+        return found
+    formula = None if closed.formula is None else text(closed.formula)
+    return replace(found, exact=replace(exact, formula=formula, polynomial=text(closed.polynomial)))
