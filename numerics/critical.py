@@ -251,9 +251,7 @@ class _Search:
         best = [angle]
 
         def radius_at(here: Step, turn: float) -> float:
-            reached = self._to(here, turn)
-            inverse = here.inverses(np.array([reached.w]), reached.responses[None])
-            return float(here.fixed_radius(inverse)[0])
+            return here.radius_at(self._to(here, turn))
 
         def excess(rate: float) -> float:
             here = self.step(rate)

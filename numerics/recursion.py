@@ -386,6 +386,10 @@ class Step(AtPoint):
             raise Undecided("something is infinite on the circle")
         return np.asarray(np.max(np.abs(np.linalg.eigvals(maps)), axis=-1))
 
+    def radius_at(self, here: Reached) -> float:
+        """The same at one point."""
+        return float(self.fixed_radius(self.inverses(np.array([here.w]), here.responses[None]))[0])
+
     def _transfer(self, inverse: dict[int, np.ndarray]) -> np.ndarray:
         """What fresh noises of one time add to covariances of all later times, as a density on the circle."""
         direct = self.products(inverse, True, True)
@@ -445,9 +449,8 @@ class Step(AtPoint):
         except Undecided as error:
             if error.last is not None:
                 # next to a branch point, where responses end, the spectral radius is one
-                last = error.last
-                radius = float(self.fixed_radius(self.inverses(np.array([last.w]), last.responses[None]))[0])
-                return Examined(radius, last, math.inf, True, decided=radius > BRANCHING)
+                radius = self.radius_at(error.last)
+                return Examined(radius, error.last, math.inf, True, decided=radius > BRANCHING)
             return Examined(math.inf, self.start, math.inf, True, decided=False)
         except np.linalg.LinAlgError:
             return Examined(math.inf, self.start, math.inf, True, decided=False)
@@ -565,9 +568,7 @@ class _Examination:
         step = self.step
         outer = 1 - np.geomspace(0.4, INDENT, 16)
         points = step.along([0.0, *INSIDE[1:], *outer], step.start)
-        beyond = step.along(1 - np.geomspace(INDENT, AXIS, 16)[1:], points[-1])
-        last = np.array([one.w for one in beyond]), np.array([one.responses for one in beyond])
-        self._look(*last, step.inverses(*last))
+        self._approach(points[-1])
         w, r = np.array([one.w for one in points]), np.array([one.responses for one in points])
         right, inverse = step.functions(w, r)
         self._look(w, r, inverse)
@@ -585,6 +586,18 @@ class _Examination:
         grows = bool(np.any(np.abs(defect) > FOLLOWS * np.max(sizes, axis=0) + FOLLOWS**2 * np.max(sizes)))
         white = math.inf if grows or self.radius >= 1 - TOUCHING else step.white_radius()
         return Examined(self.radius, self.at or here, white, grows)
+
+    def _approach(self, here: Reached) -> None:
+        """Look at the real axis next to w = 1, as far as rounding lets modes that stay for ever be told from growth."""
+        for distance in np.geomspace(INDENT, AXIS, 16)[1:]:
+            try:
+                here = self.step.advanced(here, complex(1 - distance))
+            except Undecided as error:
+                if error.last is None or self.step.radius_at(error.last) > BRANCHING:
+                    raise
+                return
+            last = np.array([here.w]), here.responses[None]
+            self._look(*last, self.step.inverses(*last))
 
     def _look(self, w: np.ndarray, r: np.ndarray, inverse: dict[int, np.ndarray]) -> None:
         radii = self.step.fixed_radius(inverse)
