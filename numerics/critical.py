@@ -156,14 +156,16 @@ class _Search:
             low /= 4
         else:
             raise NumericalError(
-                f"training grows at all rates from {low:.1e} to {start:.3g}; start from a rate at which it is bounded"
+                f"training grows at all values from {low:.1e} to {start:.3g}; start from one at which it is bounded"
             )
         for _ in range(FARTHEST):
             high = 4 * low if low == start or 4 * low not in self.seen else min(r for r in self.seen if r > low)
             if not self.stable(high):
                 return low, high
             low = high
-        raise NumericalError(f"training stays bounded up to a rate of {low:.1e}; name the parameter that multiplies it")
+        raise NumericalError(
+            f"training stays bounded up to the value {low:.1e}; raise a parameter that multiplies its updates"
+        )
 
     def _bisected(self, low: float, high: float, width: float) -> tuple[float, float]:
         """The bracket divided until it has a relative width, or stability is decided nowhere inside."""

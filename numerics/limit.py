@@ -46,10 +46,6 @@ SETTLED, MOST = 1e-10, 4096
 """How far results may move with twice as many values of a density, and the most that are tried."""
 
 
-class Growing(NumericalError):
-    """Training is seen to grow without bound; any other error leaves open whether it does."""
-
-
 @dataclass(frozen=True)
 class AtRest:
     """Observables by name at the end of long training. radius: of the circle that they are means over; error: how far
@@ -317,12 +313,9 @@ class Way:
             ) from None
         defect = -(small + large).imag / np.pi - right
         if not np.all(np.abs(defect - defect[-1]) <= STABLE * usual):
-            raise Growing("training does not come to rest: it grows without bound at these parameters; lower the rate")
-
-    def on_circle(self, radius: float) -> Reached:
-        """The responses where the circle |1 + z| = 1 is left by one around z = 0, on the way from large z."""
-        turn = np.arccos(-radius / 2)
-        return self.along(radius * np.exp(1j * np.linspace(0.0, turn, POINTS)), self.inward(radius))[-1]
+            raise NumericalError(
+                "training does not come to rest: it grows without bound at these parameters; lower the rate"
+            )
 
     def _integrated(
         self, centre: float, radius: float, ends: tuple[float, float], tried: np.ndarray, here: Reached

@@ -126,6 +126,8 @@ def stability(
     if as_json:
         axes = {name: list(values) for name, values in sweep.axes}
         print_json({"setting": setting, "rate": rate, "axes": axes, "points": points})
+        if all("error" in p for p in points):
+            click.get_current_context().exit(3)
         return
     names = [name for name, _ in sweep.axes]
     fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
@@ -140,6 +142,8 @@ def stability(
             click.echo(f"{at}: {line}" if at else line)
     if out is not None:
         click.echo(f"wrote {out}")
+    if all("error" in p for p in points):
+        click.get_current_context().exit(3)
 
 
 def _remarks(point: dict[str, Any], rate: str) -> list[str]:
