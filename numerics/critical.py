@@ -69,7 +69,12 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
     """The largest rate at which an observable stays bounded however many steps are taken; NumericalError without."""
     of = needed_for(of, loss)
     nodes = NODES
-    found = _Search(of, point_at, nodes).critical(start)
+    search = _Search(of, point_at, nodes)
+    found = search.critical(start)
+    if search.step(found.low).adds_up():
+        raise NumericalError(
+            f"noise of each step adds up in {loss} along modes that nothing damps; add a ridge, or observe another loss"
+        )
     while of.settles:
         nodes *= 2
         if nodes > MOST:

@@ -51,6 +51,8 @@ PANELS = 400
 """Most panels that are tried on an arc: beyond, rounding hides what is next to the circle."""
 FINEST = 1e-13
 """Relative accuracy of the covariances of fresh matrices."""
+STEADY, ADDS_UP = (1e-5, 1e-6), 9.5
+"""Angles next to w = 1 at which noise is compared, and by how much it grows at least where it adds up for ever."""
 CLOSEST = 1e-7
 """Angle below which they do not change any more."""
 
@@ -118,6 +120,8 @@ def needed_for(of: RecursionOf, loss: str) -> RecursionOf:
         instant=tuple(i for i, k in enumerate(memories) if k in of.instant),
         white=tuple(i for i, k in enumerate(covariances) if k in of.white),
         uses=tuple(use for use in of.uses if inside(use[0])),
+        stirred=tuple(place for place in of.stirred if inside(place)),
+        observed=((loss, dict(of.observed)[loss]),),
     )
 
 
@@ -359,9 +363,9 @@ class Step(AtPoint):
                 found.append((*turned, k in self.of.white))
         return found
 
-    def products(self, inverse: dict[int, np.ndarray], to_white: bool, of_white: bool) -> np.ndarray:
-        """K(w, w*): what correlations of noises add to correlations of fields, points x pairs x pairs."""
-        to, of = (self.white_pairs if white else self.fixed_pairs for white in (to_white, of_white))
+    def products(self, inverse: dict[int, np.ndarray], to: dict[tuple[int, int], slice], of_white: bool) -> np.ndarray:
+        """K(w, w*): what correlations of noises add to those of pairs of fields, points x pairs x pairs."""
+        of = self.white_pairs if of_white else self.fixed_pairs
         points = len(next(iter(inverse.values())))
         ends = [max((where.stop for where in some.values()), default=0) for some in (to, of)]
         found = np.zeros((points, *ends), complex)
@@ -381,7 +385,7 @@ class Step(AtPoint):
         """Point by point the spectral radius of the correlations of fixed matrices."""
         if not self.fixed_pairs:
             return np.zeros(len(next(iter(inverse.values()))))
-        maps = self.products(inverse, False, False)
+        maps = self.products(inverse, self.fixed_pairs, False)
         if not np.isfinite(maps).all():
             raise Undecided("something is infinite on the circle")
         return np.asarray(np.max(np.abs(np.linalg.eigvals(maps)), axis=-1))
@@ -392,12 +396,53 @@ class Step(AtPoint):
 
     def _transfer(self, inverse: dict[int, np.ndarray]) -> np.ndarray:
         """What fresh noises of one time add to covariances of all later times, as a density on the circle."""
-        direct = self.products(inverse, True, True)
+        direct = self.products(inverse, self.white_pairs, True)
         if not self.fixed_pairs:
             return direct
-        own = np.eye(max(where.stop for where in self.fixed_pairs.values())) - self.products(inverse, False, False)
-        back = np.linalg.solve(own, self.products(inverse, False, True))
-        return np.asarray(direct + self.products(inverse, True, False) @ back)
+        back = self._resolved(inverse, self.products(inverse, self.fixed_pairs, True))
+        return np.asarray(direct + self.products(inverse, self.white_pairs, False) @ back)
+
+    def _resolved(self, inverse: dict[int, np.ndarray], drive: np.ndarray) -> np.ndarray:
+        """The correlations of fixed matrices that a drive makes: (1 - K)^-1 drive."""
+        own = self.products(inverse, self.fixed_pairs, False)
+        return np.linalg.solve(np.eye(own.shape[-1]) - own, drive)
+
+    def adds_up(self) -> bool:
+        """Whether noise of each step adds up in what is observed, along modes that no step damps.
+
+        Its density on the circle then has a singularity at w = 1 that cannot be integrated.
+        """
+        ((_, fields),) = self.of.observed
+        if not self.of.stirred:
+            return False
+        pairs, end = {}, 0
+        for a in fields:
+            pairs[a, a] = slice(end, end + self.sizes[a] ** 2)
+            end += self.sizes[a] ** 2
+        found = []
+        here = self.along([1 - STEADY[0]], self.start)[-1]
+        for angle in STEADY:
+            here = self.advanced(here, complex(np.exp(1j * angle)))
+            inverse = self.inverses(np.array([here.w]), here.responses[None])
+            density = self._stirring(inverse, pairs)
+            if self.fixed_pairs:
+                back = self._resolved(inverse, self._stirring(inverse, self.fixed_pairs))
+                density = density + self.products(inverse, pairs, False) @ back
+            found.append(float(np.max(np.abs(density))))
+        return found[1] > ADDS_UP * found[0]
+
+    def _stirring(self, inverse: dict[int, np.ndarray], pairs: dict[tuple[int, int], slice]) -> np.ndarray:
+        """What noise of each step adds to correlations of pairs of fields: points x pairs x 1."""
+        points = len(next(iter(inverse.values())))
+        found = np.zeros((points, max(where.stop for where in pairs.values()), 1), complex)
+        for (a, b), where in pairs.items():
+            for noise in self.of.stirred:
+                if self.of.sectors[a] == self.of.sectors[b] == self.of.sectors[noise]:
+                    weights = self.sectors[self.of.sectors[noise]].weights
+                    one, other = self._block(inverse, a, noise), np.conj(self._block(inverse, b, noise))
+                    made = np.einsum("g,mgij,mgkj->mik", weights, one, other)
+                    found[:, where, 0] += made.reshape(points, -1)
+        return found
 
     # -- overlaps
 

@@ -251,6 +251,36 @@ def test_a_planted_direction_in_fresh_batches():
     assert found.rate == pytest.approx(heavy_ball(11.2, 0.5), rel=1e-6) and found.kind == "mean"
 
 
+@cache
+def stirred():
+    """Gradient descent with noise in the weights."""
+    D, P = sectors("D", P=alpha)
+    Z, w, e, xi = gaussian("Z", P, D), field("w", D, t), field("e", P, t), normal("xi", D, t)
+    return derive.load(
+        Model(
+            parameters=(alpha, eta, ridge, T),
+            equations=[
+                Eq(e(t), Z @ w(t) / sqrt(D)),
+                Eq(w(0), normal("first", D)),
+                Eq(w(t + 1), w(t) - eta * (sqrt(D) / P * Z.T @ e(t) + ridge * w(t)) + sqrt(eta) * xi(t)),
+            ],
+            observe={"loss": mean(e(t) ** 2), "distance": mean(w(t) ** 2)},
+            name="stirred",
+        )
+    )
+
+
+@pytest.mark.long
+def test_noise_that_adds_up_for_ever_is_no_stable_training():
+    """Along directions without samples weights walk at random, at any rate; errors on samples do not see it."""
+    right = heavy_ball((1 + 0.5**-0.5) ** 2)
+    assert of_model(stirred(), alpha=0.5).rate == pytest.approx(right, rel=1e-10)
+    assert of_model(stirred(), loss="distance", alpha=2.0).rate == pytest.approx(heavy_ball((1 + 2**-0.5) ** 2))
+    assert of_model(stirred(), loss="distance", alpha=0.5, ridge=0.1).rate > 0.9 * right
+    with pytest.raises(NumericalError, match="noise of each step adds up in distance"):
+        of_model(stirred(), loss="distance", alpha=0.5)
+
+
 # -- closed forms
 
 

@@ -39,6 +39,7 @@ def recursion_record(recursion: Recursion) -> Record:
         "instant": tuple(k for k, m in enumerate(recursion.memories) if m.fresh),
         "white": tuple(k for k, c in enumerate(recursion.covariances) if c.fresh),
         "observed": tuple((name, tuple(place[f] for f in fields)) for name, fields in recursion.observed),
+        "stirred": tuple(place[f] for f in recursion.stirred),
         "overlaps": tuple(
             (place[o.source], place[o.field], o.delay, number(o.scale * o.source.scale**2)) for o in overlaps
         ),

@@ -128,11 +128,12 @@ class OverlapTerm:
 class Recursion(LinearSites):
     """The step that linear training applies over and over, with what is drawn afresh at each step.
 
-    observed: by observable the fields in it. overlap_terms: means over sites that are linear in fields, which planted
-    directions bring.
+    observed: by observable the fields in it. stirred: fields whose equations hold what is drawn afresh at each step.
+    overlap_terms: means over sites that are linear in fields, which planted directions bring.
     """
 
     observed: tuple[tuple[str, tuple[Field, ...]], ...]
+    stirred: tuple[Field, ...]
     overlap_terms: tuple[OverlapTerm, ...]
     title = "Recursion of linear training"
 

@@ -55,9 +55,14 @@ class _Repeated(LinearLaws):
             covariances=tuple(c for c in self.saddle.covariances if c.a in self.fields and c.b in self.fields),
             responses=tuple(dict.fromkeys((m.a, m.noise) for m in memories)),
             observed=tuple(observed),
+            stirred=tuple(field for field, terms in rules.items() if any(map(self._drawn_afresh, terms))),
             overlap_terms=tuple(term for some in overlaps for term in some),
             assumptions=gathered(self.saddle, order, new="training goes on for ever with the same laws"),
         )
+
+    def _drawn_afresh(self, term: Term) -> bool:
+        """Whether a term is noise of its own time: what a mean over sites multiplies is not."""
+        return term.vector.field in self.system.sources and term.vector.field.timed and not term.coefficient.has(Mean)
 
     def _overlap_terms(self, field: Field, term: Term) -> tuple[OverlapTerm, ...] | None:
         """A term with one mean over sites that is linear in a field; None if it has another form."""

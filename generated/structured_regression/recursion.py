@@ -49,6 +49,7 @@ RECURSION = RecursionOf(
     instant=(),
     white=(),
     observed=(("train_loss", (3,)), ("test_loss", (1,)), ("distance", (4,))),
+    stirred=(),
     overlaps=(),
     uses=(),
     renewed=(),

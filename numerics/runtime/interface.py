@@ -475,14 +475,15 @@ class RecursionOf(LinearSites):
     """The step that linear training applies over and over.
 
     instant: memories of matrices that are drawn afresh at each step, which keep responses of one time alone. white:
-    covariances of these. observed: by observable the fields in it. overlaps: (source, field, delay, variance) for
-    mean(source * field(t - delay)). uses: (target, source, number, overlap) for number * source * overlap in the
-    equation of target. renewed: sources that are drawn afresh at each step.
+    covariances of these. observed: by observable the fields in it. stirred: fields with noise of each step. overlaps:
+    (source, field, delay, variance) for mean(source * field(t - delay)). uses: (target, source, number, overlap) for
+    number * source * overlap in the equation of target. renewed: sources that are drawn afresh at each step.
     """
 
     instant: tuple[int, ...]
     white: tuple[int, ...]
     observed: tuple[tuple[str, tuple[int, ...]], ...]
+    stirred: tuple[int, ...]
     overlaps: tuple[tuple[int, int, int, int], ...]
     uses: tuple[tuple[int, int, int, int], ...]
     renewed: tuple[int, ...]
