@@ -281,6 +281,11 @@ def test_noise_that_adds_up_for_ever_is_no_stable_training():
         of_model(stirred(), loss="distance", alpha=0.5)
 
 
+def test_the_step_prints_itself():
+    told = str(derive.load("structured_regression", spectrum="isotropic", batch="online").derivation.recursion)
+    assert "drawn afresh: at equal times only" in told and "mu" in told and "teacher" not in told
+
+
 # -- closed forms
 
 

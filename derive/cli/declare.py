@@ -150,10 +150,14 @@ def new(name: str, directory: str, as_json: bool) -> None:
     )
 
 
+ALONE = ("limit", "recursion")
+"""Stages of linear training that are shown by name only."""
+
+
 @click.command()
 @target_argument
 @click.argument("pairs", metavar="[CHOICE=VALUE]...", nargs=-1, shell_complete=completion.choices)
-@click.option("--stage", type=click.Choice((*STAGES, "limit")), help="Show one stage only; all of them otherwise.")
+@click.option("--stage", type=click.Choice((*STAGES, *ALONE)), help="Show one stage only; all of them otherwise.")
 @click.option(
     "--format",
     "style",
@@ -172,7 +176,10 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
     average      averaged over the disorder          blocks    A(z), block by block
     saddle       order parameters at the saddle      pencil    the eigenproblem it reduces to, the scalar map
     single-site  noises, memory, laws of one site    bulk      algebraic curve, resolvent, edges
-    order        which field needs which, and when   limit     where linear training comes to rest (by name only)
+    order        which field needs which, and when   limit     where linear training comes to rest
+                                                     recursion the step that it applies over and over
+
+    The last two are shown by name only.
 
     Correlations are C[a, b](t, s), responses R[a, b](t, s) to the noise of b at time s; z is the spectral variable.
     Choices pick a member of a family of models, layer=K one of several probed matrices (the first otherwise).
@@ -195,7 +202,7 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
 
         derivation = derive_model(model)
         told = derivation.probes[problem.layers[0]] if problem.layers else derivation
-        if stage == "limit":
+        if stage in ALONE:
             told = derivation
         elif stage is not None and stage not in told.stages:
             raise DeriveError(

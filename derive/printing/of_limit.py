@@ -8,7 +8,7 @@ from derive.algebra.nodes import Z
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field
 from derive.printing.statements import Section, Statement
-from derive.records.limit import LabelledLimit, Limit, Part
+from derive.records.limit import LabelledLimit, Limit, LinearSites, OverlapTerm, Part, Recursion
 from derive.records.system import DisorderRule
 
 RESPONSES = (
@@ -58,6 +58,35 @@ def labelled_limit_sections(record: LabelledLimit) -> tuple[Section, ...]:
     return tuple(section for section in found if section.statements)
 
 
+RECURSION = (
+    "A step that is applied over and over, with $1/(1+z)$ for a delay by one step: training is stable if nothing has a "
+    "singularity outside of the circle $|1+z| = 1$. What is constant in time drives it and is left out."
+)
+FRESH = "drawn afresh: at equal times only"
+
+
+def recursion_sections(record: Recursion) -> tuple[Section, ...]:
+    """The equations of one site in z without what drives it, the covariances of its noises, and overlaps."""
+    rules = {f.field: f.rule for f in record.system.training}
+    fresh = {m.target for m in record.memories if m.fresh}
+    sites = [
+        Statement(_at(field), _equation(record, field, rules[field]), remark=FRESH if field in fresh else "")
+        for field in record.fields
+    ]
+    noises = [
+        Statement(_pair("C", c.left, c.right), c.coefficient * _pair("C", c.a, c.b), remark=FRESH if c.fresh else "")
+        for c in record.covariances
+    ]
+    found = (Section("one site", tuple(sites), RECURSION), Section("noises", tuple(noises)))
+    return tuple(section for section in found if section.statements)
+
+
+def _overlap(term: OverlapTerm) -> sp.Expr:
+    overlap = term.overlap
+    mean = EngineSymbol(f"mean_{overlap.source}_{overlap.field}", overlap.source, overlap.field)
+    return overlap.scale * term.coefficient * mean / (1 + Z) ** overlap.delay * _at(term.source)
+
+
 def _at(field: Field) -> sp.Symbol:
     return EngineSymbol(f"{field}", field)
 
@@ -66,9 +95,13 @@ def _pair(kind: str, a: Field, b: Field) -> sp.Symbol:
     return EngineSymbol(f"{kind}_{a}_{b}", a, b)
 
 
-def _equation(record: LabelledLimit, field: Field, rule: object) -> sp.Expr:
+def _equation(record: LinearSites, field: Field, rule: object) -> sp.Expr:
     total = EngineSymbol(f"u_{field}", field) if isinstance(rule, DisorderRule) else sp.S.Zero
-    for part in (*record.parts, *record.drives):
+    drives = record.drives if isinstance(record, LabelledLimit) else ()
+    for term in record.overlap_terms if isinstance(record, Recursion) else ():
+        if term.target == field:
+            total += _overlap(term)
+    for part in (*record.parts, *drives):
         if part.target == field:
             total += _term(part)
     for m in record.memories:
