@@ -84,6 +84,7 @@ HEAVY_BALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("samples", "decay", "momentum"), HEAVY_BALL)
 def test_the_heavy_ball(samples, decay, momentum):
     found = of_regression(spectrum="isotropic", alpha=samples, ridge=decay, mu=momentum)
