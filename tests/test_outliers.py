@@ -24,7 +24,7 @@ from numerics.outliers.finding import (
     find_outliers,
     smallest_singular_values,
 )
-from numerics.outliers.linear import eigenvalue_residual, null_spaces
+from numerics.outliers.linear import distance_to_zero, eigenvalue_residual, null_spaces
 from numerics.precision import in_float64
 from numerics.solver import load_solver, solve, spiked_problem
 
@@ -165,6 +165,27 @@ def test_null_spaces_on_both_sides():
     matrix = rng.standard_normal((6, 4)) @ rng.standard_normal((4, 6))
     right, left = null_spaces(matrix, 2)
     assert np.abs(matrix @ right).max() < 1e-12 and np.abs(matrix.T @ left).max() < 1e-12
+
+
+@pytest.mark.parametrize("rows", [(1.0, 1.0), (1e5, 1e-5)])
+def test_a_matrix_that_vanishes_at_an_edge_has_its_zero_as_far_as_the_edge(rows):
+    """sqrt(-z) vanishes at the hard edge z = 0, and nowhere outside the bulk, however rows are scaled."""
+    z, scale = -5e-9, np.diag(rows)
+    root, slope = np.diag([1.0, math.sqrt(-z)]), np.diag([0.0, -0.5 / math.sqrt(-z)])
+    assert distance_to_zero(scale @ root, scale @ slope, 2e-16) == pytest.approx(2 * abs(z), rel=1e-6)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_zero_is_as_near_as_it_is_whatever_its_multiplicity(copies):
+    off, simple = 1e-6, np.kron(np.eye(copies), [[1.0, 2.0], [2.0, 4.0]])
+    slope = np.kron(np.eye(copies), [[0.0, 0.0], [0.0, 1.0]])
+    assert distance_to_zero(simple + off * slope, slope, 2e-16) == pytest.approx(off, rel=1e-6)
+
+
+def test_rounding_of_the_matrix_is_part_of_the_distance():
+    """Entries that cancel leave a slope of 1e-6 here: rounding alone moves the zero by 1e-10."""
+    off, slope = -3e-11, np.array([[0.0, 0.0], [0.0, 1e-6]])
+    assert distance_to_zero(np.ones((2, 2)) + off * slope, slope, 2e-15) > 3e-10
 
 
 @in_float64

@@ -19,6 +19,7 @@ from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.outliers.linear import (
     LARGEST_LONG,
+    distance_to_zero,
     eigenvalue_conditions,
     eigenvalue_residual,
     largest_entry,
@@ -28,7 +29,7 @@ from numerics.outliers.linear import (
     smallest_singular_value,
 )
 from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
-from numerics.outliers.problem import SpikedProblem, a_matrices, rows_of, with_slope
+from numerics.outliers.problem import SpikedProblem, a_matrices, responses_at, rows_of, with_slope
 from numerics.precision import in_float64
 from numerics.products import Blocks, Leaf, unfinished
 from numerics.runtime.interface import Key, Order, Probe, Ring
@@ -55,7 +56,10 @@ LARGEST = 1e100
 SMALLEST_LEADING = 1e-290
 """A leading coefficient smaller than this share of the largest belongs to roots that float64 cannot hold."""
 KNOWN = 1e-3
-"""An eigenvalue that rounding moves by a larger share than this gives no outlier that could be told."""
+"""An eigenvalue that rounding moves by a larger share than this gives no outlier that could be told; neither is a zero
+of det A(z) whose error is a larger share of its distance to the bulk."""
+SAME = 1e-7
+"""Zeros of det A(z) that are closer than this, relative to the width of the bulk, are one."""
 UNRESOLVED = (
     "the matrix whose eigenvalues are the outliers has entries that differ by so many orders of magnitude that float64 "
     "cannot tell the smaller outliers; take less extreme parameters, or fewer steps"
@@ -606,7 +610,10 @@ def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], u
 
     def is_zero(start: float, z: float) -> bool:
         near = np.isfinite(z) and abs(z - start) <= 0.05 * (unit + abs(start))
-        return bool(near and problem.outside(z) and _residuals(problem, [z])[0] < 1e-9)
+        if not (near and problem.outside(z)):
+            return False
+        away = abs(z - problem.nearest_edge(z)) if problem.excluded else np.inf
+        return _position_error(problem, z) <= min(KNOWN * away, SAME * (unit + abs(z)))
 
     leading = [x for x in starts if may_lead(x)]
     try:
@@ -619,15 +626,23 @@ def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], u
     return [zeros.get(x) for x in starts]
 
 
+def _position_error(problem: SpikedProblem, z: float) -> float:
+    """How far a zero of det A may be from a point, with the rounding of A(z) and of the bulk responses. At an end of
+    the bulk, where rows of A(z) vanish like a root of the distance, it is as far as that end."""
+    r = responses_at(problem, z)
+    rounding = np.finfo(float).eps + float(problem.branch.rounding(np.array([z]), r[None])[0])
+    return distance_to_zero(*with_slope(problem, z, r), rounding)
+
+
 def _merged(found: list[list[float]], unit: float) -> list[float]:
     """The zeros that any path found, each as often as the path that found it most often."""
     clusters: list[tuple[float, int]] = []
     for z in sorted(z for group in found for z in group):
-        if not clusters or z - clusters[-1][0] > 1e-7 * (unit + abs(z)):
+        if not clusters or z - clusters[-1][0] > SAME * (unit + abs(z)):
             clusters.append((z, 0))
     merged = []
     for z, _ in clusters:
-        merged += [z] * max(sum(abs(x - z) <= 1e-7 * (unit + abs(z)) for x in group) for group in found)
+        merged += [z] * max(sum(abs(x - z) <= SAME * (unit + abs(z)) for x in group) for group in found)
     return merged
 
 

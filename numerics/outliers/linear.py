@@ -112,6 +112,19 @@ def smallest_singular_value(matrix: np.ndarray) -> float:
     return float(np.linalg.svd(matrix @ vectors, compute_uv=False)[-1])
 
 
+def distance_to_zero(matrix: np.ndarray, slope: np.ndarray, rounding: float) -> float:
+    """How far the nearest zero of the determinant is along a matrix function with this value and slope, each entry off
+    by a relative rounding. It does not depend on the scale of rows and columns: it is the inverse of the largest
+    eigenvalue of A^-1 A', which next to a zero of any multiplicity is that of the distance."""
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], matrix.shape)
+    try:
+        values = leading_eigenvalues(np.linalg.solve(matrix * (1 + rounding * signs), slope), 1)
+    except np.linalg.LinAlgError:  # singular to the last bit
+        return 0.0
+    largest = float(np.abs(values[0]))
+    return 1 / largest if largest > 0 else np.inf
+
+
 def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     """How far each of these eigenvalues moves, relative to its size, under a relative change of the matrix."""
     scale = np.linalg.norm(matrix)
