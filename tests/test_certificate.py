@@ -31,6 +31,7 @@ from derive import (
 )
 from derive.cli import main
 from derive.codegen import solver_files
+from numerics.certificate.blocks import BlockMatrix, IdentityPlus
 from numerics.certificate.checking import check_bulk, check_spikes, check_training
 from numerics.certificate.declared import run_declared
 from numerics.certificate.records import Certificate, Check
@@ -79,6 +80,51 @@ def test_a_matrix_on_a_function_is_gaussian_unless_it_has_a_part_in_it():
 def test_a_mean_that_quadrature_does_not_reach_is_unknown():
     every = Ensemble()
     assert math.isnan(Function.of(np.sign, every.vector(Drawn(SIZE, 1)) + 0.3).mean_row().item())
+
+
+# -- matrices of blocks
+
+
+def drawn_blocks(points=5, size=3):
+    """Two rows of blocks with numbers on the diagonal, one with a matrix beside it: one function, of any identity."""
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((2, points, 1, 1)) + 1j
+    B, C, E, F = rng.standard_normal((4, size, size))
+
+    def made(eye):
+        zero = np.zeros((size, size))
+        return [
+            [(a - 2) * eye, zero, B - C.T],
+            [zero, -b * eye / 2, C],
+            [E, 2 * F, b * eye.T - (F + a * eye)],
+        ]
+
+    dense = [[np.broadcast_to(block, (points, size, size)) for block in row] for row in made(np.eye(size))]
+    return BlockMatrix(made(IdentityPlus(size)), points), np.block([[*row] for row in dense])
+
+
+def test_a_matrix_of_blocks_has_the_determinant_of_the_matrix():
+    blocks, dense = drawn_blocks()
+    np.testing.assert_allclose(blocks.stack(), dense, rtol=1e-14)
+    np.testing.assert_allclose(blocks.at(2), dense[2], rtol=1e-14)
+    assert blocks.eliminated == [0, 1]
+    np.testing.assert_allclose(np.exp(blocks.log_determinants()), np.linalg.det(dense), rtol=1e-12)
+
+
+def test_multiples_of_identities_are_a_direct_sum():
+    """Without what is beside them: the determinant of each number, as often as the identity has rows."""
+    blocks, _ = drawn_blocks()
+    parts = blocks.scalar_parts()
+    assert [part.count for part in parts] == [3, 3, 3]
+    logs = blocks.log_scalar_parts(parts)
+    np.testing.assert_allclose(np.exp(logs[:, 2]), blocks.rows[2][2].scale[:, 0, 0], rtol=1e-14)
+
+
+def test_a_number_added_to_every_entry_is_no_multiple_of_the_identity():
+    with pytest.raises(TypeError):
+        IdentityPlus(3) + 1.0
+    with pytest.raises(TypeError):
+        IdentityPlus(3) * np.ones((3, 3))
 
 
 # -- the checks on solutions that are right

@@ -430,13 +430,28 @@ class Branch:
         if not pairs:
             return
         goal, begin = (np.array(some, complex) for some in zip(*pairs, strict=True))
+        self._ask_from(begin, goal, real=True)
+
+    def ask_from(self, begin: np.ndarray, z: np.ndarray) -> None:
+        """Find the responses at points of the upper half plane from others, each on a straight line from one at which
+        they are known; those that are not found are left out."""
+        pairs = [(a, x) for a, x in zip(begin.tolist(), z.tolist(), strict=True) if a in self._known]
+        missing = [(a, x) for a, x in pairs if x not in self._known]
+        if missing:
+            known, goal = (np.array(some, complex) for some in zip(*missing, strict=True))
+            self._ask_from(known, goal, real=False)
+
+    @in_float64
+    def _ask_from(self, begin: np.ndarray, goal: np.ndarray, real: bool) -> None:
         r = np.array([self._known[x] for x in begin.tolist()])
         with np.errstate(all="ignore"):
             r, _, last, tangent = self.kernel(begin, r, np.abs(r))
             found, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0, self.by_factors)
         found, errors = polished(self.kernel, goal, found, np.where(last < 1e-8, errors, np.inf))
-        real = np.all(found.imag == 0, axis=1) & (errors <= 1e-12)
-        self._known.update((x, row) for x, row, kept in zip(goal.tolist(), found, real, strict=True) if kept)
+        sure = errors <= 1e-12
+        if real:
+            sure &= np.all(found.imag == 0, axis=1)
+        self._known.update((x, row) for x, row, kept in zip(goal.tolist(), found, sure, strict=True) if kept)
 
     @cached_property
     def _known(self) -> dict[complex, np.ndarray]:

@@ -5,7 +5,6 @@ It evaluates and integrates without the equations that it came from, so that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -184,12 +183,14 @@ class Panel:
         inside = (self.t0 <= root.real) & (root.real < self.t1)
         return np.where(real, np.log(ends) + 1j * np.pi * side * inside, np.log(above / below))
 
-    def average(self, function: Callable[[Any], Any]) -> complex:
-        """The integral of a smooth function of x against the density."""
+    def moments(self, count: int) -> np.ndarray:
+        """The integrals of the first powers of x against the density."""
         nodes, weights = _gauss(NODES + 8)
         t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
         density = np.polynomial.chebyshev.chebval(nodes, self.series)
-        return complex(np.sum(weights * density * function(self.piece.x(t))) * (self.t1 - self.t0) / 2)
+        powers = np.vander(self.piece.x(t), count, increasing=True)
+        found: np.ndarray = (weights * density) @ powers * (self.t1 - self.t0) / 2
+        return found
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,13 @@ class Law:
 
     def moment(self, order: int) -> float:
         """The mean of a power of the eigenvalues, by integration."""
-        return self._average(lambda x: x**order).real
+        return float(self.moments(order + 1)[-1])
+
+    def moments(self, count: int) -> np.ndarray:
+        """The means of the first powers of the eigenvalues, the power 0 among them, by integration."""
+        points, weights = np.array(self.atoms).reshape(-1, 2).T
+        total = weights @ np.vander(points, count, increasing=True)
+        return total + sum(panel.moments(count) for panel in self.panels.panels)
 
     def transform(self, z: Any, side: int = 1) -> np.ndarray:
         """The mean of 1 / (z - eigenvalue), by integration: its limit from above the real axis (side 1), or from below
@@ -269,7 +276,3 @@ class Law:
             Panelled(panels, tuple(x + shift for x in self.panels.zeros)),
             self.error,
         )
-
-    def _average(self, function: Callable[[Any], Any]) -> complex:
-        total = sum(panel.average(function) for panel in self.panels.panels)
-        return complex(total + sum(weight * function(at) for at, weight in self.atoms))

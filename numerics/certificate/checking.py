@@ -118,8 +118,7 @@ def check_bulk(
     allowed = MOMENT * np.maximum(max(unit, ZERO) ** np.arange(count), np.abs(expected))
     if errors is not None:
         allowed = allowed + ERRORS * np.array(errors[:count])
-    integrated = np.array([law.moment(k) for k in range(count)])
-    values = np.stack([integrated, np.array(moments[:count])])
+    values = np.stack([law.moments(count), np.array(moments[:count])])
     off = np.abs(values - expected) / allowed
     way, order = np.unravel_index(np.argmax(off), off.shape)
     what = f"mass and moments 1 to {count - 1}" if count > 1 else "mass"

@@ -58,7 +58,7 @@ class Past:
     def __init__(self, ensemble: Ensemble, steps: int, size: int, labels: int = 1, kicks: Any = None) -> None:
         self._values: list[Any] = []
         self._steps = steps
-        self._unknown = LargeVector(ensemble, size, None, labels)
+        self._unknown = ensemble.unknown(size, labels)
 
     def append(self, value: Any) -> None:
         if len(self._values) > self._steps:
@@ -85,16 +85,21 @@ class Functions:
         function = getattr(self._library, name)
         if not callable(function):
             return function
+        numbers: dict[Any, Any] = {}
 
         def applied(*given: Any, **more: Any) -> Any:
+            if len(given) == 1 and not more and isinstance(given[0], (int, float)):  # a size or a parameter, each time
+                if given[0] not in numbers:
+                    numbers[given[0]] = function(_short(given[0]))
+                return numbers[given[0]]
             if any(isinstance(one, (LargeVector, Function)) for one in given):
                 return Function.of(function, *given)
             traits = [one for one in given if isinstance(one, Trait)]
             if traits:
                 return traits[0].combined(function, *given)
-            plain = [float(one) if isinstance(one, int) and abs(one) > 2**53 else one for one in given]
-            return function(*plain, **more)
+            return function(*map(_short, given), **more)
 
+        setattr(self, name, applied)
         return applied
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
@@ -102,6 +107,11 @@ class Functions:
         if columns > 2**53:
             return LargeMatrix(self._ensemble, rows, columns, {})
         return LargeVector(self._ensemble, rows, {}, columns)
+
+
+def _short(number: Any) -> Any:
+    """A whole number that NumPy takes for an object, as a float."""
+    return float(number) if isinstance(number, int) and abs(number) > 2**53 else number
 
 
 def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declared:
@@ -135,7 +145,7 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         return ensemble.vector(Drawn(size, 1 if labels is None else int(labels)))
 
     def drawn_from(rng: Any, xp: Any, law: tuple[Any, ...], size: int, labels: int | None = None) -> LargeVector:
-        return LargeVector(ensemble, size, None, 1 if labels is None else int(labels))
+        return ensemble.unknown(size, 1 if labels is None else int(labels))
 
     def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> Trait:
         law = discrete(values, weights, np)
@@ -155,7 +165,7 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         def applied(*given: Any) -> Any:
             vector = given[place]
             if isinstance(vector, Function):
-                vector = LargeVector(ensemble, vector.size, None, vector.labels)
+                vector = ensemble.unknown(vector.size, vector.labels)
             arguments = [np if k < place else one for k, one in enumerate(given)]
             if not isinstance(vector, LargeVector):
                 return function(*arguments)
@@ -195,6 +205,8 @@ def mean(vector: Any) -> Any:
 
 def average(vector: Any) -> Any:
     """The mean over sites and labels, as a number."""
+    if isinstance(vector, LargeVector) and vector.terms is None:
+        return math.nan
     return float(np.mean(mean(vector)))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from numerics.certificate.blocks import IdentityPlus
+
 UNUSUAL = (TypeError, ValueError, AttributeError, IndexError, KeyError, ArithmeticError)
 """What a generated function raises where it is given other arrays than it was written for."""
 
@@ -27,36 +29,37 @@ def with_names(function: Callable[..., Any], names: Mapping[str, Any]) -> Callab
     return made
 
 
-class _Stacked:
-    """NumPy, for functions that are asked at many points at once: the first axis of arrays that depend on the point
-    runs over these."""
+class _Plain:
+    """NumPy, with matrices of blocks joined in a tenth of the time."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
     @staticmethod
-    def block(rows: list[list[Any]]) -> np.ndarray:
-        """np.block of matrices and of stacks of them."""
-        count = max(np.shape(block)[0] if np.ndim(block) == 3 else 1 for row in rows for block in row)
-        heights, widths = [np.shape(row[0])[-2] for row in rows], [np.shape(block)[-1] for block in rows[0]]
-        kind = np.result_type(*(np.asarray(block).dtype for row in rows for block in row))
-        found, top = np.empty((count, sum(heights), sum(widths)), kind), 0
-        for row, height in zip(rows, heights, strict=True):
-            left = 0
-            for block, width in zip(row, widths, strict=True):
-                found[:, top : top + height, left : left + width] = block
-                left += width
-            top += height
-        return found
+    def block(rows: list[list[Any]]) -> Any:
+        return np.concatenate([np.concatenate(row, axis=1) for row in rows])
+
+
+class _Stacked(_Plain):
+    """NumPy, for functions that are asked at many points at once: the first axis of arrays that depend on the point
+    runs over these."""
+
+    @staticmethod
+    def eye(size: int) -> IdentityPlus:
+        return IdentityPlus(size)
+
+    @staticmethod
+    def block(rows: list[list[Any]]) -> list[list[Any]]:
+        return rows
 
 
 @lru_cache(maxsize=256)
 def stacked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A generated function that makes a matrix of blocks, at many points at once."""
+    """A generated function that makes a matrix of blocks, at many points at once: rows of blocks."""
     return with_names(function, {"jnp": _Stacked()})
 
 
 @lru_cache(maxsize=256)
 def in_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     """A generated function with NumPy in place of jax.numpy."""
-    return with_names(function, {"jnp": np})
+    return with_names(function, {"jnp": _Plain()})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import combinations_with_replacement
 from typing import Any, Literal
 
@@ -76,6 +76,14 @@ class Ensemble:
     drawn: list[Drawn] = field(default_factory=list)
     covariances: dict[int, np.ndarray] = field(default_factory=dict)
     known: dict[tuple[Word, Word], float] = field(default_factory=dict)
+    unknowns: dict[tuple[int, int], LargeVector] = field(default_factory=dict)
+
+    def unknown(self, size: int, labels: int) -> LargeVector:
+        """The vector of which nothing else is known: one, because after the first steps all fields are unknown."""
+        found = self.unknowns.get((size, labels))
+        if found is None:
+            found = self.unknowns[size, labels] = LargeVector(self, size, None, labels)
+        return found
 
     # -- what is drawn
 
@@ -142,14 +150,20 @@ class Ensemble:
     def covariance(self, number: int) -> np.ndarray:
         """The covariance of the labels of what was drawn."""
         found = self.covariances.get(number)
-        return np.eye(self.drawn[number].labels) if found is None else found
+        return _identity(self.drawn[number].labels) if found is None else found
+
+    def are_all_independent(self, a: Terms, b: Terms) -> bool:
+        """Whether terms of different drawn vectors are independent; those that no random matrix makes are."""
+        if all(self.drawn[number].by is None for some in (a, b) for _, number in some):
+            return True
+        return all(self.are_independent(one, other) for one in a for other in b if one[1] != other[1])
 
     def are_independent(self, a: tuple[Word, int], b: tuple[Word, int]) -> bool:
         """Whether terms of two drawn vectors are: the random matrix that makes one has no part in the other."""
         drawn = [self.drawn[number] for _, number in (a, b)]
-        with_matrices = [_matrices(word) | one.made_with for (word, _), one in zip((a, b), drawn, strict=True)]
         if drawn[0].by is None and drawn[1].by is None:
             return True
+        with_matrices = [_matrices(word) | one.made_with for (word, _), one in zip((a, b), drawn, strict=True)]
         return any(
             one.by is not None and one.by not in others
             for one, others in zip(drawn, reversed(with_matrices), strict=True)
@@ -160,20 +174,26 @@ class Ensemble:
         total = np.zeros((a.labels, b.labels))
         if a.terms is None or b.terms is None:
             return np.full(total.shape, np.nan)
+        if not self.are_all_independent(a.terms, b.terms):
+            return np.full(total.shape, np.nan)
         for (first, one), left in a.terms.items():
-            for (second, other), right in b.terms.items():
-                if one == other:
-                    share = self.trace((*self.transposed(first), *second)) * self.drawn[one].size / a.size
-                    if share:
-                        total += share * left.T @ self.covariance(one) @ right
-                elif not self.are_independent((first, one), (second, other)):
-                    return np.full(total.shape, np.nan)
+            turned = self.transposed(first)
+            shares = {second: self.trace((*turned, *second)) for second, other in b.terms if other == one}
+            seen = [share * b.terms[second, one] for second, share in shares.items() if share]
+            if seen:
+                total += self.drawn[one].size / a.size * (left.T @ self.covariance(one) @ sum(seen))
         return total
 
 
+@lru_cache(maxsize=4096)
 def _matrices(word: Word) -> frozenset[int]:
     """The random matrices in a word."""
     return frozenset(letter // 2 for letter in word if letter >= 0)
+
+
+@cache
+def _identity(size: int) -> np.ndarray:
+    return np.eye(size)
 
 
 @dataclass(frozen=True)
@@ -286,7 +306,17 @@ class LargeVector:
         return TransposedVector(self)
 
     def unknown(self, labels: int | None = None) -> LargeVector:
-        return LargeVector(self.ensemble, self.size, None, self.labels if labels is None else labels)
+        return self.ensemble.unknown(self.size, self.labels if labels is None else labels)
+
+    def _joined(self, other: Any) -> LargeVector:
+        """The unknown vector with as many labels as this one, or another that it is joined with, entry by entry."""
+        if other is self or isinstance(other, (int, float)):
+            return self
+        if isinstance(other, (LargeVector, Function)):
+            labels = other.labels
+        else:
+            labels = np.shape(other)[-1] if np.ndim(other) and not isinstance(other, Trait) else 1
+        return self if labels <= self.labels else self.unknown(labels)
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], labels: int | None = None) -> LargeVector:
         """The vector with its labels changed by a linear map."""
@@ -298,10 +328,10 @@ class LargeVector:
     def within(self, word: Word, size: int, scale: float) -> LargeVector:
         """A number times a word applied to the vector."""
         if self.terms is None:
-            return LargeVector(self.ensemble, size, None, self.labels)
+            return self.ensemble.unknown(size, self.labels)
         matrices = _matrices(word)
         if any(matrices & self.ensemble.drawn[number].made_with for _, number in self.terms):
-            return LargeVector(self.ensemble, size, None, self.labels)
+            return self.ensemble.unknown(size, self.labels)
         terms = {((*word, *old), number): scale * rows for (old, number), rows in self.terms.items()}
         return _kept(self.ensemble, size, terms, self.labels)
 
@@ -314,6 +344,8 @@ class LargeVector:
         return frozenset(found)
 
     def __add__(self, other: Any) -> Any:
+        if self.terms is None:
+            return self._joined(other)
         if isinstance(other, Function):
             return NotImplemented
         if isinstance(other, Trait):
@@ -323,33 +355,35 @@ class LargeVector:
                 return self
             other = self.ensemble.constant(self.size, other)
         labels = max(self.labels, other.labels)
-        if self.terms is None or other.terms is None:
+        if other.terms is None:
             return self.unknown(labels)
-        terms = {key: np.broadcast_to(rows, (len(rows), labels)) for key, rows in self.terms.items()}
+        terms = {key: _widened(rows, labels) for key, rows in self.terms.items()}
         for key, rows in other.terms.items():
-            terms[key] = terms[key] + rows if key in terms else np.broadcast_to(rows, (len(rows), labels))
+            terms[key] = terms[key] + rows if key in terms else _widened(rows, labels)
         return _kept(self.ensemble, self.size, terms, labels)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
+        if self.terms is None:
+            return self._joined(other)
         return NotImplemented if isinstance(other, Function) else self + -1.0 * other
 
     def __rsub__(self, other: Any) -> Any:
-        return -1.0 * self + other
+        return self._joined(other) if self.terms is None else -1.0 * self + other
 
     def __neg__(self) -> LargeVector:
         return self if self.terms is None else self.mapped(lambda rows: -rows)
 
     def __mul__(self, other: Any) -> Any:
+        if self.terms is None:
+            return self._joined(other)
         if isinstance(other, LargeVector):
             return Function.of(np.multiply, self, other)
         if isinstance(other, Function):
             return NotImplemented
         if isinstance(other, Trait):
             return self.scaled_by(other)
-        if self.terms is None and np.ndim(other) == 0:
-            return self
         row = np.atleast_2d(np.asarray(other, float))
         if row.shape[0] != 1:
             raise NotWritten("a table multiplies a vector entry by entry")
@@ -362,6 +396,8 @@ class LargeVector:
         return self.within((self.ensemble.diagonal(trait),), self.size, 1.0)
 
     def __truediv__(self, other: Any) -> Any:
+        if self.terms is None:
+            return self._joined(other)
         if isinstance(other, (LargeVector, Function)):
             return Function.of(np.divide, self, other)
         return self * (1.0 / other)
@@ -370,6 +406,8 @@ class LargeVector:
         return Function.of(np.divide, other, self)
 
     def __pow__(self, power: Any) -> Any:
+        if self.terms is None:
+            return self._joined(power)
         return Function.of(np.multiply, self, self) if np.all(power == 2) else Function.of(np.power, self, power)
 
     def __rpow__(self, base: Any) -> Any:
@@ -406,12 +444,17 @@ class TransposedVector:
     vector: LargeVector
 
 
+def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
+    """Coefficients with one column per label."""
+    return rows if rows.shape[1] == labels else np.broadcast_to(rows, (len(rows), labels))
+
+
 def _kept(ensemble: Ensemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
     """A vector of these terms, without those that vanish; unknown if they are too many or too long."""
-    some = {key: rows for key, rows in terms.items() if np.any(rows)}
+    some = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)
     if len(some) > MOST_TERMS or any(len(word) > LONGEST_WORD for word, _ in some):
-        return LargeVector(ensemble, size, None, width)
+        return ensemble.unknown(size, width)
     return LargeVector(ensemble, size, some, width)
 
 
@@ -436,7 +479,7 @@ class Function:
         parts: list[tuple[Callable[..., Any] | None, list[int], Any]] = []
         for one in given:
             if isinstance(one, Trait):  # what depends on a trait besides is no Gaussian integral
-                one = LargeVector(one.ensemble, one.size, None, 1)
+                one = one.ensemble.unknown(one.size, 1)
             vectors = one.arguments if isinstance(one, Function) else (one,) if isinstance(one, LargeVector) else ()
             places = []
             for vector in vectors:
@@ -526,11 +569,11 @@ class Function:
     def __matmul__(self, table: Any) -> Any:
         if isinstance(table, TransposedVector):
             return NotImplemented
-        return LargeVector(self.ensemble, self.size, None, np.shape(table)[1])
+        return self.ensemble.unknown(self.size, np.shape(table)[1])
 
     @property
     def T(self) -> TransposedVector:
-        return TransposedVector(LargeVector(self.ensemble, self.size, None, self.labels))
+        return TransposedVector(self.ensemble.unknown(self.size, self.labels))
 
     def __lt__(self, other: Any) -> Any:
         return Function.of(np.less, self, other)
@@ -588,7 +631,7 @@ def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVect
     labels = max(one.labels, other.labels)
 
     def widened(vector: LargeVector) -> LargeVector:
-        return vector.mapped(lambda rows: np.broadcast_to(rows, (len(rows), labels)), labels)
+        return vector if vector.labels == labels else vector.mapped(lambda rows: _widened(rows, labels), labels)
 
     return widened(one), widened(other)
 
@@ -638,7 +681,7 @@ class LargeMatrix:
 
     __array_ufunc__ = None
 
-    @property
+    @cached_property
     def T(self) -> LargeMatrix:
         turned = {self.ensemble.transposed(word): scale for word, scale in self.words.items()}
         if self.dyads == UNKNOWN:
@@ -649,6 +692,8 @@ class LargeMatrix:
     def __add__(self, other: Any) -> LargeMatrix:
         if not isinstance(other, LargeMatrix):
             raise NotWritten("a number is added to a matrix")
+        if not other.words and self.dyads == UNKNOWN:
+            return self
         words = dict(self.words)
         for word, scale in other.words.items():
             words[word] = words.get(word, 0.0) + scale
@@ -661,6 +706,8 @@ class LargeMatrix:
         return self * -1.0
 
     def __mul__(self, other: Any) -> LargeMatrix:
+        if not self.words and self.dyads == UNKNOWN:
+            return self
         number = float(np.asarray(other).item())
         words = {word: number * scale for word, scale in self.words.items()}
         if self.dyads == UNKNOWN:
@@ -674,14 +721,16 @@ class LargeMatrix:
         return self * (1.0 / float(np.asarray(other).item()))
 
     def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, LargeVector) and other.terms is None:
+            return self.ensemble.unknown(self.rows, other.labels)
         if isinstance(other, LargeMatrix):
             return self._times(other)
         if isinstance(other, Function):
             return self._on_function(other)
         if not isinstance(other, LargeVector):
             raise NotWritten("a matrix is applied to numbers")
-        if other.terms is None or self.dyads == UNKNOWN:
-            return LargeVector(self.ensemble, self.rows, None, other.labels)
+        if self.dyads == UNKNOWN:
+            return self.ensemble.unknown(self.rows, other.labels)
         total = LargeVector(self.ensemble, self.rows, {}, other.labels)
         for word, scale in self.words.items():
             total = total + other.within(word, self.rows, scale)
@@ -693,12 +742,12 @@ class LargeMatrix:
         """An outer product applied to a vector."""
         overlaps = scale * vector.size * self.ensemble.overlaps(right, vector)
         if not np.all(np.isfinite(overlaps)):
-            return LargeVector(self.ensemble, self.rows, None, vector.labels)
+            return self.ensemble.unknown(self.rows, vector.labels)
         return left.mapped(lambda rows: rows @ overlaps, vector.labels)
 
     def _on_function(self, function: Function) -> LargeVector:
         """A random matrix applied to a function that it has no part in: Gaussian, with the covariance of that."""
-        unknown = LargeVector(self.ensemble, self.rows, None, function.labels)
+        unknown = self.ensemble.unknown(self.rows, function.labels)
         if self.dyads or len(self.words) != 1:
             return unknown
         ((word, scale),) = self.words.items()

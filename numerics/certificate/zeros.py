@@ -21,6 +21,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
+from numerics.certificate.blocks import BlockMatrix, Part
 from numerics.certificate.plain import UNUSUAL, in_numpy, stacked
 from numerics.certificate.records import Check, Stopwatch
 from numerics.nearby import read
@@ -60,6 +61,8 @@ SMALL, FALLING = 3.0, 0.4
 """What this logarithm may be at the end of a lens, and the factor that it falls by at least farther out."""
 FARTHEST = 300.0
 """A lens that would have to end beyond this w is not followed."""
+ROUNDING = 1e-12
+"""How far A(z) at many points together may be from that at one, relative to its largest entry."""
 TIGHTEST = 1e-9
 """Nodes that are as close to each other in w have a zero beside them."""
 
@@ -164,9 +167,11 @@ class Determinant:
 
     def __init__(self, problem: SpikedProblem) -> None:
         self.problem = problem
+        self.branch = kept_branch(problem.branch.law, problem.branch.own)
         self.order = {key: np.asarray(value) for key, value in read(problem.order).items()}
-        self.empty = {key: np.zeros_like(value) for key, value in self.order.items()}
         self.parts: list[Part] | None = None
+        self.scalar = False
+        self.stacks: bool | None = None
         self.count = 0
 
     @cached_property
@@ -175,13 +180,18 @@ class Determinant:
         return rows_of(self.problem) if self.single is None else int(self.single.shape[-1])
 
     @cached_property
+    def empty(self) -> Order:
+        """No order parameters."""
+        return {key: np.zeros_like(value) for key, value in self.order.items()}
+
+    @cached_property
     def single(self) -> np.ndarray | None:
-        """A(z) without order parameters at one point, with NumPy; None where it calls what NumPy does not have."""
+        """A(z) at one point, with NumPy; None where it calls what NumPy does not have."""
         count = len(self.problem.branch.law.responses)
         if self.problem.probe.sites is not None:
             return None
         try:
-            return np.asarray(in_numpy(self.problem.probe.a_matrix)(self.problem.p, 1j, np.ones(count), self.empty))
+            return np.asarray(in_numpy(self.problem.probe.a_matrix)(self.problem.p, 1j, np.ones(count), self.order))
         except UNUSUAL:
             return None
 
@@ -190,82 +200,75 @@ class Determinant:
         """How often A0 has each of its parts."""
         return np.array([part.count for part in self.parts or ()])
 
-    def _matrices(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
+    def _blocks(self, z: np.ndarray, responses: np.ndarray, order: Order) -> BlockMatrix:
+        """A(z) at many points: by its blocks, where the generated function takes stacks of points."""
         probe, p = self.problem.probe, self.problem.p
-        if self.single is not None:
-            last = in_numpy(probe.a_matrix)(p, z[-1], responses[-1], order)
+        if self.single is None:
+            return BlockMatrix([[self._compiled(z, responses, order)]], z.size)
+        a_matrix = in_numpy(probe.a_matrix)
+        if self.stacks is not False:
             try:
-                many = stacked(probe.a_matrix)(p, z[:, None, None], responses.T[:, :, None, None], order)
-                if many.shape == (z.size, *last.shape) and np.array_equal(many[-1], last):
-                    return np.asarray(many)
+                made = stacked(probe.a_matrix)(p, z[:, None, None], responses.T[:, :, None, None], order)
+                found = BlockMatrix(made if isinstance(made, list) else [[made]], z.size)
+                if self.stacks is None:  # a function of the point may know one point only
+                    known = a_matrix(p, z[-1], responses[-1], order)
+                    off = np.max(np.abs(found.at(z.size - 1) - known), initial=0.0)
+                    self.stacks = bool(off <= ROUNDING * np.max(np.abs(known), initial=0.0))
+                if self.stacks:
+                    return found
             except UNUSUAL:
-                pass  # a function of the point that knows one point only
-            a_matrix = in_numpy(probe.a_matrix)
-            return np.array([a_matrix(p, x, r, order) for x, r in zip(z, responses, strict=True)])
+                self.stacks = False
+        one_by_one = np.array([a_matrix(p, x, r, order) for x, r in zip(z, responses, strict=True)])
+        return BlockMatrix([[one_by_one]], z.size)
+
+    def _compiled(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
+        """A(z) by compiled code, which has one shape."""
         filled = -(-z.size // BATCH) * BATCH - z.size
         points = np.concatenate([z, np.full(filled, z[0])])
         known = np.concatenate([responses, np.tile(responses[:1], (filled, 1))])
-        assemble = assembler(probe)
+        assemble = assembler(self.problem.probe)
         made = [
-            np.asarray(assemble(p, jnp.asarray(points[k : k + BATCH]), known[k : k + BATCH], order))
+            np.asarray(assemble(self.problem.p, jnp.asarray(points[k : k + BATCH]), known[k : k + BATCH], order))
             for k in range(0, points.size, BATCH)
         ]
         found: np.ndarray = np.concatenate(made)[: z.size]
         return found
 
+    def _apart(self, whole: BlockMatrix, z: np.ndarray, responses: np.ndarray) -> np.ndarray:
+        """Logarithms of the parts of A0: the multiples of identities in the blocks of A, or A without order
+        parameters."""
+        if self.parts is None:
+            scalar = whole.scalar_parts()
+            self.scalar, self.parts = scalar is not None, scalar
+        if self.scalar and self.parts is not None:
+            return whole.log_scalar_parts(self.parts)
+        bare = self._blocks(z, responses, self.empty)
+        if self.parts is None:
+            self.parts = bare.parts()
+        return bare.log_parts(self.parts)
+
     def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each node the logarithm of det A / det A0, and a row with those of the parts of A0."""
         self.count += z.size
-        responses = responses_along(self.problem.branch, z)
-        whole = self._matrices(z, responses, self.order)
-        bare = self._matrices(z, responses, self.empty)
-        if not (np.all(np.isfinite(whole)) and np.all(np.isfinite(bare))):
-            raise Undecided("A(z) is not finite")
-        if self.parts is None:
-            self.parts = _components(bare)
-        logs = []
-        for part in self.parts:
-            sign, size = np.linalg.slogdet(bare[:, part.rows[:, None], part.rows[None, :]])
-            logs.append(size + 1j * np.angle(sign))
-        apart = np.array(logs).T
-        sign, size = np.linalg.slogdet(whole)
-        together = size + 1j * np.angle(sign) - apart @ self.counts
+        responses = self.branch.responses(z).T.astype(complex)
+        whole = self._blocks(z, responses, self.order)
+        apart = self._apart(whole, z, responses)
+        together = whole.log_determinants() - apart @ self.counts
         if not (np.all(np.isfinite(together)) and np.all(np.isfinite(apart))):
-            raise Undecided("A(z) is singular on the contour")
+            raise Undecided("A(z) is singular on the contour, or not finite")
         return _wrapped(together), apart
 
 
 def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
     """The bulk responses at nodes, one row each; kept, because lenses around one bulk are mostly the same."""
-    return _kept_responses(branch.law, branch.own, tuple(z.tolist()))
-
-
-@lru_cache(maxsize=64)
-def _kept_responses(law: BulkLaw, p: Point, z: tuple[complex, ...]) -> np.ndarray:
-    found: np.ndarray = Branch(law, p).responses(np.array(z)).T.astype(complex)
+    found: np.ndarray = kept_branch(branch.law, branch.own).responses(z).T.astype(complex)
     return found
 
 
-@dataclass(frozen=True)
-class Part:
-    """The rows of a small matrix in a direct sum, and how often the sum has it."""
-
-    rows: np.ndarray
-    count: int
-
-
-def _components(matrices: np.ndarray) -> list[Part]:
-    """The small matrices that each of several is the direct sum of; equal ones once."""
-    joined = np.any(matrices != 0, axis=0)
-    joined = joined | joined.T | np.eye(len(joined), dtype=bool)
-    label, before = np.arange(len(joined)), np.full(len(joined), -1)
-    while not np.array_equal(label, before):  # the smallest label spreads through its component
-        label, before = np.where(joined, label, len(joined)).min(axis=1), label
-    found: dict[bytes, Part] = {}
-    for rows in (np.flatnonzero(label == one) for one in np.unique(label)):
-        key = matrices[:, rows[:, None], rows[None, :]].tobytes()
-        found[key] = Part(rows, 1 + (found[key].count if key in found else 0))
-    return list(found.values())
+@lru_cache(maxsize=64)
+def kept_branch(law: BulkLaw, p: Point) -> Branch:
+    """A branch of its own, which knows nothing of the way to the solution."""
+    return Branch(law, p)
 
 
 def _wrapped(logarithms: np.ndarray) -> np.ndarray:
@@ -346,7 +349,9 @@ def _refined(determinant: Determinant, one: Traced) -> Traced:
         if np.min(np.diff(one.nodes)[wide]) < TIGHTEST:
             raise Undecided("a zero of det A(z) is too close to the end of a contour")
         between = (one.nodes[:-1][wide] + one.nodes[1:][wide]) / 2
-        together, apart = determinant(one.lens.z(between))
+        z, beside = one.lens.z(between), [one.lens.z(ends[wide]) for ends in (one.nodes[:-1], one.nodes[1:])]
+        determinant.branch.ask_from(np.where(beside[0].imag > beside[1].imag, *beside), z)
+        together, apart = determinant(z)
         order = np.argsort(np.concatenate([one.nodes, between]), kind="stable")
         one = replace(
             one,
