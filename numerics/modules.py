@@ -219,16 +219,29 @@ class Solver:
 
 
 def _check(demand: Demand, p: Point) -> None:
+    """Refuse a point at which a number is not what it must be."""
+    times = None if demand.times is None else demand.times(p)
     with np.errstate(all="ignore"):
         try:
-            number = float(demand.value(p))
+            found = demand.value(p) if times is None else demand.value(p, np.array(times, float))
+            numbers = np.broadcast_to(np.asarray(found, float), 1 if times is None else len(times))
         except (ArithmeticError, ValueError, TypeError):
-            number = math.nan
-    one = abs(number - 1) < 1e-9
-    fits = {"positive": number > 0, "not negative": number >= 0, "finite": True, "one": one}[demand.kind]
-    if not (math.isfinite(number) and fits):
-        found = f"{number:g}" if math.isfinite(number) else "not a finite number"
-        raise ParameterError(f"{demand.what} is {found} at these parameters; it must be {demand.kind}, so change them")
+            numbers = np.full(1 if times is None else len(times), math.nan)
+    fits = {
+        "positive": numbers > 0,
+        "not negative": numbers >= 0,
+        "finite": np.isfinite(numbers),
+        "one": np.abs(numbers - 1) < 1e-9,
+    }[demand.kind] & np.isfinite(numbers)
+    if np.all(fits):
+        return
+    worst = int(np.argmin(fits))
+    told = f"{numbers[worst]:g}" if math.isfinite(numbers[worst]) else "not a finite number"
+    if times is not None:
+        raise ParameterError(
+            f"{demand.what} is {told} at time {times[worst]}; it must be {demand.kind}, so change it or the parameters"
+        )
+    raise ParameterError(f"{demand.what} is {told} at these parameters; it must be {demand.kind}, so change them")
 
 
 def load_solver(files: Mapping[str, str]) -> Solver:

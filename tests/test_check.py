@@ -145,6 +145,13 @@ def test_a_quick_check_begins_no_law_when_its_time_is_over(monkeypatch):
     assert {law.status for law in check} == {checking.NOT_TRIED} and check
 
 
+def test_what_shares_the_first_solver_is_tried_whatever_the_time(monkeypatch):
+    laws = tuple(Law(name, lambda draft, rng: Outcome(HELD)) for name in ("another", *checking.ALWAYS, "more"))
+    monkeypatch.setattr(checking, "QUICK_SECONDS", -1.0)
+    found = {law.name: outcome.status for law, outcome, _ in checking.tried(laws, None, 0, True)}
+    assert [name for name, status in found.items() if status == HELD] == list(checking.ALWAYS)
+
+
 def test_members_of_families_and_layers_are_checked_as_chosen(monkeypatch):
     """What is checked is the member and the matrix that were asked for, at the values that were given."""
     seen = []

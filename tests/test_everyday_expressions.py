@@ -45,7 +45,7 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import solver_files
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, ParameterError
 
 k, a = parameter("k", default=1.5), parameter("a", default=0.5)
 D = sectors("D")
@@ -118,6 +118,22 @@ def test_a_coefficient_that_is_not_finite_at_the_first_time_is_refused(coefficie
     """It is not the step that is too large."""
     with pytest.raises(DeclarationError, match="at t = 0, the first time it is used"):
         Model(parameters=(T,), equations=[Eq(x(0), g), Eq(x(t + 1), coefficient * x(t))])
+
+
+def test_a_coefficient_that_is_not_finite_at_a_later_time_is_refused_by_its_name():
+    """At T = 1 the pole at t = 1 is never met: the rule of x(t + 1) is used at t = 0 alone."""
+    equations = [Eq(x(0), g), Eq(x(t + 1), x(t) / (t - k) + B @ x(t))]
+    theory = derive.load(Model(parameters=(k, T), equations=equations, observe={"norm": mean(x(t) ** 2)}))
+    with pytest.raises(ParameterError, match=r"1/\(t - k\) in the equation of x is not a finite number at time 1;"):
+        theory.solve(k=1, T=2)
+    np.testing.assert_allclose(theory.solve(k=1, T=1)["norm"], [1, 2], rtol=1e-9)
+
+
+def test_a_coefficient_that_is_infinite_at_no_time_it_is_used_is_fine():
+    """Neither before the first time, nor where a condition leaves it out."""
+    equations = [Eq(x(0), g), Eq(x(t + 1), Piecewise((1 / (t - 1), t > 1), (2, True)) * x(t))]
+    norm = derive.load(Model(parameters=(T,), equations=equations, observe={"norm": mean(x(t) ** 2)}))
+    np.testing.assert_allclose(norm.solve(T=3)["norm"], [1, 4, 16, 16], rtol=1e-9)
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from derive.errors import DeclarationError, blaming
 from derive.language.alignments import check_alignments
 from derive.language.contents import DECLARED, Declaration, atoms, everything, expressions
 from derive.language.data import Data, DataAt
-from derive.language.equations import Eq, Spectrum, named
+from derive.language.equations import Eq, Spectrum, clock_values, named
 from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
 from derive.language.symbols import Axis, Clock, Parameter, Sector
@@ -197,7 +197,7 @@ def _check_definitions(model: Declaration) -> None:
     for (name, first), equation in starts.items():
         if name not in rules:
             with blaming(equation):
-                later = f"{name}({_clock(equation)} + 1)"
+                later = f"{name}({equation.clock} + 1)"
                 raise DeclarationError(f"{name}({first}) is given, but no rule for later times; add Eq({later}, ...)")
     for part, inside in _parts(model):
         with blaming(part):
@@ -247,7 +247,7 @@ def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict
         )
     rules[equation.name] = equation
     if equation.time is not None:
-        clock = _clock(equation)
+        clock = equation.clock
         shift = equation.time - clock
         if not (shift.is_Integer and shift >= 0):
             raise DeclarationError(
@@ -264,12 +264,6 @@ def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict
 
 def _line(equation: Eq) -> str:
     return "" if equation.place is None else f" (before on line {equation.place.line})"
-
-
-def _clock(equation: Eq) -> Clock | None:
-    target = equation.target
-    found: Clock | None = target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
-    return found
 
 
 def _check_use_of_disorder(model: Declaration) -> None:
@@ -314,15 +308,10 @@ def _check_times(model: Declaration) -> None:
 
 def _check_first_time(model: Declaration, equation: Eq) -> None:
     """Coefficients are finite at the first time at which a rule is used, as 1/t is not at 0."""
-    if equation.time is None or equation.time.is_Integer:
-        return
-    clock = _clock(equation)
-    assert clock is not None, "a rule in time has a clock"
-    shift = equation.time - clock
-    starts = sum(e.name == equation.name and e is not equation for e in model.equations)
-    first = sp.Max(shift, starts) - shift
-    if first + shift > 1:
+    clock, times = equation.clock, clock_values(equation, model.equations)
+    if clock is None or times is None or times[0] + clock.steps - times[1] > 0:
         return  # there may be fewer steps
+    first = times[0]
     for node in (n for e in expressions(equation.value) for n in _of_time_alone(e, clock)):
         value = node.subs(clock, first)
         if value.has(sp.zoo, sp.oo, -sp.oo, sp.nan) or value.is_real is False:
@@ -350,10 +339,14 @@ def _check_times_of_probe(probed: list[sp.Basic]) -> None:
             _check_mean_in_probe(e, average)
     for node in (n for e in probed for n in sp.preorder_traversal(e)):
         if isinstance(node, WeightsAt) and node.time != node.weights.clock.steps:
-            last = node.weights.clock.steps
+            name, clock, last = node.weights, node.weights.clock, node.weights.clock.steps
+            cure = f"choose {last} = {node.time} instead"
+            if last in node.time.free_symbols:
+                cure = (
+                    f"declare weights that lag behind, Eq(Late({clock} + 1), {name}({clock})), and probe Late({last})"
+                )
             raise DeclarationError(
-                f"spectrum(...) uses {node.weights}({node.time}); probe the weights after the last step, "
-                f"{node.weights}({last}), and choose {last} as you like"
+                f"spectrum(...) uses {name}({node.time}); probe the weights after the last step, {name}({last}): {cure}"
             )
 
 
@@ -361,7 +354,7 @@ def _check_before_start(model: Declaration, equation: Eq) -> None:
     """Weights have no values before their start: what they act on must vanish there, as fields do."""
     if equation.time is None or equation.time.is_Integer:
         return
-    clock, starts = _clock(equation), {e.time for e in model.equations if e.name == equation.name}
+    clock, starts = equation.clock, {e.time for e in model.equations if e.name == equation.name}
     first = shift = sp.expand(equation.time - clock)
     while first in starts:
         first += 1
@@ -394,7 +387,7 @@ def _vanishes(expression: sp.Expr, time: sp.Expr) -> bool:
 
 
 def _check_times_of(model: Declaration, equation: Eq) -> None:
-    clock = _clock(equation)
+    clock = equation.clock
     start = equation.time is not None and equation.time.is_Integer
     for node in (n for e in expressions(equation.value) for n in sp.preorder_traversal(e)):
         if isinstance(node, sp.Sum) and (len(node.limits) > 1 or node.function.has(sp.Sum)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field as data_field
 from typing import Any
 
@@ -12,7 +12,7 @@ from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.cures import word
 from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
-from derive.language.symbols import exact
+from derive.language.symbols import Clock, exact
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
 from derive.source_lines import Place, line_of_caller
 
@@ -61,6 +61,22 @@ class Eq(DisplayedFormula):
     @property
     def time(self) -> sp.Expr | None:
         return self.target.time if isinstance(self.target, FieldAt) else self.target.symbol.time
+
+    @property
+    def clock(self) -> Clock | None:
+        target = self.target
+        found: Clock | None = target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
+        return found
+
+
+def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:
+    """The first value of the clock at which a rule is used, and the one after the last; None for what is no rule in
+    time. The rule of x(t + 1) with one start gives x(1) at t = 0, and x(T) at t = T - 1."""
+    if equation.clock is None or equation.time is None or equation.time.is_Integer:
+        return None
+    shift = sp.expand(equation.time - equation.clock)
+    starts = sum(other.name == equation.name and other is not equation for other in equations)
+    return sp.Max(shift, starts) - shift, equation.clock.steps + 1 - shift
 
 
 def _sides(target: Any, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:

@@ -7,17 +7,18 @@ from typing import Any
 
 import sympy as sp
 
-from derive.language.contents import atoms, everything
+from derive.language.contents import atoms, everything, expressions
 from derive.language.data import Data, DataAt
-from derive.language.equations import Spectrum
+from derive.language.equations import Spectrum, clock_values
 from derive.language.laws import Drawn
-from derive.language.matrices import Disorder
+from derive.language.matrices import Disorder, DisorderAt, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.growth import averages_over_traits
 from derive.program.layout import Layout
+from derive.program.nodes import Symbol
 from derive.program.text import PARAMETERS, Names, PlainNumpyText, runtime_names
 from derive.program.traits import law_parts
 from derive.records.system import DisorderRule
@@ -117,7 +118,8 @@ def _demands(model: Model) -> list[str]:
             if not fine[kind]:
                 found.append(_demand(f"{what} (drawn {vector})", text.formula(value), kind, text))
     found += _demands_of_times(model, text)
-    return [*found, *_demands_of_coefficients(model, text), *_demands_of_functions(model, text)]
+    found += _demands_of_coefficients(model, text)
+    return [*found, *_demands_in_time(model, text), *_demands_of_functions(model, text)]
 
 
 def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
@@ -172,6 +174,36 @@ def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
         _demand(f"the value of {shown(node)}", text.formula(node), "finite", text)
         for node in sorted(nodes, key=sp.default_sort_key)
     ]
+
+
+def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
+    """Coefficients that need not be real at all times at which their rule is used, such as 1 / (t - 1)."""
+    found: dict[str, None] = {}
+    for equation in model.equations:
+        clock, times = equation.clock, clock_values(equation, model.equations)
+        if clock is None or times is None:
+            continue
+        ends = [text.formula(end) for end in times]
+        name = text.names.of(Symbol(clock.name))
+        inside = PlainNumpyText(text.names, {clock: name})
+        parts = [node for value in expressions(equation.value) for node in _coefficients_in_time(value, clock)]
+        for node in sorted(set(parts), key=sp.default_sort_key):
+            p = text.names.of(PARAMETERS)
+            what = f"the coefficient {shown(node)} in the equation of {equation.name}"
+            code = f"lambda {p}, {name}: {inside.formula(node)}"
+            found.setdefault(f"Demand({what!r}, {code}, 'finite', lambda {p}: range({', '.join(ends)})),")
+    return list(found)
+
+
+def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
+    """The largest parts of an expression that are functions of the clock and of parameters, and may not be real."""
+    symbols = expression.free_symbols
+    if clock not in symbols:
+        return []
+    own = all(symbol == clock or isinstance(symbol, Parameter) for symbol in symbols)
+    if own and isinstance(expression, sp.Expr) and not expression.has(FieldAt, WeightsAt, DisorderAt, DataAt):
+        return [] if expression.is_real else [expression]
+    return [node for part in expression.args for node in _coefficients_in_time(part, clock)]
 
 
 def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:

@@ -59,6 +59,7 @@ class Past:
         self._values: list[Any] = []
         self._steps = steps
         self._unknown = ensemble.unknown(size, labels)
+        self._zero = LargeVector(ensemble, size, {}, labels)
 
     def append(self, value: Any) -> None:
         if len(self._values) > self._steps:
@@ -72,7 +73,7 @@ class Past:
         return len(self._values)
 
     def __getitem__(self, time: int) -> Any:
-        return self._values[time] if time >= 0 else 0.0
+        return self._values[time] if time >= 0 else self._zero
 
 
 class Functions:

@@ -69,12 +69,13 @@ class ObservableOf:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a ratio of sizes, a variance or a scale must be at the point: "positive", "not negative", "finite" or
-    "one"."""
+    """What a ratio of sizes, a variance, a scale or a coefficient must be at the point: "positive", "not negative",
+    "finite" or "one". times: where it changes in time, the times at which it is used, which `value` takes too."""
 
     what: str
-    value: Callable[[Point], Any]
+    value: Callable[..., Any]
     kind: str
+    times: Callable[[Point], range] | None = None
 
 
 @dataclass(frozen=True)
