@@ -33,9 +33,9 @@ from derive.cli import main
 from derive.codegen import solver_files
 from numerics.certificate.blocks import BlockMatrix, IdentityPlus
 from numerics.certificate.checking import check_bulk, check_spikes, check_training
-from numerics.certificate.declared import run_declared
+from numerics.certificate.declared import Functions, Past, run_declared
 from numerics.certificate.records import Certificate, Check
-from numerics.certificate.words import Drawn, Ensemble, Function, word_moments
+from numerics.certificate.words import UNKNOWN, Drawn, Ensemble, Function, Trait, outer_product, word_moments
 from numerics.certificate.zeros import Determinant, Lens, Undecided, check_outliers, gaps_outside, trace
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.finding import find_outliers
@@ -80,6 +80,26 @@ def test_a_matrix_on_a_function_is_gaussian_unless_it_has_a_part_in_it():
 def test_a_mean_that_quadrature_does_not_reach_is_unknown():
     every = Ensemble()
     assert math.isnan(Function.of(np.sign, every.vector(Drawn(SIZE, 1)) + 0.3).mean_row().item())
+
+
+def test_functions_of_entries_and_of_traits_are_words_where_quadrature_reaches():
+    """By hand: means over two values of a trait, and a square of a normal number where conditions hardly hold. A kink,
+    as that of |v|, is beyond quadrature."""
+    every = Ensemble()
+    functions, v = Functions(np, every), every.vector(Drawn(SIZE, 1))
+    s = Trait(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: np.array([0.5, 0.5])})
+    assert (2.0 - abs(s)).mean == pytest.approx(0.5) and (s < 0).mean == pytest.approx(0.5)
+    assert functions.select([s < 0, True], [3.0, s], 0.0).mean == pytest.approx(2.5)
+    assert functions.select([v > 9, v < -9], [v, 5.0], v**2).mean_row().item() == pytest.approx(1, rel=1e-9)
+    assert math.isnan(abs(v).mean_row().item())
+
+
+def test_fields_before_their_start_are_zero_vectors():
+    every = Ensemble()
+    past = Past(every, 1, SIZE, 2)
+    past.append(1.5)
+    assert every.overlaps(past[0], past[0])[0, 1] == 2.25 and every.overlaps(past[-1], past[0]).tolist() == [[0, 0]] * 2
+    assert outer_product(past[-2], past[0]).dyads != UNKNOWN
 
 
 # -- matrices of blocks

@@ -64,9 +64,8 @@ class Past:
     def append(self, value: Any) -> None:
         if len(self._values) > self._steps:
             value = self._unknown
-        elif isinstance(value, (int, float, np.ndarray)):  # a number counts for all sites, a row for all of them
-            row = np.broadcast_to(np.atleast_2d(np.asarray(value, float)), (1, self._unknown.labels))
-            value = self._unknown.ensemble.constant(self._unknown.size, row)
+        else:
+            value = filled(self._unknown.ensemble, value, self._unknown.size, self._unknown.labels)
         self._values.append(value)
 
     def __len__(self) -> int:
@@ -74,6 +73,17 @@ class Past:
 
     def __getitem__(self, time: int) -> Any:
         return self._values[time] if time >= 0 else self._zero
+
+
+def filled(ensemble: Ensemble, value: Any, size: int, labels: int = 1) -> Any:
+    """A vector with all of its labels: a number counts for all sites, a row for all of them."""
+    if isinstance(value, Trait):
+        return ensemble.constant(size, np.ones((1, labels))).scaled_by(value)
+    if isinstance(value, LargeVector):
+        return value.widened(labels)
+    if isinstance(value, Function):
+        return value if value.labels == labels else ensemble.unknown(size, labels)
+    return ensemble.constant(size, np.broadcast_to(np.atleast_2d(np.asarray(value, float)), (1, labels)))
 
 
 class Functions:
@@ -93,21 +103,38 @@ class Functions:
                 if given[0] not in numbers:
                     numbers[given[0]] = function(_short(given[0]))
                 return numbers[given[0]]
-            if any(isinstance(one, (LargeVector, Function)) for one in given):
-                return Function.of(function, *given)
-            traits = [one for one in given if isinstance(one, Trait)]
-            if traits:
-                return traits[0].combined(function, *given)
-            return function(*map(_short, given), **more)
+            return _entrywise(function, *given) if _is_large(*given) else function(*map(_short, given), **more)
 
         setattr(self, name, applied)
         return applied
+
+    def select(self, conditions: list[Any], values: list[Any], default: Any = 0.0) -> Any:
+        """The value whose condition holds first, entry by entry."""
+        count = len(conditions)
+
+        def chosen(*given: Any) -> Any:
+            full = np.broadcast_arrays(*given)
+            return np.select([one.astype(bool) for one in full[:count]], full[count:-1], full[-1])
+
+        given = (*conditions, *values, default)
+        return _entrywise(chosen, *given) if _is_large(*given) else chosen(*given)
 
     def zeros(self, shape: tuple[int, ...]) -> Any:
         rows, columns = shape
         if columns > 2**53:
             return LargeMatrix(self._ensemble, rows, columns, {})
         return LargeVector(self._ensemble, rows, {}, columns)
+
+
+def _is_large(*given: Any) -> bool:
+    return any(isinstance(one, (LargeVector, Function, Trait)) for one in given)
+
+
+def _entrywise(function: Callable[..., Any], *given: Any) -> Any:
+    """A function of vectors or traits, and of numbers."""
+    if any(isinstance(one, (LargeVector, Function)) for one in given):
+        return Function.of(function, *given)
+    return next(one for one in given if isinstance(one, Trait)).combined(function, *given)
 
 
 def _short(number: Any) -> Any:
@@ -186,6 +213,7 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         "trait_of_density": trait_of_density,
         "Past": partial(Past, ensemble, steps),
         "kicked": lambda value, kicks: value,
+        "filled": partial(filled, ensemble),
         "mean": mean,
         "average": average,
         "columns": columns,

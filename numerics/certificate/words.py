@@ -196,8 +196,39 @@ def _identity(size: int) -> np.ndarray:
     return np.eye(size)
 
 
+class Entrywise:
+    """What is done to numbers at sites entry by entry, and is neither a sum nor a product with a number."""
+
+    def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
+        return Function.of(function, *given)
+
+    def __abs__(self) -> Any:
+        return self._applied(np.abs, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._applied(np.less, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._applied(np.greater, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._applied(np.less_equal, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._applied(np.greater_equal, self, other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._applied(np.mod, self, other)
+
+    def __rpow__(self, base: Any) -> Any:
+        return self._applied(np.power, base, self)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._applied(np.divide, other, self)
+
+
 @dataclass(frozen=True)
-class Trait:
+class Trait(Entrywise):
     """Numbers that differ from site to site, by their values along one axis for each trait that they depend on."""
 
     ensemble: Ensemble
@@ -220,6 +251,11 @@ class Trait:
         values = [one.aligned(axes) if isinstance(one, Trait) else one for one in others]
         weights = {k: w for one in (self, *traits) for k, w in one.weights.items()}
         return Trait(self.ensemble, self.size, axes, np.asarray(function(*values), float), weights)
+
+    def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
+        if any(isinstance(one, (LargeVector, Function)) for one in given):
+            return Function.of(function, *given)
+        return self.combined(function, *given)
 
     @property
     def mean(self) -> float:
@@ -285,7 +321,7 @@ class Trait:
 
 
 @dataclass(frozen=True)
-class LargeVector:
+class LargeVector(Entrywise):
     """A vector over sites, with labels. terms: None where it is unknown."""
 
     ensemble: Ensemble
@@ -307,6 +343,10 @@ class LargeVector:
 
     def unknown(self, labels: int | None = None) -> LargeVector:
         return self.ensemble.unknown(self.size, self.labels if labels is None else labels)
+
+    def widened(self, labels: int) -> LargeVector:
+        """The vector with the same entries at each of so many labels, if it has one."""
+        return self if self.labels == labels else self.mapped(lambda rows: _widened(rows, labels), labels)
 
     def _joined(self, other: Any) -> LargeVector:
         """The unknown vector with as many labels as this one, or another that it is joined with, entry by entry."""
@@ -402,33 +442,15 @@ class LargeVector:
             return Function.of(np.divide, self, other)
         return self * (1.0 / other)
 
-    def __rtruediv__(self, other: Any) -> Any:
-        return Function.of(np.divide, other, self)
-
     def __pow__(self, power: Any) -> Any:
         if self.terms is None:
             return self._joined(power)
         return Function.of(np.multiply, self, self) if np.all(power == 2) else Function.of(np.power, self, power)
 
-    def __rpow__(self, base: Any) -> Any:
-        return Function.of(np.power, base, self)
-
     def __matmul__(self, table: Any) -> Any:
         if isinstance(table, TransposedVector):
             return outer_product(self, table.vector)
         return self.mapped(lambda rows: rows @ table)
-
-    def __lt__(self, other: Any) -> Any:
-        return Function.of(np.less, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return Function.of(np.greater, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return Function.of(np.less_equal, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return Function.of(np.greater_equal, self, other)
 
     def mean_row(self) -> np.ndarray:
         """The means over sites, one row."""
@@ -459,7 +481,7 @@ def _kept(ensemble: Ensemble, size: int, terms: Terms, labels: int = 1) -> Large
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(Entrywise):
     """A function of vectors, entry by entry. arguments: vectors that are sums of words."""
 
     function: Callable[..., Any]
@@ -557,9 +579,6 @@ class Function:
     def __truediv__(self, other: Any) -> Any:
         return Function.of(np.divide, self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
-        return Function.of(np.divide, other, self)
-
     def __pow__(self, other: Any) -> Any:
         return Function.of(np.power, self, other)
 
@@ -574,12 +593,6 @@ class Function:
     @property
     def T(self) -> TransposedVector:
         return TransposedVector(self.ensemble.unknown(self.size, self.labels))
-
-    def __lt__(self, other: Any) -> Any:
-        return Function.of(np.less, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return Function.of(np.greater, self, other)
 
     @property
     def covariance(self) -> np.ndarray:
@@ -629,11 +642,7 @@ def _centred(vector: LargeVector) -> tuple[np.ndarray, LargeVector]:
 def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVector]:
     """Two vectors with as many labels."""
     labels = max(one.labels, other.labels)
-
-    def widened(vector: LargeVector) -> LargeVector:
-        return vector if vector.labels == labels else vector.mapped(lambda rows: _widened(rows, labels), labels)
-
-    return widened(one), widened(other)
+    return one.widened(labels), other.widened(labels)
 
 
 def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.ndarray, label: int) -> float:
