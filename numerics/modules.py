@@ -39,6 +39,7 @@ from numerics.runtime.interface import (
     TwoTimeOf,
 )
 from numerics.runtime.point import Point, Table, replaced
+from numerics.runtime.traits import NotSmooth
 
 SHORT = 256
 """So many times and labels together run in a fraction of the time that optimising their pass would take."""
@@ -225,6 +226,11 @@ def _check(demand: Demand, p: Point) -> None:
         try:
             found = demand.value(p) if times is None else demand.value(p, np.array(times, float))
             numbers = np.broadcast_to(np.asarray(found, float), 1 if times is None else len(times))
+        except NotSmooth:
+            raise ParameterError(
+                f"{demand.what} has not converged: a density must be smooth between its ends; give one with a kink or "
+                "a jump as values= with weights="
+            ) from None
         except (ArithmeticError, ValueError, TypeError):
             numbers = np.full(1 if times is None else len(times), math.nan)
     fits = {

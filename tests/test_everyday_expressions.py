@@ -13,6 +13,7 @@ from sympy import (
     Min,
     Piecewise,
     Rational,
+    Symbol,
     ceiling,
     cos,
     factorial,
@@ -134,6 +135,14 @@ def test_a_coefficient_that_is_infinite_at_no_time_it_is_used_is_fine():
     equations = [Eq(x(0), g), Eq(x(t + 1), Piecewise((1 / (t - 1), t > 1), (2, True)) * x(t))]
     norm = derive.load(Model(parameters=(T,), equations=equations, observe={"norm": mean(x(t) ** 2)}))
     np.testing.assert_allclose(norm.solve(T=3)["norm"], [1, 4, 16, 16], rtol=1e-9)
+
+
+def test_a_density_with_a_kink_is_refused_as_such():
+    """Its integral is finite; averages over it would converge too slowly. One end further it has none."""
+    kinked, smooth = (trait("s", D, density=Abs(Symbol("x")), low=low, high=1) for low in (-Rational(1, 3), 0))
+    with pytest.raises(ParameterError, match="smooth between its ends; give one with a kink"):
+        derive.load(Model(parameters=(), probe=spectrum(B + diag(kinked)))).solve()
+    assert derive.load(Model(parameters=(), probe=spectrum(B + diag(smooth)))).solve().bulk_edges[0, 1] > 2
 
 
 @pytest.mark.long

@@ -221,15 +221,26 @@ def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]
 # -- what is asked before anything is solved, in NumPy
 
 
+class NotSmooth(ArithmeticError):
+    """An integral over a density is finite, and has not converged: the density has a kink or a jump."""
+
+
 def integral(function: Callable[[Array], Array], low: Any, high: Any) -> float:
-    """The integral of a density; NaN if it is infinite, or the density negative somewhere."""
+    """The integral of a density; NaN if it is infinite, or the density negative somewhere. NotSmooth if it has not
+    converged."""
     with np.errstate(all="ignore"):
         found = [rule(function, low, high, nodes, np)[2] for nodes in (FINE // 2, FINE)]
     totals = [float(np.sum(shares)) for shares in found]
-    settled = abs(totals[1] - totals[0]) <= 1e-9 * abs(totals[1])
-    return totals[1] if settled and bool(np.all(found[1] >= 0)) else float("nan")
+    change = abs(totals[1] - totals[0])
+    if not (bool(np.all(found[1] >= 0)) and change <= FINITE * abs(totals[1])):
+        return float("nan")
+    if change > CONVERGED * abs(totals[1]):
+        raise NotSmooth
+    return totals[1]
 
 
+CONVERGED = 1e-9
+"""How far the integral of a smooth density may change, relatively, with twice as many nodes."""
 NEARER, FARTHER, STEP = 3.8, 4.5, 1 / 256
 """Ends of the new variable: values up to about 1e15 and 1e30 where there is no end, and the distance of its places."""
 FINITE = 1e-2
