@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from sympy import (
+    ITE,
     Abs,
     And,
     Heaviside,
@@ -47,6 +48,8 @@ from derive import (
 )
 from derive.codegen import solver_files
 from derive.errors import DeclarationError, ParameterError
+from derive.program.text import Names, PlainNumpyText
+from numerics.runtime.point import Point
 
 k, a = parameter("k", default=1.5), parameter("a", default=0.5)
 D = sectors("D")
@@ -143,6 +146,15 @@ def test_a_density_with_a_kink_is_refused_as_such():
     with pytest.raises(ParameterError, match="smooth between its ends; give one with a kink"):
         derive.load(Model(parameters=(), probe=spectrum(B + diag(kinked)))).solve()
     assert derive.load(Model(parameters=(), probe=spectrum(B + diag(smooth)))).solve().bulk_edges[0, 1] > 2
+
+
+def test_a_choice_inside_a_condition_is_printed_without_being_simplified(monkeypatch):
+    """SymPy simplifies such conditions as it prints them, which may take hours."""
+    monkeypatch.setattr("sympy.logic.boolalg.simplify_logic", None)
+    inner = ITE(k > 0, a > 1, a < -1)
+    code = PlainNumpyText(Names()).formula(Piecewise((2, inner), (5, True)))
+    points = {(1, 2): 2, (1, 0): 5, (-1, -2): 2, (-1, 2): 5}
+    assert {at: int(eval(code, {"np": np, "p": Point(k=at[0], a=at[1])})) for at in points} == points
 
 
 @pytest.mark.long

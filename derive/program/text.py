@@ -136,6 +136,15 @@ class _Arithmetic(CodePrinter):
             raise NoCode.of(number)
         return repr(found)
 
+    def _print_Piecewise(self, expression: sp.Piecewise) -> str:
+        """A choice inside a condition is written with and, or and not: SymPy would simplify it, however long that
+        takes."""
+        plain = {node: node.to_nnf(simplify=False) for node in expression.atoms(sp.ITE)}
+        while plain and expression.has(sp.ITE):
+            expression = expression.xreplace(plain)
+            plain = {node: node.to_nnf(simplify=False) for node in expression.atoms(sp.ITE)}
+        return str(super()._print_Piecewise(expression))
+
     def _print_Pow(self, expr: sp.Basic, rational: bool = False) -> str:
         if expr.exp.is_Integer and expr.exp < 0:
             base = self.parenthesize(expr.base, PRECEDENCE["Pow"])
