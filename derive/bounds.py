@@ -35,6 +35,7 @@ FORMULA_NODES = Bound("claims (.toml)", "a formula with its definitions put in",
 NUMBER_DIGITS = Bound("claims (.toml)", "a number", 300, "digits")
 EXPONENT = Bound("claims (.toml)", "the argument of exp, where it is evaluated", 100_000, "")
 CLAIM_TIME = Bound("claims (.toml)", "deciding one claim", 300, "seconds of processor time")
+VISITING = Bound("claims (.toml)", "visiting the cells of a region", 20, "seconds of processor time")
 JOURNAL_SIZE = Bound("journal of a sweep", "size", 4 * GB, "bytes")
 JOURNAL_LINE = Bound("journal of a sweep", "a line", GB, "bytes")
 RESULT_SIZE = Bound("saved result (.nc, .zarr)", "size", 64 * GB, "bytes")

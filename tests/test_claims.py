@@ -157,14 +157,14 @@ WRONG = [
 @pytest.mark.parametrize(("setting", "body", "told"), WRONG)
 def test_wrong_claims_fail_and_say_why(setting, body, told, tmp_path, records):
     found = verdict(tmp_path, records, setting, body)
-    assert found.status == "FAILED" and not found.holds
+    assert found.status == "refuted" and not found.proved
     assert told in found.detail
 
 
 def test_without_a_symbolic_proof_a_claim_is_not_decided(tmp_path, records):
     body = 'kind = "moment"\norder = 2\nvalue = "1 + log(1 + gamma0) + log(2 + gamma0) - log(2 + 3*gamma0 + gamma0**2)"'
     found = verdict(tmp_path, records, "spiked_wigner", body)
-    assert found.status == "not decided" and not found.holds and not found.failed
+    assert found.status == "not decided" and not found.proved and not found.refuted
     assert "agrees to 50 digits at 3 rational points; no symbolic proof found" in found.detail
 
 
@@ -175,7 +175,7 @@ def test_what_exact_algebra_cannot_reach_is_not_decided(tmp_path, records):
 
 def test_agreeing_to_thirty_digits_is_not_enough(tmp_path, records):
     body = 'kind = "moment"\norder = 2\nvalue = "1 + 10**(-30)"'
-    assert verdict(tmp_path, records, "spiked_wigner", body).status == "FAILED"
+    assert verdict(tmp_path, records, "spiked_wigner", body).status == "refuted"
 
 
 def test_blocks_are_compared_modulo_the_bulk(tmp_path, records):
@@ -267,7 +267,7 @@ def test_a_missing_file_and_two_claims_of_one_name_are_refused(tmp_path):
 
 def test_a_pole_at_a_sample_point_is_a_failure_and_no_crash(tmp_path, records):
     body = 'kind = "outlier"\nvalue = "1/(gamma0 - 82/37)"'
-    assert verdict(tmp_path, records, "spiked_wigner", body).status == "FAILED"
+    assert verdict(tmp_path, records, "spiked_wigner", body).status == "refuted"
 
 
 def test_an_unknown_model_is_refused(tmp_path):
@@ -369,7 +369,7 @@ WISHART = '["(1 - 1/sqrt(nu))**2", "(1 + 1/sqrt(nu))**2"]'
 )
 def test_claims_are_about_the_chosen_member_and_layer(tmp_path, head, edges, holds):
     file = load_claims(written(tmp_path, MEMBER.format(head=head, edges=edges)))
-    assert [found.holds for found in check_claims(file)] == [holds]
+    assert [found.proved for found in check_claims(file)] == [holds]
 
 
 @pytest.mark.parametrize(

@@ -80,10 +80,10 @@ def test_the_same_formulas_with_an_error_fail_with_a_counterexample(verdicts):
         'kind = "threshold"\nparameter = "l"\nvalue = "2/sqrt(c)"',
     )
     assert (
-        outlier.failed
+        outlier.refuted
         and "at c = 82/37, l = 180/37, m = 441/37 it is 13.897073, the outliers are 13.407996" in outlier.detail
     )
-    assert threshold.failed and "no eigenvalue is critical on the physical branch at l = 1.3434575" in threshold.detail
+    assert threshold.refuted and "no eigenvalue is critical on the physical branch at l = 1.3434575" in threshold.detail
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_roots_of_two_parameters_in_one_outlier(verdicts):
     lower = "sqrt(l)*(m - 1)/(2*m) - sqrt(l + 4*m)*(m + 1)/(2*m)"
     wrong = "-sqrt(l)*(m - 1)/(2*m) + sqrt(l + 4*m)*(m + 1)/(2*m)"  # a root of the same polynomial, with -sqrt(l)
     found = verdicts(CROSSED, *(f'kind = "outlier"\nvalue = "{value}"' for value in (upper, lower, wrong)))
-    assert [v.status for v in found] == ["proved", "proved", "FAILED"]
+    assert [v.status for v in found] == ["proved", "proved", "refuted"]
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_squares_under_roots_are_drawn_where_their_sign_is_known(verdicts):
         f'kind = "outlier"\nvalue = "{inside}"\nregion = "l < 1"',
         'kind = "outlier"\nvalue = "2 + sqrt((sqrt(l) - 1)**2)*(sqrt(l) - 1)/sqrt(l)"\nregion = "l > 1"',
     )
-    assert [v.status for v in found] == ["proved", "proved", "not decided", "FAILED", "proved"]
+    assert [v.status for v in found] == ["proved", "proved", "not decided", "refuted", "proved"]
     assert "agrees to 50 digits at 3 rational points" in found[2].detail
 
 
@@ -116,8 +116,8 @@ def test_with_a_region_there_must_be_an_outlier_throughout(verdicts):
     everywhere, above, beyond = verdicts(
         WIGNER, claim, f'{claim}\nregion = "l > 1"', f'{claim}\nregion = "1/2 < l < 3/4"'
     )
-    assert everywhere.holds and above.holds and above.detail.endswith("for l > 1")
-    assert beyond.failed and "there is no such outlier" in beyond.detail
+    assert everywhere.proved and above.proved and above.detail.endswith("for l > 1")
+    assert beyond.refuted and "there is no such outlier" in beyond.detail
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_inner_edges_are_edges_in_a_region(verdicts):
         f'kind = "edges"\nvalue = {four}\nregion = ["0 < a", "a < 1/2"]',
         f'kind = "edges"\nvalue = {two}\nregion = "a < 1/2"',
     )
-    assert [v.status for v in found] == ["FAILED", "proved", "proved", "FAILED"]
+    assert [v.status for v in found] == ["refuted", "proved", "proved", "refuted"]
     assert "leaves out -0.91676608 at a = 2/9; edges of one region only need region" in found[0].detail
 
 

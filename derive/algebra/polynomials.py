@@ -354,7 +354,7 @@ class _Evaluation:
 
     def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
         """The irreducible factors that vanish on the physical branch, each kept once."""
-        fitting = [f for f in _irreducible(polynomial) if self.accepts(f)]
+        fitting = [f for f in irreducible(polynomial) if self.accepts(f)]
         if not fitting:
             raise ValueError("no factor of an eliminated polynomial fits the physical branch")
         for f in sorted(fitting, key=lambda f: (len(f), str(f))):
@@ -441,7 +441,7 @@ def factors(expression: sp.Expr) -> list[sp.Expr]:
     return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
 
 
-def _irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
+def irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
     """The irreducible factors.
 
     flint sorts those of integer polynomials by their coefficients as machine integers, which fails where a decimal
@@ -463,7 +463,7 @@ def _irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
 
 
 def _decoded_factors(ring: Ring, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
-    decoded = [_signed(ring.decode(f)) for f in _irreducible(polynomial)]
+    decoded = [_signed(ring.decode(f)) for f in irreducible(polynomial)]
     return sorted((f for f in decoded if f.free_symbols), key=lambda f: (sp.count_ops(f), str(f)))
 
 

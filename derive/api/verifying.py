@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from derive.cells.verdicts import PROVED, REFUTED, STATUSES, weakest
 from derive.claims import ClaimsFile, check_claims, load_claims, project_claims
 from derive.language.model import Model
 from derive.pipeline import derive_model
@@ -14,7 +15,10 @@ from derive.results.words import html_table
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one claim: "proved", "FAILED" with a counterexample, or "not decided" with what was tried."""
+    """What became of one claim: "proved", "supported", "refuted" with a counterexample, or "not decided".
+
+    See `derive verify --help` for what each of them means.
+    """
 
     setting: str
     of: str
@@ -23,12 +27,12 @@ class Verdict:
     detail: str
 
     @property
-    def holds(self) -> bool:
-        return self.status == "proved"
+    def proved(self) -> bool:
+        return self.status == PROVED
 
     @property
-    def failed(self) -> bool:
-        return self.status == "FAILED"
+    def refuted(self) -> bool:
+        return self.status == REFUTED
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +46,7 @@ class Verdicts:
     without: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.claims) and all(claim.holds for claim in self.claims)
+        return bool(self.claims) and all(claim.proved for claim in self.claims)
 
     def __iter__(self) -> Iterator[Verdict]:
         return iter(self.claims)
@@ -50,28 +54,26 @@ class Verdicts:
     def __len__(self) -> int:
         return len(self.claims)
 
-    @property
-    def failed(self) -> int:
-        return sum(claim.failed for claim in self.claims)
+    def count(self, status: str) -> int:
+        """How many claims are "proved", "supported", "not decided" or "refuted"."""
+        return sum(claim.status == status for claim in self.claims)
 
     @property
-    def undecided(self) -> int:
-        return sum(not claim.failed and not claim.holds for claim in self.claims)
+    def weakest(self) -> str:
+        """The status of all claims together: that of the one that is known least."""
+        return weakest(claim.status for claim in self.claims)
 
     @property
     def summary(self) -> str:
         """One line."""
-        proved = sum(claim.holds for claim in self.claims)
-        others = [f"{self.failed} failed"] * bool(self.failed)
-        others += [f"{self.undecided} not decided"] * bool(self.undecided)
-        return ", ".join([f"{proved} of {len(self.claims)} claims hold", *others])
+        others = [f"{self.count(status)} {status}" for status in STATUSES[1:] if self.count(status)]
+        return ", ".join([f"{self.count(PROVED)} of {len(self.claims)} claims proved", *others])
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys that `derive verify --json` prints."""
         return {
             "claims": [dict(vars(claim)) for claim in self.claims],
-            "failed": self.failed,
-            "undecided": self.undecided,
+            **{status.replace(" ", "_"): self.count(status) for status in STATUSES},
             "without_claims": list(self.without),
         }
 
@@ -82,9 +84,9 @@ class Verdicts:
         for claim in self.claims:
             groups.setdefault(claim.setting, []).append(claim)
         for setting, claims in groups.items():
-            lines.append(f"{setting}: {sum(claim.holds for claim in claims)} of {len(claims)} proved")
+            lines.append(f"{setting}: {sum(claim.proved for claim in claims)} of {len(claims)} proved")
             for claim in claims:
-                if everything or not claim.holds:
+                if everything or not claim.proved:
                     of = f" ({claim.of})" if claim.of else ""
                     lines.append(f"  {claim.status}: {claim.name}{of}" + (f" ({claim.detail})" if claim.detail else ""))
         lines += [f"no claims for {name}: no independent check" for name in self.without]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.sites import without_averages
-from derive.claims.equality import FAILED, PROVED, UNDECIDED
+from derive.cells.verdicts import PROVED, REFUTED, Comparison, weakest
 from derive.claims.formulas import Matrix
 from derive.claims.reading import Claim
 from derive.claims.work import Work
@@ -36,32 +36,39 @@ def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
     missing = [label for label in blocks.labels if label not in labels]
     if missing:
         return (
-            FAILED,
+            REFUTED,
             f"the derived A(z) has {len(blocks.labels)} unknowns; the claim leaves out {', '.join(missing)}",
         )
     total = sp.Add(*(u.size for u in blocks.projected.unknowns))
+    rows_of_all = Comparison(PROVED)
     if claim.get("size") is not None:
         size = work.reader(claim).scalar(claim.get("size"))
-        if work.bench.same(size, total).status == FAILED:
-            return FAILED, f"the derived A(z) has {total} rows, the claim {size}"
+        rows_of_all = work.bench.same(size, total)
+        if rows_of_all.status == REFUTED:
+            return REFUTED, f"the derived A(z) has {total} rows, the claim {size}; {rows_of_all.evidence}"
     scalars, reader = work.reader(claim, "z", "G"), work.reader(claim, "z", "G", matrices=True)
     left = [scalars.scalar(text) for text in claim.get("rows_times", ("1",) * len(order))]
     right = [scalars.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
     if len(left) != len(order) or len(right) != len(order):
         raise ClaimError(f"{work.place(claim)}: rows_times and columns_times need one scalar for each label")
-    if any(sp.simplify(scalar) == 0 for scalar in (*left, *right)):
-        raise ClaimError(f"{work.place(claim)}: rows_times and columns_times must not be 0")
-    status, undecided = PROVED, ""
+    for scalar in (*left, *right):
+        if work.bench.same(scalar, sp.S.Zero).status != REFUTED:
+            raise ClaimError(
+                f"{work.place(claim)}: {scalar} in rows_times or columns_times is not known to differ from 0 on the "
+                "physical branch, and A(z) multiplied by 0 says nothing"
+            )
+    statuses, told = [rows_of_all.status], rows_of_all.evidence
     for i, row in enumerate(order):
         for j, column in enumerate(order):
             derived = derived_block(blocks, row, column).scaled(left[i] * right[j])
             found, detail = work.same_words(reader.matrix(rows[i][j]), derived, "block")
-            if found == FAILED:
-                return FAILED, f"row {labels[i]}, column {labels[j]}: {detail}"
-            if found == UNDECIDED:
-                status, undecided = UNDECIDED, f"; row {labels[i]}, column {labels[j]}: {detail}"
-    told = f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}{undecided}"
-    return status, told
+            if found == REFUTED:
+                return REFUTED, f"row {labels[i]}, column {labels[j]}: {detail}"
+            statuses.append(found)
+            if found != PROVED:
+                told = f"row {labels[i]}, column {labels[j]}: {detail}"
+    known = f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}"
+    return weakest(statuses), f"{known}; {told}" if told else known
 
 
 def derived_block(blocks: BlockMatrix, row: int, column: int) -> Matrix:

@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from fractions import Fraction
 
-import mpmath
+import flint
 import sympy as sp
 
-from derive.algebra.many_digits import all_roots
 from derive.algebra.nodes import Z
-from derive.claims.equality import FAILED, PROVED, UNDECIDED, WORKING_DIGITS, close, follow_branch, number
+from derive.cells.balls import decided, enclosure, is_zero
+from derive.cells.region import Point
+from derive.cells.spectrum import Roots, Spectrum
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, best, weakest
 from derive.claims.reading import Claim
-from derive.claims.region import POINTS, Point
-from derive.claims.work import MORE_POINTS, Work, shown_formula, shown_point
-from derive.errors import ClaimError, NumericalError
+from derive.claims.work import Work, shown_formula, shown_point
+from derive.errors import ClaimError
 from derive.records.probe import Bulk
 
 
 def decide_resolvent(work: Work, claim: Claim) -> tuple[str, str]:
     value = work.reader(claim, "z").scalar(claim.get("value"))
-    root, curve = work.bulk.projected.resolvent, work.curve
-    left_of_bulk = True
-    for point in work.bench.points:
-        size = 50 * (1 + sum(abs(v) for v in point.values()))
-        for side in (sp.S.One, sp.Rational(1, 10), sp.S.NegativeOne):
-            with mpmath.workdps(WORKING_DIGITS):
-                z = mpmath.mpc(int(side * size), int(size) / mpmath.mpf(10**4))
-                found, physical = number(value, {**point, Z: z}), follow_branch(curve, root, point, z)
-            if close(found, physical) or mpmath.isnan(found):
-                continue
-            on_curve = close(number(curve.subs(root, value), {**point, Z: z}), mpmath.mpf(0))
-            if side > 0 or not on_curve:
-                there = ", ".join(filter(None, (f"z = {mpmath.nstr(z, 6)}", shown_point(point, value, curve))))
-                return FAILED, (
-                    f"derived {_curve_text(work.bulk)}; at {there} "
-                    f"the claim is {mpmath.nstr(found, 8)}, the derivation {mpmath.nstr(physical, 8)}"
-                )
-            left_of_bulk = False
-    proved = work.vanishes(curve.subs(root, value)) or sp.simplify(curve.subs(root, value)) == 0
-    branch = "the branch that is 1/z at infinity"
-    if not left_of_bulk:
-        branch += " to the right of the bulk (to its left the principal root has the other sign)"
-    if proved:
-        return PROVED, f"satisfies {_curve_text(work.bulk)}; {branch}"
-    return UNDECIDED, f"agrees to 50 digits with the solution of {_curve_text(work.bulk)}; no symbolic proof found"
+    result = work.bench.same(value, work.bulk.projected.resolvent)
+    if result.status == REFUTED:
+        return REFUTED, f"derived {_curve_text(work.bulk)}; {result.evidence}"
+    if result.status == UNDECIDED:
+        return UNDECIDED, f"derived {_curve_text(work.bulk)}; {result.evidence}"
+    branch = f"the branch that is 1/z at infinity{f', {result.evidence}' if result.evidence else ''}"
+    return result.status, f"satisfies {_curve_text(work.bulk)}; {branch}"
 
 
 def decide_curve(work: Work, claim: Claim) -> tuple[str, str]:
@@ -56,19 +40,20 @@ def decide_curve(work: Work, claim: Claim) -> tuple[str, str]:
         raise ClaimError(f"{work.place(claim)}: {value} is not a polynomial in z and G") from None
     told = f"derived {_curve_text(work.bulk)}, claimed {sp.expand(value)} = 0"
     if claimed is None or claimed.degree(root) != derived.degree(root):
-        return FAILED, f"{told}; the degrees in G differ"
+        return REFUTED, f"{told}; the degrees in G differ"
     terms, others = derived.as_dict(), claimed.as_dict()
     lead = next(iter(derived.terms()))[0]
-    status, detail = PROVED, f"a multiple of {_curve_text(work.bulk)}"
+    statuses, detail = [PROVED], f"a multiple of {_curve_text(work.bulk)}"
     for powers in dict.fromkeys((*terms, *others)):
         left = others.get(powers, sp.S.Zero) * terms[lead]
         right = terms.get(powers, sp.S.Zero) * others.get(lead, sp.S.Zero)
         result = work.bench.same(left, right)
-        if result.status == FAILED:
-            return FAILED, f"{told}; they are no multiples of each other: {result.evidence}"
-        if result.status == UNDECIDED:
-            status, detail = UNDECIDED, f"{told}; {result.evidence}"
-    return status, detail
+        if result.status == REFUTED:
+            return REFUTED, f"{told}; they are no multiples of each other: {result.evidence}"
+        statuses.append(result.status)
+        if result.status != PROVED:
+            detail = f"{told}; {result.evidence}"
+    return weakest(statuses), detail
 
 
 def decide_equation(work: Work, claim: Claim) -> tuple[str, str]:
@@ -85,23 +70,27 @@ def decide_equation(work: Work, claim: Claim) -> tuple[str, str]:
 def decide_edges(work: Work, claim: Claim) -> tuple[str, str]:
     reader = work.reader(claim)
     values = [reader.scalar(text) for text in claim.get("value")]
-    status, detail = PROVED, ""
-    for value in values:
-        results = [work.bench.same(factor.subs(Z, value), sp.S.Zero) for factor in work.bulk.edge_factors]
-        best = work.best(results)
-        if best.status == UNDECIDED:
-            status, detail = UNDECIDED, f"; whether {shown_formula(value)} is one of them: {best.evidence}"
-    points: list[Point] = []
-    for point in work.bench.region.points(POINTS + MORE_POINTS):
-        if point not in points:
-            points.append(point)
-    for point in points:
-        wrong = _wrong_edges(work, values, point)
+    selection = work.bench.selection
+    results = [
+        best([work.bench.same(factor.subs(Z, value), sp.S.Zero) for factor in selection.singular if factor.has(Z)])
+        for value in values
+    ]
+    sites = selection.sites(selection.singular, values, (Z,))
+    for point in sites:
+        wrong = _wrong_edges(selection.spectrum(point), values, point)
         if wrong:
-            hint = "" if claim.region or not point else "; edges of one region only need region = ..."
-            return FAILED, f"{_edges_text(work)}; {wrong}{hint}"
-    where = f"at {len(points)} points" if len(points) > 1 else "there"
-    return status, f"{_edges_text(work)}; the density ends at each, and nowhere else, {where}{detail}"
+            at = shown_point(point, work.curve, *values)
+            hint = "" if claim.region or not at else "; edges of one region only need region = ..."
+            return REFUTED, f"{_edges_text(work)}; {f'at {at} ' if at else ''}{wrong}{hint}"
+    for value, result in zip(values, results, strict=True):
+        if result.status == REFUTED:
+            return REFUTED, f"{_edges_text(work)}; {shown_formula(value)} is not among them: {result.evidence}"
+    told = f"{_edges_text(work)}; the density ends at each, and nowhere else, {sites.told}"
+    status = weakest([sites.status, *(r.status for r in results)])
+    for value, result in zip(values, results, strict=True):
+        if result.status != PROVED:
+            told += f"; whether {shown_formula(value)} is one of them: {result.evidence}"
+    return status, told
 
 
 def _edges_text(work: Work) -> str:
@@ -111,41 +100,36 @@ def _edges_text(work: Work) -> str:
     return f"derived edges among the roots of {' or '.join(map(str, work.bulk.edge_factors))}"
 
 
-def _wrong_edges(work: Work, values: list[sp.Expr], point: Point) -> str:
+def _wrong_edges(spectrum: Spectrum, values: list[sp.Expr], point: Point) -> str:
     """What is wrong with claimed edges at one point; nothing if the density ends there and nowhere else.
 
-    An end at zero where the density diverges may be claimed or left out.
+    An end at zero, where the density may diverge, may be claimed or left out.
     """
-    at = shown_point(point, work.curve, *values)
-    at = f"at {at} " if at else ""
-    key = tuple(point.items())
-    if key not in work.edges:
-        work.edges[key] = [z for z in _candidate_edges(work, point) if _density_ends(work.bulk, point, z)]
-    open_ones = list(work.edges[key])
+    ends = list(spectrum.ends)
+
+    def shown(index: int) -> str:
+        return str(spectrum.zeros.balls()[index].str(8, radius=False))
+
     for value in values:
-        claimed = number(value, point)
-        if mpmath.isnan(claimed):
-            continue
-        match = next((e for e in open_ones if abs(e - claimed) < mpmath.mpf(10) ** -12 * (1 + abs(e))), None)
-        if match is None:
-            there = ", ".join(mpmath.nstr(e, 8) for e in open_ones) or "none"
-            return (
-                f"{shown_formula(value)} is not among them: {at}it is {mpmath.nstr(claimed, 8)}, the others are {there}"
-            )
-        open_ones.remove(match)
-    left = [e for e in open_ones if abs(e) > mpmath.mpf(10) ** -20]
-    return f"the claim leaves out {mpmath.nstr(left[0], 8)}{f' {at.strip()}' if at else ''}" if left else ""
+        number = real_number(value, point)
+        if number is None:
+            return f"{shown_formula(value)} is not real"
+        index = spectrum.zeros.index_of(number)
+        if index not in ends:
+            there = ", ".join(map(shown, ends)) or "none"
+            return f"{shown_formula(value)} is {number().str(8, radius=False)}, and the edges left are {there}"
+        ends.remove(index)
+    left = [index for index in ends if not is_zero(spectrum.zeros.ball(index))]
+    return f"the claim leaves out {shown(left[0])}" if left else ""
 
 
-def _candidate_edges(work: Work, point: Point) -> list[Any]:
-    """Real roots of all edge factors at given parameters, each once."""
-    found: list[Any] = []
-    with mpmath.workdps(WORKING_DIGITS):
-        for factor in work.bulk.edge_factors:
-            for root in all_roots([number(c, point) for c in sp.Poly(factor, Z).all_coeffs()]):
-                if abs(mpmath.im(root)) < mpmath.mpf(10) ** -20 * (1 + abs(root)):
-                    found.append(mpmath.re(root))
-        return _distinct(found)
+def real_number(value: sp.Expr, point: Point) -> Callable[[], flint.arb] | None:
+    """The value of a formula at a point, as a ball of any precision; None if it is not real."""
+
+    def real() -> bool:
+        return bool(enclosure(value, point).imag.contains(0))
+
+    return (lambda: enclosure(value, point).real) if decided(real) else None
 
 
 def decide_atom(work: Work, claim: Claim) -> tuple[str, str]:
@@ -154,26 +138,28 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str]:
     fixed = work.fixed(claim, reader)
     root, curve = work.bulk.projected.resolvent, work.curve.subs(fixed)
     position, weight = position.subs(fixed), weight.subs(fixed)
-    condition = _residue_condition(sp.Poly(curve, root), position, weight)
-    for point in work.bench.region.points(fixed=fixed):
-        with mpmath.workdps(WORKING_DIGITS):
-            place = number(position, point)
-            above = mpmath.mpc(0, mpmath.mpf(10) ** -14)
-            try:
-                measured = above * follow_branch(curve, root, point, place + above)
-            except NumericalError:
-                return UNDECIDED, f"the physical branch could not be followed to {mpmath.nstr(place, 6)}"
-            expected = number(weight, point)
-            if abs(measured - expected) > mpmath.mpf(10) ** -5:
-                return FAILED, (
-                    f"{shown_point(point, curve, weight)} the derived weight at {mpmath.nstr(place, 6)} is "
-                    f"{mpmath.nstr(mpmath.re(measured), 8)}, the claim {mpmath.nstr(expected, 8)}"
-                )
-    result = work.bench.same(condition, sp.S.Zero)
-    if result.status == PROVED:
-        return PROVED, f"the residue of the physical branch of {_curve_text(work.bulk)}"
-    told = f"{weight} as the residue of {_curve_text(work.bulk)} at {position}"
-    return result.status, f"{told}: {result.evidence}"
+    unknown, selection = sp.Symbol("weight"), work.bench.selection
+    leading = _leading(sp.Poly(curve, root), position, unknown)
+    sites = selection.sites((leading, unknown), (position, weight), (unknown,), fixed)
+    for point in sites:
+        place = position.subs(point)
+        if not place.is_Rational:
+            return (
+                UNDECIDED,
+                f"{position} is not rational at a point of each cell; claim an atom at a fraction",
+            )
+        limits = Roots((leading,), unknown, tuple(point.items()))
+        index = selection.spectrum(point).residue(Fraction(int(place.p), int(place.q)), unknown, leading)
+        number = real_number(weight, point)
+        if number is None or limits.index_of(number) != index:
+            mass = limits.balls()[index].str(8, radius=False)
+            at = shown_point(point, curve, weight)
+            claimed = "not real" if number is None else number().str(8, radius=False)
+            return REFUTED, f"{f'at {at} ' if at else ''}the derived mass at {place} is {mass}, the claim {claimed}"
+    result = work.bench.same(leading.subs(unknown, weight), sp.S.Zero)
+    status = weakest([result.status, sites.status])
+    told = f"the residue of the physical branch of {_curve_text(work.bulk)}, decided {sites.told}"
+    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
 def decide_moment(work: Work, claim: Claim) -> tuple[str, str]:
@@ -185,36 +171,14 @@ def decide_moment(work: Work, claim: Claim) -> tuple[str, str]:
     return work.told(work.bench.same(value, derived), value, derived, f"moment {order}")
 
 
-def _residue_condition(poly: sp.Poly, position: sp.Expr, weight: sp.Expr) -> sp.Expr:
-    """What must vanish for G = weight / (z - position) to be the leading behaviour of the curve near the position."""
-    distance, unknown = sp.Symbol("distance"), sp.Symbol("weight")
+def _leading(poly: sp.Poly, position: sp.Expr, weight: sp.Symbol) -> sp.Expr:
+    """What remains of the curve where G = weight / (z - position) and z goes to the position."""
+    distance = sp.Symbol("distance")
     terms: dict[int, sp.Expr] = {}
     for (power,), coefficient in poly.terms():
         for (shift,), scale in sp.Poly(sp.expand(coefficient.subs(Z, position + distance)), distance).terms():
-            terms[shift - power] = terms.get(shift - power, sp.S.Zero) + scale * unknown**power
-    leading = next(terms[order] for order in sorted(terms) if sp.expand(terms[order]) != 0)
-    return leading.subs(unknown, weight)
-
-
-def _density_ends(bulk: Bulk, point: dict[sp.Symbol, Any], edge: Any) -> bool:
-    """Whether the imaginary part of the physical branch is there on one side of a real point only."""
-    with mpmath.workdps(WORKING_DIGITS):
-        step, height = mpmath.mpf(10) ** -8, mpmath.mpf(10) ** -24
-        curve, root = bulk.curve, bulk.projected.resolvent
-        sides = [
-            abs(mpmath.im(follow_branch(curve, root, point, mpmath.mpc(mpmath.re(edge) + side * step, height))))
-            for side in (-1, 1)
-        ]
-        return bool(min(sides) < mpmath.mpf(10) ** -6 * max(sides))
-
-
-def _distinct(values: list[Any]) -> list[Any]:
-    """Numbers in ascending order, each once."""
-    found: list[Any] = []
-    for value in sorted(values):
-        if not found or abs(value - found[-1]) > mpmath.mpf(10) ** -20 * (1 + abs(value)):
-            found.append(value)
-    return found
+            terms[shift - power] = terms.get(shift - power, sp.S.Zero) + scale * weight**power
+    return next(terms[order] for order in sorted(terms) if sp.expand(terms[order]) != 0)
 
 
 def _curve_text(bulk: Bulk) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED
 from derive.claims.block_claims import decide_block, decide_matrix
 from derive.claims.bulk_claims import (
     decide_atom,
@@ -15,7 +16,6 @@ from derive.claims.bulk_claims import (
     decide_moment,
     decide_resolvent,
 )
-from derive.claims.equality import FAILED, PROVED, UNDECIDED
 from derive.claims.outlier_claims import (
     decide_critical,
     decide_inverse_map,
@@ -58,9 +58,10 @@ _DECIDE: dict[str, Callable[[Work, Claim], tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim. `status` is "proved", "FAILED" or "not decided".
+    """What became of a claim. `status` is "proved", "supported", "refuted" or "not decided".
 
-    "FAILED" comes with a counterexample, in `detail`; "not decided" with what was tried.
+    "proved" holds for every value of the region; "supported" has its algebra proved and its branch or region tried at
+    points, as `detail` says; "refuted" comes with a counterexample; "not decided" with what was tried.
     """
 
     name: str
@@ -70,12 +71,12 @@ class Verdict:
     where: str = ""
 
     @property
-    def holds(self) -> bool:
+    def proved(self) -> bool:
         return self.status == PROVED
 
     @property
-    def failed(self) -> bool:
-        return self.status == FAILED
+    def refuted(self) -> bool:
+        return self.status == REFUTED
 
 
 def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list[Verdict]:
@@ -104,7 +105,7 @@ def _verdict(work: Work, claim: Claim) -> Verdict:
         status, detail = within_time(lambda: _decided(work, claim))
     except NumericalError as error:
         status, detail = UNDECIDED, str(error)
-    if claim.region and status != FAILED:
+    if claim.region and status != REFUTED:
         detail += f", for {' and '.join(claim.region)}"
     return Verdict(claim.name, status, detail, claim.kind, claim.where)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-import flint
 import mpmath
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -16,14 +15,17 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
 from derive.bounds import EXPONENT
+from derive.cells.balls import Inconclusive
+from derive.cells.chart import is_root
+from derive.cells.decomposition import Interval
+from derive.cells.region import Point, Region
+from derive.cells.selection import Selection
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison
 from derive.claims.radicals import tidy_roots
-from derive.claims.region import Interval, Point, Region
-from derive.errors import ClaimError, NumericalError
+from derive.errors import ClaimError
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, Bulk
 
-PROVED, UNDECIDED, FAILED = "proved", "not decided", "FAILED"
-"""By algebra; neither proved nor refuted; with a counterexample."""
 WORKING_DIGITS = 70
 AGREEING_DIGITS = 50
 
@@ -123,17 +125,12 @@ def _without_radicals(node: sp.Expr, relations: list[tuple[sp.Symbol, sp.Expr, i
     return node.func(*args)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    status: str
-    evidence: str = ""
-
-
 class Bench:
     """Compares scalars in z, G, the map s, the parameters and the other responses of the bulk, inside a region."""
 
     def __init__(self, region: Region, bulk: Bulk | None):
         self.region, self.bulk = region, bulk
+        self.selection = Selection(region, bulk)
         self._physical: dict[int, dict[sp.Symbol, Any]] = {}
 
     @cached_property
@@ -168,19 +165,28 @@ class Bench:
         if difference == 0:
             return Comparison(PROVED)
         symbols, compared = claimed.free_symbols | derived.free_symbols, 0
+        cut = any(is_root(node) and node.base.has(Z) for node in sp.preorder_traversal(difference))
+        by_cells = self._by_cells(difference) if cut else None  # a root of z has its sign on the real axis
+        if by_cells is not None and by_cells.status != REFUTED:
+            return by_cells
         for values in self.values(symbols):
             left, right = number(claimed, values), number(derived, values)
             if mpmath.isnan(left) or mpmath.isnan(right):
                 continue  # a pole at this very point shows nothing
             if not close(left, right):
+                if cut and by_cells is None:
+                    return Comparison(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
                 return Comparison(
-                    FAILED,
+                    REFUTED,
                     f"{_point_text(values, symbols)} the claim is {mpmath.nstr(left, 8)}, "
                     f"the derivation {mpmath.nstr(right, 8)}",
                 )
             compared += 1
         if self.proves_zero(difference):
             return Comparison(PROVED)
+        by_cells = by_cells or self._by_cells(difference)
+        if by_cells is not None:
+            return by_cells
         points = f"{compared} rational point{'s' if compared > 1 else ''}"
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
         return Comparison(UNDECIDED, f"{tried}; no symbolic proof found")
@@ -202,6 +208,16 @@ class Bench:
             or sp.simplify(difference) == 0
         )
 
+    def _by_cells(self, difference: sp.Expr) -> Comparison | None:
+        """By the signs that square roots have in each cell of the region."""
+        for symbol, value in self._rational:
+            difference = difference.subs(symbol, value)
+        curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.projected.resolvent)
+        try:
+            return self.selection.vanishes(difference, curve, root)
+        except Inconclusive:
+            return None
+
     def values(self, symbols: set[sp.Symbol]) -> list[dict[sp.Symbol, Any]]:
         """Points at which to evaluate: parameters, z with the physical bulk, and generic numbers for anything else."""
         points = self.points
@@ -210,7 +226,10 @@ class Bench:
         for i, point in enumerate(points):
             values: dict[sp.Symbol, Any] = {**point, **(self.physical(i, point) if spectral else {})}
             others = sorted((s for s in symbols if s not in values), key=lambda s: s.name)
-            found.append({**values, **{s: sp.Rational(17 + 4 * i + 2 * j, 5 + 6 * j) for j, s in enumerate(others)}})
+            sign = -1 if i % 2 else 1  # the map takes values of both signs, as any symbol without a domain may
+            found.append(
+                {**values, **{s: sign * sp.Rational(17 + 4 * i + 2 * j, 5 + 6 * j) for j, s in enumerate(others)}}
+            )
         return found
 
     def physical(self, index: int, point: dict[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
@@ -230,63 +249,3 @@ def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:
         if s in values
     ]
     return f"at {', '.join(parts)}" if parts else "as numbers"
-
-
-def follow_branch(curve: sp.Expr, root: sp.Symbol, point: dict[sp.Symbol, Any], z: mpmath.mpc) -> mpmath.mpc:
-    """The solution of the curve that is 1/z at infinity, followed straight down to z in the upper half plane."""
-    before, flint.ctx.dps = flint.ctx.dps, WORKING_DIGITS
-    try:
-        with mpmath.workdps(WORKING_DIGITS):
-            return _mp_of(_followed(_in_powers_of_z(curve, root, point), _ball(mpmath.re(z)), _ball(mpmath.im(z))))
-    finally:
-        flint.ctx.dps = before
-
-
-def _in_powers_of_z(curve: sp.Expr, root: sp.Symbol, point: dict[sp.Symbol, Any]) -> list[flint.acb_poly]:
-    """Coefficients of a curve in powers of the unknown, lowest first, each a polynomial in z."""
-    poly = sp.Poly(curve, root, Z)
-    degrees = [poly.degree(symbol) for symbol in (root, Z)]
-    table: list[list[Any]] = [[0] * (degrees[1] + 1) for _ in range(degrees[0] + 1)]
-    for (power, order), coefficient in poly.terms():
-        table[power][order] = _ball(number(coefficient, point))
-    return [flint.acb_poly(row) for row in table]
-
-
-def _followed(curve: list[flint.acb_poly], place: flint.arb, end: flint.arb) -> flint.acb:
-    """Newton's method all along the way, the middle of each ball taken: what rounds is far below what is asked."""
-    small = flint.arb(10) ** (8 - WORKING_DIGITS)
-    height = flint.arb(10) ** 8
-    here = flint.acb(place, height)
-    g = 1 / here
-    while True:
-        now = flint.acb_poly([coefficient(here) for coefficient in curve])
-        slope = now.derivative()
-        for _ in range(80):
-            step = (now(g) / slope(g)).mid()
-            g = (g - step).mid()
-            if bool(abs(step) <= small * abs(g)):
-                break
-        else:
-            raise NumericalError("the physical branch of the curve could not be followed from infinity")
-        if bool(height <= end):
-            return g
-        height = (height * 7 / 10).mid()
-        if bool(height <= end):
-            height = end
-        following = flint.acb(place, height)
-        g = (g * here / following).mid()
-        here = following
-
-
-def _ball(value: Any) -> Any:
-    """A number of mpmath as one of flint, exactly."""
-    if isinstance(value, mpmath.mpc):
-        return flint.acb(_ball(value.real), _ball(value.imag))
-    sign, mantissa, exponent, _ = mpmath.mpf(value)._mpf_
-    return flint.arb((-int(mantissa) if sign else int(mantissa), int(exponent)))
-
-
-def _mp_of(value: flint.acb) -> mpmath.mpc:
-    """A number of flint as one of mpmath."""
-    parts = [part.mid().man_exp() for part in (value.real, value.imag)]
-    return mpmath.mpc(*(mpmath.ldexp(mpmath.mpf(int(m)), int(e)) for m, e in parts))

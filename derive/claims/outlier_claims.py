@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable
 
-import mpmath
+import flint
 import sympy as sp
 
-from derive.algebra.many_digits import exact, vanishes
 from derive.algebra.nodes import Z
-from derive.algebra.physical import physical_values
+from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.algebra.sites import without_averages
-from derive.claims.equality import FAILED, PROVED, UNDECIDED, WORKING_DIGITS, close, number
+from derive.cells.balls import Inconclusive, constant, decided, enclosure, is_zero, real_roots_of_balls
+from derive.cells.chart import walls
+from derive.cells.decomposition import Cells
+from derive.cells.region import Point
+from derive.cells.selection import Selection
+from derive.cells.spectrum import Roots, Spectrum
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, best, weakest
+from derive.claims.bulk_claims import real_number
 from derive.claims.reading import Claim
-from derive.claims.region import POINTS, Point
-from derive.claims.work import MORE_POINTS, Work, shown_formula, shown_point
-from derive.errors import ClaimError, DeriveError, NumericalError
+from derive.claims.work import Work, shown_formula, shown_point
+from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
 from derive.expansions.spikes import Eigenproblem, Spikes
 from derive.language.symbols import Parameter
-from derive.records.probe import MAP, Cycle
+from derive.records.probe import MAP
 
 
 def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
@@ -31,39 +37,35 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
             UNDECIDED,
             "outliers are zeros of det A(z) that no eigenproblem gives, so none is known in closed form",
         )
-    cycle = work.cycle(claim)
-    if cycle.eigenvalue is not None and cycle.inverse is not None:
-        derived = sp.factor(cycle.inverse.subs(MAP, cycle.eigenvalue).subs(fixed))
-        result = work.bench.same(value, derived)
-        if result.status == FAILED or not claim.region:
-            return work.told(result, value, derived, "z")
     try:
         spikes = _spikes(work, fixed)
         problems = _problems(work, claim, spikes)
         polynomials = [p for problem in problems for p in spikes.outlier_polynomials(problem)]
+        changes = [p for problem in problems for p in _changes(problem)]
     except ClaimError:
         raise
     except DeriveError as error:
         return UNDECIDED, f"no closed form of the outliers was found: {error}"
-    best = work.best([work.bench.same(p.subs(Z, value), sp.S.Zero) for p in polynomials])
-    seen, tried = 0, 0
-    for point in work.bench.region.points(POINTS + MORE_POINTS, fixed):
-        if seen and tried >= POINTS and not claim.region:
-            break  # without a region a claim is about the outlier near the defaults
-        tried += 1
-        wrong = _wrong_outlier(spikes, problems, value, point)
-        if wrong is None:
-            seen += 1
-        elif wrong or claim.region:
-            told = wrong or f"at {shown_point(point, *polynomials, value)} there is no such outlier: it is in the bulk"
-            return FAILED, f"claimed {shown_formula(value)}; {told}"
-    told = f"z is a root of {' or '.join(map(shown_formula, polynomials))}"
-    if best.status == FAILED:
-        return FAILED, f"claimed {shown_formula(value)}; {told}: {best.evidence}"
-    if not seen:
-        return UNDECIDED, f"{told}; none of {tried} points has such an outlier: give a region that does"
-    told += f", outside the bulk at {seen} of {tried} points"
-    return best.status, told if best.status == PROVED else f"{told}; {best.evidence}"
+    known = f"z is a root of {' or '.join(map(shown_formula, polynomials))}"
+    result = best([work.bench.same(p.subs(Z, value), sp.S.Zero) for p in polynomials])
+    if result.status == REFUTED:
+        return REFUTED, f"claimed {shown_formula(value)}; {known}: {result.evidence}"
+    selection = work.bench.selection
+    sites = selection.sites((*selection.singular, *polynomials, *changes), (value,), (Z,), fixed)
+    for point in sites:
+        found = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
+        number, zeros = real_number(value, point), Roots(tuple(polynomials), Z, tuple(point.items()))
+        if number is None or zeros.index_of(number) not in map(zeros.index_of, found):
+            at = shown_point(point, *polynomials, value)
+            claimed = "not real" if number is None else f"{number().str(8, radius=False)}"
+            there = ", ".join(sorted((z().str(8, radius=False) for z in found), reverse=True)) or "none"
+            return REFUTED, (
+                f"claimed {shown_formula(value)}; {f'at {at} ' if at else ''}it is {claimed}, the outliers there are "
+                f"{there}"
+            )
+    status = weakest([result.status, sites.status])
+    told = f"{known}, outside the bulk {sites.told}"
+    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
 def _spikes(work: Work, fixed: Point) -> Spikes:
@@ -82,43 +84,57 @@ def _problems(work: Work, claim: Claim, spikes: Spikes) -> list[Eigenproblem]:
     return [spikes.problems[claim.get("eigenproblem") - 1]]
 
 
-def _wrong_outlier(spikes: Spikes, problems: list[Eigenproblem], value: sp.Expr, point: Point) -> str | None:
-    """None where the claimed value is an outlier at the point, a counterexample where it contradicts one.
+def _changes(problem: Eigenproblem) -> list[sp.Expr]:
+    """Polynomials in z that vanish where branches of the map meet or one of them is infinite."""
+    poly = sp.Poly(problem.relation, MAP)
+    found = rational_factors(poly.LC())
+    if poly.degree() > 1:
+        found += common_roots(problem.relation, sp.diff(problem.relation, MAP), MAP)
+    return [f for f in found if f.has(Z)]
 
-    Empty where the point says nothing: the eigenvalue to which the value belongs gives no outlier there.
+
+class Outliers:
+    """The outliers of an eigenproblem at one point of the parameters, each as a ball of any precision.
+
+    `solves` are polynomials in z that have all of them as zeros.
     """
-    with mpmath.workdps(WORKING_DIGITS):
-        return _outlier_at(spikes, problems, value, point)
 
+    def __init__(self, selection: Selection, problem: Eigenproblem, point: Point, solves: Iterable[sp.Expr]):
+        self.problem, self.point = problem, point
+        self.solves = tuple(polynomial.subs(point) for polynomial in solves)
+        self.spectrum: Spectrum = selection.spectrum(point)
+        self.given = tuple(point.items())
 
-def _outlier_at(spikes: Spikes, problems: list[Eigenproblem], value: sp.Expr, point: Point) -> str | None:
-    claimed = number(value, point)
-    if mpmath.isnan(claimed) or abs(mpmath.im(claimed)) > mpmath.mpf(10) ** -40 * (1 + abs(claimed)):
-        return ""
-    real, everything, contradicted, belongs = mpmath.re(claimed), [], False, False
-    for problem in problems:
-        for level in (s for factor in problem.factors for s in spikes.levels(problem, factor, point)):
-            places = spikes.outliers_at(problem, level, point)
-            everything += places
-            if any(close(place, real, 25) for place in places):
-                return None
-            if vanishes(problem.relation, {**point, Z: real, MAP: level}):
-                belongs, contradicted = True, contradicted or bool(places)
-    if belongs and not contradicted:
-        return ""
-    there = ", ".join(mpmath.nstr(z, 8) for z in sorted(everything, reverse=True)) or "none"
-    at = shown_point(point, value, *(f for p in problems for f in (*p.factors, p.relation)))
-    return f"{f'at {at} ' if at else ''}it is {mpmath.nstr(real, 8)}, the outliers are {there}"
+    @property
+    def levels(self) -> list[Callable[[], flint.arb]]:
+        """The real eigenvalues, zero left out."""
+        numerator = sp.fraction(sp.together(self.problem.characteristic))[0]
+        roots = Roots((numerator,), MAP, self.given)
+        count = len(decided(roots.balls))
+        return [level for level in map(roots.ball, range(count)) if not is_zero(level)]
 
+    @property
+    def places(self) -> list[Callable[[], flint.arb]]:
+        """Where the map has an eigenvalue on the physical branch, outside the bulk."""
+        return [place for level in self.levels for place in self.of_level(level)]
 
-def _mapped(work: Work, cycle: Cycle, point: dict[sp.Symbol, Any], z: mpmath.mpc) -> mpmath.mpc:
-    """The scalar map on the physical branch at a point."""
-    projected = work.bulk.projected
-    try:
-        values = physical_values(projected.algebraic, projected.bulk_symbols, point, at=z)
-    except (NumericalError, ZeroDivisionError):
-        return None
-    return number(without_averages(cycle.scalar_map), {**point, **values})
+    def of_level(self, level: Callable[[], flint.arb]) -> list[Callable[[], flint.arb]]:
+        """The outliers of one eigenvalue: zeros of the relation at which the physical branch of the map has it."""
+        branch = self.spectrum.follow(self.problem.relation, MAP, self.problem.scalar_map)
+
+        def zeros() -> list[flint.arb]:
+            return self._zeros(level())
+
+        def zero(index: int) -> Callable[[], flint.arb]:
+            return lambda: zeros()[index]
+
+        found = map(zero, range(len(decided(zeros))))
+        return [z for z in found if self.spectrum.outside(z, self.solves) and self.spectrum.takes(branch, z, level)]
+
+    def _zeros(self, level: flint.arb) -> list[flint.arb]:
+        coefficients = sp.Poly(self.problem.relation, Z).all_coeffs()
+        values = {**self.point, MAP: flint.acb(level)}
+        return real_roots_of_balls([enclosure(c, values) for c in reversed(coefficients)])
 
 
 def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
@@ -135,53 +151,90 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
         return UNDECIDED, "outliers are zeros of det A(z) that no eigenproblem gives: no threshold in closed form"
     if parameter in fixed or value.has(parameter):
         raise ClaimError(f"{work.place(claim)}: {parameter} is what the threshold is of; leave it out of the value")
-    points = work.bench.region.points(POINTS + MORE_POINTS, fixed)
-    cycle = work.cycle(claim)
-    if cycle.eigenvalue is not None and cycle.critical:
-        critical = ", ".join(map(shown_formula, cycle.critical))
-        known = f"derived: the eigenvalue {shown_formula(cycle.eigenvalue)} must be one of {critical}"
-        there = cycle.eigenvalue.subs(fixed).subs(parameter, value)
-        results = [work.bench.same(there, c.subs(fixed).subs(parameter, value)) for c in cycle.critical]
-    else:
-        try:
-            spikes = _spikes(work, fixed)
-            problems = _problems(work, claim, spikes)
-            polynomials = [p for problem in problems for p in spikes.threshold_polynomials(problem)]
-        except ClaimError:
-            raise
-        except DeriveError as error:
-            return UNDECIDED, f"no closed form of the threshold was found: {error}"
-        known = f"derived: an eigenvalue is critical where {' or '.join(map(shown_formula, polynomials))} vanishes"
-        results = [work.bench.same(p.subs(parameter, value), sp.S.Zero) for p in polynomials]
-        for point in points:
-            place = number(value, point)
-            if not _inside(parameter, place):
-                continue
-            with mpmath.workdps(WORKING_DIGITS):
-                given = {**point, parameter: exact(mpmath.re(place))}
-            if not any(spikes.meets_bulk(problem, given) for problem in problems):
-                at = shown_point({p: v for p, v in given.items() if p != parameter}, value, *polynomials)
-                return FAILED, (
-                    f"{known}; {f'at {at} ' if at else ''}no eigenvalue is critical on the physical branch at "
-                    f"{parameter} = {mpmath.nstr(mpmath.re(place), 8)}"
-                )
-    for point in points:
-        place = number(value, point)
-        if not _inside(parameter, place):
-            at = shown_point(point, value)
-            return FAILED, (
-                f"{known}; {parameter} = {shown_formula(value)} lies outside the domain of {parameter}: "
-                f"{f'at {at} ' if at else ''}it is {mpmath.nstr(place, 8)}"
-            )
-    best = work.best(results)
-    if best.status == PROVED:
-        return PROVED, known
-    return best.status, f"{known}; at {parameter} = {shown_formula(value)}: {best.evidence}"
+    try:
+        spikes = _spikes(work, fixed)
+        problems = _problems(work, claim, spikes)
+        polynomials = [p for problem in problems for p in spikes.threshold_polynomials(problem) if p.has(parameter)]
+    except ClaimError:
+        raise
+    except DeriveError as error:
+        return UNDECIDED, f"no closed form of the threshold was found: {error}"
+    known = f"derived: an eigenvalue is critical where {' or '.join(map(shown_formula, polynomials))} vanishes"
+    result = best([work.bench.same(p.subs(parameter, value), sp.S.Zero) for p in polynomials])
+    if result.status == REFUTED:
+        return REFUTED, f"{known}; at {parameter} = {shown_formula(value)}: {result.evidence}"
+    selection = work.bench.selection
+    found = [p for problem in problems for p in (*spikes.outlier_polynomials(problem), *_changes(problem))]
+    sites = selection.sites((*selection.singular, *found, *polynomials), (value,), (parameter, Z), fixed)
+    for point in sites:
+        others = {p: v for p, v in point.items() if p != parameter}
+        wrong = _wrong_threshold(selection, problems, parameter, value, others, (*selection.singular, *found))
+        if wrong:
+            at = shown_point(others, value, *polynomials)
+            return REFUTED, f"{known}; {f'at {at} ' if at else ''}{wrong}"
+    status = weakest([result.status, sites.status])
+    told = f"{known}, and an outlier meets the bulk there, {sites.told}"
+    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
-def _inside(parameter: Parameter, place: Any) -> bool:
-    """Whether a number with many digits is a value of the parameter."""
-    return not mpmath.isnan(place) and mpmath.im(place) == 0 and parameter.domain.contains(float(mpmath.re(place)))
+def _wrong_threshold(
+    selection: Selection,
+    problems: list[Eigenproblem],
+    parameter: Parameter,
+    value: sp.Expr,
+    others: Point,
+    polynomials: tuple[sp.Expr, ...],
+) -> str:
+    """What is wrong with a claimed threshold at values of the other parameters; nothing if outliers change there."""
+    number = real_number(value, others)
+    if number is None:
+        return f"{shown_formula(value)} is not real"
+    shown = f"{parameter} = {number().str(8, radius=False)}"
+    if not decided(lambda: _in_domain(parameter, number())):
+        return f"{shown} lies outside the domain of {parameter}, {parameter.domain}"
+    given = [p.subs(others) for p in polynomials]
+    changes = Roots(tuple(_projection(given, parameter)), parameter, ())
+    index = changes.index_of(number)
+    if index is None:
+        return f"no outlier meets an edge at {shown}"
+    sides = [
+        {**others, parameter: sp.Rational(v.numerator, v.denominator)} for v in changes.separators[index : index + 2]
+    ]
+    if any(not parameter.domain.contains(float(side[parameter])) for side in sides):
+        raise Inconclusive(f"{parameter} has no value of its domain on one side of {shown}")
+    counts = [_counts(selection, problems, side, polynomials) for side in sides]
+    return f"no outlier leaves the bulk at {shown}: there are as many on both sides" if counts[0] == counts[1] else ""
+
+
+def _projection(polynomials: list[sp.Expr], parameter: Parameter) -> list[sp.Expr]:
+    """Polynomials in one parameter that hold every value at which zeros in z of polynomials meet."""
+    factors = list(dict.fromkeys(f for polynomial in polynomials for f in rational_factors(polynomial)))
+    cells = Cells.of(factors, {parameter: (None, None), Z: (None, None)}, (parameter, Z), lambda polynomial: False)
+    return [
+        f for symbol, level in zip(cells.variables, cells.levels, strict=True) if symbol == parameter for f in level
+    ]
+
+
+def _counts(
+    selection: Selection, problems: list[Eigenproblem], point: Point, polynomials: tuple[sp.Expr, ...]
+) -> Counter[int]:
+    """How many outliers there are in each gap of the spectrum, by the number of ends of the support below."""
+    spectrum, found = selection.spectrum(point), Counter[int]()
+    for place in (z for problem in problems for z in Outliers(selection, problem, point, polynomials).places):
+        before = spectrum.interval_of(place, tuple(polynomial.subs(point) for polynomial in polynomials))
+        assert before is not None, "an outlier is no branch point"
+        found[sum(end < before for end in spectrum.ends)] += 1
+    return found
+
+
+def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:
+    domain = parameter.domain
+    low, high = (flint.arb(end) if abs(end) != float("inf") else None for end in (domain.low, domain.high))
+    if (low is not None and bool(value < low)) or (high is not None and bool(value > high)):
+        return False
+    inside = (low is None or bool(value > low)) and (high is None or bool(value < high))
+    ends = value.is_exact() and domain.contains(float(value))
+    return True if inside or ends else None
 
 
 def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
@@ -189,23 +242,56 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
     cycle = work.cycle(claim)
     if cycle.inverse is not None:
         return work.told(work.bench.same(value, cycle.inverse), value, cycle.inverse, "z")
-    if cycle.relation is None:
+    scalar_map = without_averages(cycle.scalar_map)
+    if cycle.relation is None or scalar_map is None:
         return UNDECIDED, "no polynomial relates z to the map"
-    result = work.bench.same(cycle.relation.subs(Z, value), sp.S.Zero)
-    if result.status != FAILED:
-        for point in work.bench.points:
-            z = mpmath.mpc(1000 * (1 + sum(abs(v) for v in point.values())), 1)
-            mapped = _mapped(work, cycle, point, z)
-            if mapped is None:
-                return UNDECIDED, f"the map could not be followed on the physical branch to z = {mpmath.nstr(z, 6)}"
-            found = number(value, {**point, MAP: mapped})
-            if not close(found, z, 10):
-                at = ", ".join(filter(None, (shown_point(point, value), f"s = {mpmath.nstr(mapped, 8)}")))
-                return FAILED, (
-                    f"{shown_formula(value)} is a root of {shown_formula(cycle.relation)}, but not z at large s: "
-                    f"at {at} it is {mpmath.nstr(found, 8)}, on the physical branch z = {mpmath.nstr(z, 8)}"
+    relation = sp.expand(sp.Mul(*rational_factors(cycle.relation)))
+    problem = Eigenproblem(scalar_map, relation, sp.S.One, ())
+    result = work.bench.same(relation.subs(Z, value), sp.S.Zero)
+    if result.status == REFUTED:
+        return work.told(result, value, cycle.relation, "relation")
+    selection = work.bench.selection
+    try:
+        changes = [
+            *_changes_in_map(relation),
+            *(f for s in selection.singular if s.has(Z) for f in common_roots(relation, s, Z)),
+        ]
+        sites = selection.sites(changes, (value,), (MAP,))
+    except TooLarge as reason:
+        return UNDECIDED, f"the branches of z are too many to tell apart ({reason})"
+    attained = 0
+    for point in sites:
+        between = [*changes, MAP, *(f for f in walls([value]) if f.has(MAP))]
+        for place in Roots(tuple(between), MAP, tuple(point.items())).separators:
+            level = sp.Rational(place.numerator, place.denominator)
+            found = Outliers(selection, problem, point, (relation.subs(MAP, level),)).of_level(constant(place))
+            if not found:
+                continue
+            attained += 1
+            number = real_number(value.subs(MAP, level), point)
+            zeros = Roots((relation.subs(MAP, level),), Z, tuple(point.items()))
+            if number is None or zeros.index_of(number) not in map(zeros.index_of, found):
+                at = ", ".join(filter(None, (shown_point(point, value, relation), f"s = {level}")))
+                there = ", ".join(z().str(8, radius=False) for z in found)
+                claimed = "not real" if number is None else number().str(8, radius=False)
+                return REFUTED, (
+                    f"{shown_formula(value)} is a root of {shown_formula(cycle.relation)}, but not z on the physical "
+                    f"branch: at {at} it is {claimed}, z is {there}"
                 )
-    return work.told(result, value, cycle.relation, "relation")
+    if not attained:
+        return UNDECIDED, "the map takes no real value outside the bulk at the points that were tried"
+    status = weakest([result.status, sites.status])
+    told = f"a root of {shown_formula(cycle.relation)}, on the physical branch {sites.told}"
+    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
+
+
+def _changes_in_map(relation: sp.Expr) -> list[sp.Expr]:
+    """Polynomials in the map's value at which solutions z meet or one of them is infinite."""
+    poly = sp.Poly(relation, Z)
+    found = rational_factors(poly.LC())
+    if poly.degree() > 1:
+        found += common_roots(relation, sp.diff(relation, Z), Z)
+    return [f for f in found if f.has(MAP)]
 
 
 def decide_scalar_map(work: Work, claim: Claim) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from derive.algebra.words import Letter
-from derive.claims.equality import FAILED
+from derive.cells.verdicts import REFUTED
 from derive.claims.formulas import Carrier, Matrix
 from derive.claims.reading import Claim
 from derive.claims.work import Work
@@ -22,9 +22,9 @@ def decide_kernel(work: Work, claim: Claim) -> tuple[str, str]:
     status, detail = work.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
     lag = claim.get("lag")
     found = sorted({m.lag for m in memories if m.lag is not None})
-    if status != FAILED and lag is not None and found != [lag]:
+    if status != REFUTED and lag is not None and found != [lag]:
         lags = ", ".join(map(str, found))
-        return FAILED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
+        return REFUTED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
     reach = f"; s <= t - {lag}" if lag else ""
     return _same_time(work, claim, {m.fresh for m in memories}, status, detail + reach)
 
@@ -32,9 +32,9 @@ def decide_kernel(work: Work, claim: Claim) -> tuple[str, str]:
 def _same_time(work: Work, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
     """Whether what is drawn afresh at each step acts at equal times only, as the claim must then say."""
     claimed = claim.get("same_time", False)
-    if status != FAILED and derived not in (set(), {claimed}):
+    if status != REFUTED and derived not in (set(), {claimed}):
         at = "at all times" if claimed else "at equal times only, as same_time = true would say"
-        return FAILED, f"{detail}, but {at}"
+        return REFUTED, f"{detail}, but {at}"
     return status, detail + (", at equal times only" if claimed else "")
 
 

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 import mpmath
 import sympy as sp
 
-from derive.claims.region import Interval
+from derive.cells.chart import is_root
+from derive.cells.decomposition import Interval
+from derive.cells.signs import sign_inside
 from derive.language.symbols import Parameter
 
 LARGEST = 400
@@ -22,7 +24,7 @@ LARGEST = 400
 def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interval]) -> tuple[sp.Expr, ...]:
     """The same expressions for all parameters in the box, with roots split and drawn as far as signs are proved."""
     degrees: dict[Parameter, int] = {}
-    for node in (n for e in expressions for n in sp.preorder_traversal(e) if _is_root(n)):
+    for node in (n for e in expressions for n in sp.preorder_traversal(e) if is_root(n)):
         for p in (p for p in node.base.free_symbols if isinstance(p, Parameter) and p.is_positive):
             degrees[p] = math.lcm(degrees.get(p, 1), int(node.exp.q))
     intervals: dict[sp.Symbol, Interval] = dict(box)
@@ -33,40 +35,6 @@ def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interva
         low, high = box.get(p, (None, None))
         intervals[root] = (_root_bound(low, degree, 0), _root_bound(high, degree, 1))
     return tuple(_Roots(intervals).tidy(e.subs(powers)) for e in expressions)
-
-
-def sign_inside(polynomial: sp.Expr, intervals: Mapping[sp.Symbol, Interval]) -> int:
-    """1 or -1 where a polynomial is proved positive or negative for all values in open intervals; 0 if unknown.
-
-    Each symbol is written in a positive one that runs through its interval; coefficients of one sign then decide.
-    """
-    if polynomial.is_Rational:
-        return int(sp.sign(polynomial))
-    shifted = {}
-    for i, symbol in enumerate(sorted(polynomial.free_symbols, key=lambda s: s.name)):
-        low, high = intervals.get(symbol, (None, None))
-        t = sp.Symbol(f"_inside{i}", positive=True)
-        if low is not None and high is not None:
-            shifted[symbol] = (low + high * t) / (1 + t)
-        elif low is not None:
-            shifted[symbol] = low + t
-        elif high is not None:
-            shifted[symbol] = high - t
-        else:
-            return 0
-    total = 1
-    for part in sp.fraction(sp.together(polynomial.subs(shifted))):
-        try:
-            coefficients = sp.Poly(part, *part.free_symbols).coeffs() if part.free_symbols else [part]
-        except sp.PolynomialError:
-            return 0
-        signs = {int(sp.sign(c)) if c.is_Rational else 0 for c in coefficients}
-        total *= signs.pop() if len(signs) == 1 else 0
-    return total
-
-
-def _is_root(node: sp.Basic) -> bool:
-    return isinstance(node, sp.Pow) and bool(node.exp.is_Rational) and not node.exp.is_Integer
 
 
 def _root_bound(end: sp.Rational | None, degree: int, side: int) -> sp.Rational | None:
@@ -90,7 +58,7 @@ class _Roots:
         if not node.args:
             return node
         args = [self.tidy(arg) for arg in node.args]
-        if _is_root(node):
+        if is_root(node):
             return self._root(args[0], args[1])
         if isinstance(node, sp.Abs):
             sign = sign_inside(self._masked(sp.factor(args[0])), self.intervals)
@@ -124,7 +92,7 @@ class _Roots:
 
     def _masked(self, expression: sp.Expr) -> sp.Expr:
         """Inner roots as symbols, positive where what is under them is."""
-        found = sorted((n for n in sp.preorder_traversal(expression) if _is_root(n)), key=sp.default_sort_key)
+        found = sorted((n for n in sp.preorder_traversal(expression) if is_root(n)), key=sp.default_sort_key)
         for node in found:
             if node not in self.masks:
                 symbol = sp.Symbol(f"_inner{len(self.masks)}")

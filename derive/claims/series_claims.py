@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import PoleError
 
-from derive.claims.equality import UNDECIDED
+from derive.cells.verdicts import UNDECIDED
 from derive.claims.reading import Claim
 from derive.claims.work import SMALL, Work, shown_formula
 from derive.errors import ClaimError, DeriveError

@@ -8,19 +8,11 @@ import mpmath
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.claims.equality import (
-    FAILED,
-    PROVED,
-    UNDECIDED,
-    Bench,
-    Comparison,
-    close,
-    number,
-    vanishes_identically,
-)
+from derive.cells.region import Point, Region
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison, best, weakest
+from derive.claims.equality import Bench, close, number, vanishes_identically
 from derive.claims.formulas import Matrix, Reader, shown
 from derive.claims.reading import Claim, ClaimsFile
-from derive.claims.region import Point, Region
 from derive.errors import ClaimError
 from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.expansions.spikes import Spikes
@@ -29,9 +21,6 @@ from derive.records.probe import MAP, Cycle
 
 SMALL = sp.Symbol("x", positive=True)
 """What a series is expanded in."""
-
-MORE_POINTS = 3
-"""So many further points, far from the defaults, where a claim is about one branch of several."""
 
 
 class Work:
@@ -56,7 +45,6 @@ class Work:
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
         self.benches: dict[tuple[str, ...], Bench] = {}
         self.spikes: dict[tuple[Any, ...], Spikes] = {}
-        self.edges: dict[tuple[Any, ...], list[Any]] = {}
 
     def bench_of(self, claim: Claim) -> Bench:
         """The bench of the claim's region; its points are found once."""
@@ -126,7 +114,7 @@ class Work:
         derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
         if result.status != PROVED:
             return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
-        return PROVED, f"derived {what} = {derived_text}" + (f", {how}" if how else "")
+        return PROVED, ", ".join(filter(None, (f"derived {what} = {derived_text}", how, result.evidence)))
 
     def same_sets(self, values: list[sp.Expr], derived: tuple[sp.Expr, ...], what: str) -> tuple[str, str]:
         text = ", ".join(map(shown_formula, derived)) or "none in closed form"
@@ -140,46 +128,44 @@ class Work:
                 here = number(value, values_there)
                 match = next((other for other in open_numbers if close(here, other)), None)
                 if match is None and not mpmath.isnan(here):
-                    return FAILED, f"derived {what} {text}; {shown_formula(value)} is not among them{at}"
+                    return REFUTED, f"derived {what} {text}; {shown_formula(value)} is not among them{at}"
                 if match is not None:
                     open_numbers.remove(match)
             if open_numbers and len(values) < len(derived):
                 left = [other for other in derived if any(close(number(other, values_there), n) for n in open_numbers)]
-                return FAILED, f"derived {what} {text}; the claim leaves out {', '.join(map(shown_formula, left))}{at}"
-        open_ones, status, detail = list(derived), PROVED, ""
+                return REFUTED, f"derived {what} {text}; the claim leaves out {', '.join(map(shown_formula, left))}{at}"
+        open_ones, statuses, detail = list(derived), [PROVED], ""
         for value in values:
             results = [self.bench.same(value, other) for other in open_ones]
-            best = self.best(results)
-            if best.status == FAILED:  # the two lists agree at every point, but not in one order
+            closest = best(results)
+            if closest.status == REFUTED:  # the two lists agree at every point, but not in one order
                 return (
                     UNDECIDED,
                     f"derived {what} {text}; {shown_formula(value)} is one of them at each point, but not always the "
                     "same",
                 )
-            if best.status == UNDECIDED:
-                status, detail = UNDECIDED, f"; {shown_formula(value)} {best.evidence}"
-            open_ones.pop(results.index(best))
-        return status, f"derived {what} {text}{detail}"
+            statuses.append(closest.status)
+            if closest.evidence:
+                detail = f"; {shown_formula(value)}: {closest.evidence}"
+            open_ones.pop(results.index(closest))
+        return weakest(statuses), f"derived {what} {text}{detail}"
 
     def same_words(self, claimed: Matrix, derived: Matrix, what: str) -> tuple[str, str]:
-        status, modulo, undecided = PROVED, False, ""
+        statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
             result = self.bench.same(left, right)
-            if result.status == FAILED:
-                return FAILED, (
+            if result.status == REFUTED:
+                return REFUTED, (
                     f"derived {what} {shown(derived.terms)}, claimed {shown(claimed.terms)}; they differ in the "
                     f"coefficient of {shown({word: sp.S.One})}: {result.evidence}"
                 )
             modulo = modulo or self.probed and bool(right.free_symbols & set(self.bulk.projected.bulk_symbols))
-            if result.status == UNDECIDED:
-                status, undecided = UNDECIDED, f"; coefficient of {shown({word: sp.S.One})}: {result.evidence}"
+            statuses.append(result.status)
+            if result.evidence:
+                detail = f"; coefficient of {shown({word: sp.S.One})}: {result.evidence}"
         how = ", modulo the bulk equations" if modulo else ""
-        return status, f"derived {what} {shown(derived.terms)}{how}{undecided}"
-
-    @staticmethod
-    def best(results: list[Comparison]) -> Comparison:
-        return min(results, key=lambda r: (PROVED, UNDECIDED, FAILED).index(r.status), default=Comparison(FAILED))
+        return weakest(statuses), f"derived {what} {shown(derived.terms)}{how}{detail}"
 
 
 def shown_formula(expression: sp.Expr) -> str:

@@ -7,8 +7,8 @@ import click
 from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
 
-NOT_DECIDED = 4
-"""Exit code where no claim failed but not all are proved."""
+EXIT_CODES = {"proved": 0, "refuted": 1, "not decided": 4, "supported": 5}
+"""By the claim that is known least: a refuted one, else one that is not decided, else one that is only supported."""
 
 
 @click.command(short_help="Check hand-written formulas against what is derived.")
@@ -25,11 +25,17 @@ NOT_DECIDED = 4
 def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: bool) -> None:
     """Check hand-written formulas against what is derived: how many hold by setting, and each that does not.
 
-    A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it. It is
-    proved, by algebra; or it FAILED, with a counterexample: parameters, what is claimed and what is derived there; or
-    it is not decided, with what was tried (agreement to 50 digits is no proof). A formula that holds for some
-    parameters only needs a region: inequalities joined by `and`, inside which it is then checked. The exit code is 0 if
-    all claims are proved, 1 if one failed, 4 if none failed but one is not decided. The derivation never reads claims.
+    A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it.
+
+    \b
+      proved       exact for every value of the region, or of the declared domains where there is none
+      supported    the algebra is exact, but which branch or edge is meant was tried at points only
+      refuted      with a counterexample: parameters at which `derive solve` gives another number
+      not decided  with what was tried (agreement to 50 digits is no proof)
+
+    A formula that holds for some parameters only needs a region: inequalities joined by `and`. The exit code is 0 if
+    all claims are proved, 1 if one is refuted, 4 if none is refuted but one is not decided, 5 if all others are proved
+    and one is only supported. The derivation never reads claims.
     Without arguments all claims of the project are checked. With --claims the formulas of that file
     are checked, against the named model or else the model that the file names.
 
@@ -55,9 +61,10 @@ def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: 
 
     \b
     Keys of --json:
-      claims                   setting, of (choices and layer of a family), name, status (proved, FAILED,
-                               not decided), detail
-      failed, undecided        how many fail, and how many are not decided
+      claims                   setting, of (choices and layer of a family), name, status (proved, supported,
+                               not decided, refuted), detail
+      proved, supported, not_decided, refuted
+                               how many there are of each
       without_claims           models for which there is no independent check
     """
     from derive.claims import load_claims, project_claims
@@ -84,5 +91,4 @@ def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: 
         print_json(found.as_dict())
     else:
         click.echo("\n".join(found.lines(everything=verbose)))
-    if found.failed or found.undecided:
-        click.get_current_context().exit(1 if found.failed else NOT_DECIDED)
+    click.get_current_context().exit(EXIT_CODES[found.weakest])

@@ -10,6 +10,7 @@ import mpmath
 import sympy as sp
 
 from derive.algebra.many_digits import number
+from derive.cells.decomposition import Interval
 from derive.errors import ClaimError
 from derive.language.symbols import Parameter
 
@@ -20,8 +21,6 @@ TRIES = 4000
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 
 Point = dict[sp.Symbol, sp.Expr]
-Interval = tuple[sp.Rational | None, sp.Rational | None]
-"""An open interval; None where it has no end."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,11 @@ class Region:
             why = f"lies outside the domain of {parameter}, {parameter.domain}" if outside else "is empty"
             raise ClaimError(f"{self.place}: the region {self.text!r} {why}; correct its bounds")
         return found
+
+    @cached_property
+    def typical(self) -> Point:
+        """A rational value for each parameter, next to its default."""
+        return self._near_defaults(0)
 
     def contains(self, point: Point) -> bool:
         """Whether all inequalities hold at a point, by more than rounding."""

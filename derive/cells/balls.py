@@ -1,0 +1,243 @@
+"""Certified numbers: balls that hold the exact value, refined until a question is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import flint
+import sympy as sp
+
+from derive.errors import NumericalError
+
+FIRST_BITS, MOST_BITS = 96, 1536
+"""Working precision of the first and of the last attempt, in bits."""
+T = TypeVar("T")
+
+_FUNCTIONS: dict[Any, Callable[[Any], Any]] = {
+    sp.exp: lambda x: x.exp(),
+    sp.log: lambda x: x.log(),
+    sp.sin: lambda x: x.sin(),
+    sp.cos: lambda x: x.cos(),
+    sp.tan: lambda x: x.tan(),
+    sp.sinh: lambda x: x.sinh(),
+    sp.cosh: lambda x: x.cosh(),
+    sp.tanh: lambda x: x.tanh(),
+    sp.atan: lambda x: x.atan(),
+    sp.erf: lambda x: x.erf(),
+}
+
+
+class Inconclusive(NumericalError):
+    """No decision at the highest precision: two numbers are equal, or too close to tell apart."""
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    before, flint.ctx.prec = flint.ctx.prec, bits
+    try:
+        yield
+    finally:
+        flint.ctx.prec = before
+
+
+def decided(question: Callable[[], T | None]) -> T:
+    """The answer to a question that is asked with more and more digits until it has one."""
+    bits = FIRST_BITS
+    while bits <= MOST_BITS:
+        with precision(bits):
+            try:
+                answer = question()
+            except Inconclusive:
+                answer = None
+        if answer is not None:
+            return answer
+        bits *= 2
+    raise Inconclusive(f"two numbers agree to {MOST_BITS} bits, so that their order was not decided")
+
+
+def ball(value: Any) -> flint.acb:
+    """A fraction, a number of SymPy or a ball as a complex ball."""
+    if isinstance(value, sp.Rational):
+        return flint.acb(flint.arb(flint.fmpq(int(value.p), int(value.q))))
+    if isinstance(value, Fraction):
+        return flint.acb(flint.arb(flint.fmpq(value.numerator, value.denominator)))
+    return enclosure(value, {}) if isinstance(value, sp.Expr) else flint.acb(value)
+
+
+def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb:
+    """A ball that holds the principal value of an expression; Inconclusive where it divides by what may be zero."""
+
+    def walk(node: sp.Expr) -> flint.acb:
+        if node in values:
+            return ball(values[node])
+        if node.is_Rational:
+            return ball(node)
+        if node is sp.pi:
+            return flint.acb.pi()
+        if node is sp.E:
+            return flint.acb(1).exp()
+        if node is sp.I:
+            return flint.acb(0, 1)
+        if node.is_Add:
+            return sum((walk(arg) for arg in node.args[1:]), walk(node.args[0]))
+        if node.is_Mul:
+            product = walk(node.args[0])
+            for arg in node.args[1:]:
+                product = product * walk(arg)
+            return product
+        if node.is_Pow:
+            return _power(walk(node.base), node.exp, walk)
+        if isinstance(node, sp.Abs):
+            return flint.acb(abs(walk(node.args[0])))
+        if isinstance(node, sp.sign):
+            return flint.acb(_sign(walk(node.args[0])))
+        if isinstance(node, sp.Heaviside):
+            return (1 + flint.acb(_sign(walk(node.args[0])))) / 2
+        if node.func in _FUNCTIONS:
+            return _FUNCTIONS[node.func](walk(node.args[0]))
+        raise NumericalError(f"{node} has no certified value")
+
+    found = walk(sp.sympify(expression))
+    if not found.is_finite():
+        raise Inconclusive(f"{expression} may divide by zero")
+    return found
+
+
+def _power(base: flint.acb, exponent: sp.Expr, walk: Callable[[sp.Expr], flint.acb]) -> flint.acb:
+    if exponent.is_Integer:
+        if exponent < 0 and base.contains(0):
+            raise Inconclusive("a denominator may be zero")
+        return base ** int(exponent)
+    if exponent.is_Rational and int(exponent.q) == 2:
+        root = square_root(base)
+        if exponent < 0 and root.contains(0):
+            raise Inconclusive("a denominator may be zero")
+        return root ** int(exponent.p)
+    if base == 0 and exponent.is_positive:
+        return flint.acb(0)
+    if base.contains(0) or (base.real < 0) is not False and base.imag.contains(0):
+        if not (exponent.is_Rational and base.imag == 0 and bool(base.real < 0)):
+            raise Inconclusive("the base of a power may be zero or on the branch cut")
+    return (base.log() * walk(exponent)).exp()
+
+
+def square_root(base: flint.acb) -> flint.acb:
+    """The principal square root of a ball that does not cross the branch cut."""
+    if base.imag == 0:
+        real = base.real
+        if bool(real >= 0):
+            return flint.acb(real.sqrt())
+        if bool(real < 0):
+            return flint.acb(0, (-real).sqrt())
+        if real.contains(0):
+            bound = flint.arb(0, real.abs_upper().sqrt().abs_upper())
+            return flint.acb(bound, bound)
+    if base.imag.contains(0) and not bool(base.real > 0):
+        raise Inconclusive("a square root may be on its branch cut")
+    return base.sqrt()
+
+
+def _sign(value: flint.acb) -> int:
+    if not value.imag.contains(0):
+        raise NumericalError("the sign of a complex number is not defined")
+    if value.real == 0:
+        return 0
+    if bool(value.real > 0):
+        return 1
+    if bool(value.real < 0):
+        return -1
+    raise Inconclusive("a sign is not decided")
+
+
+def real_roots(factors: Iterable[flint.fmpz_poly]) -> list[flint.arb]:
+    """The real roots of different irreducible polynomials in ascending order, each in a ball of its own."""
+    return ascending([root.real for factor in factors for root, _ in factor.complex_roots() if root.imag == 0])
+
+
+def irreducible_factors(polynomials: Iterable[flint.fmpz_poly]) -> list[flint.fmpz_poly]:
+    """The irreducible factors of polynomials, each once, constants left out."""
+    found: dict[str, flint.fmpz_poly] = {}
+    for polynomial in polynomials:
+        if polynomial.degree() > 0:
+            found |= {str(factor): factor for factor, _ in polynomial.factor()[1]}
+    return list(found.values())
+
+
+def real_roots_of_balls(coefficients: list[flint.acb]) -> list[flint.arb]:
+    """The real roots of a polynomial with simple roots and real coefficients that are known as balls, lowest first."""
+    while coefficients and coefficients[-1] == 0:
+        coefficients = coefficients[:-1]
+    if len(coefficients) < 2:
+        return []
+    if coefficients[-1].contains(0):
+        raise Inconclusive("a leading coefficient may be zero")
+    try:
+        found = flint.acb_poly(coefficients).roots(tol=flint.arb(2) ** (-flint.ctx.prec // 2))
+    except ValueError:
+        raise Inconclusive("the roots of a polynomial are too close to tell apart") from None
+    return ascending([root.real for root in found if root.imag.contains(0)])  # its conjugate overlaps no other root
+
+
+def ascending(roots: list[flint.arb]) -> list[flint.arb]:
+    """Disjoint balls in their order."""
+    roots = sorted(roots, key=lambda root: root.mid())
+    if any(not bool(a < b) for a, b in zip(roots, roots[1:], strict=False)):
+        raise Inconclusive("two real roots are too close to tell apart")
+    return roots
+
+
+def is_zero(number: Callable[[], Any]) -> bool:
+    """Whether a number is exactly zero."""
+    return decided(lambda: True if number() == 0 else None if number().contains(0) else False)
+
+
+def constant(value: Fraction) -> Callable[[], flint.arb]:
+    """A fraction as a ball of any precision."""
+    return lambda: ball(value).real
+
+
+def below(value: flint.arb) -> Fraction:
+    """A fraction below a ball, close to it."""
+    return _fraction(value.lower())
+
+
+def above(value: flint.arb) -> Fraction:
+    """A fraction above a ball, close to it."""
+    return _fraction(value.upper())
+
+
+def _fraction(value: flint.arb) -> Fraction:
+    mantissa, exponent = value.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def simplest_between(low: Fraction | None, high: Fraction | None) -> Fraction:
+    """The fraction with the smallest denominator strictly between two others; None stands for infinity."""
+    if low is None and high is None:
+        return Fraction(1)
+    if low is None:
+        assert high is not None
+        return -simplest_between(-high, None)
+    if high is None:
+        return Fraction(1) if low < 1 and low >= 0 else Fraction(low.__floor__() + 1)
+    if low >= high:
+        raise Inconclusive("an interval is empty")
+    if low < 0 < high:
+        return Fraction(0)
+    if high <= 0:
+        return -simplest_between(-high, -low)
+    return _simplest(low, high)
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The simplest fraction strictly between 0 <= low < high, by continued fractions."""
+    whole = low.__floor__()
+    if whole + 1 < high:
+        return Fraction(whole + 1)
+    if low == whole:  # high <= whole + 1
+        return whole + Fraction(1, (1 / (high - whole)).__floor__() + 1)
+    rest = _simplest(1 / (high - whole), 1 / (low - whole))
+    return whole + 1 / rest

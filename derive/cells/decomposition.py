@@ -1,0 +1,162 @@
+"""One rational point in each open cell between the zeros of polynomials: cylindrical algebraic decomposition.
+
+Only cells of full dimension are found: what is asked is continuous, so that it holds on the walls between two cells
+where it holds on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import flint
+import sympy as sp
+
+from derive.algebra.polynomials import Ring, TooLarge, irreducible
+from derive.cells.balls import above, below, decided, irreducible_factors, real_roots, simplest_between
+
+MOST_WORK = 60_000
+"""The most terms that a resultant or a discriminant may have."""
+MOST_CELLS = 400
+"""The most cells that are visited."""
+
+Interval = tuple[sp.Rational | None, sp.Rational | None]
+"""An open interval; None where it has no end."""
+Drop = Callable[[sp.Expr], bool]
+"""Whether a polynomial is known to have no zero in the region."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The levels of a decomposition: polynomials in the first variable, in the first two, and so on."""
+
+    variables: tuple[sp.Symbol, ...]
+    intervals: tuple[Interval, ...]
+    levels: tuple[tuple[sp.Expr, ...], ...]
+
+    @staticmethod
+    def of(
+        polynomials: Iterable[sp.Expr], box: dict[sp.Symbol, Interval], innermost: Sequence[sp.Symbol], drop: Drop
+    ) -> Cells:
+        """The decomposition of a box; `innermost` variables are eliminated first, the last of them at once.
+
+        TooLarge where a projection grows beyond its bound.
+        """
+        ring = Ring.of(tuple(polynomials))
+        encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
+        unknown = [s for s in ring.symbols if s not in box]
+        if unknown:
+            raise TooLarge(f"{unknown[0]} is not a variable of the region")
+        left = [s for s in ring.symbols if s not in innermost]
+        first = [s for s in innermost if s in ring.symbols]
+        order: list[sp.Symbol] = []
+        levels: list[tuple[sp.Expr, ...]] = []
+        current = _kept(ring, encoded, drop)
+        while left or first:
+            symbol = first.pop() if first else min(left, key=lambda s: _weight(ring, current, s))
+            if symbol in left:
+                left.remove(symbol)
+            here = [f for f in current if ring.degree(f, symbol)]
+            order.append(symbol)
+            levels.append(tuple(ring.decode(f) for f in here))
+            free = [f for f in current if not ring.degree(f, symbol)]
+            current = _kept(ring, [*free, *_projected(ring, here, symbol)], drop)
+        order.reverse()
+        levels.reverse()
+        return Cells(tuple(order), tuple(box[s] for s in order), tuple(levels))
+
+    def points(self, inner: Sequence[sp.Symbol] = ()) -> Iterator[Any]:
+        """A rational point of each cell; `inner` variables, which were eliminated first, are left out."""
+        yield from self._lifted({}, 0, len([s for s in self.variables if s not in inner]), [0])
+
+    def _lifted(self, point: dict[sp.Symbol, sp.Rational], level: int, top: int, count: list[int]) -> Iterator[Any]:
+        if level == top:
+            count[0] += 1
+            if count[0] > MOST_CELLS:
+                raise TooLarge(f"there are more than {MOST_CELLS} cells")
+            yield point
+            return
+        for value in between_zeros(self.levels[level], self.variables[level], point, self.intervals[level]):
+            yield from self._lifted({**point, self.variables[level]: value}, level + 1, top, count)
+
+
+def between_zeros(
+    polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
+) -> list[sp.Rational]:
+    """A rational value between each two neighbouring zeros of polynomials in an interval, at values of the others."""
+    factors = irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials)
+    low, high = (None if end is None else Fraction(int(end.p), int(end.q)) for end in interval)
+
+    def separated() -> list[sp.Rational]:
+        ends: list[tuple[Fraction | None, Fraction | None]] = [(low, low)]
+        for root in real_roots(factors):
+            left, right = below(root), above(root)
+            if (low is not None and right <= low) or (high is not None and left >= high):
+                continue
+            ends.append((left, right))
+        ends.append((high, high))
+        values = [simplest_between(a, b) for (_, a), (b, _) in zip(ends, ends[1:], strict=False)]
+        return [sp.Rational(v.numerator, v.denominator) for v in values]
+
+    return decided(separated)
+
+
+def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
+    """A polynomial with rational coefficients in one symbol, without denominators; one where it vanishes."""
+    poly = sp.Poly(sp.expand(expression), symbol, domain="QQ")
+    if poly.is_zero:
+        return flint.fmpz_poly([1])
+    _, cleared = poly.clear_denoms(convert=True)
+    return flint.fmpz_poly([int(c) for c in reversed(cleared.all_coeffs())])
+
+
+def _kept(ring: Ring, polynomials: Iterable[Any], drop: Drop) -> list[Any]:
+    """Irreducible polynomials that may vanish somewhere, in a fixed order, each once up to its sign."""
+    found: dict[str, Any] = {}
+    for polynomial in polynomials:
+        signed = -polynomial if polynomial.leading_coefficient() < 0 else polynomial
+        if str(signed) not in found and not drop(ring.decode(signed)):
+            found[str(signed)] = signed
+    return [found[key] for key in sorted(found, key=lambda k: (len(k), k))]
+
+
+def _weight(ring: Ring, polynomials: list[Any], symbol: sp.Symbol) -> tuple[int, int, str]:
+    degrees = [ring.degree(f, symbol) for f in polynomials]
+    return max(degrees, default=0), sum(degrees), symbol.name
+
+
+def _projected(ring: Ring, polynomials: list[Any], symbol: sp.Symbol) -> Iterator[Any]:
+    """Irreducible factors of leading coefficients, discriminants and resultants with respect to a symbol."""
+    place, name = ring.symbols.index(symbol), ring.variable(symbol)
+
+    def factors(polynomial: Any) -> Iterator[Any]:
+        if not polynomial.is_constant():
+            yield from (f for f in irreducible(polynomial) if not f.is_constant())
+
+    for polynomial in polynomials:
+        degree = ring.degree(polynomial, symbol)
+        yield from factors(_leading(ring, polynomial, place, degree))
+        if degree > 1:
+            _check(ring, polynomial, polynomial, symbol)
+            yield from factors(polynomial.discriminant(name))
+    for one, other in combinations(polynomials, 2):
+        _check(ring, one, other, symbol)
+        yield from factors(one.resultant(other, name))
+
+
+def _leading(ring: Ring, polynomial: Any, place: int, degree: int) -> Any:
+    terms = {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
+    return ring.context.from_dict(terms)
+
+
+def _check(ring: Ring, one: Any, other: Any, symbol: sp.Symbol) -> None:
+    place = ring.symbols.index(symbol)
+    m, n = (int(f.degrees()[place]) for f in (one, other))
+    box = 1
+    for i, (a, b) in enumerate(zip(one.degrees(), other.degrees(), strict=True)):
+        box *= 1 if i == place else int(a) * n + int(b) * m + 1
+    if box > MOST_WORK:
+        raise TooLarge(f"eliminating {symbol} may need {box} terms")

@@ -1,0 +1,286 @@
+"""Which branch, edge or outlier a claim means, decided in every cell of its region.
+
+What is asked (an edge, an outlier, a branch, a sign) is the same throughout a cell between the zeros of the polynomials
+on which it depends, so that one rational point of each cell decides it for the whole region. Where the cells are too
+many or too hard to find, points of the region are tried instead, and the claim is supported, not proved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import flint
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.polynomials import TooLarge, branch_points, rational_factors
+from derive.bounds import VISITING
+from derive.cells.balls import ball, constant, decided, enclosure
+from derive.cells.chart import Chart, walls, without_signs
+from derive.cells.conjugates import Conjugates, NoNorm
+from derive.cells.decomposition import Cells, Interval
+from derive.cells.region import Point, Region
+from derive.cells.signs import sign_inside
+from derive.cells.solver import has_no_zero
+from derive.cells.spectrum import Roots, Spectrum
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, Comparison
+from derive.errors import NumericalError
+from derive.language.symbols import Parameter
+from derive.records.probe import MAP, Bulk
+
+SAMPLES = 6
+"""So many points of a region are tried where its cells are not known."""
+
+
+@dataclass
+class Sites:
+    """Points of a region, `all_cells` if every cell has one of them; `visited` are those that were given so far."""
+
+    points: tuple[Point, ...]
+    all_cells: bool
+    visited: int = 0
+
+    def __iter__(self) -> Iterator[Point]:
+        """The points, as many as there is time for."""
+        self.visited, start = 0, time.process_time()
+        for point in self.points:
+            if time.process_time() - start > VISITING.most:
+                return
+            self.visited += 1
+            yield point
+
+    @property
+    def status(self) -> str:
+        """What a statement is that holds at all points that were visited, and whose algebra is exact."""
+        return PROVED if self.all_cells and self.visited == len(self.points) else SUPPORTED
+
+    @property
+    def told(self) -> str:
+        """Where a question was decided."""
+        if self.status == PROVED:
+            return "in the whole region" if self.visited == 1 else f"in each of {self.visited} cells of the region"
+        of = f"of {len(self.points)} cells" if self.all_cells else "of the region, whose cells were not found"
+        return f"at {self.visited} point{'s' if self.visited > 1 else ''} {of}"
+
+
+class Selection:
+    """Cells of a region and spectra at their points, each found once."""
+
+    def __init__(self, region: Region, bulk: Bulk | None):
+        self.region, self.bulk = region, bulk
+        self._spectra: dict[Any, Spectrum] = {}
+        self._sites: dict[Any, Sites] = {}
+
+    @cached_property
+    def singular(self) -> tuple[sp.Expr, ...]:
+        """Polynomials in z whose zeros hold the branch points and poles of the resolvent."""
+        assert self.bulk is not None and self.bulk.curve is not None
+        singular, poles = branch_points(self.bulk.curve, self.bulk.projected.resolvent)
+        return tuple(f for f in (*singular, *poles) if f.free_symbols)
+
+    def spectrum(self, point: Point) -> Spectrum:
+        """The bulk at a point of the region."""
+        assert self.bulk is not None and self.bulk.curve is not None
+        projected = self.bulk.projected
+        held = {s for e in (*projected.algebraic, self.bulk.curve) for s in e.free_symbols}
+        given = {p: v for p, v in point.items() if p in held}
+        key = tuple(sorted(given.items(), key=lambda item: str(item[0])))
+        if key not in self._spectra:
+            self._spectra[key] = Spectrum(
+                projected.algebraic, projected.bulk_symbols, self.bulk.curve, projected.resolvent, self.singular, given
+            )
+        return self._spectra[key]
+
+    def sites(
+        self,
+        polynomials: Iterable[sp.Expr],
+        formulas: Iterable[sp.Expr] = (),
+        inner: Sequence[sp.Symbol] = (),
+        fixed: Point | None = None,
+    ) -> Sites:
+        """Points of all cells in which polynomials keep their zeros apart and formulas are analytic.
+
+        `inner` symbols run over all real numbers; `fixed` parameters have one value.
+        """
+        fixed = fixed or {}
+        held = tuple(sp.sympify(e).subs(fixed) for e in (*polynomials, *formulas))
+        key = (held, tuple(inner), tuple(fixed.items()))
+        if key not in self._sites:
+            count = len(held) - len(tuple(formulas))
+            self._sites[key] = self._found(held[:count], held[count:], tuple(inner), fixed)
+        return self._sites[key]
+
+    def _found(
+        self,
+        polynomials: tuple[sp.Expr, ...],
+        formulas: tuple[sp.Expr, ...],
+        inner: tuple[sp.Symbol, ...],
+        fixed: Point,
+    ) -> Sites:
+        conditions = tuple(c.subs(fixed) for c in self.region.conditions)
+        conditions = tuple(c for c in conditions if c.free_symbols)
+        chart = Chart.of((*polynomials, *formulas, *conditions))
+        try:
+            needed = [*polynomials, *walls(map(chart.apply, formulas)), *walls(conditions), *conditions]
+            factors = list(dict.fromkeys(f for p in needed for f in rational_factors(chart.apply(p))))
+            box, ends = self._box(chart, factors, inner)
+            found = self._points(chart, [*factors, *ends], box, inner, conditions)
+        except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
+            return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
+        return Sites(tuple({**self._others(point), **fixed} for point in found), True)
+
+    def _points(
+        self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any, conditions: Any
+    ) -> list[Point]:
+        """Points of the cells that belong to the region; the SMT solver leaves out polynomials without zeros in it."""
+
+        def simple(polynomial: sp.Expr) -> bool:
+            return sign_inside(polynomial, box) != 0
+
+        def solved(polynomial: sp.Expr) -> bool:
+            plain = [chart.apply(c) for c in conditions]
+            positive = [c for c in plain if c.is_polynomial(*c.free_symbols)]
+            return simple(polynomial) or len(polynomial.free_symbols) > 1 and has_no_zero(polynomial, positive, box)
+
+        try:
+            cells = Cells.of(factors, box, inner, simple)
+            found = [chart.point(point) for point in cells.points(inner)]
+        except TooLarge:
+            cells = Cells.of(factors, box, inner, solved)
+            found = [chart.point(point) for point in cells.points(inner)]
+        return [point for point in found if self._inside({**self._others(point)})]
+
+    def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
+        """An interval for each coordinate, and what vanishes at the ends of domains that no interval has."""
+        box: dict[sp.Symbol, Interval] = {symbol: (None, None) for symbol in inner}
+        ends: list[sp.Expr] = []
+        used = {s for f in factors for s in f.free_symbols}
+        for parameter in self.region.parameters:
+            symbol = chart.symbol(parameter)
+            low, high = self.region.box[parameter]
+            if symbol == parameter:
+                box[symbol] = (low, high)
+                continue
+            box[symbol] = (sp.S.Zero, None)
+            if symbol in used:
+                ends += [chart.apply(parameter) - end for end in (low, high) if end is not None and end != 0]
+        return box, ends
+
+    def _inside(self, point: Point) -> bool:
+        """Whether a point that is on no wall belongs to the region; whole numbers count as real ones."""
+        for parameter, value in point.items():
+            if isinstance(parameter, Parameter) and not parameter.domain.low <= value <= parameter.domain.high:
+                return False
+        for condition in self.region.conditions:
+            if not condition.free_symbols <= set(point):
+                continue  # it is about an inner symbol
+            if _sign_at(condition, point) < 0:
+                return False
+        return True
+
+    def _others(self, point: Point) -> Point:
+        """A point with values for the parameters that the cells do not depend on."""
+        usual = self.region.typical
+        return {**{p: v for p, v in usual.items() if p not in point}, **point}
+
+    # formulas that vanish
+
+    def vanishes(self, expression: sp.Expr, curve: sp.Expr | None, root: sp.Symbol | None) -> Comparison | None:
+        """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
+
+        None where square roots alone do not decide it. For z it is zero at every real place above the bulk; where it
+        is not zero below or in gaps, the evidence says so.
+        """
+        spectral = curve is not None and bool(expression.free_symbols & {Z, root})
+        chart = Chart.of((expression, *((curve,) if spectral else ())))
+        try:
+            conjugates = Conjugates.of(without_signs(chart.apply(expression)))
+            if not conjugates.roots:
+                return None
+            if not _norm_vanishes(conjugates, chart.apply(curve) if spectral else None, root):
+                return Comparison(REFUTED, "the two sides differ whatever the signs of square roots")
+            inner = (Z,) if spectral else (MAP,) if expression.has(MAP) else ()
+            free = expression.subs(root, 0) if spectral else expression
+            sites = self.sites(self.singular if spectral else (), (free,), inner)
+        except (NoNorm, TooLarge):
+            return None
+        beside = False
+        for point in sites:
+            for place in self._places(expression, point, spectral):
+                if conjugates.decide(self._values(point, place, spectral, chart)):
+                    continue
+                if spectral and place is not None and not self._above(point, place):
+                    beside = True
+                    continue
+                told = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
+                told += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
+                return Comparison(REFUTED, f"at {', '.join(told)} the two sides differ")
+        evidence = f"with the signs of square roots decided {sites.told}"
+        if beside:
+            evidence += "; above the bulk (elsewhere a square root has the other sign)"
+        return Comparison(sites.status, evidence)
+
+    def _places(self, expression: sp.Expr, point: Point, spectral: bool) -> Sequence[Fraction | None]:
+        """Values of z outside the bulk, or of the map, one between each two neighbouring walls."""
+        symbol = Z if spectral else MAP
+        if not spectral and not expression.has(MAP):
+            return [None]
+        inside = tuple(f for f in walls([expression.subs(point)]) if f.has(symbol))
+        given = tuple(point.items())
+        if not spectral:
+            return Roots(inside, symbol, given).separators
+        spectrum = self.spectrum(point)
+        found = Roots((*spectrum.zeros.polynomials, *inside), symbol, given).separators
+        return [place for place in found if spectrum.outside(constant(place), (_at(place),))]
+
+    def _above(self, point: Point, place: Fraction) -> bool:
+        """Whether a place outside the bulk lies above all of it."""
+        spectrum = self.spectrum(point)
+        last = spectrum.ends[-1] if spectrum.ends else -1
+        interval = spectrum.interval_of(constant(place), (_at(place),))
+        return interval is not None and interval > last
+
+    def _values(self, point: Point, place: Any, spectral: bool, chart: Chart) -> Callable[[], dict[sp.Symbol, Any]]:
+        """Balls for all symbols at a point: coordinates of the chart, z and the resolvent, or the map."""
+        coordinates = chart.coordinates(point)
+
+        def balls() -> dict[sp.Symbol, Any]:
+            if place is None:
+                return coordinates
+            if not spectral:
+                return {**coordinates, MAP: ball(place)}
+            spectrum = self.spectrum(point)
+            return {**coordinates, Z: ball(place), spectrum.resolvent: spectrum.branch.at(place).ball}
+
+        return balls
+
+
+def _at(place: Fraction) -> sp.Expr:
+    """The polynomial with one zero."""
+    return Z - sp.Rational(place.numerator, place.denominator)
+
+
+def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
+    """Whether the product of all conjugates is zero, modulo the curve."""
+    norm = conjugates.norm()
+    if norm != 0 and curve is not None and norm.has(root):
+        norm = sp.expand(sp.prem(norm, sp.expand(sp.fraction(sp.together(curve))[0]), root))
+    return bool(norm == 0)
+
+
+def _sign_at(expression: sp.Expr, point: Point) -> int:
+    return decided(lambda: _sign(enclosure(expression, point)))
+
+
+def _sign(value: flint.acb) -> int | None:
+    """The sign of a number; negative if it is not real, since no inequality holds for it."""
+    if not value.imag.contains(0):
+        return -1
+    if bool(value.real > 0):
+        return 1
+    return -1 if bool(value.real < 0) else None

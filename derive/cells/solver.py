@@ -1,0 +1,48 @@
+"""Questions to an SMT solver for nonlinear real arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sympy as sp
+
+PATIENCE = 400
+"""Milliseconds for one question."""
+
+
+def has_no_zero(polynomial: sp.Expr, positive: Iterable[sp.Expr], box: Mapping[sp.Symbol, Any]) -> bool:
+    """Whether a polynomial is proved to vanish nowhere in a box where other polynomials are positive."""
+    import z3
+
+    names: dict[sp.Symbol, Any] = {}
+
+    def real(symbol: sp.Symbol) -> Any:
+        return names.setdefault(symbol, z3.Real(f"x{len(names)}"))
+
+    def rational(value: sp.Rational) -> Any:
+        return z3.Q(int(value.p), int(value.q))
+
+    def encode(expression: sp.Expr) -> Any:
+        terms = []
+        symbols = sorted(expression.free_symbols, key=lambda s: s.name)
+        for powers, coefficient in sp.Poly(expression, *symbols, domain="QQ").terms():
+            term = rational(sp.Rational(coefficient))
+            for symbol, power in zip(symbols, powers, strict=True):
+                for _ in range(power):
+                    term = term * real(symbol)
+            terms.append(term)
+        return z3.Sum(terms)
+
+    solver = z3.SolverFor("QF_NRA")
+    solver.set("timeout", PATIENCE)
+    solver.add(encode(polynomial) == 0)
+    for condition in positive:
+        solver.add(encode(condition) > 0)
+    for symbol in list(names):
+        low, high = box.get(symbol, (None, None))
+        if low is not None:
+            solver.add(names[symbol] > rational(low))
+        if high is not None:
+            solver.add(names[symbol] < rational(high))
+    return bool(solver.check() == z3.unsat)

@@ -1,0 +1,29 @@
+"""What can become of a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+PROVED, SUPPORTED, UNDECIDED, REFUTED = "proved", "supported", "not decided", "refuted"
+"""Exact for every value of the region; algebra exact but the branch or region tried at points only; neither proved nor
+refuted; with a counterexample."""
+STATUSES = (PROVED, SUPPORTED, UNDECIDED, REFUTED)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of one comparison, and what it rests on."""
+
+    status: str
+    evidence: str = ""
+
+
+def weakest(statuses: Iterable[str]) -> str:
+    """The status of several statements together: that of the one that is known least."""
+    return max(statuses, key=STATUSES.index, default=PROVED)
+
+
+def best(results: list[Comparison]) -> Comparison:
+    """The result of the alternative that holds, if one does."""
+    return min(results, key=lambda r: STATUSES.index(r.status), default=Comparison(REFUTED))
