@@ -9,11 +9,13 @@ from typing import Any
 
 import sympy as sp
 
+from derive.cells.verdicts import PROVED
 from derive.errors import ParameterError
 from derive.expansions.limits import Limit, rational
-from derive.expansions.quantities import QUANTITIES, expand_quantity
+from derive.expansions.quantities import QUANTITIES, Found, cell_of, expand_quantity
 from derive.language.family import Family
 from derive.language.model import Model
+from derive.language.symbols import Parameter
 from derive.pipeline import derive_model
 from derive.problems import problem_of
 
@@ -28,7 +30,9 @@ class Expansion:
     terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first term left
     out, None if the series ends. coefficients: of the terms, as SymPy expressions in plain symbols; small: what the
     powers are powers of. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients, if
-    there is one. branch: values of open parameters at which the physical branch was identified.
+    there is one. cell: inequalities between the open parameters under which this series holds, empty where it holds for
+    all of them. status: "proved" if it holds in all of its cells, "supported" if the physical branch was identified at
+    points only. branch: values of open parameters at which that was done. others: the series of other cells.
     """
 
     setting: str
@@ -43,7 +47,10 @@ class Expansion:
     latex: str
     next_power: str | None
     theta: Mapping[str, Any] | None
+    cell: str
+    status: str
     branch: Mapping[str, str]
+    others: tuple[Expansion, ...]
     coefficients: tuple[sp.Expr, ...]
     small: sp.Expr
 
@@ -53,6 +60,7 @@ class Expansion:
         found["in"] = found.pop("variable")
         order = ("setting", "choices", "of", "in", "order", "at", "parameter")
         expressions = ("coefficients", "small")
+        found["others"] = [other.as_dict() for other in self.others]
         return {name: found[name] for name in (*order, *(k for k in found if k not in (*order, *expressions)))}
 
     def sympy(self) -> sp.Expr:
@@ -71,10 +79,14 @@ class Expansion:
             lines.append("the series ends here" if self.next_power is None else f"next power: {self.next_power}")
         if self.theta is not None:
             lines.append(f"{self.theta['name']} is the root near {self.theta['near']} of {self.theta['polynomial']}")
-        if self.branch:
-            values = ", ".join(f"{name} = {value}" for name, value in self.branch.items())
-            lines.append(f"branch followed at {values}; other regions may have another, which at={{...}} picks")
-        return "\n".join(lines)
+        values = ", ".join(f"{name} = {value}" for name, value in self.branch.items())
+        if self.cell:
+            lines.append(f"holds for {self.cell}")
+        if self.status != PROVED:
+            lines.append(
+                f"physical branch identified{f' at {values}' if values else ''}; not shown for all other values"
+            )
+        return "\n".join([*lines, *(str(other) for other in self.others)])
 
     __repr__ = __str__
 
@@ -118,21 +130,30 @@ def expand(
         raise ParameterError(f"parameter {parameter}: use it with a threshold and one of {have}")
     if not model.probes:
         raise ParameterError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
-    result = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, parameter)
+    found, _ = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, parameter)
+    asked = {
+        "setting": model.setting,
+        "choices": dict(model.choices),
+        "of": of,
+        "variable": variable,
+        "order": None if limit is None else order,
+        "at": {p.name: str(v) for p, v in fixed.items()},
+    }
+    small = sp.S.One if limit is None else limit.small
     root = "vartheta" if "theta" in names else "theta"
+    first, *others = ({**asked, **_series(series, small, root)} for series in found)
+    return Expansion(**first, others=tuple(Expansion(**other, others=()) for other in others))
+
+
+def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
+    """One series of several as text, LaTeX and data."""
     found = result.expansion.with_root(sp.Symbol(root))
     first = found.coefficients[0]
-    series, latex = _written(found, sp.S.One if limit is None else limit.small)
+    series, latex = _written(found, small)
     minimal = None if found.minimal is None else str(found.minimal)
-    return Expansion(
-        setting=model.setting,
-        choices=dict(model.choices),
-        of=of,
-        variable=variable,
-        order=None if limit is None else order,
-        at={p.name: str(v) for p, v in fixed.items()},
-        parameter=None if result.parameter is None else result.parameter.name,
-        terms=tuple(
+    return {
+        "parameter": None if result.parameter is None else result.parameter.name,
+        "terms": tuple(
             {
                 "power": str(power),
                 "coefficient": str(c),
@@ -141,14 +162,16 @@ def expand(
             }
             for power, c in zip(found.powers, found.coefficients, strict=True)
         ),
-        series=series,
-        latex=latex,
-        next_power=None if found.ends else str(found.next_power),
-        theta=None if minimal is None else {"name": root, "polynomial": minimal, "near": found.root_near},
-        branch={p.name: str(v) for p, v in result.branch},
-        coefficients=tuple(map(_plain, found.coefficients)),
-        small=_plain(sp.S.One if limit is None else limit.small),
-    )
+        "series": series,
+        "latex": latex,
+        "next_power": None if found.ends else str(found.next_power),
+        "theta": None if minimal is None else {"name": root, "polynomial": minimal, "near": found.root_near},
+        "cell": cell_of(result),
+        "status": result.status,
+        "branch": {p.name: str(v) for p, v in result.points[0].items() if isinstance(p, Parameter)},
+        "coefficients": tuple(map(_plain, found.coefficients)),
+        "small": _plain(small),
+    }
 
 
 def _plain(expression: sp.Expr) -> sp.Expr:

@@ -11,14 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import flint
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.polynomials import TooLarge, branch_points, rational_factors
+from derive.algebra.polynomials import TooLarge, rational_factors
 from derive.bounds import VISITING
 from derive.cells.balls import ball, constant, decided, enclosure
 from derive.cells.chart import Chart, walls, without_signs
@@ -27,11 +26,11 @@ from derive.cells.decomposition import Cells, Interval
 from derive.cells.region import Point, Region
 from derive.cells.signs import sign_inside
 from derive.cells.solver import has_no_zero
-from derive.cells.spectrum import Roots, Spectrum
+from derive.cells.spectrum import BulkCurve, Roots, Spectrum
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, Comparison
 from derive.errors import NumericalError
 from derive.language.symbols import Parameter
-from derive.records.probe import MAP, Bulk
+from derive.records.probe import MAP
 
 SAMPLES = 6
 """So many points of a region are tried where its cells are not known."""
@@ -39,10 +38,14 @@ SAMPLES = 6
 
 @dataclass
 class Sites:
-    """Points of a region, `all_cells` if every cell has one of them; `visited` are those that were given so far."""
+    """Points of a region, `all_cells` if every cell has one of them.
+
+    `walls` vanish between the cells; `visited` points were given so far.
+    """
 
     points: tuple[Point, ...]
     all_cells: bool
+    walls: tuple[sp.Expr, ...] = ()
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
@@ -71,30 +74,23 @@ class Sites:
 class Selection:
     """Cells of a region and spectra at their points, each found once."""
 
-    def __init__(self, region: Region, bulk: Bulk | None):
+    def __init__(self, region: Region, bulk: BulkCurve | None):
         self.region, self.bulk = region, bulk
         self._spectra: dict[Any, Spectrum] = {}
         self._sites: dict[Any, Sites] = {}
 
-    @cached_property
+    @property
     def singular(self) -> tuple[sp.Expr, ...]:
         """Polynomials in z whose zeros hold the branch points and poles of the resolvent."""
-        assert self.bulk is not None and self.bulk.curve is not None
-        singular, poles = branch_points(self.bulk.curve, self.bulk.projected.resolvent)
-        return tuple(f for f in (*singular, *poles) if f.free_symbols)
+        assert self.bulk is not None
+        return self.bulk.singular
 
     def spectrum(self, point: Point) -> Spectrum:
         """The bulk at a point of the region."""
-        assert self.bulk is not None and self.bulk.curve is not None
-        projected = self.bulk.projected
-        held = {s for e in (*projected.algebraic, self.bulk.curve) for s in e.free_symbols}
-        given = {p: v for p, v in point.items() if p in held}
-        key = tuple(sorted(given.items(), key=lambda item: str(item[0])))
-        if key not in self._spectra:
-            self._spectra[key] = Spectrum(
-                projected.algebraic, projected.bulk_symbols, self.bulk.curve, projected.resolvent, self.singular, given
-            )
-        return self._spectra[key]
+        assert self.bulk is not None
+        found = Spectrum(self.bulk, point)
+        key = tuple(sorted(found.point.items(), key=lambda item: str(item[0])))
+        return self._spectra.setdefault(key, found)
 
     def sites(
         self,
@@ -129,14 +125,14 @@ class Selection:
             needed = [*polynomials, *walls(map(chart.apply, formulas)), *walls(conditions), *conditions]
             factors = list(dict.fromkeys(f for p in needed for f in rational_factors(chart.apply(p))))
             box, ends = self._box(chart, factors, inner)
-            found = self._points(chart, [*factors, *ends], box, inner, conditions)
+            found, between = self._points(chart, [*factors, *ends], box, inner, conditions)
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
-        return Sites(tuple({**self._others(point), **fixed} for point in found), True)
+        return Sites(tuple({**self._others(point), **fixed} for point in found), True, between)
 
     def _points(
         self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any, conditions: Any
-    ) -> list[Point]:
+    ) -> tuple[list[Point], tuple[sp.Expr, ...]]:
         """Points of the cells that belong to the region; the SMT solver leaves out polynomials without zeros in it."""
 
         def simple(polynomial: sp.Expr) -> bool:
@@ -153,7 +149,10 @@ class Selection:
         except TooLarge:
             cells = Cells.of(factors, box, inner, solved)
             found = [chart.point(point) for point in cells.points(inner)]
-        return [point for point in found if self._inside({**self._others(point)})]
+        back = {symbol: parameter ** sp.Rational(1, degree) for parameter, symbol, degree in chart.powers}
+        levels = zip(cells.variables, cells.levels, strict=True)
+        between = tuple(f.subs(back) for symbol, level in levels if symbol not in inner for f in level)
+        return [point for point in found if self._inside({**self._others(point)})], between
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
         """An interval for each coordinate, and what vanishes at the ends of domains that no interval has."""
@@ -190,13 +189,14 @@ class Selection:
 
     # formulas that vanish
 
-    def vanishes(self, expression: sp.Expr, curve: sp.Expr | None, root: sp.Symbol | None) -> Comparison | None:
+    def vanishes(self, expression: sp.Expr) -> Comparison | None:
         """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
 
         None where square roots alone do not decide it. For z it is zero at every real place above the bulk; where it
         is not zero below or in gaps, the evidence says so.
         """
-        spectral = curve is not None and bool(expression.free_symbols & {Z, root})
+        spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
+        curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
         chart = Chart.of((expression, *((curve,) if spectral else ())))
         try:
             conjugates = Conjugates.of(without_signs(chart.apply(expression)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
+from derive.algebra.polynomials import branch_points
 from derive.cells.balls import (
     above,
     ascending,
@@ -28,6 +29,7 @@ from derive.cells.balls import (
 )
 from derive.cells.branch import Branch, roots_within
 from derive.cells.decomposition import univariate
+from derive.records.probe import Bulk
 
 HALVINGS = 400
 """The most times that the distance to a point mass is halved."""
@@ -89,26 +91,43 @@ class Roots:
         return decided(found)[0]
 
 
+@dataclass(frozen=True)
+class BulkCurve:
+    """A bulk: its equations, the polynomial of its resolvent, and polynomials in z with its branch points and poles."""
+
+    equations: tuple[sp.Expr, ...]
+    unknowns: tuple[sp.Symbol, ...]
+    resolvent: sp.Symbol
+    curve: sp.Expr
+    singular: tuple[sp.Expr, ...]
+
+    @staticmethod
+    def of(bulk: Bulk) -> BulkCurve:
+        """That of a derived bulk whose responses are eliminated; TooLarge where its discriminant is."""
+        assert bulk.curve is not None, "what is claimed of a bulk without a curve is refused before"
+        projected = bulk.projected
+        found = BulkCurve(projected.algebraic, projected.bulk_symbols, projected.resolvent, bulk.curve, ())
+        return replace(found, singular=found.branch_points())
+
+    def branch_points(self) -> tuple[sp.Expr, ...]:
+        """Factors of the discriminant and of the leading coefficient of the curve."""
+        singular, poles = branch_points(self.curve, self.resolvent)
+        return tuple(f for f in (*singular, *poles) if f.free_symbols)
+
+    @property
+    def symbols(self) -> set[sp.Symbol]:
+        """What the equations and the curve depend on."""
+        return {s for e in (*self.equations, self.curve) for s in e.free_symbols}
+
+
 class Spectrum:
-    """The bulk at given parameters: where its density is positive, and what lies outside.
+    """The bulk at given parameters: where its density is positive, and what lies outside."""
 
-    `equations` and `unknowns` are the bulk equations; `curve` is the polynomial of the resolvent; `singular` are
-    polynomials in z whose zeros hold its branch points and poles.
-    """
-
-    def __init__(
-        self,
-        equations: tuple[sp.Expr, ...],
-        unknowns: tuple[sp.Symbol, ...],
-        curve: sp.Expr,
-        resolvent: sp.Symbol,
-        singular: Iterable[sp.Expr],
-        point: Point,
-    ):
-        self.equations, self.unknowns, self.resolvent, self.point = equations, unknowns, resolvent, dict(point)
-        self.curve = curve
-        self.zeros = Roots(tuple(f for f in singular if f.has(Z)), Z, tuple(self.point.items()))
-        self.branch = Branch(curve, resolvent, self.point, lambda place: self.far(place, resolvent))
+    def __init__(self, bulk: BulkCurve, point: Point):
+        self.equations, self.unknowns, self.resolvent = bulk.equations, bulk.unknowns, bulk.resolvent
+        self.curve, self.point = bulk.curve, {p: v for p, v in point.items() if p in bulk.symbols}
+        self.zeros = Roots(tuple(f for f in bulk.singular if f.has(Z)), Z, tuple(self.point.items()))
+        self.branch = Branch(self.curve, self.resolvent, self.point, lambda place: self.far(place, self.resolvent))
 
     # the physical branch
 

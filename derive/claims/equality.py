@@ -20,6 +20,7 @@ from derive.cells.chart import is_root
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
 from derive.cells.selection import Selection
+from derive.cells.spectrum import BulkCurve
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError
@@ -130,8 +131,13 @@ class Bench:
 
     def __init__(self, region: Region, bulk: Bulk | None):
         self.region, self.bulk = region, bulk
-        self.selection = Selection(region, bulk)
         self._physical: dict[int, dict[sp.Symbol, Any]] = {}
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The cells of the region; without a bulk where it has no curve."""
+        curve = None if self.bulk is None or self.bulk.curve is None else BulkCurve.of(self.bulk)
+        return Selection(self.region, curve)
 
     @cached_property
     def points(self) -> list[Point]:
@@ -212,9 +218,8 @@ class Bench:
         """By the signs that square roots have in each cell of the region."""
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
-        curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.projected.resolvent)
         try:
-            return self.selection.vanishes(difference, curve, root)
+            return self.selection.vanishes(difference)
         except Inconclusive:
             return None
 

@@ -70,10 +70,10 @@ def expand(
     which an outlier leaves the upper edge of the bulk (a lower edge, if none leaves there). With linear laws both are
     found for any number of training steps that exact algebra can carry: a few, or more with numbers for parameters.
 
-    Parameters that are not fixed with --at stay symbols. Powers may be negative or fractions. Where several branches
-    exist, the physical one is followed at the values printed under `branch`; other regions of the parameters may have
-    another branch, which --at selects. Coefficients that need an algebraic number of degree three or more are written
-    in theta, with its polynomial (in vartheta, where theta is a parameter).
+    Parameters that are not fixed with --at stay symbols. Powers may be negative or fractions. The physical branch is
+    decided exactly in each cell of the parameters; where cells have different series, all are given, each with the
+    inequalities under which it holds, and --at picks. Coefficients that need an algebraic number of degree three or
+    more are written in theta, with its polynomial (in vartheta, where theta is a parameter).
 
     \b
     Keys of --json:
@@ -83,7 +83,9 @@ def expand(
       series, latex                the whole series as text and as LaTeX
       next_power                   power of the first term left out; null if the series ends
       theta                        null, or {name, polynomial, near}: the algebraic number in the coefficients
+      cell, status                 inequalities under which the series holds; proved, or supported (at points only)
       branch                       parameter values at which the branch was identified
+      others                       the series of other cells, with the same keys
 
     \b
     Examples:
@@ -119,8 +121,11 @@ def expand(
     if as_json:
         print_json(found.as_dict())
     elif style == "latex":
-        click.echo(found.latex)
-        if found.theta is not None:
-            click.echo(f"% {found.theta['name']} is the root near {found.theta['near']} of {found.theta['polynomial']}")
+        for series in (found, *found.others):
+            click.echo(series.latex)
+            if series.cell:
+                click.echo(f"% for {series.cell}")
+            if (theta := series.theta) is not None:
+                click.echo(f"% {theta['name']} is the root near {theta['near']} of {theta['polynomial']}")
     else:
         click.echo(str(found))

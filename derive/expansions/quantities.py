@@ -6,11 +6,15 @@ at small values of the parameter.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.errors import DeriveError
+from derive.cells.region import Point, Region
+from derive.cells.selection import Sites
+from derive.cells.verdicts import SUPPORTED
+from derive.errors import DeriveError, NumericalError
 from derive.expansions.cases import Case
 from derive.expansions.edges import Edges
 from derive.expansions.limits import Limit
@@ -22,13 +26,25 @@ from derive.pipeline import ProbedMatrix
 QUANTITIES = ("edge", "lower_edge", "outlier", "threshold")
 
 
+class NoOutlier(DeriveError):
+    """No outlier in any cell."""
+
+
 @dataclass(frozen=True)
 class Found:
-    """A series, the parameter whose threshold it is, and the values of open parameters that identified its branch."""
+    """A series, the parameter whose threshold it is, and where it holds.
+
+    `points` are values of the open parameters in the cells where it holds; `status` says whether it holds in all of
+    each cell ("proved") or was identified at the points only ("supported"). `walls` vanish between cells; `elsewhere`
+    are points of cells in which it does not hold.
+    """
 
     expansion: Expansion
     parameter: Parameter | None
-    branch: tuple[tuple[Parameter, sp.Rational], ...]
+    points: tuple[Point, ...]
+    status: str
+    walls: tuple[sp.Expr, ...] = ()
+    elsewhere: tuple[Point, ...] = ()
 
 
 def expand_quantity(
@@ -38,10 +54,12 @@ def expand_quantity(
     order: sp.Rational,
     fixed: dict[Parameter, sp.Rational],
     wanted: str | None = None,
-) -> Found:
-    """The edge, outlier or threshold through SMALL**order, exact in every parameter that is not fixed.
+    region: Region | None = None,
+) -> tuple[list[Found], Sites]:
+    """The edge, outlier or threshold through SMALL**order in each cell of a region, and the points that were visited.
 
-    Without a limit it is the quantity itself: a series of one term.
+    Coefficients are exact in every parameter that is not fixed. Without a limit it is the quantity itself: a series of
+    one term. The series that holds next to the defaults is first. Cells without an outlier have no series.
     """
     case = Case.of(probed, limit, fixed)
     plus = dict(probed.training.model.probes)[probed.label].plus
@@ -54,15 +72,70 @@ def expand_quantity(
             f"the bulk depends on {number.average}, which changes with the parameters in its own way; `expand` does "
             "not follow it, so take a layer without it, or make it a parameter"
         )
-    parameter = None
-    if of in ("edge", "lower_edge"):
-        edges = Edges(case)
-        expansion, point = edges.expand(of == "edge", order), edges.point
-    else:
+    if of == "threshold":
         spikes = Spikes(case)
-        if of == "outlier":
-            expansion, point = spikes.outlier(order), spikes.point
-        else:
-            parameter = spikes.strength(wanted)
-            expansion, point = spikes.threshold(parameter, order)
-    return Found(expansion, parameter, tuple((p, v) for p, v in point.items() if isinstance(p, Parameter)))
+        parameter = spikes.strength(wanted)
+        expansion, point = spikes.threshold(parameter, order)
+        return [Found(expansion, parameter, (point,), SUPPORTED)], Sites((point,), False, visited=1)
+    region = region or Region(case.name, tuple(probed.training.model.parameters))
+    edge = of in ("edge", "lower_edge")
+    branches = Edges(case).branches(of == "edge", region) if edge else Spikes(case).branches(region)
+    series = branches.series(order)
+    sites = branches.sites
+    found = [
+        Found(
+            s.expansion,
+            None,
+            s.points,
+            sites.status if s.whole_cells else SUPPORTED,
+            sites.walls,
+            tuple(point for other in series if other is not s for point in other.points),
+        )
+        for s in series
+        if s.expansion is not None
+    ]
+    if not found and not edge:
+        other = "other values with --at" if limit is None else "another limit, or values with --at"
+        raise NoOutlier(f"there is no outlier {case.told}: all eigenvalues are in the bulk; try {other}")
+    if not found:
+        raise NumericalError(f"no edge of the bulk was found {case.told}; expand around another value")
+    return sorted(found, key=lambda f: min(_distance(point) for point in f.points)), sites
+
+
+def _distance(point: Point) -> float:
+    """How far a point is from the defaults, in factors."""
+    total = 0.0
+    for parameter, value in point.items():
+        if isinstance(parameter, Parameter):
+            default = float(parameter.default)
+            total += abs(math.log((abs(float(value)) + 1e-9) / (abs(default) + 1e-9))) + (float(value) * default < 0)
+    return total
+
+
+def cell_of(found: Found) -> str:
+    """Where a series holds, by inequalities that tell its cells from all others."""
+    left, told = list(found.elsewhere), list[str]()
+    for wall in sorted(found.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
+        signs = {_sign(wall, point) for point in found.points}
+        excluded = [point for point in left if _sign(wall, point) not in signs]
+        if len(signs) == 1 and excluded:
+            told.append(_inequality(wall, signs.pop()))
+            left = [point for point in left if point not in excluded]
+    if left:
+        point = found.points[0]
+        return "around " + ", ".join(f"{p} = {v}" for p, v in point.items() if isinstance(p, Parameter))
+    return " and ".join(told)
+
+
+def _sign(wall: sp.Expr, point: Point) -> int:
+    return int(sp.sign(wall.subs(point)))
+
+
+def _inequality(wall: sp.Expr, sign: int) -> str:
+    """A polynomial is positive or negative, in the plainest form."""
+    if len(wall.free_symbols) == 1:
+        (symbol,) = wall.free_symbols
+        if wall.is_polynomial(symbol) and sp.degree(wall, symbol) == 1:
+            slope, rest = sp.Poly(wall, symbol).all_coeffs()
+            return f"{symbol} {'>' if sign * slope > 0 else '<'} {-rest / slope}"
+    return f"{wall} {'>' if sign > 0 else '<'} 0"

@@ -7,8 +7,6 @@ threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import mpmath
@@ -19,31 +17,19 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.algebra.sites import without_averages
+from derive.cells.region import Point, Region
+from derive.cells.selection import Selection
+from derive.cells.spectrum import Roots
 from derive.errors import DeriveError, NumericalError, ParameterError
+from derive.expansions.branches import Branches
 from derive.expansions.cases import Case, ask_for_whole_numbers, check_algebraic
+from derive.expansions.edges import filled_curve
+from derive.expansions.eigenproblems import Eigenproblem
 from derive.expansions.limits import SMALL
+from derive.expansions.outliers import Outliers, map_changes
 from derive.expansions.series import Expansion, expand_root
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, Cycle
-
-
-@dataclass(frozen=True)
-class Eigenproblem:
-    """One ring: its scalar map, and its characteristic polynomial as it is (with roots of parameters) and in factors.
-
-    `relation` is a polynomial in z and MAP; `factors` are irreducible polynomials in MAP.
-    """
-
-    scalar_map: sp.Expr
-    relation: sp.Expr
-    characteristic: sp.Expr
-    factors: tuple[sp.Expr, ...]
-
-    @cached_property
-    def critical(self) -> list[sp.Expr]:
-        """Polynomials in MAP with the values where dz/ds = 0: the map turns back, and an outlier meets the bulk."""
-        found = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
-        return [f for f in found if f.has(MAP) and f != MAP]
 
 
 class Spikes:
@@ -106,64 +92,22 @@ class Spikes:
 
     # outliers
 
-    def outlier(self, order: sp.Rational) -> Expansion:
-        """The largest outlier."""
-        with mpmath.workdps(DIGITS):
-            options = [
-                (z, problem, factor)
-                for problem in self.problems
-                for factor in problem.factors
-                for z in self.outliers(problem, factor, PROBE)
-            ]
-        if not options:
-            values = ", ".join(f"{p} = {v}" for p, v in self.point.items() if isinstance(p, Parameter))
-            where = f" at {values}" if values else ""
-            other = "other values with --at" if self.case.limit is None else "another limit, or values with --at"
-            raise DeriveError(
-                f"there is no outlier {self.case.told}{where}: all eigenvalues are in the bulk; try {other}"
-            )
-        place, problem, factor = max(options, key=lambda option: option[0])
-
-        def near(small: mpmath.mpf) -> mpmath.mpf:
-            found = self.outliers(problem, factor, small)
-            return max(found) if found else None
-
+    def branches(self, region: Region) -> Branches:
+        """The largest outlier in each cell of a region."""
         try:
-            polynomials = common_roots(factor, problem.relation, MAP)
+            polynomials = [p for problem in self.problems for p in self.outlier_polynomials(problem)]
+            changes = [p for problem in self.problems for p in map_changes(problem)]
         except TooLarge as reason:
             raise self._too_large(reason) from None
-        for polynomial in polynomials:
-            if polynomial.has(Z):
-                with mpmath.workdps(DIGITS):
-                    fits = vanishes(polynomial, {**self._given(PROBE), Z: place})
-                if fits:
-                    return expand_root(polynomial, Z, SMALL, order, near, self.point)
-        raise NumericalError("the outlier is not a root of a derived polynomial; expand in another parameter")
 
-    def outliers(self, problem: Eigenproblem, factor: sp.Expr, small: mpmath.mpf) -> list[Any]:
-        """Where the physical branch of the map takes a root of the factor, outside the bulk."""
-        given = self._given(small)
-        return [
-            z
-            for level in self.levels(problem, factor, given)
-            for z in self._places(problem, level, given, mpmath.mpf(10) ** -12)
-        ]
+        def largest(selection: Selection, point: Point) -> Any:
+            found = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
+            if not found:
+                return None
+            zeros = Roots(tuple(p.subs(point) for p in polynomials), Z, ())
+            return max(found, key=lambda z: -1 if (index := zeros.index_of(z)) is None else index)
 
-    def levels(self, problem: Eigenproblem, factor: sp.Expr, given: dict[sp.Symbol, Any]) -> list[Any]:
-        """Real roots of a factor that are eigenvalues, at numbers for all open parameters; zero is left out."""
-        with mpmath.workdps(DIGITS):
-            found = real_roots(factor.subs(given))
-            return [s for s in found if s != 0 and vanishes(problem.characteristic, {**given, MAP: s})]
-
-    def outliers_at(self, problem: Eigenproblem, level: Any, given: dict[sp.Symbol, Any]) -> list[Any]:
-        """The outliers that an eigenvalue gives, at numbers for all open parameters: none where it is too small."""
-        with mpmath.workdps(DIGITS):
-            return self._places(problem, level, given, mpmath.mpf(10) ** -12)
-
-    def meets_bulk(self, problem: Eigenproblem, given: dict[sp.Symbol, Any]) -> bool:
-        """Whether an eigenvalue has a critical value of the map, at numbers for all open parameters."""
-        with mpmath.workdps(DIGITS):
-            return any(vanishes(problem.characteristic, {**given, MAP: s}) for s in self._edges(problem, given))
+        return Branches(self.case, region, filled_curve(self.case), (*polynomials, *changes), largest)
 
     def outlier_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
         """Polynomials in z, exact in the open parameters, that hold every outlier of an eigenproblem as a root."""

@@ -1,0 +1,233 @@
+"""Which root of a derived polynomial an edge or an outlier is, in each cell of the parameters.
+
+Near the limit the roots keep their order, so that the physical one is told at one rational value of the small
+parameter. Where it tends to a simple root, it is the same branch throughout a cell between the zeros of the
+polynomials that remain in the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import flint
+import mpmath
+import sympy as sp
+
+from derive.algebra.many_digits import DIGITS, exact
+from derive.algebra.nodes import Z
+from derive.algebra.polynomials import rational_factors
+from derive.cells.balls import Inconclusive, ball, enclosure, precision
+from derive.cells.branch import roots_within
+from derive.cells.decomposition import Cells, between_zeros
+from derive.cells.region import Point, Region
+from derive.cells.selection import Selection, Sites
+from derive.cells.spectrum import BulkCurve, Roots
+from derive.errors import NumericalError
+from derive.expansions.cases import Case
+from derive.expansions.limits import SMALL
+from derive.expansions.series import Expansion, expand_root
+
+Pick = Callable[[Selection, Point], Callable[[], flint.arb] | None]
+"""The root that is meant at a point of all parameters; None if there is none."""
+LIMIT_BITS = 256
+"""Precision at which a branch is told from others in the limit."""
+HALVINGS = 200
+"""The most times that the small parameter is halved before a root counts as not simple in the limit."""
+
+
+@dataclass(frozen=True)
+class CellSeries:
+    """A series, points of the cells in which it holds, and whether it is shown to hold in all of each cell."""
+
+    expansion: Expansion | None
+    points: tuple[Point, ...]
+    whole_cells: bool
+
+
+class Branches:
+    """A root of polynomials in z and the open parameters, expanded in each cell of a region."""
+
+    def __init__(self, case: Case, region: Region, bulk: BulkCurve, polynomials: Iterable[sp.Expr], pick: Pick):
+        self.case, self.pick = case, pick
+        held = (*bulk.singular, *polynomials)
+        self.factors = list(dict.fromkeys(f for p in held for f in rational_factors(p) if f.has(Z)))
+        self.selection = Selection(_in_the_limit(region, case), bulk)
+
+    @cached_property
+    def limits(self) -> list[sp.Expr]:
+        """What remains of the polynomials in the limit."""
+        return [_lowest(f) for f in self.factors]
+
+    @cached_property
+    def sites(self) -> Sites:
+        """A point of each cell of the open parameters."""
+        return self._all_orders if self._all_orders.all_cells else self.selection.sites(self.limits, (), (Z,))
+
+    @cached_property
+    def _all_orders(self) -> Sites:
+        """Cells in which the order of the roots next to the limit is the same: each has one series, to all orders."""
+        inner = (Z,) if self.case.limit is None else (SMALL, Z)
+        return self.selection.sites((*self.factors, *inner[:-1]), (), inner)
+
+    def series(self, order: sp.Rational) -> list[CellSeries]:
+        """The different series, each with the cells in which it holds; without an expansion where there is no root."""
+        found: list[CellSeries] = []
+        for point in self.sites:
+            root = self._root(point)
+            limit = None if root is None else self._limit(point, root)
+            known = (
+                s
+                for s in found
+                if limit is not None and self._determines(limit, order) and limit.index == self._tends(s, point)
+            )
+            held = next(known, None) if root is not None else next((s for s in found if s.expansion is None), None)
+            if held is None:
+                expansion = None if root is None else self._expanded(root, point, order)
+                held = next((s for s in found if s.expansion == expansion), CellSeries(expansion, (), True))
+            sure = limit is not None and self._determines(limit, order) and limit.index == self._tends(held, point)
+            sure = sure or root is None or self._all_orders.all_cells
+            extended = CellSeries(held.expansion, (*held.points, point), held.whole_cells and sure)
+            found = [*(s for s in found if s is not held), extended]
+        return found
+
+    # one point
+
+    def _root(self, point: Point) -> Root | None:
+        """The root that is meant next to the limit; None if there is none at this point."""
+        given = tuple(f.subs(point) for f in self.factors)
+        small = sp.S.One
+        if self.case.limit is not None:
+            box = {SMALL: (sp.S.Zero, None), Z: (None, None)}
+            cells = Cells.of([*given, SMALL], box, (SMALL, Z), lambda polynomial: False)
+            level = dict(zip(cells.variables, cells.levels, strict=True)).get(SMALL, ())
+            small = between_zeros(level, SMALL, {}, box[SMALL])[0]
+        meant = self.pick(self.selection, {**point, SMALL: small})
+        if meant is None:
+            return None
+        index = Roots(given, Z, ((SMALL, small),)).index_of(meant)
+        if index is None:
+            raise NumericalError("what is meant is not a root of a derived polynomial; expand in another parameter")
+        return Root(given, index, small)
+
+    @staticmethod
+    def _determines(limit: Tendency, order: sp.Rational) -> bool:
+        """Whether all coefficients through an order follow from the limit: a simple root has one series."""
+        return limit.roots == 1 or order <= 0
+
+    def _limit(self, point: Point, root: Root) -> Tendency | None:
+        """Which root of the polynomials in the limit the branch tends to."""
+        if self.case.limit is None:
+            return Tendency(root.index, 1)
+        finite = Roots(tuple(f.subs(point) for f in self.limits), Z, ())
+        product = sp.Poly(sp.expand(sp.Mul(*(f / SMALL ** _order(f) for f in root.polynomials))), SMALL)
+        rows = [list(reversed(sp.Poly(c, Z).all_coeffs())) for c in reversed(product.all_coeffs())]
+        finite_product = sp.Mul(*(f.subs(point) for f in self.limits))
+        distinct = list(reversed(sp.Poly(sp.sqf_part(sp.expand(finite_product)), Z).all_coeffs()))
+        small = root.small
+        with precision(LIMIT_BITS):
+            limits = flint.acb_poly([ball(c) for c in distinct])
+            by_power = [flint.acb_poly([ball(c) for c in row]) for row in rows]
+            for _ in range(HALVINGS):
+                small = small / 2
+                place, around = flint.acb(root.ball(small)), flint.arb(0).union(ball(small).real)
+                for index, limit in enumerate(finite.balls()):
+                    centre = flint.acb(limit.mid())
+                    moved = [row(flint.acb_poly([centre, 1])) for row in by_power]
+                    total = sum((row * flint.acb(around) ** k for k, row in enumerate(moved)), flint.acb_poly([]))
+                    radius = 2 * abs(place - centre)
+                    roots, alone = (
+                        roots_within(total, radius),
+                        roots_within(limits(flint.acb_poly([centre, 1])), radius),
+                    )
+                    if roots is not None and alone == 1:
+                        return Tendency(index, roots)
+        return None
+
+    def _tends(self, series: CellSeries, point: Point) -> int | None:
+        """Which root of the polynomials in the limit a series tends to, if its coefficient there is a formula."""
+        expansion = series.expansion
+        if expansion is None or expansion.minimal is not None or expansion.powers[0] < 0:
+            return None
+        first = expansion.coefficients[0] if expansion.powers[0] == 0 else sp.S.Zero
+        try:
+            return Roots(tuple(f.subs(point) for f in self.limits), Z, ()).index_of(
+                lambda: enclosure(first, point).real
+            )
+        except Inconclusive:
+            return None
+
+    def _expanded(self, root: Root, point: Point, order: sp.Rational) -> Expansion:
+        probe = sp.S.One if self.case.limit is None else sp.Rational(1, 2**23)
+        place = root.index
+        for factor in self.factors:
+            own = Roots((factor.subs(point),), Z, ((SMALL, probe),))
+            if place in [root.index_of(own.ball(i), probe) for i in range(len(own.separators) - 1)]:
+                return expand_root(factor, Z, SMALL, order, root.number, point)
+        raise NumericalError("the root is not one of a derived polynomial; expand in another parameter")
+
+
+@dataclass(frozen=True)
+class Tendency:
+    """A root of the polynomials in the limit, by its place, and how many roots tend to it."""
+
+    index: int
+    roots: int
+
+
+@dataclass(frozen=True)
+class Root:
+    """One of the real roots of polynomials in z, by its place in their order, for small parameters up to a bound."""
+
+    polynomials: tuple[sp.Expr, ...]
+    index: int
+    small: sp.Rational
+
+    def _roots(self, small: sp.Rational) -> Roots:
+        if small > self.small:
+            raise NumericalError(f"the branch changes at {SMALL} = {self.small}, too close to the limit to be expanded")
+        return Roots(self.polynomials, Z, ((SMALL, small),))
+
+    def ball(self, small: sp.Rational) -> flint.arb:
+        """The root at the working precision."""
+        return self._roots(small).balls()[self.index]
+
+    def index_of(self, number: Callable[[], flint.arb], small: sp.Rational) -> int | None:
+        """Which of all roots a number is that is one of them."""
+        return self._roots(small).index_of(number)
+
+    def number(self, small: Any) -> Any:
+        """The root to many digits."""
+        with precision(int(3.4 * DIGITS) + 40), mpmath.workdps(DIGITS):
+            mantissa, exponent = self.ball(exact(small)).mid().man_exp()
+            return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
+
+
+def _in_the_limit(region: Region, case: Case) -> Region:
+    """The region for the open parameters: its inequalities as they are in the limit."""
+    open_ones = tuple(p for p in region.parameters if p not in case.substitution)
+    conditions = []
+    for condition in region.conditions:
+        there = sp.together(condition.subs(case.substitution))
+        if there.has(SMALL):
+            top, bottom = sp.fraction(there)
+            there = _lowest(sp.expand(top)) * _lowest(sp.expand(bottom))
+        if there.free_symbols:
+            conditions.append(there)
+        elif not there > 0:
+            conditions.append(sp.S.NegativeOne)
+    return Region(region.place, open_ones, region.text, tuple(conditions))
+
+
+def _lowest(polynomial: sp.Expr) -> sp.Expr:
+    """The coefficient of the lowest power of the small parameter."""
+    if not polynomial.has(SMALL):
+        return polynomial
+    return sp.Poly(polynomial, SMALL).EC()
+
+
+def _order(polynomial: sp.Expr) -> int:
+    """The lowest power of the small parameter in a polynomial."""
+    return min(k for (k,), _ in sp.Poly(polynomial, SMALL).terms()) if polynomial.has(SMALL) else 0

@@ -1,0 +1,31 @@
+"""One eigenproblem of the reduced A(z), as polynomials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.polynomials import common_roots
+from derive.records.probe import MAP
+
+
+@dataclass(frozen=True)
+class Eigenproblem:
+    """One ring: its scalar map, and its characteristic polynomial as it is (with roots of parameters) and in factors.
+
+    `relation` is a polynomial in z and MAP; `factors` are irreducible polynomials in MAP.
+    """
+
+    scalar_map: sp.Expr
+    relation: sp.Expr
+    characteristic: sp.Expr
+    factors: tuple[sp.Expr, ...]
+
+    @cached_property
+    def critical(self) -> list[sp.Expr]:
+        """Polynomials in MAP with the values where dz/ds = 0: the map turns back, and an outlier meets the bulk."""
+        found = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
+        return [f for f in found if f.has(MAP) and f != MAP]

@@ -1,0 +1,70 @@
+"""The outliers of an eigenproblem at one rational point, decided with certified arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import flint
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.polynomials import common_roots, rational_factors
+from derive.cells.balls import decided, enclosure, is_zero, real_roots_of_balls
+from derive.cells.region import Point
+from derive.cells.selection import Selection
+from derive.cells.spectrum import Roots, Spectrum
+from derive.expansions.eigenproblems import Eigenproblem
+from derive.records.probe import MAP
+
+
+class Outliers:
+    """The outliers of an eigenproblem at one point of the parameters, each as a ball of any precision.
+
+    `solves` are polynomials in z that have all of them as zeros.
+    """
+
+    def __init__(self, selection: Selection, problem: Eigenproblem, point: Point, solves: Iterable[sp.Expr]):
+        self.problem, self.point = problem, point
+        self.solves = tuple(polynomial.subs(point) for polynomial in solves)
+        self.spectrum: Spectrum = selection.spectrum(point)
+        self.given = tuple(point.items())
+
+    @property
+    def levels(self) -> list[Callable[[], flint.arb]]:
+        """The real eigenvalues, zero left out."""
+        numerator = sp.fraction(sp.together(self.problem.characteristic))[0]
+        roots = Roots((numerator,), MAP, self.given)
+        count = len(decided(roots.balls))
+        return [level for level in map(roots.ball, range(count)) if not is_zero(level)]
+
+    @property
+    def places(self) -> list[Callable[[], flint.arb]]:
+        """Where the map has an eigenvalue on the physical branch, outside the bulk."""
+        return [place for level in self.levels for place in self.of_level(level)]
+
+    def of_level(self, level: Callable[[], flint.arb]) -> list[Callable[[], flint.arb]]:
+        """The outliers of one eigenvalue: zeros of the relation at which the physical branch of the map has it."""
+        branch = self.spectrum.follow(self.problem.relation, MAP, self.problem.scalar_map)
+
+        def zeros() -> list[flint.arb]:
+            return self._zeros(level())
+
+        def zero(index: int) -> Callable[[], flint.arb]:
+            return lambda: zeros()[index]
+
+        found = map(zero, range(len(decided(zeros))))
+        return [z for z in found if self.spectrum.outside(z, self.solves) and self.spectrum.takes(branch, z, level)]
+
+    def _zeros(self, level: flint.arb) -> list[flint.arb]:
+        coefficients = sp.Poly(self.problem.relation, Z).all_coeffs()
+        values = {**self.point, MAP: flint.acb(level)}
+        return real_roots_of_balls([enclosure(c, values) for c in reversed(coefficients)])
+
+
+def map_changes(problem: Eigenproblem) -> list[sp.Expr]:
+    """Polynomials in z that vanish where branches of the map meet or one of them is infinite."""
+    poly = sp.Poly(problem.relation, MAP)
+    found = rational_factors(poly.LC())
+    if poly.degree() > 1:
+        found += common_roots(problem.relation, sp.diff(problem.relation, MAP), MAP)
+    return [f for f in found if f.has(Z)]
