@@ -13,11 +13,14 @@ from click.testing import CliRunner
 from conftest import derivation_of, model_named
 
 from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
+from derive.algebra.many_digits import exact as exact_fraction
+from derive.cells.balls import precision
+from derive.cells.spectrum import Spectrum
 from derive.cli import main
 from derive.errors import DeriveError
 from derive.expansions.cases import Case
-from derive.expansions.edges import Edges
-from derive.expansions.limits import Limit
+from derive.expansions.edges import filled_curve
+from derive.expansions.limits import SMALL, Limit
 from derive.expansions.quantities import expand_quantity
 from derive.expansions.series import DIGITS, expand_root
 from derive.pipeline import derive_model
@@ -48,13 +51,16 @@ def _checked_by_richardson(name: str, of: str, text: str, order, **fixed) -> Non
     """Each coefficient is the limit of (edge - the terms before it) / power, extrapolated from two small values."""
     found = _expanded(name, of, text, order, **fixed)
     limit, at = _limit(name, text, fixed)
-    work = Edges(Case.of(derivation_of(name).first, limit, at))
-    candidates = work.edge_factors()
-    point = work.point
+    case = Case.of(derivation_of(name).first, limit, at)
+    curve, point = filled_curve(case), case.sampled(())
 
     @cache
     def value(small):
-        return work.numerical_edge(candidates, small, of == "edge")
+        spectrum = Spectrum(curve, {**point, SMALL: exact_fraction(small)})
+        with precision(4 * DIGITS):
+            return mpmath.mpf(
+                spectrum.zeros.balls()[spectrum.ends[-1 if of == "edge" else 0]].str(DIGITS, radius=False)
+            )
 
     assert len(found.powers) > 1
     for k, (power, exact) in enumerate(zip(found.powers, found.numbers(point), strict=True)):
@@ -246,6 +252,22 @@ def test_bad_requests_are_one_sentence(arguments, sentence):
     assert told.exit_code == 2 and sentence in told.stderr and told.stderr.count("\n") == 1
 
 
-def test_an_outlier_at_its_threshold_is_not_expanded_there():
-    told = _run("spiked_wigner", "--of", "outlier", "--in", "gamma0-1")
-    assert told.exit_code == 2 and "cannot be told from the bulk" in told.stderr and told.stderr.count("\n") == 1
+def test_an_outlier_leaves_the_edge_quadratically():
+    """gamma0 + 1/gamma0 = 2 + (gamma0 - 1)^2 + ... just above its threshold."""
+    told = _run("spiked_wigner", "--of", "outlier", "--in", "gamma0-1", "--json")
+    terms = json.loads(told.stdout)["terms"]
+    assert [(term["power"], term["coefficient"]) for term in terms] == [("0", "2"), ("2", "1"), ("3", "-1")]
+
+
+@pytest.mark.slow
+def test_each_cell_has_its_series():
+    """The lower edge of the extensive network tends to 1 for chi < 1 and to a Marchenko-Pastur edge for chi > 1."""
+    told = json.loads(
+        _run("extensive_two_layer", "--of", "lower_edge", "--in", "1/nu", "--order", "0", "--json").stdout
+    )
+    found = {series["cell"]: series for series in (told, *told["others"])}
+    nu, chi, gamma = sp.symbols("nu chi gamma", positive=True)
+    assert found["chi < 1"]["terms"][0]["coefficient"] == "1"
+    beyond = sp.sympify(found["chi > 1"]["terms"][0]["coefficient"], {"chi": chi, "gamma": gamma})
+    assert sp.simplify(beyond - 1 - gamma**2 * (1 - 1 / sp.sqrt(chi)) ** 2) == 0
+    assert {series["status"] for series in found.values()} == {"proved"}

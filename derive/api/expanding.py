@@ -130,7 +130,7 @@ def expand(
         raise ParameterError(f"parameter {parameter}: use it with a threshold and one of {have}")
     if not model.probes:
         raise ParameterError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
-    found, _ = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, parameter)
+    found = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, parameter).series
     asked = {
         "setting": model.setting,
         "choices": dict(model.choices),

@@ -96,6 +96,8 @@ def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb
             return flint.acb(_sign(walk(node.args[0])))
         if isinstance(node, sp.Heaviside):
             return (1 + flint.acb(_sign(walk(node.args[0])))) / 2
+        if isinstance(node, (sp.Max, sp.Min)):
+            return _extreme([walk(arg) for arg in node.args], "max" if isinstance(node, sp.Max) else "min")
         if node.func in _FUNCTIONS:
             return _FUNCTIONS[node.func](walk(node.args[0]))
         raise NumericalError(f"{node} has no certified value")
@@ -104,6 +106,15 @@ def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb
     if not found.is_finite():
         raise Inconclusive(f"{expression} may divide by zero")
     return found
+
+
+def _extreme(values: list[flint.acb], which: str) -> flint.acb:
+    if not all(value.imag == 0 for value in values):
+        raise NumericalError("the largest of complex numbers is not defined")
+    found = values[0].real
+    for value in values[1:]:
+        found = getattr(found, which)(value.real)
+    return flint.acb(found)
 
 
 def _power(base: flint.acb, exponent: sp.Expr, walk: Callable[[sp.Expr], flint.acb]) -> flint.acb:

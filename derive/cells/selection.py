@@ -178,7 +178,7 @@ class Selection:
         for condition in self.region.conditions:
             if not condition.free_symbols <= set(point):
                 continue  # it is about an inner symbol
-            if _sign_at(condition, point) < 0:
+            if not is_positive(condition, point):
                 return False
         return True
 
@@ -273,8 +273,9 @@ def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbo
     return bool(norm == 0)
 
 
-def _sign_at(expression: sp.Expr, point: Point) -> int:
-    return decided(lambda: _sign(enclosure(expression, point)))
+def is_positive(expression: sp.Expr, point: Point) -> bool:
+    """Whether an expression is real and positive at a point where it does not vanish."""
+    return decided(lambda: _sign(enclosure(expression, point))) > 0
 
 
 def _sign(value: flint.acb) -> int | None:

@@ -14,7 +14,20 @@ from derive.bounds import FORMULA_LENGTH, FORMULA_NODES, NUMBER_DIGITS
 from derive.errors import ClaimError
 from derive.language.vectors import Field
 
-FUNCTIONS = {"sqrt": sp.sqrt, "exp": sp.exp, "log": sp.log}
+FUNCTIONS = {
+    "sqrt": sp.sqrt,
+    "exp": sp.exp,
+    "log": sp.log,
+    "sinh": sp.sinh,
+    "cosh": sp.cosh,
+    "tanh": sp.tanh,
+    "Abs": sp.Abs,
+    "sign": sp.sign,
+    "Max": sp.Max,
+    "Min": sp.Min,
+}
+OF_SEVERAL = ("Max", "Min")
+"""Functions of several scalars."""
 LARGEST_POWER = 64
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -174,11 +187,12 @@ class Reader:
         if isinstance(node, ast.BinOp):
             return self._binary(node, text)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-            if len(node.args) == 1 and not node.keywords:
-                value = self._value(node.args[0], text)
-                if not isinstance(value, Matrix):
-                    return FUNCTIONS[node.func.id](value)
-            raise self.error(text, f"calls {node.func.id} with something other than one scalar")
+            several = node.func.id in OF_SEVERAL
+            values = [self._value(arg, text) for arg in node.args]
+            if len(values) == 1 + several and not node.keywords and not any(isinstance(v, Matrix) for v in values):
+                return FUNCTIONS[node.func.id](*values)
+            count = "two scalars" if several else "one scalar"
+            raise self.error(text, f"calls {node.func.id} with something other than {count}")
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in ("C", "R"):
             return self._letter(node, text)
         if isinstance(node, ast.Attribute) and node.attr == "T":

@@ -14,7 +14,7 @@ from derive.cells.balls import Inconclusive, constant, decided
 from derive.cells.chart import walls
 from derive.cells.decomposition import Cells
 from derive.cells.region import Point
-from derive.cells.selection import Selection
+from derive.cells.selection import Selection, is_positive
 from derive.cells.spectrum import Roots
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, best, weakest
 from derive.claims.bulk_claims import real_number
@@ -188,7 +188,8 @@ def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:
 def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
     value = work.reader(claim, "s").scalar(claim.get("value"))
     cycle = work.cycle(claim)
-    if cycle.inverse is not None:
+    bounds = [c for c in work.conditions(claim) if c.has(MAP)]
+    if cycle.inverse is not None and not bounds:
         return work.told(work.bench.same(value, cycle.inverse), value, cycle.inverse, "z")
     scalar_map = without_averages(cycle.scalar_map)
     if cycle.relation is None or scalar_map is None:
@@ -204,14 +205,21 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
             *_changes_in_map(relation),
             *(f for s in selection.singular if s.has(Z) for f in common_roots(relation, s, Z)),
         ]
-        sites = selection.sites(changes, (value,), (MAP,))
+        sites = selection.sites((*changes, *bounds), (value,), (MAP,))
     except TooLarge as reason:
         return UNDECIDED, f"the branches of z are too many to tell apart ({reason})"
     attained = 0
     for point in sites:
-        between = [*changes, MAP, *(f for f in walls([value]) if f.has(MAP))]
+        between = [
+            *changes,
+            *(f for c in bounds for f in rational_factors(c)),
+            MAP,
+            *(f for f in walls([value]) if f.has(MAP)),
+        ]
         for place in Roots(tuple(between), MAP, tuple(point.items())).separators:
             level = sp.Rational(place.numerator, place.denominator)
+            if not all(is_positive(bound, {**point, MAP: level}) for bound in bounds):
+                continue
             found = Outliers(selection, problem, point, (relation.subs(MAP, level),)).of_level(constant(place))
             if not found:
                 continue

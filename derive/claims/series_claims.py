@@ -68,13 +68,14 @@ def _expanded_coefficient(
     limit = Limit(parameter, EPSILON if power > 0 else 1 / EPSILON)
     of, wanted = claim.get("of"), sp.Rational(order, abs(power))
     try:
-        found, sites = expand_quantity(work.matrix, _OF[of], limit, wanted, {}, region=work.bench.region)
+        quantity = expand_quantity(work.matrix, _OF[of], limit, wanted, {}, region=work.bench.region)
     except ClaimError:
         raise
     except NoOutlier as error:
         return REFUTED, f"claimed a coefficient of the outlier, but {error}"
     except DeriveError as error:
         return UNDECIDED, f"{of} could not be expanded: {error}"
+    found, sites = quantity.series, quantity.sites
     what = f"coefficient of x**{order} in {of}"
     known = [point for series in found for point in series.points]
     for point in sites.points[: sites.visited]:

@@ -49,14 +49,18 @@ class Work:
     def bench_of(self, claim: Claim) -> Bench:
         """The bench of the claim's region; its points are found once."""
         if claim.region not in self.benches or claim.region and claim.define:
-            reader = self.reader(claim)
-            conditions = tuple(c for text in claim.region for c in reader.inequalities(text))
+            conditions = tuple(c for c in self.conditions(claim) if not c.has(MAP))
             region = Region(self.place(claim), tuple(self.parameters), " and ".join(claim.region), conditions)
             bench = Bench(region, self.bulk if self.probed else None)
             if conditions:
                 region.box, bench.points  # noqa: B018  (an empty region is refused before anything is decided)
             self.benches[claim.region] = bench
         return self.benches[claim.region]
+
+    def conditions(self, claim: Claim) -> list[sp.Expr]:
+        """What is positive inside the claim's region; the map s may be bounded where the claim is about it."""
+        reader = self.reader(claim, *(("s",) if claim.kind == "inverse_map" else ()))
+        return [c for text in claim.region for c in reader.inequalities(text)]
 
     def place(self, claim: Claim) -> str:
         return f"{self.file.path.name}, claim {claim.name!r}"

@@ -47,6 +47,19 @@ class Found:
     elsewhere: tuple[Point, ...] = ()
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """The series of all cells, the one next to the defaults first, and the points that were visited."""
+
+    series: list[Found]
+    sites: Sites
+
+    @property
+    def expansion(self) -> Expansion:
+        """The series next to the defaults."""
+        return self.series[0].expansion
+
+
 def expand_quantity(
     probed: ProbedMatrix,
     of: str,
@@ -55,8 +68,8 @@ def expand_quantity(
     fixed: dict[Parameter, sp.Rational],
     wanted: str | None = None,
     region: Region | None = None,
-) -> tuple[list[Found], Sites]:
-    """The edge, outlier or threshold through SMALL**order in each cell of a region, and the points that were visited.
+) -> Quantity:
+    """The edge, outlier or threshold through SMALL**order in each cell of a region.
 
     Coefficients are exact in every parameter that is not fixed. Without a limit it is the quantity itself: a series of
     one term. The series that holds next to the defaults is first. Cells without an outlier have no series.
@@ -76,7 +89,7 @@ def expand_quantity(
         spikes = Spikes(case)
         parameter = spikes.strength(wanted)
         expansion, point = spikes.threshold(parameter, order)
-        return [Found(expansion, parameter, (point,), SUPPORTED)], Sites((point,), False, visited=1)
+        return Quantity([Found(expansion, parameter, (point,), SUPPORTED)], Sites((point,), False, visited=1))
     region = region or Region(case.name, tuple(probed.training.model.parameters))
     edge = of in ("edge", "lower_edge")
     branches = Edges(case).branches(of == "edge", region) if edge else Spikes(case).branches(region)
@@ -99,7 +112,7 @@ def expand_quantity(
         raise NoOutlier(f"there is no outlier {case.told}: all eigenvalues are in the bulk; try {other}")
     if not found:
         raise NumericalError(f"no edge of the bulk was found {case.told}; expand around another value")
-    return sorted(found, key=lambda f: min(_distance(point) for point in f.points)), sites
+    return Quantity(sorted(found, key=lambda f: min(map(_distance, f.points))), sites)
 
 
 def _distance(point: Point) -> float:
