@@ -30,9 +30,10 @@ class Expansion:
     terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first term left
     out, None if the series ends. coefficients: of the terms, as SymPy expressions in plain symbols; small: what the
     powers are powers of. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients, if
-    there is one. cell: inequalities between the open parameters under which this series holds, empty where it holds for
-    all of them. status: "proved" if it holds in all of its cells, "supported" if the physical branch was identified at
-    points only. branch: values of open parameters at which that was done. others: the series of other cells.
+    there is one. edge: which edge an outlier leaves at a threshold. cell: inequalities between the open parameters
+    under which this series holds, empty where it holds for all of them. status: "proved" if it holds in all of its
+    cells, "supported" if the physical branch was identified at points only. branch: values of open parameters at which
+    that was done. others: the series of other cells, and other thresholds.
     """
 
     setting: str
@@ -47,6 +48,7 @@ class Expansion:
     latex: str
     next_power: str | None
     theta: Mapping[str, Any] | None
+    edge: str
     cell: str
     status: str
     branch: Mapping[str, str]
@@ -80,6 +82,8 @@ class Expansion:
         if self.theta is not None:
             lines.append(f"{self.theta['name']} is the root near {self.theta['near']} of {self.theta['polynomial']}")
         values = ", ".join(f"{name} = {value}" for name, value in self.branch.items())
+        if self.edge:
+            lines.append(self.edge)
         if self.cell:
             lines.append(f"holds for {self.cell}")
         if self.status != PROVED:
@@ -166,6 +170,7 @@ def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
         "latex": latex,
         "next_power": None if found.ends else str(found.next_power),
         "theta": None if minimal is None else {"name": root, "polynomial": minimal, "near": found.root_near},
+        "edge": result.told,
         "cell": cell_of(result),
         "status": result.status,
         "branch": {p.name: str(v) for p, v in result.points[0].items() if isinstance(p, Parameter)},

@@ -83,6 +83,15 @@ class Cells:
             yield from self._lifted({**point, self.variables[level]: value}, level + 1, top, count)
 
 
+def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Expr]:
+    """Polynomials free of a symbol that vanish wherever zeros of others in the symbol meet or go to infinity."""
+    ring = Ring.of(tuple(polynomials))
+    encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
+    here = _kept(ring, (f for f in encoded if ring.degree(f, symbol)), lambda polynomial: False)
+    free = [f for f in encoded if not ring.degree(f, symbol)]
+    return [ring.decode(f) for f in _kept(ring, [*free, *_projected(ring, here, symbol)], lambda polynomial: False)]
+
+
 def between_zeros(
     polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
 ) -> list[sp.Rational]:

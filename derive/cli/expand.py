@@ -66,9 +66,9 @@ def expand(
 ) -> None:
     """Expand an edge of the bulk, an outlier or a threshold in a parameter, to any order and exactly.
 
-    The outlier is the largest. The threshold is the value of a parameter, the smallest in size inside its domain, at
-    which an outlier leaves the upper edge of the bulk (a lower edge, if none leaves there). With linear laws both are
-    found for any number of training steps that exact algebra can carry: a few, or more with numbers for parameters.
+    The outlier is the largest. Thresholds are all values of a parameter in its domain at which an outlier leaves the
+    bulk, each with the edge that it leaves; that of the upper edge comes first. With linear laws both are found for any
+    number of training steps that exact algebra can carry: a few, or more with numbers for parameters.
 
     Parameters that are not fixed with --at stay symbols. Powers may be negative or fractions. The physical branch is
     decided exactly in each cell of the parameters; where cells have different series, all are given, each with the
@@ -83,9 +83,10 @@ def expand(
       series, latex                the whole series as text and as LaTeX
       next_power                   power of the first term left out; null if the series ends
       theta                        null, or {name, polynomial, near}: the algebraic number in the coefficients
+      edge                         with --of threshold: which edge the outlier leaves
       cell, status                 inequalities under which the series holds; proved, or supported (at points only)
       branch                       parameter values at which the branch was identified
-      others                       the series of other cells, with the same keys
+      others                       the series of other cells and other thresholds, with the same keys
 
     \b
     Examples:

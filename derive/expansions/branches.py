@@ -8,7 +8,7 @@ polynomials that remain in the limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,13 +48,21 @@ class CellSeries:
 
 
 class Branches:
-    """A root of polynomials in z and the open parameters, expanded in each cell of a region."""
+    """A root of polynomials in z (or in a parameter whose threshold it is), expanded in each cell of a region."""
 
-    def __init__(self, case: Case, region: Region, bulk: BulkCurve, polynomials: Iterable[sp.Expr], pick: Pick):
-        self.case, self.pick = case, pick
-        held = (*bulk.singular, *polynomials)
-        self.factors = list(dict.fromkeys(f for p in held for f in rational_factors(p) if f.has(Z)))
-        self.selection = Selection(_in_the_limit(region, case), bulk)
+    def __init__(
+        self,
+        case: Case,
+        region: Region,
+        bulk: BulkCurve,
+        polynomials: Iterable[sp.Expr],
+        pick: Pick,
+        unknown: sp.Symbol = Z,
+    ):
+        self.case, self.pick, self.unknown = case, pick, unknown
+        self.factors = list(dict.fromkeys(f for p in polynomials for f in rational_factors(p) if f.has(unknown)))
+        inside = replace(region, parameters=tuple(p for p in region.parameters if p != unknown))
+        self.selection = Selection(_in_the_limit(inside, case), bulk)
 
     @cached_property
     def limits(self) -> list[sp.Expr]:
@@ -64,12 +72,14 @@ class Branches:
     @cached_property
     def sites(self) -> Sites:
         """A point of each cell of the open parameters."""
-        return self._all_orders if self._all_orders.all_cells else self.selection.sites(self.limits, (), (Z,))
+        return (
+            self._all_orders if self._all_orders.all_cells else self.selection.sites(self.limits, (), (self.unknown,))
+        )
 
     @cached_property
     def _all_orders(self) -> Sites:
         """Cells in which the order of the roots next to the limit is the same: each has one series, to all orders."""
-        inner = (Z,) if self.case.limit is None else (SMALL, Z)
+        inner = (self.unknown,) if self.case.limit is None else (SMALL, self.unknown)
         return self.selection.sites((*self.factors, *inner[:-1]), (), inner)
 
     def series(self, order: sp.Rational) -> list[CellSeries]:
@@ -97,20 +107,24 @@ class Branches:
 
     def _root(self, point: Point) -> Root | None:
         """The root that is meant next to the limit; None if there is none at this point."""
-        given = tuple(f.subs(point) for f in self.factors)
-        small = sp.S.One
-        if self.case.limit is not None:
-            box = {SMALL: (sp.S.Zero, None), Z: (None, None)}
-            cells = Cells.of([*given, SMALL], box, (SMALL, Z), lambda polynomial: False)
-            level = dict(zip(cells.variables, cells.levels, strict=True)).get(SMALL, ())
-            small = between_zeros(level, SMALL, {}, box[SMALL])[0]
+        given, small = tuple(f.subs(point) for f in self.factors), self.small(point)
         meant = self.pick(self.selection, {**point, SMALL: small})
         if meant is None:
             return None
-        index = Roots(given, Z, ((SMALL, small),)).index_of(meant)
+        index = Roots(given, self.unknown, ((SMALL, small),)).index_of(meant)
         if index is None:
             raise NumericalError("what is meant is not a root of a derived polynomial; expand in another parameter")
-        return Root(given, index, small)
+        return Root(given, self.unknown, index, small)
+
+    def small(self, point: Point) -> sp.Rational:
+        """A value of the small parameter below which no two roots meet."""
+        if self.case.limit is None:
+            return sp.S.One
+        box = {SMALL: (sp.S.Zero, None), self.unknown: (None, None)}
+        given = [f.subs(point) for f in self.factors]
+        cells = Cells.of([*given, SMALL], box, (SMALL, self.unknown), lambda polynomial: False)
+        level = dict(zip(cells.variables, cells.levels, strict=True)).get(SMALL, ())
+        return between_zeros(level, SMALL, {}, box[SMALL])[0]
 
     @staticmethod
     def _determines(limit: Tendency, order: sp.Rational) -> bool:
@@ -121,11 +135,11 @@ class Branches:
         """Which root of the polynomials in the limit the branch tends to."""
         if self.case.limit is None:
             return Tendency(root.index, 1)
-        finite = Roots(tuple(f.subs(point) for f in self.limits), Z, ())
+        finite = Roots(tuple(f.subs(point) for f in self.limits), self.unknown, ())
         product = sp.Poly(sp.expand(sp.Mul(*(f / SMALL ** _order(f) for f in root.polynomials))), SMALL)
-        rows = [list(reversed(sp.Poly(c, Z).all_coeffs())) for c in reversed(product.all_coeffs())]
+        rows = [list(reversed(sp.Poly(c, self.unknown).all_coeffs())) for c in reversed(product.all_coeffs())]
         finite_product = sp.Mul(*(f.subs(point) for f in self.limits))
-        distinct = list(reversed(sp.Poly(sp.sqf_part(sp.expand(finite_product)), Z).all_coeffs()))
+        distinct = list(reversed(sp.Poly(sp.sqf_part(sp.expand(finite_product)), self.unknown).all_coeffs()))
         small = root.small
         with precision(LIMIT_BITS):
             limits = flint.acb_poly([ball(c) for c in distinct])
@@ -153,7 +167,7 @@ class Branches:
             return None
         first = expansion.coefficients[0] if expansion.powers[0] == 0 else sp.S.Zero
         try:
-            return Roots(tuple(f.subs(point) for f in self.limits), Z, ()).index_of(
+            return Roots(tuple(f.subs(point) for f in self.limits), self.unknown, ()).index_of(
                 lambda: enclosure(first, point).real
             )
         except Inconclusive:
@@ -163,9 +177,9 @@ class Branches:
         probe = sp.S.One if self.case.limit is None else sp.Rational(1, 2**23)
         place = root.index
         for factor in self.factors:
-            own = Roots((factor.subs(point),), Z, ((SMALL, probe),))
+            own = Roots((factor.subs(point),), self.unknown, ((SMALL, probe),))
             if place in [root.index_of(own.ball(i), probe) for i in range(len(own.separators) - 1)]:
-                return expand_root(factor, Z, SMALL, order, root.number, point)
+                return expand_root(factor, self.unknown, SMALL, order, root.number, point)
         raise NumericalError("the root is not one of a derived polynomial; expand in another parameter")
 
 
@@ -179,16 +193,17 @@ class Tendency:
 
 @dataclass(frozen=True)
 class Root:
-    """One of the real roots of polynomials in z, by its place in their order, for small parameters up to a bound."""
+    """One of the real roots of polynomials, by its place in their order, for small parameters up to a bound."""
 
     polynomials: tuple[sp.Expr, ...]
+    unknown: sp.Symbol
     index: int
     small: sp.Rational
 
     def _roots(self, small: sp.Rational) -> Roots:
         if small > self.small:
             raise NumericalError(f"the branch changes at {SMALL} = {self.small}, too close to the limit to be expanded")
-        return Roots(self.polynomials, Z, ((SMALL, small),))
+        return Roots(self.polynomials, self.unknown, ((SMALL, small),))
 
     def ball(self, small: sp.Rational) -> flint.arb:
         """The root at the working precision."""

@@ -32,7 +32,8 @@ class Edges:
             spectrum = selection.spectrum(point)
             return spectrum.zeros.ball(spectrum.ends[-1 if upper else 0]) if spectrum.ends else None
 
-        return Branches(self.case, region, filled_curve(self.case), (), end)
+        bulk = filled_curve(self.case)
+        return Branches(self.case, region, bulk, bulk.singular, end)
 
 
 def filled_curve(case: Case) -> BulkCurve:

@@ -7,7 +7,7 @@ at small values of the parameter.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -15,14 +15,17 @@ from derive.cells.region import Point, Region
 from derive.cells.selection import Sites
 from derive.cells.verdicts import SUPPORTED
 from derive.errors import DeriveError, NumericalError
+from derive.expansions.branches import Branches
 from derive.expansions.cases import Case
 from derive.expansions.edges import Edges
-from derive.expansions.limits import Limit
+from derive.expansions.limits import SMALL, Limit
 from derive.expansions.series import Expansion
 from derive.expansions.spikes import Spikes
 from derive.language.symbols import Parameter
 from derive.pipeline import ProbedMatrix
 
+MOST_THRESHOLDS = 12
+"""The most thresholds that are listed."""
 QUANTITIES = ("edge", "lower_edge", "outlier", "threshold")
 
 
@@ -32,7 +35,7 @@ class NoOutlier(DeriveError):
 
 @dataclass(frozen=True)
 class Found:
-    """A series, the parameter whose threshold it is, and where it holds.
+    """A series, where it holds, and for a threshold its parameter and which edge an outlier leaves.
 
     `points` are values of the open parameters in the cells where it holds; `status` says whether it holds in all of
     each cell ("proved") or was identified at the points only ("supported"). `walls` vanish between cells; `elsewhere`
@@ -40,11 +43,12 @@ class Found:
     """
 
     expansion: Expansion
-    parameter: Parameter | None
     points: tuple[Point, ...]
     status: str
-    walls: tuple[sp.Expr, ...] = ()
-    elsewhere: tuple[Point, ...] = ()
+    walls: tuple[sp.Expr, ...]
+    elsewhere: tuple[Point, ...]
+    parameter: Parameter | None = None
+    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,20 +89,26 @@ def expand_quantity(
             f"the bulk depends on {number.average}, which changes with the parameters in its own way; `expand` does "
             "not follow it, so take a layer without it, or make it a parameter"
         )
-    if of == "threshold":
-        spikes = Spikes(case)
-        parameter = spikes.strength(wanted)
-        expansion, point = spikes.threshold(parameter, order)
-        return Quantity([Found(expansion, parameter, (point,), SUPPORTED)], Sites((point,), False, visited=1))
     region = region or Region(case.name, tuple(probed.training.model.parameters))
+    if of == "threshold":
+        return _all_thresholds(Spikes(case), wanted, region, order)
     edge = of in ("edge", "lower_edge")
     branches = Edges(case).branches(of == "edge", region) if edge else Spikes(case).branches(region)
-    series = branches.series(order)
-    sites = branches.sites
-    found = [
+    found = _found(branches, order)
+    if not found and not edge:
+        other = "other values with --at" if limit is None else "another limit, or values with --at"
+        raise NoOutlier(f"there is no outlier {case.told}: all eigenvalues are in the bulk; try {other}")
+    if not found:
+        raise NumericalError(f"no edge of the bulk was found {case.told}; expand around another value")
+    return Quantity(sorted(found, key=lambda f: min(map(_distance, f.points))), branches.sites)
+
+
+def _found(branches: Branches, order: sp.Rational) -> list[Found]:
+    """The series of all cells that have one."""
+    series, sites = branches.series(order), branches.sites
+    return [
         Found(
             s.expansion,
-            None,
             s.points,
             sites.status if s.whole_cells else SUPPORTED,
             sites.walls,
@@ -107,12 +117,28 @@ def expand_quantity(
         for s in series
         if s.expansion is not None
     ]
-    if not found and not edge:
-        other = "other values with --at" if limit is None else "another limit, or values with --at"
-        raise NoOutlier(f"there is no outlier {case.told}: all eigenvalues are in the bulk; try {other}")
+
+
+def _all_thresholds(spikes: Spikes, wanted: str | None, region: Region, order: sp.Rational) -> Quantity:
+    """Every threshold of a parameter, those of the upper edge next to the defaults first."""
+    parameter = spikes.strength(wanted)
+    thresholds = spikes.thresholds(parameter, region)
+    found: list[Found] = []
+    for rank in range(MOST_THRESHOLDS):
+        branches = thresholds.branches(rank)
+        here = sorted(_found(branches, order), key=lambda f: min(map(_distance, f.points)))
+        if not here:
+            break
+        for series in here:
+            small = {SMALL: sp.S.One} if spikes.case.limit is None else {SMALL: branches.small(series.points[0])}
+            crossing = thresholds.crossings(branches.selection, {**series.points[0], **small})[rank]
+            found.append(replace(series, parameter=parameter, told=crossing.told))
     if not found:
-        raise NumericalError(f"no edge of the bulk was found {case.told}; expand around another value")
-    return Quantity(sorted(found, key=lambda f: min(map(_distance, f.points))), sites)
+        raise DeriveError(
+            f"no value of {parameter} in its domain ({parameter.domain}) lets an outlier leave the bulk "
+            f"{spikes.case.told}; name another with --parameter, or give other values with --at"
+        )
+    return Quantity(found, branches.sites)
 
 
 def _distance(point: Point) -> float:

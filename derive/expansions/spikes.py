@@ -7,33 +7,32 @@ threshold.
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
-import mpmath
 import sympy as sp
 
-from derive.algebra.many_digits import DIGITS, PROBE, all_roots, exact, number, real_roots, vanishes
 from derive.algebra.nodes import Z
-from derive.algebra.physical import physical_values
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.algebra.sites import without_averages
+from derive.cells.balls import above, below
+from derive.cells.decomposition import projection
 from derive.cells.region import Point, Region
 from derive.cells.selection import Selection
-from derive.cells.spectrum import Roots
-from derive.errors import DeriveError, NumericalError, ParameterError
+from derive.cells.spectrum import BulkCurve, Roots
+from derive.errors import DeriveError, ParameterError
 from derive.expansions.branches import Branches
 from derive.expansions.cases import Case, ask_for_whole_numbers, check_algebraic
 from derive.expansions.edges import filled_curve
 from derive.expansions.eigenproblems import Eigenproblem
-from derive.expansions.limits import SMALL
 from derive.expansions.outliers import Outliers, map_changes
-from derive.expansions.series import Expansion, expand_root
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, Cycle
 
 
 class Spikes:
-    """Outliers of a case; `point` holds values of the open parameters, at which the branch is identified."""
+    """Outliers of a case."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -43,7 +42,6 @@ class Spikes:
             raise self._too_large(reason) from None
         held = [f for p in self.problems for f in (*p.factors, p.relation)]
         check_algebraic(case, (*case.equations, *held))
-        self.point = case.sampled(held)
 
     # the eigenproblems
 
@@ -94,11 +92,7 @@ class Spikes:
 
     def branches(self, region: Region) -> Branches:
         """The largest outlier in each cell of a region."""
-        try:
-            polynomials = [p for problem in self.problems for p in self.outlier_polynomials(problem)]
-            changes = [p for problem in self.problems for p in map_changes(problem)]
-        except TooLarge as reason:
-            raise self._too_large(reason) from None
+        bulk, polynomials, changes = self._held()
 
         def largest(selection: Selection, point: Point) -> Any:
             found = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
@@ -107,7 +101,16 @@ class Spikes:
             zeros = Roots(tuple(p.subs(point) for p in polynomials), Z, ())
             return max(found, key=lambda z: -1 if (index := zeros.index_of(z)) is None else index)
 
-        return Branches(self.case, region, filled_curve(self.case), (*polynomials, *changes), largest)
+        return Branches(self.case, region, bulk, (*bulk.singular, *polynomials, *changes), largest)
+
+    def _held(self) -> tuple[BulkCurve, list[sp.Expr], list[sp.Expr]]:
+        """The bulk, polynomials with all outliers as zeros, and polynomials that vanish where branches of maps meet."""
+        try:
+            polynomials = [p for problem in self.problems for p in self.outlier_polynomials(problem)]
+            changes = [p for problem in self.problems for p in map_changes(problem)]
+        except TooLarge as reason:
+            raise self._too_large(reason) from None
+        return filled_curve(self.case), polynomials, changes
 
     def outlier_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
         """Polynomials in z, exact in the open parameters, that hold every outlier of an eigenproblem as a root."""
@@ -124,27 +127,6 @@ class Spikes:
             return [p for factor, critical in pairs for p in common_roots(factor, critical, MAP)]
         except TooLarge as reason:
             raise self._too_large(reason) from None
-
-    def _places(self, problem: Eigenproblem, level: Any, given: dict[sp.Symbol, Any], tolerance: Any) -> list[Any]:
-        """Real z at which the map has a given value on the physical branch."""
-        poly = sp.Poly(problem.relation.subs(given), Z)
-        found = []
-        for root in all_roots([number(c, {MAP: level}) for c in poly.all_coeffs()]):
-            if abs(mpmath.im(root)) > mpmath.mpf(10) ** -30 * (1 + abs(root)):
-                continue
-            at = mpmath.mpc(mpmath.re(root), mpmath.mpf(10) ** -20)
-            try:
-                values = physical_values(self.case.equations, self.case.unknowns, given, at=at)
-            except NumericalError:
-                continue
-            mapped = number(problem.scalar_map, {**given, **values})
-            if abs(mapped - level) < tolerance * (1 + abs(level)):
-                found.append(mpmath.re(root))
-        return found
-
-    def _given(self, small: mpmath.mpf) -> dict[sp.Symbol, Any]:
-        """All open symbols as numbers at one small value."""
-        return {**self.point, SMALL: exact(small)}
 
     # thresholds
 
@@ -169,67 +151,117 @@ class Spikes:
         advice = "leave one out of --at" if case.limit is None else "leave out --in, or expand in another parameter"
         raise ParameterError(f"no parameter is left whose threshold could be sought in {case.name}; {advice}")
 
-    def threshold(self, parameter: Parameter, order: sp.Rational) -> tuple[Expansion, dict[sp.Symbol, Any]]:
-        """The smallest value, in size, at which an outlier leaves the upper edge; a lower edge if none leaves there."""
-        point = {p: v for p, v in self.point.items() if p != parameter}
+    def thresholds(self, parameter: Parameter, region: Region) -> Thresholds:
+        """The values of a parameter at which an outlier leaves the bulk."""
+        bulk, polynomials, changes = self._held()
         try:
-            options = [
-                (problem, critical, polynomial)
-                for problem in self.problems
-                for critical in problem.critical
-                for factor in problem.factors
-                for polynomial in common_roots(factor, critical, MAP)
-                if polynomial.has(parameter)
-            ]
+            walls = projection((*bulk.singular, *polynomials, *changes), Z)
         except TooLarge as reason:
             raise self._too_large(reason) from None
+        ends = [parameter - end for end in region.box[parameter] if end is not None]
+        return Thresholds(self, region, bulk, polynomials, parameter, [f for f in (*walls, *ends) if f.has(parameter)])
 
-        def found(option: Any, small: mpmath.mpf) -> list[Any]:
-            problem, _, polynomial = option
-            given = {**point, SMALL: exact(small)}
-            ranked = []
-            for root in real_roots(polynomial.subs(given)):
-                if parameter.domain.contains(float(root)):
-                    here = {**given, parameter: exact(root)}
-                    ranked += [
-                        (rank, root)
-                        for rank, level in enumerate(self._edges(problem, here))
-                        if vanishes(problem.characteristic, {**here, MAP: level})
-                    ]
-            return ranked
 
-        with mpmath.workdps(DIGITS):
-            ranked = [(rank, root, option) for option in options for rank, root in found(option, PROBE)]
-        if not ranked:
-            raise DeriveError(
-                f"no value of {parameter} in its domain ({parameter.domain}) lets an outlier leave the bulk "
-                f"{self.case.told}; name another with --parameter, or give other values with --at"
-            )
-        rank = min(r for r, _, _ in ranked)
-        best = _smallest([root for r, root, _ in ranked if r == rank])
-        option = next(o for r, root, o in ranked if r == rank and root == best)
+@dataclass(frozen=True)
+class Crossing:
+    """A value of a parameter at which an outlier leaves the bulk: by its place among all values where anything changes.
 
-        def near(small: mpmath.mpf) -> mpmath.mpf:
-            same = [root for r, root in found(option, small) if r == rank]
-            return _smallest(same) if same else None
+    The outlier leaves the `edge`-th of `edges` ends of the support, counted from below, upwards or downwards, as the
+    parameter grows or falls beyond the value.
+    """
 
-        return expand_root(option[2], parameter, SMALL, order, near, point), point
+    index: int
+    edge: int
+    edges: int
+    upwards: bool
+    growing: bool
 
-    def _edges(self, problem: Eigenproblem, given: dict[sp.Symbol, Any]) -> list[Any]:
-        """Critical values of the map on the physical branch, those of the upper edge first.
+    @property
+    def told(self) -> str:
+        """Where the outlier leaves the bulk."""
+        name = f"edge {self.edge + 1} of {self.edges}"
+        if self.edge in (0, self.edges - 1) and self.upwards == (self.edge > 0):
+            name = "the upper edge" if self.upwards else "the lower edge"
+        return f"an outlier leaves {name} {'upwards' if self.upwards else 'downwards'}"
 
-        The map may take such a value at a regular point too; only where dz/ds = 0 does the bulk end.
+
+@dataclass(frozen=True)
+class Thresholds:
+    """All thresholds of a parameter; the one at which the outermost outlier leaves the upper edge is first."""
+
+    spikes: Spikes
+    region: Region
+    bulk: BulkCurve
+    polynomials: list[sp.Expr]
+    parameter: Parameter
+    walls: list[sp.Expr]
+
+    def branches(self, rank: int) -> Branches:
+        """One of the thresholds by its rank, in each cell of the other parameters."""
+
+        def ranked(selection: Selection, point: Point) -> Any:
+            found = self.crossings(selection, point)
+            if rank >= len(found):
+                return None
+            roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
+            return roots.ball(found[rank].index)
+
+        return Branches(self.spikes.case, self.region, self.bulk, self.walls, ranked, self.parameter)
+
+    def crossings(self, selection: Selection, point: Point) -> list[Crossing]:
+        """The thresholds at values of all other parameters: those of the upper edge first, small values first.
+
+        Of two that differ in sign the positive one comes first.
         """
-        slope = sp.diff(problem.relation, MAP)
+        roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
+        values = [sp.Rational(v.numerator, v.denominator) for v in roots.separators]
+        sides = {
+            i: self._counts(selection, {**point, self.parameter: value})
+            for i, value in enumerate(values)
+            if self.parameter.domain.contains(float(value))
+        }
         found = []
-        for critical in problem.critical:
-            for level in real_roots(critical.subs(given)):
-                places = self._places(problem, level, given, mpmath.mpf(10) ** -7)
-                found += [(z, level) for z in places if vanishes(slope, {**given, MAP: level, Z: z})]
-        return [level for _, level in sorted(found, reverse=True)]
+        for i in (i for i in sides if i + 1 in sides):
+            (before, edges), (after, others) = sides[i], sides[i + 1]
+            gaps = range(edges + 1) if edges == others else ()  # where bands merge as well, no edge can be named
+            for gap in (gap for gap in gaps if before[gap] != after[gap]):
+                growing = after[gap] > before[gap]
+                upwards = self._upwards(selection, point, roots, i, gap, edges, growing)
+                found.append(Crossing(i, gap - 1 if upwards else gap, edges, upwards, growing))
+        place = {c.index: float(roots.ball(c.index)().mid()) for c in found}
+        return sorted(
+            found,
+            key=lambda c: (-c.edge if c.upwards else 0, float(f"{abs(place[c.index]):.12e}"), place[c.index] < 0),
+        )
+
+    def _counts(self, selection: Selection, point: Point) -> tuple[Counter[int], int]:
+        """How many outliers there are in each gap, by the number of edges below it, and how many edges."""
+        spectrum, found = selection.spectrum(point), Counter[int]()
+        for place in self._outliers(selection, point):
+            before = spectrum.interval_of(place, tuple(p.subs(point) for p in self.polynomials))
+            assert before is not None, "an outlier is no branch point"
+            found[sum(end < before for end in spectrum.ends)] += 1
+        return found, len(spectrum.ends)
+
+    def _outliers(self, selection: Selection, point: Point) -> list[Any]:
+        return [z for p in self.spikes.problems for z in Outliers(selection, p, point, self.polynomials).places]
+
+    def _upwards(
+        self, selection: Selection, point: Point, roots: Roots, index: int, gap: int, edges: int, growing: bool
+    ) -> bool:
+        """Whether an outlier enters a gap from its lower end: next to the threshold it is closer to that end."""
+        if gap in (0, edges):
+            return gap > 0
+        place = roots.ball(index)()
+        end = roots.separators[index + growing]
+        near = above(place) if growing else below(place)
+        beside = near + (end - near) / BESIDE
+        there = {**point, self.parameter: sp.Rational(beside.numerator, beside.denominator)}
+        spectrum = selection.spectrum(there)
+        low, high = (float(spectrum.zeros.balls()[spectrum.ends[k]].mid()) for k in (gap - 1, gap))
+        inside = [z for z in (float(z().mid()) for z in self._outliers(selection, there)) if low < z < high]
+        return min(z - low for z in inside) < min(high - z for z in inside)
 
 
-def _smallest(values: list[Any]) -> Any:
-    """The smallest in size; of two that differ in sign the positive one."""
-    size = min(map(abs, values))
-    return max(v for v in values if abs(v) <= size * (1 + mpmath.mpf(10) ** -25))
+BESIDE = 2**12
+"""How much closer to a threshold than to the next change the edge of an outlier is named."""
