@@ -390,7 +390,7 @@ def test_printed_formulas_that_are_wrong_fail_as_claims(name, tmp_path):
         f'model = "deep_linear"\nchoices = {{ L = 1, data = "{data}" }}\n[[claim]]\nname = "it"\n{body}\n',
         encoding="utf-8",
     )
-    assert check_claims(load_claims(path))[0].status == "FAILED"
+    assert check_claims(load_claims(path))[0].status == "refuted"
 
 
 def test_same_time_is_true_or_false(tmp_path):

@@ -132,14 +132,14 @@ class Spectrum:
     # the physical branch
 
     @cached_property
-    def _size(self) -> Fraction:
+    def size(self) -> Fraction:
         """A bound on the spectrum."""
         ends = self.zeros.separators
         return 1 + max(abs(ends[0]), abs(ends[-1]))
 
     def far(self, place: Fraction, expression: sp.Expr) -> tuple[Fraction, flint.acb]:
         """A function of the bulk far above a real place."""
-        height = FAR * Fraction((self._size + abs(place)).__ceil__())
+        height = FAR * Fraction((self.size + abs(place)).__ceil__())
         digits = max(60, int(flint.ctx.prec / 3.3))
         with mpmath.workdps(digits):
             at = mpmath.mpc(mpmath.mpf(place.numerator) / place.denominator, int(height))

@@ -44,7 +44,15 @@ def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
         except ZeroDivisionError:
             return mpmath.nan
         except (OverflowError, MemoryError):
-            raise ClaimError(f"{expression} is too large to be evaluated; check the exponents") from None
+            raise ClaimError(f"{_printed(expression)} is too large to be evaluated; check the exponents") from None
+
+
+def _printed(expression: sp.Expr) -> str:
+    """The text of a formula; SymPy evaluates large exponentials to print them, and may fail."""
+    try:
+        return str(expression)
+    except (OverflowError, ValueError, MemoryError):
+        return "a formula"
 
 
 @lru_cache(maxsize=500)  # a formula is asked for its value at several points
@@ -181,12 +189,8 @@ class Bench:
                 continue  # a pole at this very point shows nothing
             if not close(left, right):
                 if cut and by_cells is None:
-                    return Comparison(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
-                return Comparison(
-                    REFUTED,
-                    f"{_point_text(values, symbols)} the claim is {mpmath.nstr(left, 8)}, "
-                    f"the derivation {mpmath.nstr(right, 8)}",
-                )
+                    return self._beyond_spectrum(claimed, derived)
+                return _differing(values, symbols, left, right)
             compared += 1
         if self.proves_zero(difference):
             return Comparison(PROVED)
@@ -196,6 +200,23 @@ class Bench:
         points = f"{compared} rational point{'s' if compared > 1 else ''}"
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
         return Comparison(UNDECIDED, f"{tried}; no symbolic proof found")
+
+    def _beyond_spectrum(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
+        """Whether two sides with square roots of z differ at a real z above the spectrum, where no cut is crossed."""
+        open_signs = Comparison(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
+        if self.bulk is None or self.bulk.curve is None:
+            return open_signs
+        projected, symbols = self.bulk.projected, claimed.free_symbols | derived.free_symbols
+        for values in self.values(symbols):
+            given = {s: v for s, v in values.items() if isinstance(s, Parameter)}
+            place = self.selection.spectrum(given).size
+            beyond = physical_values(
+                projected.algebraic, projected.bulk_symbols, given, WORKING_DIGITS, mpmath.mpf(place.__ceil__())
+            )
+            left, right = (number(side, {**values, **beyond}) for side in (claimed, derived))
+            if not mpmath.isnan(left) and not mpmath.isnan(right) and not close(left, right):
+                return _differing({**values, **beyond}, symbols, left, right)
+        return open_signs
 
     def proves_zero(self, difference: sp.Expr) -> bool:
         """By algebra, modulo the equations of the bulk."""
@@ -243,6 +264,12 @@ class Bench:
             projected = self.bulk.projected
             self._physical[index] = physical_values(projected.algebraic, projected.bulk_symbols, point, WORKING_DIGITS)
         return self._physical.get(index, {})
+
+
+def _differing(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol], left: Any, right: Any) -> Comparison:
+    """The counterexample at which two sides have different values."""
+    told = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
+    return Comparison(REFUTED, f"{_point_text(values, symbols)} {told}")
 
 
 def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:
