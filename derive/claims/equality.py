@@ -15,7 +15,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
 from derive.bounds import EXPONENT
-from derive.cells.balls import Inconclusive
+from derive.cells.balls import Inconclusive, decided, enclosure
 from derive.cells.chart import is_root
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
@@ -23,12 +23,14 @@ from derive.cells.selection import Selection
 from derive.cells.spectrum import BulkCurve
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison
 from derive.claims.radicals import tidy_roots
-from derive.errors import ClaimError
+from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, Bulk
 
 WORKING_DIGITS = 70
 AGREEING_DIGITS = 50
+FURTHER_POINTS = 12
+"""So many points of the region are searched for a counterexample where two sides agree but no proof is found."""
 
 
 def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
@@ -197,9 +199,26 @@ class Bench:
         by_cells = by_cells or self._by_cells(difference)
         if by_cells is not None:
             return by_cells
+        against = self._far_and_wide(claimed, derived)
+        if against is not None:
+            return against
         points = f"{compared} rational point{'s' if compared > 1 else ''}"
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
         return Comparison(UNDECIDED, f"{tried}; no symbolic proof found")
+
+    def _far_and_wide(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison | None:
+        """A counterexample at points far from the defaults, for two sides that agree next to them."""
+        symbols = claimed.free_symbols | derived.free_symbols
+        for values in self.values(symbols, self.region.points(FURTHER_POINTS)):
+            try:
+                left, right = number(claimed, values), number(derived, values)
+            except ClaimError:  # too large there
+                continue
+            if mpmath.isnan(left) or mpmath.isnan(right):
+                continue
+            if not close(left, right) or _certainly_differ(claimed - derived, values):
+                return _differing(values, symbols, left, right)
+        return None
 
     def _beyond_spectrum(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
         """Whether two sides with square roots of z differ at a real z above the spectrum, where no cut is crossed."""
@@ -244,9 +263,9 @@ class Bench:
         except Inconclusive:
             return None
 
-    def values(self, symbols: set[sp.Symbol]) -> list[dict[sp.Symbol, Any]]:
+    def values(self, symbols: set[sp.Symbol], points: list[Point] | None = None) -> list[dict[sp.Symbol, Any]]:
         """Points at which to evaluate: parameters, z with the physical bulk, and generic numbers for anything else."""
-        points = self.points
+        points = self.points if points is None else points
         spectral = self.bulk is not None and bool(symbols & {Z, *self.bulk.projected.bulk_symbols})
         found = []
         for i, point in enumerate(points):
@@ -266,9 +285,21 @@ class Bench:
         return self._physical.get(index, {})
 
 
+def _certainly_differ(difference: sp.Expr, values: dict[sp.Symbol, Any]) -> bool:
+    """Whether a difference is not zero at rational values, by certified arithmetic of many digits."""
+    if not all(isinstance(values[s], sp.Rational) for s in difference.free_symbols):
+        return False
+    try:
+        return decided(lambda: None if enclosure(difference, values).contains(0) else True)
+    except NumericalError:
+        return False
+
+
 def _differing(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol], left: Any, right: Any) -> Comparison:
     """The counterexample at which two sides have different values."""
     told = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
+    if close(left, right):
+        told += f", which differ by {mpmath.nstr(abs(left - right), 2)}"
     return Comparison(REFUTED, f"{_point_text(values, symbols)} {told}")
 
 
