@@ -23,6 +23,8 @@ from derive.errors import InternalError, NumericalError
 from derive.language.symbols import Parameter, symbol_order
 
 DIGITS = 60
+REAL_AXIS = 2.0**-40
+"""The relative height from which a point on the real axis, outside the bulk, is reached in one step."""
 
 
 def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
@@ -72,6 +74,7 @@ def physical_values(
     column contracts; Newton's method then brings z in. The way down needs few digits, only the end needs them all.
     """
     goal = mpmath.mpc(3, "1.5") if at is None else mpmath.mpc(at)
+    lowest = goal.imag or REAL_AXIS * (1 + abs(goal.real))
     few, all_bits = max(120, 2 * _bits_of(goal)), int(digits * 3.33) + 120
     try:
         numbers = {symbol: sp.sympify(value) for symbol, value in point.items()}
@@ -91,7 +94,7 @@ def physical_values(
                 found = [_mpc(v) for v in values]
                 return {Z: z, **dict(zip(unknowns, found, strict=True))}
             lower = mpmath.im(z) * mpmath.mpf("0.75")
-            z = mpmath.mpc(goal.real, lower) if lower > goal.imag else goal
+            z = mpmath.mpc(goal.real, lower) if lower > lowest else goal
 
 
 def _bits_of(goal: mpmath.mpf) -> int:

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.cells.region import Point, Region
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison, best, weakest
-from derive.claims.equality import Bench, close, number, vanishes_identically
+from derive.claims.equality import FURTHER_POINTS, Bench, close, number, vanishes_identically
 from derive.claims.formulas import Matrix, Reader, shown
 from derive.claims.reading import Claim, ClaimsFile
 from derive.errors import ClaimError
@@ -124,7 +124,8 @@ class Work:
         text = ", ".join(map(shown_formula, derived)) or "none in closed form"
         if not derived:
             return UNDECIDED, f"derived {what} {text}"
-        for values_there in self.bench.values({s for e in (*values, *derived) for s in e.free_symbols}):
+        points = self.bench.region.points(FURTHER_POINTS)
+        for values_there in self.bench.values({s for e in (*values, *derived) for s in e.free_symbols}, points):
             open_numbers = [number(other, values_there) for other in derived]
             at = shown_point(values_there, *values, *derived)
             at = f" at {at}" if at else ""

@@ -1,0 +1,135 @@
+"""Exact decisions in cells: each question against plain numbers at random points."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.cells.balls import Inconclusive, decided, enclosure, irreducible_factors, real_roots, simplest_between
+from derive.cells.branch import Branch
+from derive.cells.chart import Chart
+from derive.cells.conjugates import Conjugates
+from derive.cells.decomposition import Cells
+from derive.cells.signs import sign_inside
+from derive.cells.solver import has_no_zero
+
+X, Y, G = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("G")
+
+
+def polynomial(draw: random.Random, symbols: tuple[sp.Symbol, ...], degree: int) -> sp.Expr:
+    terms = [draw.randint(-3, 3) * sp.Mul(*(s ** draw.randint(0, degree) for s in symbols)) for _ in range(3)]
+    return sp.Add(*terms, draw.randint(1, 5) * symbols[0], draw.randint(-4, 4))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cells_have_all_signs_that_polynomials_take(seed):
+    """A sign vector that occurs at a random point occurs at the point of some cell."""
+    draw = random.Random(seed)
+    polynomials = [polynomial(draw, (X, Y), 2) for _ in range(2)]
+    box = {X: (sp.S.Zero, None), Y: (sp.Integer(-2), sp.Integer(3))}
+    cells = Cells.of(polynomials, box, (), lambda p: False)
+    found = [{X: sp.S.One, Y: sp.S.One, **point} for point in cells.points()]
+    assert all(point[X] > 0 and -2 < point[Y] < 3 for point in found)
+    signs = {tuple(sp.sign(p.subs(point)) for p in polynomials) for point in found}
+    functions = [sp.lambdify((X, Y), p) for p in polynomials]
+    for _ in range(400):
+        at = draw.expovariate(0.3), draw.uniform(-2, 3)
+        values = [f(*at) for f in functions]
+        if min(map(abs, values)) > 1e-9:
+            assert tuple(int(np.sign(v)) for v in values) in signs, at
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_real_roots_are_those_of_numpy(seed):
+    draw = random.Random(seed)
+    products = [flint.fmpz_poly([draw.randint(-9, 9) for _ in range(5)] + [1]) for _ in range(2)]
+    found = decided(lambda: real_roots(irreducible_factors(products)))
+    expected = sorted(
+        {
+            round(float(root.real), 9)
+            for p in products
+            for root in np.roots([int(c) for c in reversed(p.coeffs())])
+            if abs(root.imag) < 1e-9
+        }
+    )
+    assert [float(root.mid()) for root in found] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_simplest_fraction_has_the_smallest_denominator(seed):
+    draw = random.Random(seed)
+    low, high = sorted({Fraction(draw.randint(-50, 50), draw.randint(1, 30)) for _ in range(2)} | {Fraction(99)})[:2]
+    found = simplest_between(low, high)
+    assert low < found < high
+    for denominator in range(1, found.denominator):
+        assert (low * denominator).__floor__() + 1 >= high * denominator
+
+
+def test_the_ends_of_an_interval_may_be_infinite():
+    assert simplest_between(None, None) == 1
+    assert simplest_between(None, Fraction(-5, 2)) < Fraction(-5, 2)
+    assert simplest_between(Fraction(7, 3), None) == 3
+    with pytest.raises(Inconclusive):
+        simplest_between(Fraction(1), Fraction(1))
+
+
+def semicircle(shift: int, width: int) -> Branch:
+    """The resolvent of a semicircle of radius 2 width around a shift."""
+
+    def far(place: Fraction) -> tuple[Fraction, flint.acb]:
+        height = Fraction(4096 * (abs(shift) + 2 * width + abs(place).__ceil__()))
+        z = flint.acb(flint.arb(flint.fmpq(place.numerator, place.denominator)) - shift, int(height))
+        return height, (z - (z - 2 * width).sqrt() * (z + 2 * width).sqrt()) / (2 * width**2)
+
+    return Branch(width**2 * G**2 - (Z - shift) * G + 1, G, {}, far)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_physical_branch_is_the_root_that_goes_to_zero_far_away(seed):
+    """Outside the bulk it is the smaller of two real roots, inside it has a negative imaginary part."""
+    draw = random.Random(seed)
+    shift, width = draw.randint(-3, 3), draw.randint(1, 3)
+    place = shift + Fraction(2 * draw.randint(-40, 40) + 1, 14)  # no branch point
+    branch = semicircle(shift, width)
+    real = decided(lambda: branch.is_real(place, branch.at(place)))
+    roots = np.roots([width**2, -float(place - shift), 1])
+    expected = min(roots, key=abs) if real else min(roots, key=lambda g: g.imag)
+    assert real == (abs(place - shift) > 2 * width)
+    assert complex(branch.at(place).centre) == pytest.approx(complex(expected))
+
+
+def test_a_branch_point_is_not_decided():
+    branch = semicircle(0, 1)
+    with pytest.raises(Inconclusive):
+        branch.at(Fraction(2))
+
+
+@pytest.mark.parametrize("value", ["1/4", "9/4", "9"])
+def test_a_square_root_of_a_square_has_one_sign_in_a_cell(value):
+    """sqrt((x - 1)**2) = x - 1 for x > 1 alone."""
+    root = sp.Pow(sp.Pow(X - 1, 2, evaluate=False), sp.Rational(1, 2), evaluate=False)
+    conjugates = Conjugates.of(root - (X - 1))
+    assert conjugates.norm() == 0
+    assert conjugates.decide(lambda: {X: sp.Rational(value)}) == (sp.Rational(value) > 1)
+
+
+def test_signs_by_coefficients_and_by_the_solver():
+    box = {X: (sp.S.Zero, None), Y: (sp.S.Zero, None)}
+    assert sign_inside(X * Y + X + 1, box) == 1 and sign_inside(-X - 1, box) == -1 and sign_inside(X - Y, box) == 0
+    assert has_no_zero(X**2 - X * Y + Y**2 + 1, [], box) and not has_no_zero(X - Y, [], box)
+    assert has_no_zero(X - Y, [X - Y - 1], box)
+
+
+def test_a_ball_holds_the_value_of_a_formula():
+    formula = sp.sqrt(X) * sp.exp(-Y) + sp.log(X) / (X + Y)
+    values = {X: sp.Rational(7, 3), Y: sp.Rational(2, 5)}
+    assert float(enclosure(formula, values).real.mid()) == pytest.approx(float(formula.subs(values)))
+    with pytest.raises(Inconclusive):
+        enclosure(1 / (X - Y), {X: sp.Rational(1, 3), Y: sp.Rational(1, 3)})
+    assert Chart.of((formula,)).powers == ()  # x is no positive parameter
