@@ -11,7 +11,15 @@ import pytest
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.cells.balls import Inconclusive, decided, enclosure, irreducible_factors, real_roots, simplest_between
+from derive.cells.balls import (
+    Inconclusive,
+    decided,
+    enclosure,
+    irreducible_factors,
+    precision,
+    real_roots,
+    simplest_between,
+)
 from derive.cells.branch import Branch
 from derive.cells.chart import Chart
 from derive.cells.conjugates import Conjugates
@@ -84,8 +92,9 @@ def semicircle(shift: int, width: int) -> Branch:
 
     def far(place: Fraction) -> tuple[Fraction, flint.acb]:
         height = Fraction(4096 * (abs(shift) + 2 * width + abs(place).__ceil__()))
-        z = flint.acb(flint.arb(flint.fmpq(place.numerator, place.denominator)) - shift, int(height))
-        return height, (z - (z - 2 * width).sqrt() * (z + 2 * width).sqrt()) / (2 * width**2)
+        with precision(flint.ctx.prec + 100):  # the difference of nearly equal numbers
+            z = flint.acb(flint.arb(flint.fmpq(place.numerator, place.denominator)) - shift, int(height))
+            return height, (z - (z - 2 * width).sqrt() * (z + 2 * width).sqrt()) / (2 * width**2)
 
     return Branch(width**2 * G**2 - (Z - shift) * G + 1, G, {}, far)
 

@@ -203,6 +203,8 @@ MALFORMED = [
 
 BAD_CLAIMS = [
     ('kind = "guess"\nvalue = "1"', "unknown kind 'guess'"),
+    ('kind = "treshold"\nvalue = "1"', "did you mean threshold?"),
+    ('kind = "Inverse map"\nvalue = "1"', "did you mean inverse_map?"),
     ('kind = ["outlier"]\nvalue = "1"', "unknown kind"),
     ('value = "1"', "unknown kind None"),
     ('kind = "outlier"', "needs value"),

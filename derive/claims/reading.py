@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,9 @@ def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ..
     place = f"{path}, claim {name!r}"
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ClaimError(f"{place}: unknown kind {kind!r}; the kinds are {', '.join(KINDS)}")
+        near = get_close_matches(str(kind).lower(), KINDS, n=1, cutoff=0.5)
+        cure = f"did you mean {near[0]}?" if near else f"the kinds are {', '.join(KINDS)}"
+        raise ClaimError(f"{place}: unknown kind {kind!r}; {cure}")
     needed, optional = KINDS[kind]
     _only(table, (*COMMON, *needed, *optional), place)
     for key in needed:

@@ -50,7 +50,8 @@ def main(context: click.Context) -> None:
 
     \b
     Exit codes: 0 done; 1 a claim or a law fails, or generated code is stale; 2 bad input, nothing written;
-    3 the computation diverged, did not converge or met a NaN; 4 a claim is neither proved nor refuted; 130 interrupted.
+    3 the computation diverged, did not converge or met a NaN; 4 a claim is neither proved nor refuted;
+    5 a claim is only supported; 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
