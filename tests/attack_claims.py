@@ -202,7 +202,8 @@ class _Exact(ast.NodeTransformer):
         return ast.Call(ast.Name("number", ast.Load()), [ast.Constant(str(node.value))], [])
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        return ast.Subscript(node.value, ast.Constant(ast.unparse(node.slice)), ast.Load())
+        letters = ast.Name(f"letters_{ast.unparse(node.value)}", ast.Load())  # a parameter may be named C
+        return ast.Subscript(letters, ast.Constant(ast.unparse(node.slice)), ast.Load())
 
 
 @dataclass
@@ -237,8 +238,8 @@ class Numbers:
         self.names: dict[str, Any] = {
             **{name: random_matrix(draw) for name in work.fields},  # the fields that kernels carry
             **{p.name: mpmath.mpf(v.numerator) / v.denominator for p, v in self.point.items()},
-            "C": Letters("C", draw),
-            "R": Letters("R", draw),
+            "letters_C": Letters("C", draw),
+            "letters_R": Letters("R", draw),
             "I": mpmath.eye(SIZE),
             "pi": mpmath.pi,
             "number": mpmath.mpf,

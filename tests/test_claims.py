@@ -95,10 +95,18 @@ WRONG = [
         'kind = "edges"\nvalue = ["sigma*(1 - alpha**(-1/2))**2", "sigma*(1 + alpha**(-1/2))**2"]',
         "not among",
     ),
-    ("coupled_spikes", 'kind = "atom"\nposition = "0"\nvalue = "1 - alpha"\nat = { alpha = 2 }', "mass at 0 is 0, the claim -1"),
+    (
+        "coupled_spikes",
+        'kind = "atom"\nposition = "0"\nvalue = "1 - alpha"\nat = { alpha = 2 }',
+        "mass at 0 is 0, the claim -1",
+    ),
     ("coupled_spikes", 'kind = "atom"\nposition = "0"\nvalue = "0"\nat = { alpha = "1/2" }', "0.5"),
     ("spiked_wigner", 'kind = "outlier"\nvalue = "gamma0 + 2/gamma0"', "gamma0**2 - gamma0*z + 1"),
-    ("spiked_wigner", 'kind = "threshold"\nparameter = "gamma0"\nvalue = "2"', "critical where 1 - gamma0 or gamma0 + 1 vanishes"),
+    (
+        "spiked_wigner",
+        'kind = "threshold"\nparameter = "gamma0"\nvalue = "2"',
+        "critical where 1 - gamma0 or gamma0 + 1 vanishes",
+    ),
     ("spiked_wigner", 'kind = "threshold"\nparameter = "gamma0"\nvalue = "-1"', "outside the domain"),
     (
         "spiked_wigner",

@@ -169,7 +169,11 @@ def test_a_region_that_says_nothing_is_refused_in_one_sentence(verdicts, region,
         (["2"], 0, "1 of 1 claims proved"),
         (["2", "2 + log(l) + log(2) - log(2*l) + log(1 + l) - log(1 + l)"], 0, "2 of 2 claims proved"),
         (["2", "2 + log(1 + l) + log(2 + l) - log(2 + 3*l + l**2)"], 4, "1 of 2 claims proved, 1 not decided"),
-        (["3", "2 + log(1 + l) + log(2 + l) - log(2 + 3*l + l**2)"], 1, "0 of 2 claims proved, 1 not decided, 1 refuted"),
+        (
+            ["3", "2 + log(1 + l) + log(2 + l) - log(2 + 3*l + l**2)"],
+            1,
+            "0 of 2 claims proved, 1 not decided, 1 refuted",
+        ),
     ],
 )
 def test_the_exit_code_tells_refuted_from_not_decided(declared, values, code, summary):
