@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy as sp
+import z3
 
 PATIENCE = 400
 """Milliseconds for one question."""
@@ -13,8 +14,6 @@ PATIENCE = 400
 
 def has_no_zero(polynomial: sp.Expr, positive: Iterable[sp.Expr], box: Mapping[sp.Symbol, Any]) -> bool:
     """Whether a polynomial is proved to vanish nowhere in a box where other polynomials are positive."""
-    import z3
-
     names: dict[sp.Symbol, Any] = {}
 
     def real(symbol: sp.Symbol) -> Any:
