@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from derive import parameter, whole_positive
 from derive.algebra.nodes import Z
 from derive.cells.balls import (
     Inconclusive,
@@ -24,8 +25,10 @@ from derive.cells.branch import Branch
 from derive.cells.chart import Chart
 from derive.cells.conjugates import Conjugates
 from derive.cells.decomposition import Cells
+from derive.cells.region import Region
 from derive.cells.signs import sign_inside
 from derive.cells.solver import has_no_zero
+from derive.claims.equality import FURTHER_POINTS
 
 X, Y, G = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("G")
 
@@ -142,3 +145,10 @@ def test_a_ball_holds_the_value_of_a_formula():
     with pytest.raises(Inconclusive):
         enclosure(1 / (X - Y), {X: sp.Rational(1, 3), Y: sp.Rational(1, 3)})
     assert Chart.of((formula,)).powers == ()  # x is no positive parameter
+
+
+def test_points_of_a_region_reach_far_in_every_parameter():
+    """Also in the last of many, and in a whole number whose default is the least of its domain."""
+    parameters = tuple(parameter(f"p{i}", default=1, domain=whole_positive) for i in range(12))
+    points = Region("here", parameters).points(FURTHER_POINTS)
+    assert all(max(point[p] for point in points) > 3 for p in parameters)

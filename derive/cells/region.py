@@ -18,6 +18,8 @@ POINTS = 3
 """So many points decide a claim that is an identity."""
 TRIES = 4000
 """So many points of the domains are tried before a region counts as empty."""
+LEAP = 673
+"""Every so many points of Halton's sequence are taken: its first ones are small in large bases."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 
 Point = dict[sp.Symbol, sp.Expr]
@@ -97,7 +99,9 @@ class Region:
             yield {**self._near_defaults(attempt), **fixed}
         box = self.box
         for n in range(1, TRIES if self.conditions else 64):
-            point = {p: _spread(p, box[p], _radical_inverse(n, PRIMES[i % len(PRIMES)])) for i, p in enumerate(box)}
+            point = {
+                p: _spread(p, box[p], _radical_inverse(LEAP * n, PRIMES[i % len(PRIMES)])) for i, p in enumerate(box)
+            }
             if all(p.domain.contains(float(v)) for p, v in point.items()):
                 yield {**point, **fixed}
 
