@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import attack_claims
-import pytest
 from attack_claims import CHEAP, attack, holds, mutants, works
 
 SPIKE = "outlier_of_a_covariance"
@@ -17,11 +16,10 @@ def test_no_false_mutant_of_a_claim_is_proved(tmp_path):
     assert told["refuted"] > 120 and told["proved, true"] > 3 and not told["proved, not checked"]
 
 
-@pytest.mark.slow
 def test_no_false_mutant_of_any_claim_is_proved(tmp_path):
-    told, wrong = attack(1500, 4, tmp_path)
+    told, wrong = attack(None, 4, tmp_path)
     assert not wrong, wrong
-    assert told["refuted"] > 900
+    assert told["refuted"] > 4000
 
 
 def test_numbers_are_against_claims_outside_their_region(tmp_path):
