@@ -267,7 +267,7 @@ def test_each_cell_has_its_series():
     )
     found = {series["cell"]: series for series in (told, *told["others"])}
     nu, chi, gamma = sp.symbols("nu chi gamma", positive=True)
-    assert found["chi < 1"]["terms"][0]["coefficient"] == "1"
-    beyond = sp.sympify(found["chi > 1"]["terms"][0]["coefficient"], {"chi": chi, "gamma": gamma})
+    assert found["for chi < 1"]["terms"][0]["coefficient"] == "1"
+    beyond = sp.sympify(found["for chi > 1"]["terms"][0]["coefficient"], {"chi": chi, "gamma": gamma})
     assert sp.simplify(beyond - 1 - gamma**2 * (1 - 1 / sp.sqrt(chi)) ** 2) == 0
     assert {series["status"] for series in found.values()} == {"proved"}

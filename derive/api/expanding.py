@@ -85,7 +85,7 @@ class Expansion:
         if self.edge:
             lines.append(self.edge)
         if self.cell:
-            lines.append(f"holds for {self.cell}")
+            lines.append(f"holds {self.cell}")
         if self.status != PROVED:
             lines.append(
                 f"physical branch identified{f' at {values}' if values else ''}; not shown for all other values"

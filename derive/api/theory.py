@@ -495,7 +495,7 @@ class Theory:
         >>> import pathlib, tempfile
         >>> claims = pathlib.Path(tempfile.mkdtemp()) / "paper.toml"
         >>> lines = ['model = "spike"', "[[claim]]", 'name = "outlier"', 'kind = "outlier"']
-        >>> _ = claims.write_text(chr(10).join([*lines, 'value = "strength + 1/strength"']))
+        >>> _ = claims.write_text(chr(10).join([*lines, 'value = "strength + 1/strength"', 'region = "strength > 1"']))
         >>> bool(derive.load(SPIKE).verify(claims))
         True
         """

@@ -125,7 +125,7 @@ def expand(
         for series in (found, *found.others):
             click.echo(series.latex)
             if series.cell:
-                click.echo(f"% for {series.cell}")
+                click.echo(f"% {series.cell}")
             if (theta := series.theta) is not None:
                 click.echo(f"% {theta['name']} is the root near {theta['near']} of {theta['polynomial']}")
     else:

@@ -152,7 +152,7 @@ def _distance(point: Point) -> float:
 
 
 def cell_of(found: Found) -> str:
-    """Where a series holds, by inequalities that tell its cells from all others."""
+    """Where a series holds, "for" inequalities that tell its cells from all others, or "around" a point."""
     left, told = list(found.elsewhere), list[str]()
     for wall in sorted(found.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
         signs = {_sign(wall, point) for point in found.points}
@@ -163,7 +163,7 @@ def cell_of(found: Found) -> str:
     if left:
         point = found.points[0]
         return "around " + ", ".join(f"{p} = {v}" for p, v in point.items() if isinstance(p, Parameter))
-    return " and ".join(told)
+    return f"for {' and '.join(told)}" if told else ""
 
 
 def _sign(wall: sp.Expr, point: Point) -> int:
