@@ -125,23 +125,29 @@ class Selection:
             needed = [*polynomials, *walls(map(chart.apply, formulas)), *walls(conditions), *conditions]
             factors = list(dict.fromkeys(f for p in needed for f in rational_factors(chart.apply(p))))
             box, ends = self._box(chart, factors, inner)
-            found, between = self._points(chart, [*factors, *ends], box, inner, conditions)
+            found, between = self._points(chart, [*factors, *ends], box, inner)
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
+            found, between = [], ()
+        points = tuple({**self._others(point), **fixed} for point in found)
+        whole = tuple(point for point in points if all(_is_value(p, v) for p, v in point.items()))
+        if not whole:
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
-        return Sites(tuple({**self._others(point), **fixed} for point in found), True, between)
+        return Sites(whole, len(whole) == len(points), between)
 
     def _points(
-        self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any, conditions: Any
+        self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any
     ) -> tuple[list[Point], tuple[sp.Expr, ...]]:
-        """Points of the cells that belong to the region; the SMT solver leaves out polynomials without zeros in it."""
+        """Points of the cells that belong to the region, and the walls between cells.
+
+        Polynomials without zeros in the box are left out. The inequalities of the region must not be used for that:
+        their own zeros are walls.
+        """
 
         def simple(polynomial: sp.Expr) -> bool:
             return sign_inside(polynomial, box) != 0
 
         def solved(polynomial: sp.Expr) -> bool:
-            plain = [chart.apply(c) for c in conditions]
-            positive = [c for c in plain if c.is_polynomial(*c.free_symbols)]
-            return simple(polynomial) or len(polynomial.free_symbols) > 1 and has_no_zero(polynomial, positive, box)
+            return simple(polynomial) or len(polynomial.free_symbols) > 1 and has_no_zero(polynomial, box)
 
         try:
             cells = Cells.of(factors, box, inner, simple)
@@ -271,6 +277,11 @@ def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbo
     if norm != 0 and curve is not None and norm.has(root):
         norm = sp.expand(sp.prem(norm, sp.expand(sp.fraction(sp.together(curve))[0]), root))
     return bool(norm == 0)
+
+
+def _is_value(parameter: sp.Symbol, value: sp.Rational) -> bool:
+    """Whether a parameter of whole numbers has one; a cell may have none."""
+    return not isinstance(parameter, Parameter) or not parameter.domain.whole or bool(value.is_Integer)
 
 
 def is_positive(expression: sp.Expr, point: Point) -> bool:
