@@ -292,9 +292,10 @@ class Numbers:
     def dense(self, x: Any) -> bool:
         """Whether the density is positive at a real number that is no edge."""
         projected = self.work.bulk.projected
-        near = mpmath.mpc(x, HEIGHT * (1 + abs(x)))
+        scale = abs(x) or mpmath.mpf(1)  # next to a point mass at zero the height must be small beside x
+        near = mpmath.mpc(x, HEIGHT * scale)
         found = physical_values(projected.algebraic, projected.bulk_symbols, self.rational, 30, near)
-        return bool(abs(mpmath.im(found[projected.resolvent])) * (1 + abs(x)) > mpmath.sqrt(HEIGHT))
+        return bool(abs(mpmath.im(found[projected.resolvent])) * scale > mpmath.sqrt(HEIGHT))
 
     @cached_property
     def beyond(self) -> Any:
@@ -410,9 +411,12 @@ def _edges(numbers: Numbers, mutant: Mutant) -> bool:
     if any(abs(mpmath.im(v)) > AGREEING for v in values):
         return False
     edges = sorted(mpmath.re(v) for v in values)
-    size = max(1, *map(abs, edges))
+    size = max(map(abs, edges)) or mpmath.mpf(1)
     for edge in edges:
-        if numbers.dense(edge - BESIDE * size) == numbers.dense(edge + BESIDE * size) and abs(edge) > AGREEING:
+        if (
+            numbers.dense(edge - BESIDE * abs(edge)) == numbers.dense(edge + BESIDE * abs(edge))
+            and abs(edge) > AGREEING
+        ):
             return False
     marks = sorted([-3 * size, mpmath.mpf(0), *edges, 3 * size])
     for low, high in zip(marks, marks[1:], strict=False):
