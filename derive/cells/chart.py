@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.polynomials import rational_factors
+from derive.algebra.polynomials import common_roots, rational_factors
 from derive.language.symbols import Parameter
 
 
@@ -59,32 +59,36 @@ class Chart:
         return found
 
 
-def without_signs(expression: sp.Expr) -> sp.Expr:
-    """Absolute values, signs, steps, maxima and minima written with square roots of squares, which stay as they are."""
+def in_sizes(expression: sp.Expr) -> sp.Expr:
+    """Signs, steps, maxima and minima written with absolute values."""
+    plain = expression.replace(sp.Max, lambda *args: _extreme(args, 1)).replace(
+        sp.Min, lambda *args: _extreme(args, -1)
+    )
+    plain = plain.replace(sp.Heaviside, lambda x, *at_zero: (1 + sp.sign(x)) / 2)
+    return plain.replace(sp.sign, lambda x: sp.Abs(x) / x)
 
-    def size(inside: sp.Expr) -> sp.Expr:
-        return sp.Pow(sp.Pow(inside, 2, evaluate=False), sp.Rational(1, 2), evaluate=False)
 
-    def extreme(node: sp.Expr, sign: int) -> sp.Expr:
-        first, *others = node.args
-        rest = node.func(*others) if len(others) > 1 else others[0]
-        rest = without_signs(rest)
-        return (first + rest + sign * size(first - rest)) / 2
+def _without_sizes(expression: sp.Expr) -> sp.Expr:
+    """An expression without absolute values that vanishes wherever another does."""
+    plain = expression.replace(sp.Max, lambda *args: _extreme(args, 1)).replace(
+        sp.Min, lambda *args: _extreme(args, -1)
+    )
+    plain = plain.replace(sp.sign, lambda x: sp.Abs(x) / x)
+    while plain.has(sp.Abs):
+        size = min(plain.atoms(sp.Abs), key=sp.count_ops)
+        symbol = sp.Dummy("size")
+        numerator = sp.fraction(sp.together(plain.xreplace({size: symbol})))[0]
+        plain = sp.Mul(*common_roots(numerator, symbol**2 - size.args[0] ** 2, symbol))
+    return plain
 
-    if not expression.args:
-        return expression
-    if isinstance(expression, (sp.Max, sp.Min)):
-        return extreme(
-            expression.func(*map(without_signs, expression.args)), 1 if isinstance(expression, sp.Max) else -1
-        )
-    args = [without_signs(arg) for arg in expression.args]
-    if isinstance(expression, sp.Abs):
-        return size(args[0])
-    if isinstance(expression, sp.sign):
-        return size(args[0]) / args[0]
-    if isinstance(expression, sp.Heaviside):
-        return (1 + size(args[0]) / args[0]) / 2
-    return expression.func(*args, evaluate=False) if is_root(expression) else expression.func(*args)
+
+def _extreme(values: tuple[sp.Expr, ...], sign: int) -> sp.Expr:
+    """The largest or the smallest of some numbers, with absolute values."""
+    first, *others = values
+    if not others:
+        return first
+    rest = _extreme(tuple(others), sign)
+    return (first + rest + sign * sp.Abs(first - rest)) / 2
 
 
 def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
@@ -102,5 +106,5 @@ def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
             inside = [a - b for i, a in enumerate(node.args) for b in node.args[:i]]
         else:
             continue
-        found += [f for e in inside if e.free_symbols for f in rational_factors(e)]
+        found += [f for e in inside if e.free_symbols for f in rational_factors(_without_sizes(e))]
     return list(dict.fromkeys(found))

@@ -35,7 +35,7 @@ class Conjugates:
 
     @staticmethod
     def of(expression: sp.Expr) -> Conjugates:
-        """NoNorm where the expression has roots of higher order or functions of any other kind."""
+        """NoNorm where the expression has roots of higher order or functions other than absolute values."""
         roots: dict[sp.Expr, sp.Symbol] = {}
 
         def walk(node: sp.Expr) -> sp.Expr:
@@ -47,6 +47,9 @@ class Conjugates:
                 base = sp.together(walk(node.base))
                 symbol = roots.setdefault(base, sp.Symbol(f"_conjugate{len(roots)}"))
                 return symbol ** int(node.exp.p)
+            if isinstance(node, sp.Abs):
+                base = sp.together(walk(node.args[0]) ** 2)
+                return roots.setdefault(base, sp.Symbol(f"_conjugate{len(roots)}"))
             if not (node.is_Add or node.is_Mul or node.is_Pow and node.exp.is_Integer):
                 raise NoNorm
             return node.func(*map(walk, node.args))

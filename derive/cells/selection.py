@@ -20,7 +20,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, rational_factors
 from derive.bounds import VISITING
 from derive.cells.balls import ball, constant, decided, enclosure
-from derive.cells.chart import Chart, walls, without_signs
+from derive.cells.chart import Chart, in_sizes, walls
 from derive.cells.conjugates import Conjugates, NoNorm
 from derive.cells.decomposition import Cells, Interval
 from derive.cells.region import Point, Region
@@ -205,7 +205,7 @@ class Selection:
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
         chart = Chart.of((expression, *((curve,) if spectral else ())))
         try:
-            conjugates = Conjugates.of(without_signs(chart.apply(expression)))
+            conjugates = Conjugates.of(in_sizes(chart.apply(expression)))
             if not conjugates.roots:
                 return None
             if not _norm_vanishes(conjugates, chart.apply(curve) if spectral else None, root):
