@@ -123,3 +123,20 @@ def test_rows_that_vanish_on_the_bulk_are_refused(tmp_path):
     path.write_text(f'model = "spiked_wigner"\n[[claim]]\nname = "it"\n{body}\n')
     with pytest.raises(ClaimError, match="multiplied by 0 says nothing"):
         check_claims(load_claims(path))
+
+
+@pytest.mark.parametrize(("region", "status"), [("nu < 3*l", "refuted"), ("nu < 2*l", "proved")])
+def test_values_given_by_at_hold_in_the_region_too(declared, region, status):
+    """With nu = 2 there is an outlier for l > 1/sqrt(2)."""
+    path = declared(COVARIANCE, "model.py").with_name("claims.toml")
+    body = f'{OUTLIER}\nat = {{ nu = 2 }}\nregion = "{region}"'
+    path.write_text(f'model = "model.py"\n[[claim]]\nname = "it"\n{body}\n')
+    assert check_claims(load_claims(path))[0].status == status
+
+
+def test_values_outside_the_region_are_refused(declared):
+    path = declared(WISHART, "model.py").with_name("claims.toml")
+    body = f'{ATOM.format("0")}\nat = {{ nu = 2 }}\nregion = "nu < 2"'
+    path.write_text(f'model = "model.py"\n[[claim]]\nname = "it"\n{body}\n')
+    with pytest.raises(ClaimError, match="lie outside the region"):
+        check_claims(load_claims(path))

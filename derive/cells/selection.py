@@ -128,7 +128,8 @@ class Selection:
             found, between = self._points(chart, [*factors, *ends], box, inner)
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
             found, between = [], ()
-        points = tuple({**self._others(point), **fixed} for point in found)
+        given = ({**self._others(point), **fixed} for point in found)
+        points = [point for point in given if self._inside(point)]
         whole = tuple(point for point in points if all(_is_value(p, v) for p, v in point.items()))
         if not whole:
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
@@ -158,7 +159,7 @@ class Selection:
         back = {symbol: parameter ** sp.Rational(1, degree) for parameter, symbol, degree in chart.powers}
         levels = zip(cells.variables, cells.levels, strict=True)
         between = tuple(f.subs(back) for symbol, level in levels if symbol not in inner for f in level)
-        return [point for point in found if self._inside({**self._others(point)})], between
+        return found, between
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
         """An interval for each coordinate, and what vanishes at the ends of domains that no interval has."""

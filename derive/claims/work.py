@@ -92,6 +92,9 @@ class Work:
                 raise ClaimError(
                     f"{self.place(claim)}: {name} = {text} is out of range: it must be {names[name].domain}"
                 )
+        for condition in (c.subs(fixed) for c in self.bench.region.conditions):
+            if condition.is_number and condition.is_positive is not True:
+                raise ClaimError(f"{self.place(claim)}: the values in at lie outside the region; correct one of them")
         return fixed
 
     def cycle(self, claim: Claim) -> Cycle:
