@@ -37,7 +37,7 @@ def _verdicts(declared, model: str, *claims: str):
 @pytest.mark.parametrize("kind, letter", [("outlier", "p"), ("inverse_map", "s")])
 def test_the_other_root_of_the_relation_fails(declared, kind, letter):
     half = f"((a*b*{letter}**2-(a+b-2)*{letter}) {{}} {ROOT.format(letter)})/2"
-    region = "a > 1 and b > 1" + (" and p > 20" if letter == "p" else "")
+    region = "a > 2 and b > 2" + (" and p > 20" if letter == "p" else " and s > 3")
     claims = [f'kind = "{kind}"\nvalue = "{half.format(sign)}"\nregion = "{region}"' for sign in "-+"]
     assert _verdicts(declared, PRODUCT, *claims) == ["proved", "refuted"]
 

@@ -110,7 +110,7 @@ def test_squares_under_roots_are_drawn_where_their_sign_is_known(verdicts):
         'kind = "outlier"\nvalue = "2 + sqrt((sqrt(l) - 1)**2)*(sqrt(l) - 1)/sqrt(l)"\nregion = "l > 1"',
     )
     assert [v.status for v in found] == ["proved", "proved", "refuted", "refuted", "proved"]
-    assert "at l = 1/4 the two sides differ" in found[2].detail
+    assert "at l = 1/2 the two sides differ" in found[2].detail
 
 
 def test_with_a_region_there_must_be_an_outlier_throughout(verdicts):

@@ -17,7 +17,7 @@ import flint
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.polynomials import TooLarge, rational_factors
+from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.bounds import VISITING
 from derive.cells.balls import ball, constant, decided, enclosure
 from derive.cells.chart import Chart, in_sizes, walls
@@ -196,11 +196,11 @@ class Selection:
 
     # formulas that vanish
 
-    def vanishes(self, expression: sp.Expr) -> Comparison | None:
+    def vanishes(self, expression: sp.Expr, above: bool = False) -> Comparison | None:
         """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
 
-        None where square roots alone do not decide it. For z it is zero at every real place above the bulk; where it
-        is not zero below or in gaps, the evidence says so.
+        None where square roots alone do not decide it. It is zero at every real z outside the bulk; `above`: above all
+        of it at least, and where it is not zero below or in gaps, the evidence says so.
         """
         spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
@@ -212,16 +212,16 @@ class Selection:
             if not _norm_vanishes(conjugates, chart.apply(curve) if spectral else None, root):
                 return Comparison(REFUTED, "the two sides differ whatever the signs of square roots")
             inner = (Z,) if spectral else (MAP,) if expression.has(MAP) else ()
-            free = expression.subs(root, 0) if spectral else expression
-            sites = self.sites(self.singular if spectral else (), (free,), inner)
+            between = [*self._without_resolvent(walls([expression])), *(self.singular if spectral else ())]
+            sites = self.sites(between, (), inner)
         except (NoNorm, TooLarge):
             return None
         beside = False
         for point in sites:
-            for place in self._places(expression, point, spectral):
+            for place in self._places(between, inner, point):
                 if conjugates.decide(self._values(point, place, spectral, chart)):
                     continue
-                if spectral and place is not None and not self._above(point, place):
+                if above and spectral and place is not None and not self._above(point, place):
                     beside = True
                     continue
                 told = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
@@ -232,17 +232,25 @@ class Selection:
             evidence += "; above the bulk (elsewhere a square root has the other sign)"
         return Comparison(sites.status, evidence)
 
-    def _places(self, expression: sp.Expr, point: Point, spectral: bool) -> Sequence[Fraction | None]:
+    def _without_resolvent(self, polynomials: list[sp.Expr]) -> list[sp.Expr]:
+        """Polynomials free of the resolvent that vanish wherever others do on the curve."""
+        if self.bulk is None:
+            return polynomials
+        root, found = self.bulk.resolvent, list[sp.Expr]()
+        for polynomial in polynomials:
+            found += common_roots(polynomial, self.bulk.curve, root) if polynomial.has(root) else [polynomial]
+        return found
+
+    def _places(self, between: list[sp.Expr], inner: tuple[sp.Symbol, ...], point: Point) -> Sequence[Fraction | None]:
         """Values of z outside the bulk, or of the map, one between each two neighbouring walls."""
-        symbol = Z if spectral else MAP
-        if not spectral and not expression.has(MAP):
+        if not inner:
             return [None]
-        inside = tuple(f for f in walls([expression.subs(point)]) if f.has(symbol))
-        given = tuple(point.items())
-        if not spectral:
-            return Roots(inside, symbol, given).separators
+        (symbol,) = inner
+        given = [polynomial.subs(point) for polynomial in between]
+        found = Roots(tuple(polynomial for polynomial in given if polynomial.has(symbol)), symbol, ()).separators
+        if symbol == MAP:
+            return found
         spectrum = self.spectrum(point)
-        found = Roots((*spectrum.zeros.polynomials, *inside), symbol, given).separators
         return [place for place in found if spectrum.outside(constant(place), (_at(place),))]
 
     def _above(self, point: Point, place: Fraction) -> bool:

@@ -22,7 +22,7 @@ from derive.records.probe import Bulk
 
 def decide_resolvent(work: Work, claim: Claim) -> tuple[str, str]:
     value = work.reader(claim, "z").scalar(claim.get("value"))
-    result = work.bench.same(value, work.bulk.projected.resolvent)
+    result = work.bench.same(value, work.bulk.projected.resolvent, above=True)
     if result.status == REFUTED:
         return REFUTED, f"derived {_curve_text(work.bulk)}; {result.evidence}"
     if result.status == UNDECIDED:

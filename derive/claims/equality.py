@@ -172,8 +172,11 @@ class Bench:
         assert self.bulk is not None
         return PhysicalPoint.of(self.bulk.projected.algebraic, self.bulk.projected.bulk_symbols)
 
-    def same(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
-        """Numbers first, since they find a wrong claim at once; then the proof."""
+    def same(self, claimed: sp.Expr, derived: sp.Expr, above: bool = False) -> Comparison:
+        """Numbers first, since they find a wrong claim at once; then the proof.
+
+        Two functions of z are the same where they are equal at every real z outside the bulk; `above`: above all of it.
+        """
         functions = sorted((claimed.atoms(AppliedUndef) | derived.atoms(AppliedUndef)), key=str)
         named = {node: sp.Symbol(f"_function{i}") for i, node in enumerate(functions)}
         claimed, derived = claimed.xreplace(named), derived.xreplace(named)
@@ -182,7 +185,7 @@ class Bench:
             return Comparison(PROVED)
         symbols, compared = claimed.free_symbols | derived.free_symbols, 0
         cut = any(is_root(node) and node.base.has(Z) for node in sp.preorder_traversal(difference))
-        by_cells = self._by_cells(difference) if cut else None  # a root of z has its sign on the real axis
+        by_cells = self._by_cells(difference, above) if cut else None  # a root of z has its sign on the real axis
         if by_cells is not None and by_cells.status != REFUTED:
             return by_cells
         for values in self.values(symbols):
@@ -196,7 +199,7 @@ class Bench:
             compared += 1
         if self.proves_zero(difference):
             return Comparison(PROVED)
-        by_cells = by_cells or self._by_cells(difference)
+        by_cells = by_cells or self._by_cells(difference, above)
         if by_cells is not None:
             return by_cells
         against = self._far_and_wide(claimed, derived)
@@ -254,12 +257,12 @@ class Bench:
             or sp.simplify(difference) == 0
         )
 
-    def _by_cells(self, difference: sp.Expr) -> Comparison | None:
+    def _by_cells(self, difference: sp.Expr, above: bool) -> Comparison | None:
         """By the signs that square roots have in each cell of the region."""
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
         try:
-            return self.selection.vanishes(difference)
+            return self.selection.vanishes(difference, above)
         except Inconclusive:
             return None
 

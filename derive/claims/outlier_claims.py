@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import flint
 import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.algebra.sites import without_averages
-from derive.cells.balls import Inconclusive, constant, decided
+from derive.cells.balls import constant, decided
 from derive.cells.chart import walls
-from derive.cells.decomposition import Cells
 from derive.cells.region import Point
 from derive.cells.selection import Selection, is_positive
 from derive.cells.spectrum import Roots
@@ -24,7 +21,7 @@ from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
 from derive.expansions.eigenproblems import Eigenproblem
 from derive.expansions.outliers import Outliers, map_changes
-from derive.expansions.spikes import Spikes
+from derive.expansions.spikes import Spikes, Thresholds
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
@@ -103,6 +100,7 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
         spikes = _spikes(work, fixed)
         problems = _problems(work, claim, spikes)
         polynomials = [p for problem in problems for p in spikes.threshold_polynomials(problem) if p.has(parameter)]
+        thresholds = spikes.thresholds(parameter, work.bench.region, problems)
     except ClaimError:
         raise
     except DeriveError as error:
@@ -112,11 +110,10 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
     if result.status == REFUTED:
         return REFUTED, f"{known}; at {parameter} = {shown_formula(value)}: {result.evidence}"
     selection = work.bench.selection
-    found = [p for problem in problems for p in (*spikes.outlier_polynomials(problem), *map_changes(problem))]
-    sites = selection.sites((*selection.singular, *found, *polynomials), (value,), (parameter, Z), fixed)
+    sites = selection.sites(thresholds.walls, (value,), (parameter,), fixed)
     for point in sites:
         others = {p: v for p, v in point.items() if p != parameter}
-        wrong = _wrong_threshold(selection, problems, parameter, value, others, (*selection.singular, *found))
+        wrong = _wrong_threshold(selection, thresholds, value, others)
         if wrong:
             at = shown_point(others, value, *polynomials)
             return REFUTED, f"{known}; {f'at {at} ' if at else ''}{wrong}"
@@ -125,54 +122,18 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
-def _wrong_threshold(
-    selection: Selection,
-    problems: list[Eigenproblem],
-    parameter: Parameter,
-    value: sp.Expr,
-    others: Point,
-    polynomials: tuple[sp.Expr, ...],
-) -> str:
-    """What is wrong with a claimed threshold at values of the other parameters; nothing if outliers change there."""
-    number = real_number(value, others)
+def _wrong_threshold(selection: Selection, thresholds: Thresholds, value: sp.Expr, others: Point) -> str:
+    """What is wrong with a claimed threshold at values of the other parameters; nothing if an outlier leaves there."""
+    parameter, number = thresholds.parameter, real_number(value, others)
     if number is None:
         return f"{shown_formula(value)} is not real"
     shown = f"{parameter} = {number().str(8, radius=False)}"
     if not decided(lambda: _in_domain(parameter, number())):
         return f"{shown} lies outside the domain of {parameter}, {parameter.domain}"
-    given = [p.subs(others) for p in polynomials]
-    changes = Roots(tuple(_projection(given, parameter)), parameter, ())
-    index = changes.index_of(number)
-    if index is None:
-        return f"no outlier meets an edge at {shown}"
-    sides = [
-        {**others, parameter: sp.Rational(v.numerator, v.denominator)} for v in changes.separators[index : index + 2]
-    ]
-    if any(not parameter.domain.contains(float(side[parameter])) for side in sides):
-        raise Inconclusive(f"{parameter} has no value of its domain on one side of {shown}")
-    counts = [_counts(selection, problems, side, polynomials) for side in sides]
-    return f"no outlier leaves the bulk at {shown}: there are as many on both sides" if counts[0] == counts[1] else ""
-
-
-def _projection(polynomials: list[sp.Expr], parameter: Parameter) -> list[sp.Expr]:
-    """Polynomials in one parameter that hold every value at which zeros in z of polynomials meet."""
-    factors = list(dict.fromkeys(f for polynomial in polynomials for f in rational_factors(polynomial)))
-    cells = Cells.of(factors, {parameter: (None, None), Z: (None, None)}, (parameter, Z), lambda polynomial: False)
-    return [
-        f for symbol, level in zip(cells.variables, cells.levels, strict=True) if symbol == parameter for f in level
-    ]
-
-
-def _counts(
-    selection: Selection, problems: list[Eigenproblem], point: Point, polynomials: tuple[sp.Expr, ...]
-) -> Counter[int]:
-    """How many outliers there are in each gap of the spectrum, by the number of ends of the support below."""
-    spectrum, found = selection.spectrum(point), Counter[int]()
-    for place in (z for problem in problems for z in Outliers(selection, problem, point, polynomials).places):
-        before = spectrum.interval_of(place, tuple(polynomial.subs(point) for polynomial in polynomials))
-        assert before is not None, "an outlier is no branch point"
-        found[sum(end < before for end in spectrum.ends)] += 1
-    return found
+    index = Roots(tuple(wall.subs(others) for wall in thresholds.walls), parameter, ()).index_of(number)
+    if index in [crossing.index for crossing in thresholds.crossings(selection, others)]:
+        return ""
+    return f"no outlier leaves the bulk at {shown}"
 
 
 def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:

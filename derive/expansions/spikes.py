@@ -92,7 +92,7 @@ class Spikes:
 
     def branches(self, region: Region) -> Branches:
         """The largest outlier in each cell of a region."""
-        bulk, polynomials, changes = self._held()
+        bulk, polynomials, changes = self._held(self.problems)
 
         def largest(selection: Selection, point: Point) -> Any:
             found = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
@@ -103,11 +103,11 @@ class Spikes:
 
         return Branches(self.case, region, bulk, (*bulk.singular, *polynomials, *changes), largest)
 
-    def _held(self) -> tuple[BulkCurve, list[sp.Expr], list[sp.Expr]]:
+    def _held(self, problems: list[Eigenproblem]) -> tuple[BulkCurve, list[sp.Expr], list[sp.Expr]]:
         """The bulk, polynomials with all outliers as zeros, and polynomials that vanish where branches of maps meet."""
         try:
-            polynomials = [p for problem in self.problems for p in self.outlier_polynomials(problem)]
-            changes = [p for problem in self.problems for p in map_changes(problem)]
+            polynomials = [p for problem in problems for p in self.outlier_polynomials(problem)]
+            changes = [p for problem in problems for p in map_changes(problem)]
         except TooLarge as reason:
             raise self._too_large(reason) from None
         return filled_curve(self.case), polynomials, changes
@@ -151,15 +151,19 @@ class Spikes:
         advice = "leave one out of --at" if case.limit is None else "leave out --in, or expand in another parameter"
         raise ParameterError(f"no parameter is left whose threshold could be sought in {case.name}; {advice}")
 
-    def thresholds(self, parameter: Parameter, region: Region) -> Thresholds:
-        """The values of a parameter at which an outlier leaves the bulk."""
-        bulk, polynomials, changes = self._held()
+    def thresholds(
+        self, parameter: Parameter, region: Region, problems: list[Eigenproblem] | None = None
+    ) -> Thresholds:
+        """The values of a parameter at which an outlier leaves the bulk; problems: of some eigenproblems only."""
+        problems = self.problems if problems is None else problems
+        bulk, polynomials, changes = self._held(problems)
         try:
             walls = projection((*bulk.singular, *polynomials, *changes), Z)
         except TooLarge as reason:
             raise self._too_large(reason) from None
         ends = [parameter - end for end in region.box[parameter] if end is not None]
-        return Thresholds(self, region, bulk, polynomials, parameter, [f for f in (*walls, *ends) if f.has(parameter)])
+        held = [f for f in (*walls, *ends) if f.has(parameter)]
+        return Thresholds(self.case, tuple(problems), region, bulk, polynomials, parameter, held)
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,8 @@ class Crossing:
 class Thresholds:
     """All thresholds of a parameter; the one at which the outermost outlier leaves the upper edge is first."""
 
-    spikes: Spikes
+    case: Case
+    problems: tuple[Eigenproblem, ...]
     region: Region
     bulk: BulkCurve
     polynomials: list[sp.Expr]
@@ -206,7 +211,7 @@ class Thresholds:
             roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
             return roots.ball(found[rank].index)
 
-        return Branches(self.spikes.case, self.region, self.bulk, self.walls, ranked, self.parameter)
+        return Branches(self.case, self.region, self.bulk, self.walls, ranked, self.parameter)
 
     def crossings(self, selection: Selection, point: Point) -> list[Crossing]:
         """The thresholds at values of all other parameters: those of the upper edge first, small values first.
@@ -244,7 +249,7 @@ class Thresholds:
         return found, len(spectrum.ends)
 
     def _outliers(self, selection: Selection, point: Point) -> list[Any]:
-        return [z for p in self.spikes.problems for z in Outliers(selection, p, point, self.polynomials).places]
+        return [z for p in self.problems for z in Outliers(selection, p, point, self.polynomials).places]
 
     def _upwards(
         self, selection: Selection, point: Point, roots: Roots, index: int, gap: int, edges: int, growing: bool
