@@ -184,3 +184,22 @@ def test_the_exit_code_tells_refuted_from_not_decided(declared, values, code, su
     assert result.exit_code == code and summary in result.stdout
     told = json.loads(CliRunner().invoke(main, ["verify", "--claims", str(path), "--json"]).stdout)
     assert (told["refuted"], told["not_decided"]) == (int(code == 1), int("not decided" in summary))
+
+
+def test_a_sign_beside_the_resolvent_is_decided(verdicts):
+    """|g| G is not g G where g may be negative, nor is |G| the resolvent below the bulk, where it is negative."""
+    model = """
+from derive import *
+g = parameter("g", default=2.0, domain=real)
+D = sectors("D")
+v = normal("v", D)
+MODEL = Model(parameters=(g,), probe=spectrum(goe("S", D) + g / D * outer(v, v)))
+"""
+    equation = 'kind = "equation"\nvalue = "{}"'
+    false, true, below = verdicts(
+        model,
+        equation.format("sqrt(g**2)*G - g*G"),
+        equation.format("sqrt(g**2)*G - Abs(g)*G + sqrt(z - 2)*sqrt(z + 2) - z + 2*G"),
+        equation.format("sqrt(G**2) - G"),
+    )
+    assert (false.status, true.status, below.status) == ("refuted", "proved", "refuted")

@@ -34,8 +34,8 @@ Pick = Callable[[Selection, Point], Callable[[], flint.arb] | None]
 """The root that is meant at a point of all parameters; None if there is none."""
 LIMIT_BITS = 256
 """Precision at which a branch is told from others in the limit."""
-HALVINGS = 200
-"""The most times that the small parameter is halved before a root counts as not simple in the limit."""
+STEPS, CLOSER = 20, 16
+"""The most steps towards the limit before a root counts as not told from others there, and the factor of each."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ class Branches:
         with precision(LIMIT_BITS):
             limits = flint.acb_poly([ball(c) for c in distinct])
             by_power = [flint.acb_poly([ball(c) for c in row]) for row in rows]
-            for _ in range(HALVINGS):
-                small = small / 2
+            for _ in range(STEPS):
+                small = small / CLOSER
                 place, around = flint.acb(root.ball(small)), flint.arb(0).union(ball(small).real)
                 for index, limit in enumerate(finite.balls()):
                     centre = flint.acb(limit.mid())
