@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from conftest import derivation_of, model_named
 
 from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
-from derive.algebra.many_digits import exact as exact_fraction
 from derive.cells.balls import precision
 from derive.cells.spectrum import Spectrum
 from derive.cli import main
 from derive.errors import DeriveError
+from derive.expansions.branches import exact as exact_fraction
 from derive.expansions.cases import Case
 from derive.expansions.edges import filled_curve
 from derive.expansions.limits import SMALL, Limit

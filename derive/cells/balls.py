@@ -205,6 +205,20 @@ def is_zero(number: Callable[[], Any]) -> bool:
     return decided(lambda: True if number() == 0 else None if number().contains(0) else False)
 
 
+def is_positive(expression: sp.Expr, point: Mapping[sp.Symbol, Any]) -> bool:
+    """Whether an expression is real and positive at a point where it does not vanish."""
+    return decided(lambda: _real_sign(enclosure(expression, point))) > 0
+
+
+def _real_sign(value: flint.acb) -> int | None:
+    """The sign of a number; negative if it is not real, since no inequality holds for it."""
+    if not value.imag.contains(0):
+        return -1
+    if bool(value.real > 0):
+        return 1
+    return -1 if bool(value.real < 0) else None
+
+
 def constant(value: Fraction) -> Callable[[], flint.arb]:
     """A fraction as a ball of any precision."""
     return lambda: ball(value).real

@@ -9,7 +9,7 @@ from functools import cached_property
 import mpmath
 import sympy as sp
 
-from derive.algebra.many_digits import number
+from derive.cells.balls import Inconclusive, is_positive
 from derive.cells.decomposition import Interval
 from derive.errors import ClaimError
 from derive.language.symbols import Parameter
@@ -68,13 +68,11 @@ class Region:
         return self._near_defaults(0)
 
     def contains(self, point: Point) -> bool:
-        """Whether all inequalities hold at a point, by more than rounding."""
-        with mpmath.workdps(80):
-            for condition in self.conditions:
-                value = number(condition, point)
-                if abs(mpmath.im(value)) > 0 or not mpmath.re(value) > mpmath.mpf(10) ** -40:
-                    return False
-        return True
+        """Whether all inequalities hold at a point."""
+        try:
+            return all(is_positive(condition, point) for condition in self.conditions)
+        except Inconclusive:  # one of them is an equality here
+            return False
 
     def points(self, count: int = POINTS, fixed: Point | None = None) -> list[Point]:
         """Rational values for all parameters, inside their domains and the region, the same in every run.

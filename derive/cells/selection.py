@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import flint
 import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.bounds import VISITING
-from derive.cells.balls import ball, constant, decided, enclosure
+from derive.cells.balls import ball, constant, is_positive
 from derive.cells.chart import Chart, in_sizes, walls
 from derive.cells.conjugates import Conjugates, NoNorm
 from derive.cells.decomposition import Cells, Interval
@@ -291,17 +290,3 @@ def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbo
 def _is_value(parameter: sp.Symbol, value: sp.Rational) -> bool:
     """Whether a parameter of whole numbers has one; a cell may have none."""
     return not isinstance(parameter, Parameter) or not parameter.domain.whole or bool(value.is_Integer)
-
-
-def is_positive(expression: sp.Expr, point: Point) -> bool:
-    """Whether an expression is real and positive at a point where it does not vanish."""
-    return decided(lambda: _sign(enclosure(expression, point))) > 0
-
-
-def _sign(value: flint.acb) -> int | None:
-    """The sign of a number; negative if it is not real, since no inequality holds for it."""
-    if not value.imag.contains(0):
-        return -1
-    if bool(value.real > 0):
-        return 1
-    return -1 if bool(value.real < 0) else None

@@ -8,10 +8,10 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.algebra.sites import without_averages
-from derive.cells.balls import constant, decided
+from derive.cells.balls import constant, decided, is_positive
 from derive.cells.chart import walls
 from derive.cells.region import Point
-from derive.cells.selection import Selection, is_positive
+from derive.cells.selection import Selection
 from derive.cells.spectrum import Roots
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, best, weakest
 from derive.claims.bulk_claims import real_number

@@ -16,7 +16,6 @@ import flint
 import mpmath
 import sympy as sp
 
-from derive.algebra.many_digits import DIGITS, exact
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import rational_factors
 from derive.cells.balls import Inconclusive, ball, enclosure, precision
@@ -28,7 +27,7 @@ from derive.cells.spectrum import BulkCurve, Roots
 from derive.errors import NumericalError
 from derive.expansions.cases import Case
 from derive.expansions.limits import SMALL
-from derive.expansions.series import Expansion, expand_root
+from derive.expansions.series import DIGITS, Expansion, expand_root
 
 Pick = Callable[[Selection, Point], Callable[[], flint.arb] | None]
 """The root that is meant at a point of all parameters; None if there is none."""
@@ -218,6 +217,14 @@ class Root:
         with precision(int(3.4 * DIGITS) + 40), mpmath.workdps(DIGITS):
             mantissa, exponent = self.ball(exact(small)).mid().man_exp()
             return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
+
+
+def exact(small: Any) -> sp.Rational:
+    """A number as a fraction, close enough to be the same."""
+    if isinstance(small, sp.Rational):
+        return small
+    mantissa, exponent = mpmath.frexp(small)
+    return sp.Rational(int(mantissa * 2**200), 2**200) * sp.Integer(2) ** int(exponent)
 
 
 def _in_the_limit(region: Region, case: Case) -> Region:
