@@ -103,11 +103,10 @@ class Selection:
         `inner` symbols run over all real numbers; `fixed` parameters have one value.
         """
         fixed = fixed or {}
-        held = tuple(sp.sympify(e).subs(fixed) for e in (*polynomials, *formulas))
-        key = (held, tuple(inner), tuple(fixed.items()))
+        held, analytic = (tuple(sp.sympify(e).subs(fixed) for e in given) for given in (polynomials, formulas))
+        key = (held, analytic, tuple(inner), tuple(fixed.items()))
         if key not in self._sites:
-            count = len(held) - len(tuple(formulas))
-            self._sites[key] = self._found(held[:count], held[count:], tuple(inner), fixed)
+            self._sites[key] = self._found(held, analytic, tuple(inner), fixed)
         return self._sites[key]
 
     def _found(
