@@ -9,6 +9,8 @@ from types import MappingProxyType
 
 from derive.display import Displayed
 from derive.equations.dependence import UnknownLaw
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs, needs_of
 from derive.equations.wording import as_declared
 from derive.errors import DeclarationError, blaming, wording
 from derive.language.model import Model
@@ -17,6 +19,7 @@ from derive.language.vectors import Field
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
 from derive.records.limit import LabelledLimit, Limit, Recursion
+from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
@@ -26,13 +29,14 @@ from derive.stages.blocks import assemble_blocks
 from derive.stages.bulk import find_bulk
 from derive.stages.expand import expand_declaration
 from derive.stages.limit import find_limit
+from derive.stages.method import choose_method
 from derive.stages.order import order_in_time
 from derive.stages.pencil import reduce_blocks
 from derive.stages.probe import project_probe
 from derive.stages.recursion import find_recursion
 from derive.stages.saddle import take_saddle_point
 
-TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order")
+TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order", "method")
 PROBE_STAGES = ("probe", "blocks", "pencil", "bulk")
 """What is told for each probed matrix; everything before is the training level."""
 STAGES = (*TRAINING_STAGES, *PROBE_STAGES)
@@ -56,13 +60,9 @@ def derive_model(model: Model) -> Derivation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derivation(Displayed):
-    """The training level of a model, and by label each matrix that it probes.
-
-    sampled: what stands on diagonals is sampled, also where its law is known.
-    """
+    """The training level of a model, and by label each matrix that it probes."""
 
     model: Model
-    sampled: bool = False
 
     @cached_property
     def system(self) -> System:
@@ -87,6 +87,21 @@ class Derivation(Displayed):
     @cached_property
     def single_site(self) -> SingleSite:
         return SingleSite.of(self.saddle)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The training level as forward passes read it."""
+        return Layout(self.order, self.saddle)
+
+    @cached_property
+    def method(self) -> Method:
+        """How averages over sites are computed, so that the training level gives what the probed matrices need."""
+        return choose_method(self.layout, needs_of(probed.in_closed_form for probed in self.probes.values()))
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What the probed matrices need of the training level."""
+        return needs_of(probed.blocks for probed in self.probes.values())
 
     @cached_property
     def limit(self) -> Limit | LabelledLimit:
@@ -172,12 +187,20 @@ class ProbedMatrix(Displayed):
         return take_saddle_point(self.average, self.training.order)
 
     @cached_property
-    def probe(self) -> ProjectedProbe:
-        return self._projected(self.saddle)
+    def in_closed_form(self) -> BlockMatrix:
+        """A(z) where the law of what stands on diagonals is taken in closed form if it has one."""
+        return assemble_blocks(self._projected(self.saddle, frozenset()))
 
-    def _projected(self, saddle: SaddlePoint, images: tuple[tuple[str, Field], ...] = ()) -> ProjectedProbe:
-        """What stands on diagonals has a law in closed form, or is sampled."""
-        sampled: frozenset[Sector] | None = None if self.training.sampled else frozenset()
+    @property
+    def _sampled_diagonals(self) -> bool:
+        """Whether normal fields stand on diagonals whose variance is sampled: so is what is made of them."""
+        spread = any(other.in_closed_form.projected.spreads for other in self.training.probes.values())
+        return spread and self.training.method.sampled
+
+    def _projected(
+        self, saddle: SaddlePoint, sampled: frozenset[Sector] | None, images: tuple[tuple[str, Field], ...] = ()
+    ) -> ProjectedProbe:
+        """What stands on diagonals has a law in closed form, or is sampled, in all sectors if there are none."""
         while True:
             try:
                 return project_probe(saddle, self.training.order, images, sampled)
@@ -188,7 +211,13 @@ class ProbedMatrix(Displayed):
 
     @cached_property
     def blocks(self) -> BlockMatrix:
-        return assemble_blocks(self.probe)
+        if self._sampled_diagonals:
+            return assemble_blocks(self._projected(self.saddle, None))
+        return self.in_closed_form
+
+    @property
+    def probe(self) -> ProjectedProbe:
+        return self.blocks.projected
 
     @cached_property
     def pencil(self) -> Pencil:
@@ -205,7 +234,8 @@ class ProbedMatrix(Displayed):
         if system is None:
             return None
         saddle = take_saddle_point(average_disorder(build_action(system)), self.training.order)
-        projected = self._projected(saddle, system.probes[0].images)
+        sampled: frozenset[Sector] | None = None if self._sampled_diagonals else frozenset()
+        projected = self._projected(saddle, sampled, system.probes[0].images)
         return Bulk(projected, None, (), (), None, projected.assumptions)
 
     stages = STAGES
@@ -218,5 +248,5 @@ class ProbedMatrix(Displayed):
         if stage in ("saddle", "single-site"):
             saddle = whole.saddle.joined(self.saddle)
             return saddle if stage == "saddle" else SingleSite.of(saddle)
-        record: Record = whole.order if stage == "order" else getattr(self, stage)
+        record: Record = getattr(whole, stage) if stage in ("order", "method") else getattr(self, stage)
         return record

@@ -40,7 +40,6 @@ from derive.errors import DeclarationError, DeriveError, ParameterError, SizeErr
 from derive.models import spiked_wigner
 from derive.pipeline import derive_model
 from derive.program.exact import exact_pass
-from derive.program.layout import Layout
 from derive.program.quotients import ExactRun
 from numerics.simulation.compare import _overlap_rows
 
@@ -312,7 +311,7 @@ def test_a_root_of_a_mean_is_refused_where_arithmetic_is_exact():
     rule = Eq(x(t), sqrt(3) * v + x(t - 1) / sqrt(1 + mean(n(t) ** 2)))
     model = Model(parameters=(T,), equations=[rule], observe={"norm": mean(x(t) ** 2)})
     derivation = derive_model(model)
-    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    program = exact_pass(derivation.layout)
     with pytest.raises(DeriveError, match="no exact expansion"):
         ExactRun.of(program, {T: 2}).order(program)
 
@@ -378,7 +377,7 @@ def test_coefficients_of_weights_beyond_the_end_in_exact_arithmetic():
         Eq(x(t + 2), z(t)),
     ]
     derivation = derive_model(Model(parameters=(T,), equations=equations, observe={"x": mean(x(t) ** 2)}))
-    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    program = exact_pass(derivation.layout)
     for steps, last in ((1, 1), (2, 1), (3, Rational(9, 8))):
         machine = ExactRun.of(program, {T: steps})
         machine.order(program)

@@ -18,7 +18,6 @@ from conftest import derivation_of, solver_of, values_of
 from derive import Model, gaussian, goe, nonnegative, parameter, positive, sectors, spectrum
 from derive.codegen import solver_files
 from derive.errors import NumericalError
-from derive.program.layout import Layout
 from derive.program.probe import bulk_record
 from derive.program.text import module_text
 from numerics.bench.bulk import fixed_point
@@ -276,7 +275,7 @@ def test_module_without_a_curve_has_the_equations_alone():
     """What is written when elimination gives up, and that the same law comes out of it."""
     derivation = derivation_of("extensive_step")
     record = replace(derivation.first.bulk, curve=None, edge_factors=(), edges=(), resolvent=None)
-    text = module_text("", "BULK", bulk_record(record, Layout(derivation.order, derivation.saddle)), "numerics.runtime")
+    text = module_text("", "BULK", bulk_record(record, derivation.layout), "numerics.runtime")
     assert "def curve" not in text and "def edge_polynomials" not in text
     module = ModuleType("bulk_without_curve")
     exec(compile(text, "bulk.py", "exec"), module.__dict__)  # noqa: S102

@@ -39,13 +39,10 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import generate_files
+from derive.equations.gaussian_laws import _degree, _kinks
 from derive.errors import NumericalError
 from derive.pipeline import derive_model
 from derive.problems import load_grid
-from derive.program.gaussian import pass_by_integrals
-from derive.program.gaussian_laws import _degree, _kinks
-from derive.program.layout import Layout
-from derive.program.probe import letters_needed
 from derive.program.sampled_text import write_sampled
 from numerics.precision import in_float64
 from numerics.runtime.gaussian import SMOOTH, SPLIT, Law, columns, facts, integrate, residuals
@@ -493,12 +490,8 @@ def test_fixed_features_have_their_kernel():
 def sampled_solver(model):
     """The same setting with its laws sampled."""
     derivation = derive_model(model)
-    found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
-    letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
-    means = tuple(dict.fromkeys(m for _, some in found for m in some))
     files = dict(generate_files(model))
-    layout = Layout(derivation.order, derivation.saddle)
-    files["training.py"] = write_sampled(layout, letters, means, "", "numerics.runtime")
+    files["training.py"] = write_sampled(derivation.layout, derivation.needs, "numerics.runtime")
     files["__init__.py"] = files["__init__.py"].replace("exact=True", "exact=False")
     return load_solver(files)
 
@@ -545,7 +538,7 @@ def test_what_answers_to_itself_nonlinearly_is_sampled():
     each_other = [Eq(x(t), erf(noise(t)) + erf(y(t - 1)) / 2), Eq(y(t), erf(x(t)))]  # to be written out without end
     for equations in (through, nested, each_other):
         model = Model(parameters=(T,), equations=equations, observe={"square": mean(x(t) ** 2)})
-        assert pass_by_integrals(derive_model(model)) is None
+        assert derive_model(model).method.sampled
         assert isinstance(load_solver(generate_files(model)).training, SampledTraining)
 
 

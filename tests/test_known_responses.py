@@ -9,7 +9,6 @@ from sympy import tanh
 from derive import Eq, Model, field, gaussian, normal, parameter, positive, sectors, training_clock, whole_positive
 from derive.codegen import generate_files
 from derive.pipeline import derive_model
-from derive.program.layout import Layout
 from numerics.solver import load_solver, solve
 from numerics.two_time import parsed
 
@@ -35,7 +34,7 @@ def remembering() -> Model:
 
 
 def test_delays_on_one_site_go_through_memory_and_not_through_the_matrix():
-    layout = Layout(*(lambda d: (d.order, d.saddle))(derive_model(remembering())))
+    layout = derive_model(remembering()).layout
     delays = {(a.name, b.name): delay for (a, b), delay in layout.site_delays.items()}
     assert delays["x", "x"] == delays["phi", "x"] == delays["x", "start"] == 0
     assert delays["x", "h"] == 1 and delays["h", "phi"] == 1  # J phi answers phi by the memory of J^T, a step later

@@ -28,8 +28,8 @@ from derive import (
 )
 from derive.codegen import generate_files
 from derive.pipeline import derive_model
+from derive.program.comments import equations_of, shown_covariance
 from derive.program.exact import exact_pass
-from derive.program.layout import Layout, shown_covariance
 from derive.program.merging import merged
 from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive, children
 from derive.program.quotients import ExactRun
@@ -138,15 +138,15 @@ def _products(value):
 def test_a_step_contracts_no_past_twice_for_one_field(data):
     """u + k @ past in one equation and w @ past in the next that uses it are one product."""
     found = derivation_of("deep_linear", L=2, data=data)
-    layout = Layout(found.order, found.saddle)
-    step = exact_pass(layout, ()).step
+    layout = found.layout
+    step = exact_pass(layout).step
     remarked = [let for let in step if let.remark]
     assert any(len(let.remark.splitlines()) == 2 for let in remarked)
     for let in remarked:
         used = _products(let.value)
         assert len(used) == len(set(used)), let.remark
     told = [line for let in remarked for line in let.remark.splitlines()]
-    equations = [equation for f in layout.fields for equation in layout.shown(f)]
+    equations = [equation for f in layout.fields for equation in equations_of(layout, f)]
     noises = [shown_covariance(c) for f in layout.fields for c in layout.covariances(f.field)]
     assert sorted(told) == sorted((*equations, *noises))  # each equation of the model, once
 
@@ -271,7 +271,7 @@ def test_both_back_ends_of_a_decay_agree(factor):
     model = _model(factor)
     solution = solve(load_solver(generate_files(model)), {"T": 4})
     derivation = derive_model(model)
-    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    program = exact_pass(derivation.layout)
     machine = ExactRun.of(program, {T: sp.Integer(4)})
     machine.order(program)
     for name, series in machine.observables(program).items():
@@ -287,10 +287,7 @@ def test_both_back_ends_of_a_decay_agree(factor):
 def test_order_parameters_are_those_of_the_exact_back_end(name, changes):
     solver, values = solver_and_values(name, **changes)
     derivation = derivation_of(name)
-    from derive.program.probe import letters_needed
-
-    letters, means = letters_needed(derivation.first.blocks)
-    program = exact_pass(Layout(derivation.order, derivation.saddle), letters, means)
+    program = exact_pass(derivation.layout, derivation.needs)
     fixed = {p: sp.nsimplify(values[p.name], rational=True) for p in derivation.model.parameters}
     machine = ExactRun.of(program, fixed)
     order = machine.order(program)

@@ -34,12 +34,13 @@ from derive import (
     whole_positive,
 )
 from derive.algebra.words import Letter
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
 from derive.errors import DeclarationError
 from derive.language.vectors import PAST, Mean
 from derive.pipeline import derive_model
 from derive.program.exact import exact_pass
 from derive.program.exact_text import ExactText
-from derive.program.layout import Layout
 from derive.program.sampled_text import write_sampled
 from numerics.precision import in_float64
 from numerics.runtime import sampled as run
@@ -398,7 +399,7 @@ def letters_of(*names: str) -> list[tuple[str, ...]]:
 
 def prepared(model: Model, wanted: tuple[str, ...]) -> tuple[Layout, tuple[Letter, ...]]:
     derivation = derive_model(model)
-    layout = Layout(derivation.order, derivation.saddle)
+    layout = derivation.layout
     by_name = {f.name: f for f in (*(f.field for f in layout.fields), *layout.system.sources)}
     return layout, tuple(Letter(kind, by_name[x], by_name[y]) for kind, x, y in letters_of(*wanted))
 
@@ -410,10 +411,12 @@ def point_of(model: Model, **given) -> Point:
     )
 
 
-def sampled(model: Model, *wanted: str, means=(), responses: str = "", sites: int = SITES, draws="matched", **given):
+def sampled(
+    model: Model, *wanted: str, means=(), responses: str = "stein", sites: int = SITES, draws="matched", **given
+):
     """Order parameters and observables of one pass over a few sites."""
     layout, letters = prepared(model, wanted)
-    training = loaded(write_sampled(layout, letters, means, responses, RUNTIME)).TRAINING
+    training = loaded(write_sampled(layout, Needs(letters, means), RUNTIME, responses)).TRAINING
     p = point_of(model, **given)
     normals = draw(training.groups, training.shapes(p, None), sites, (5,), draws)
     kept, observables, finite, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
@@ -424,12 +427,12 @@ def sampled(model: Model, *wanted: str, means=(), responses: str = "", sites: in
 
 def exactly(model: Model, *wanted: str, means=(), **given):
     layout, letters = prepared(model, wanted)
-    module = loaded(ExactText(exact_pass(layout, letters, means), RUNTIME).module())
+    module = loaded(ExactText(exact_pass(layout, Needs(letters, means)), RUNTIME).module())
     order, observables, _ = jax.jit(module.forward_pass)(point_of(model, **given))
     return order, observables
 
 
-def same_as_exact(model: Model, *wanted: str, means=(), responses: str = "", **given) -> None:
+def same_as_exact(model: Model, *wanted: str, means=(), responses: str = "stein", **given) -> None:
     """Linear laws: the normals have exact second moments, so that the sampled pass has no error."""
     found, seen = sampled(model, *wanted, means=means, responses=responses, **given)
     truth, observed = exactly(model, *wanted, means=means, **given)
@@ -628,7 +631,7 @@ def test_a_law_of_fresh_data_and_its_past_by_hand():
         {"kept": mean(kept(t) ** 2), "h": mean(h(t) ** 2)},
     )
     layout, letters = prepared(model, ("C f f",))
-    training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
+    training = loaded(write_sampled(layout, Needs(letters), RUNTIME)).TRAINING
     p = point_of(model)
     normals = draw(training.groups, training.shapes(p, None), SITES, (5,), "plain")
     kept, seen, _, _ = training.forward_pass(p, normals)
@@ -680,7 +683,7 @@ UNLUCKY = (
 def run_with(names: tuple[str, ...], responses: str) -> tuple[np.ndarray, ...]:
     model = named(list(names))
     layout, letters = prepared(model, (f"C {names[8]} {names[9]}",))
-    training = loaded(write_sampled(layout, letters, (), responses, RUNTIME)).TRAINING
+    training = loaded(write_sampled(layout, Needs(letters), RUNTIME, responses)).TRAINING
     p = point_of(model, **dict(zip(names[:3], (0.6, 0.3, 2), strict=True)))
     normals = draw(training.groups, training.shapes(p, None), 64, (5,), "plain")
     kept, seen, _, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
@@ -723,7 +726,7 @@ def test_spans_that_are_widened_in_stages_hold_the_same(which, rank, monkeypatch
     found = []
     for staged in (1000, 2):
         monkeypatch.setattr(run, "STAGED", staged)
-        training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
+        training = loaded(write_sampled(layout, Needs(letters), RUNTIME)).TRAINING
         normals = draw(training.groups, training.shapes(p, rank), 64, (5,), "plain")
         text = str(jax.make_jaxpr(lambda x, f=training.forward_pass: f(p, x, rank=rank))(normals))
         kept, *passed = compiled(training.forward_pass)(p, normals, rank=rank, tolerance=1e-12)
@@ -755,7 +758,7 @@ def test_pathwise_responses_of_a_law_that_jumps_are_refused():
 def test_replicas_take_a_training_level_and_a_point():
     model = hebbian(M(t) + c / D * outer(x(t), x(t)))
     layout, letters = prepared(model, ("C x x", "R x M0_x"))
-    training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
+    training = loaded(write_sampled(layout, Needs(letters), RUNTIME)).TRAINING
     found = sampled_pass(training, point_of(model), Sampling(samples=5_000, seed=1), lambda *_: None)
     truth, observed = exactly(model, "C x x", "R x M0_x")
     replicas = found.method["replicas"]

@@ -48,8 +48,8 @@ from numerics.simulation.compare import expected_by_chance
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = (
-    "result declaration action average order-parameters saddle-point single-site time-order projected a-of-z pencil "
-    "bulk code comparison assumptions references"
+    "result declaration action average order-parameters saddle-point single-site time-order method projected a-of-z "
+    "pencil bulk code comparison assumptions references"
 ).split()
 STAGES = {
     "action": ("action",),
@@ -57,6 +57,7 @@ STAGES = {
     "saddle": ("order-parameters", "saddle-point"),
     "single-site": ("single-site",),
     "order": ("time-order",),
+    "method": ("method",),
     "probe": ("projected",),
     "blocks": ("a-of-z",),
     "pencil": ("pencil",),

@@ -41,7 +41,6 @@ from derive import (
 from derive.errors import DeclarationError, NumericalError, ParameterError
 from derive.pipeline import derive_model
 from derive.program.exact import exact_pass
-from derive.program.layout import Layout
 from derive.program.quotients import ExactRun
 from numerics.runtime.traits import density
 
@@ -407,7 +406,7 @@ def test_quotients_and_roots_of_traits():
     assert found["share"] == pytest.approx(shares, rel=1e-14)
     assert found["root"] == pytest.approx((sqrt(0.5) + sqrt(1.5)) / 2, rel=1e-14)
     derivation = derive_model(model)
-    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    program = exact_pass(derivation.layout)
     machine = ExactRun.of(program, {T: sp.Integer(2), off: sp.S.Zero})
     machine.order(program)
     exact = {

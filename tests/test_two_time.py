@@ -35,10 +35,10 @@ from derive import (
 )
 from derive.cli import main
 from derive.codegen import generate_files
+from derive.equations.needs import NOTHING
 from derive.errors import DeriveError
 from derive.pipeline import derive_model
 from derive.problems import load_problem
-from derive.program.layout import Layout
 from derive.program.sampled_text import write_sampled, write_sampled_two_time
 from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve
@@ -192,9 +192,9 @@ def sampled_solver(model: Model):
     """A solver that samples although it need not."""
     files = generate_files(model)
     derivation = derive_model(model)
-    layout = Layout(derivation.order, derivation.saddle)
-    files["training.py"] = write_sampled(layout, (), (), "", "numerics.runtime")
-    files["two_time.py"] = write_sampled_two_time(layout, (), (), "numerics.runtime")
+    layout = derivation.layout
+    files["training.py"] = write_sampled(layout, NOTHING, "numerics.runtime")
+    files["two_time.py"] = write_sampled_two_time(layout, NOTHING, "numerics.runtime")
     files["__init__.py"] = files["__init__.py"].replace("exact=True", "exact=False")
     return load_solver(files)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from derive.language.model import Model
     from derive.language.symbols import Parameter
 
-STAGES = ("system", "action", "average", "saddle", "single-site", "order", "probe", "blocks", "pencil", "bulk")
+STAGES = tuple("system action average saddle single-site order method probe blocks pencil bulk".split())
 
 
 @click.command("list")
@@ -177,7 +177,7 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
     saddle       order parameters at the saddle      pencil    the eigenproblem it reduces to, the scalar map
     single-site  noises, memory, laws of one site    bulk      algebraic curve, resolvent, edges
     order        which field needs which, and when   limit     where linear training comes to rest
-                                                     recursion the step that it applies over and over
+    method       exact, by quadrature or sampled     recursion the step that it applies over and over
 
     The last two are shown by name only.
 

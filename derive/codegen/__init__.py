@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,7 @@ from derive.language.symbols import _Named
 from derive.version import __version__
 
 if TYPE_CHECKING:
-    from derive.algebra.words import SiteTable
     from derive.pipeline import Derivation
-    from derive.records.probe import SampledSites
 
 _SHARED = Path(__file__).parents[2] / "numerics" / "runtime"
 RUNTIME = "numerics.runtime"
@@ -64,41 +61,17 @@ def solver_files(model: Model, derivation: Derivation | None = None, runtime: st
 
 
 def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, str]:
-    from derive.program.exact import exact_pass, exact_two_time
-    from derive.program.exact_text import ExactText
-    from derive.program.gaussian import gaussian_two_time, pass_by_integrals
     from derive.program.labelled_limit import labelled_limit_record, recursion_record
-    from derive.program.layout import Layout
     from derive.program.limit import limit_record
     from derive.program.module import front_text
-    from derive.program.probe import bulk_record, letters_needed, probe_record
-    from derive.program.sampled_text import write_sampled, write_sampled_two_time
+    from derive.program.probe import bulk_record, probe_record
     from derive.program.simulation_text import write_simulation
     from derive.program.text import module_text
     from derive.records.limit import LabelledLimit
 
-    layout = Layout(derivation.order, derivation.saddle)
+    layout, needs = derivation.layout, derivation.needs
     stems = _stems(model)
-    found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
-    letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
-    means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
-    exact = True
-    sampled, tables = _sampled_sites(derivation)
-    if derivation.system.linear and all(sites.of_traits for sites in sampled):
-        training = ExactText(exact_pass(layout, letters, means, sampled, tables), runtime).module()
-        two_time = ExactText(exact_two_time(layout), runtime).module() if layout.named else ""
-    else:
-        by_integrals = None if sampled else pass_by_integrals(derivation)
-        if by_integrals is None and any(probed.probe.spreads for probed in derivation.probes.values()):
-            # normal fields on diagonals have a variance that is sampled: so is what is made of it
-            return _written(model, replace(derivation, sampled=True), runtime)
-        if by_integrals is not None:
-            training = ExactText(by_integrals, runtime).module()
-            two_time = ExactText(gaussian_two_time(layout), runtime).module()
-        else:
-            exact = False
-            training = write_sampled(layout, letters, means, model.responses, runtime, sampled, tables)
-            two_time = write_sampled_two_time(layout, letters, means, runtime)
+    training, two_time = _training(derivation, runtime)
     files = {
         "training.py": training,
         "simulation.py": write_simulation(model, derivation.order.order, runtime),
@@ -107,12 +80,12 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         files["two_time.py"] = two_time
     for label, stem in stems.items():
         probed = derivation.probes[label]
-        record = probe_record(probed.pencil, layout, means)
+        record = probe_record(probed.pencil, layout, needs.means)
         files[f"probe{stem}.py"] = module_text(_PROBE, "PROBE", record, runtime)
         for name, bulk in (("bulk", probed.bulk), ("traces", probed.traces)):
             if bulk is not None:
                 doc = f"{_BULK}{'' if bulk.curve is None else _CURVE}."
-                record = bulk_record(bulk, layout, means)
+                record = bulk_record(bulk, layout, needs.means)
                 files[f"{name}{stem}.py"] = module_text(doc, "BULK", record, runtime)
     with suppress(DeclarationError):  # it is told why where the limit is asked for
         limit = derivation.limit
@@ -123,23 +96,27 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         files["recursion.py"] = module_text(
             _RECURSION, "RECURSION", recursion_record(derivation.recursion), runtime, labelled=True
         )
+    exact = not derivation.method.sampled
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
 
 
-def _sampled_sites(derivation: Derivation) -> tuple[tuple[SampledSites, ...], tuple[SiteTable, ...]]:
-    """What stands on diagonals whose law is sampled, and what is averaged for each value of it."""
-    from derive.program.probe import tables_needed
+def _training(derivation: Derivation, runtime: str) -> tuple[str, str]:
+    """The forward pass, and that of two-time functions, by the method of the derivation."""
+    from derive.program.exact import exact_pass, exact_two_time
+    from derive.program.exact_text import ExactText
+    from derive.program.gaussian import gaussian_pass, gaussian_two_time
+    from derive.program.sampled_text import write_sampled, write_sampled_two_time
 
-    probes = derivation.probes.values()
-    sampled = tuple(dict.fromkeys(sites for probed in probes for sites in probed.probe.sampled))
-    names = [sites.sector.name for sites in sampled]
-    if len(names) > len(set(names)):
-        raise DeclarationError(
-            f"several matrices are probed with different sampled fields on the diagonals of {sampled[0].sector}; probe "
-            "them one at a time"
-        )
-    return sampled, tuple(dict.fromkeys(table for probed in probes for table in tables_needed(probed.blocks)))
+    layout, needs, method = derivation.layout, derivation.needs, derivation.method
+    if method.sampled:
+        training = write_sampled(layout, needs, runtime, method.responses)
+        return training, write_sampled_two_time(layout, needs, runtime)
+    if method.laws is not None:
+        training = ExactText(gaussian_pass(layout, needs, method.laws), runtime).module()
+        return training, ExactText(gaussian_two_time(layout), runtime).module()
+    training = ExactText(exact_pass(layout, needs), runtime).module()
+    return training, ExactText(exact_two_time(layout), runtime).module() if layout.named else ""
 
 
 def generate_alone(model: Model) -> dict[str, str]:

@@ -15,11 +15,11 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient
+from derive.equations.needs import needs_of
 from derive.pipeline import ProbedMatrix
 from derive.program.exact import exact_pass
-from derive.program.layout import Layout
 from derive.program.nodes import Formula
-from derive.program.probe import letters_needed, ring_pencils
+from derive.program.probe import ring_pencils
 from derive.program.quotients import Array, ExactRun
 from derive.program.recurrences import Coefficients
 from derive.records.probe import MAP, Cycle
@@ -33,10 +33,10 @@ class ExactLevel:
 
     def __init__(self, probed: ProbedMatrix, substitution: dict[Any, Any]):
         self.pencil = probed.pencil
-        self.layout = Layout(probed.training.order, probed.training.saddle)
-        letters, means = letters_needed(probed.blocks)
-        self.program = exact_pass(self.layout, letters, means)
-        self.pencils = ring_pencils(probed.pencil, self.layout, means)
+        self.layout = probed.training.layout
+        needs = needs_of([probed.blocks])
+        self.program = exact_pass(self.layout, needs)
+        self.pencils = ring_pencils(probed.pencil, self.layout, needs.means)
         beside = chain(*([*(let.value for let in f.body), f.result] for f in self.pencils))
         self.machine = ExactRun.of(self.program, substitution, beside)
         self.scalars = self.machine.scalars

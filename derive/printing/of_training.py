@@ -27,6 +27,7 @@ from derive.printing.names import Names
 from derive.printing.plain import TextPrinter
 from derive.printing.statements import Section, Statement, matrix_law, recurrence_lines, remembered
 from derive.records.action import Action, AveragedAction, Leg, Quartic, clock_of
+from derive.records.method import Method
 from derive.records.saddle import Covariance, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import DisorderRule, System, SystemField
 
@@ -293,7 +294,7 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
 
 
 def order_sections(record: TimeOrder) -> tuple[Section, ...]:
-    """The sequence within one time, the reach of the responses, and how the equations are solved."""
+    """The sequence within one time, and the reach of the responses."""
     sequence = tuple(Statement(at(f, clock_of(f)), remark=f"step {i + 1}") for i, f in enumerate(record.order))
     reach = []
     for a, j, lag in record.lags:
@@ -302,14 +303,6 @@ def order_sections(record: TimeOrder) -> tuple[Section, ...]:
         condition = f"s <= {t}" if lag == 0 else (f"s < {t}" if lag == 1 else f"s <= {t} - {lag}")
         timed = a.timed and j.timed
         reach.append(Statement(left, remark=f"nonzero only for {condition}" if timed else "nonzero"))
-    nonlinear = "some laws are nonlinear: integrals where all that enters them is Gaussian, else sampled"
-    if record.system.linear:
-        groups = ", with rows of its own for every value of the traits" if record.system.trained_traits else ""
-        method = f"every law is linear: one exact forward pass in time{groups}"
-    elif record.system.model.responses == "pathwise":
-        method = f"{nonlinear} forward in time, responses by derivatives along each path"
-    else:
-        method = f"{nonlinear} forward in time, responses by Stein's lemma"
     return (
         Section(
             "each time is computed in this order",
@@ -322,8 +315,31 @@ def order_sections(record: TimeOrder) -> tuple[Section, ...]:
             tuple(reach),
             "How late a kick is first felt says where the sums over the past end.",
         ),
-        Section("method", (Statement(remark=method),)),
     )
+
+
+RESPONSES = {
+    "stein": "responses are estimated by Stein's lemma, from correlations with the noises",
+    "pathwise": "responses are averages of derivatives along each path",
+}
+
+
+def method_sections(record: Method) -> tuple[Section, ...]:
+    """The closure of each sector with its reason, and how responses are estimated."""
+    closures = tuple(
+        Statement(sp.Function("closure")(one.sector), remark=f"{one.closure.value}: {one.reason}")
+        for one in record.sectors
+    )
+    found = [Section("averages over the sites of each sector", closures, CLOSURES)]
+    if record.sampled:
+        found.append(Section("responses", (Statement(remark=RESPONSES[record.responses]),)))
+    return tuple(found)
+
+
+CLOSURES = (
+    "Exact: moments of Gaussian fields in closed form. Quadrature: Gaussian integrals, with more nodes until they "
+    "converge. Sampled: means over independent sites, with a statistical error."
+)
 
 
 def covariance_line(covariance: Covariance) -> Statement:

@@ -9,6 +9,7 @@ from derive.printing.of_probe import blocks_sections, bulk_sections, pencil_sect
 from derive.printing.of_training import (
     action_sections,
     average_sections,
+    method_sections,
     order_sections,
     saddle_sections,
     single_site_sections,
@@ -18,6 +19,7 @@ from derive.printing.statements import Section
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
 from derive.records.limit import LabelledLimit, Limit, Recursion
+from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
@@ -35,6 +37,7 @@ sections_of.register(AveragedAction, average_sections)
 sections_of.register(SaddlePoint, saddle_sections)
 sections_of.register(SingleSite, single_site_sections)
 sections_of.register(TimeOrder, order_sections)
+sections_of.register(Method, method_sections)
 sections_of.register(ProjectedProbe, probe_sections)
 sections_of.register(BlockMatrix, blocks_sections)
 sections_of.register(Pencil, pencil_sections)

@@ -14,13 +14,15 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter, SiteTable
+from derive.equations.layout import Layout, mean_key
+from derive.equations.needs import NOTHING, Needs
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt
 from derive.language.matrices import Disorder
 from derive.language.symbols import Clock, Sector
 from derive.language.traits import Trait, split_traits, traits_in
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Mix, Softmax, Total, axes_of, shown
-from derive.program.layout import Layout, mean_key, shown_covariance
+from derive.program.comments import equations_of, shown_covariance
 from derive.program.merging import merged
 from derive.program.nodes import (
     SCALAR,
@@ -132,19 +134,9 @@ class ExactPass:
     """Two-time functions that there are not, and why."""
 
 
-def exact_pass(
-    layout: Layout,
-    letters: Iterable[Letter],
-    means: Iterable[Mean] = (),
-    grouped: Iterable[SampledSites] = (),
-    tables: Iterable[SiteTable] = (),
-) -> ExactPass:
-    """The program that gives these matrices over training times, these means at all times, and the observables.
-
-    grouped: what stands on diagonals and differs by traits, and tables: what is averaged in each group of sites.
-    """
-    diagonals = tuple(grouped)
-    return ExactBuild(layout, grouped=diagonals).program(tuple(letters), tuple(means), tuple(tables))
+def exact_pass(layout: Layout, needs: Needs = NOTHING) -> ExactPass:
+    """The program that gives order parameters and the observables."""
+    return ExactBuild(layout, grouped=needs.sites).program(needs)
 
 
 def exact_two_time(layout: Layout) -> ExactPass:
@@ -202,15 +194,11 @@ class ExactBuild(Training):
 
     # -- the whole
 
-    def program(
-        self,
-        letters: tuple[Letter, ...],
-        means: tuple[Mean, ...],
-        tables: tuple[SiteTable, ...] = (),
-    ) -> ExactPass:
+    def program(self, needs: Needs) -> ExactPass:
         start, step = self._through_time()
+        letters, tables = needs.letters, needs.tables
         order: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in letters]
-        order += [(mean_key(m, i, self.clock), self._mean_before(m)) for i, m in enumerate(means)]
+        order += [(mean_key(m, i, self.clock), self._mean_before(m)) for i, m in enumerate(needs.means)]
         order += [(sites.key, self._law_of_groups(sites)) for sites in self.grouped]
         order += [(table.key, self._by_group(table)) for table in tables]
         observed = self.layout.system.model.observe
@@ -443,7 +431,7 @@ class ExactBuild(Training):
             kick = Call("kick", (self.place[field], when), symbol.shape)
             value = Sum(((ONE, value), (ONE, kick)), symbol.shape)
         self.lines.append(Let(symbol, value))
-        self.tell(before, self.layout.shown(f))
+        self.tell(before, equations_of(self.layout, f))
         self.done[field] = symbol
         own = int(isinstance(f.rule, DisorderRule))  # its own noise, whose covariances follow
         self.known_after[field] = self.noises_known[field.sector] + own

@@ -12,15 +12,13 @@ from dataclasses import replace
 
 import sympy as sp
 
-from derive.algebra.words import Letter
-from derive.errors import DeclarationError
+from derive.equations.gaussian_laws import SMOOTH, Law, Laws, Parts, factors, fields_of, joint, product_of
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
 from derive.language.symbols import Sector
 from derive.language.traits import split_traits
 from derive.language.vectors import PAST, Field, FieldAt, Mean
-from derive.pipeline import Derivation
 from derive.program.exact import Carried, ExactBuild, ExactPass, SiteLayout
-from derive.program.gaussian_laws import SMOOTH, Law, Laws, Parts, factors, fields_of, joint, product_of
-from derive.program.layout import Layout
 from derive.program.nodes import (
     SCALAR,
     Attribute,
@@ -38,19 +36,13 @@ from derive.program.nodes import (
     Value,
     shape_of,
 )
-from derive.program.probe import letters_needed
 from derive.program.training import ONE, labels_in
 from derive.records.system import ElementwiseRule, Rule, SystemField, is_moment
 
 
-def gaussian_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> ExactPass:
-    """The program that gives these matrices over training times, these means at all times, and the observables.
-
-    Raises NotGaussian where some average is no Gaussian integral in few variables.
-    """
-    letters, means = tuple(letters), tuple(means)
-    build = _Build(layout, Laws(layout, letters, means))
-    return build.program(letters, means)
+def gaussian_pass(layout: Layout, needs: Needs, laws: Laws) -> ExactPass:
+    """The program that gives order parameters and the observables; laws: what is integrated for them."""
+    return _Build(layout, laws).program(needs)
 
 
 def gaussian_two_time(layout: Layout) -> ExactPass:
@@ -73,17 +65,6 @@ def _refused(layout: Layout, laws: Laws) -> Iterable[tuple[tuple[str, str, str],
             why = f"{jumping.shown} jumps and has several arguments: how it answers to one of them is no integral"
         if why:
             yield from ((("R", a.name, b.name), why) for a in layout.named if a.sector == b.sector)
-
-
-def pass_by_integrals(derivation: Derivation) -> ExactPass | None:
-    """The pass of a model that is not linear, with all that its probes need; None where it has to be sampled."""
-    found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
-    letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
-    means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
-    try:
-        return gaussian_pass(Layout(derivation.order, derivation.saddle), letters, means)
-    except DeclarationError:  # what no pass can have is refused by the sampled one
-        return None
 
 
 class _Build(ExactBuild):

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from derive.equations.layout import Layout, lag_of
 from derive.language.data import Data, DataAt
 from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, shown
-from derive.program.layout import Layout, lag_of
 from derive.records.system import DisorderRule, LinearRule, Rule
 
 TIMES = 3

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from derive.equations.layout import Layout
 from derive.language.contents import atoms, everything, expressions
 from derive.language.data import Data, DataAt
 from derive.language.equations import Spectrum, clock_values
@@ -17,7 +18,6 @@ from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.growth import averages_over_traits
-from derive.program.layout import Layout
 from derive.program.nodes import Symbol
 from derive.program.text import PARAMETERS, Names, PlainNumpyText, runtime_names
 from derive.program.traits import law_parts

@@ -11,7 +11,9 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z, index_size, outermost
 from derive.algebra.sites import SiteAverage, SiteEntry, SiteNormal
-from derive.algebra.words import Combination, Diagonal, Letter, SiteTable, Weighed, Word
+from derive.algebra.words import Combination, Diagonal, Letter, Weighed, Word
+from derive.equations.layout import Layout, mean_key
+from derive.equations.needs import squares_of
 from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock
@@ -20,7 +22,6 @@ from derive.language.vectors import PAST, Field, Mean, Total, shown
 from derive.printing import text
 from derive.program.at_sites import AtSites, at_groups
 from derive.program.exact import Key, key_of
-from derive.program.layout import Layout, mean_key
 from derive.program.nodes import (
     SCALAR,
     Blocks,
@@ -64,46 +65,6 @@ _BROKEN = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise, sp.floor
 """Functions that are not smooth everywhere."""
 MOST_PIECES = 64
 """Of an expression with such functions inside each other."""
-
-
-def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean, ...]]:
-    """The matrices over training times that A(z) is made of, each once and untransposed, and the means."""
-    letters: dict[Letter, None] = {}
-    means: dict[Mean, None] = {}
-    for combination in _combinations(blocks):
-        for _, word in combination:
-            for letter in word:
-                if isinstance(letter, Letter):
-                    letters[letter.plain] = None
-                elif isinstance(letter, Diagonal):
-                    means.update(dict.fromkeys(sorted(letter.weight.atoms(Mean), key=sp.default_sort_key)))
-    means.update(dict.fromkeys(number.average for number in blocks.projected.measured))
-    for spread in blocks.projected.spreads:
-        means.update(dict.fromkeys(mean for row in spread.covariances for mean in row))
-    return tuple(sorted(letters, key=lambda x: x.name)), tuple(means)
-
-
-def tables_needed(blocks: BlockMatrix) -> tuple[SiteTable, ...]:
-    """What A(z) needs of sampled sites, for each value of what stands on diagonals there."""
-    words = [word for combination in _combinations(blocks) for _, word in combination]
-    found = {letter.table for word in words for letter in word if isinstance(letter, Weighed)}
-    return tuple(sorted(found, key=lambda table: table.key))
-
-
-def _combinations(blocks: BlockMatrix) -> list[Combination]:
-    sides, asked = blocks.projected.directions, blocks.projected.alignments
-    return [
-        *(block.combination for _, block in blocks.blocks),
-        *(combination for side in sides for _, combination in side.drive),
-        *(((sp.S.One, (Letter.correlation(a, b),)),) for side in sides for a in side.fields for b in side.fields),
-        *(combination for one in asked for combination in one.combinations),
-        *(((sp.S.One, (_squares(one),)),) for one in asked),
-    ]
-
-
-def _squares(aligned: Aligned) -> Letter:
-    """The matrix whose diagonal holds the mean squares of a direction."""
-    return Letter.correlation(aligned.direction.field, aligned.direction.field)
 
 
 class _Spectral(AtSites):
@@ -439,7 +400,7 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> Record:
         "and the matrix with its mean squares on the diagonal.\n"
     ).rstrip()
     rows = Blocks((tuple(_seen(u, aligned.unknown) for u in everything),))
-    result, given = Tuple((driven(unknowns, 0), rows, work.letter(_squares(aligned)))), work.driving(aligned.probe)
+    result, given = Tuple((driven(unknowns, 0), rows, work.letter(squares_of(aligned)))), work.driving(aligned.probe)
     source = work.function(f"along_{number}", given, doc, result)
     later = earlier = time = None
     if aligned.later:

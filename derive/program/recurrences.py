@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from derive.equations.layout import Layout
 from derive.language.vectors import PAST
-from derive.program.layout import Layout
 from derive.program.nodes import SCALAR, Call, Formula, Let, Ref, Shape, Slot, Symbol, Table
 from derive.records.system import Recurrence
 

@@ -6,17 +6,18 @@ directions at one time. See numerics/runtime/sampled.py for the functions that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import sympy as sp
 
 from derive.algebra.nodes import outermost
-from derive.algebra.words import Letter, SiteTable
+from derive.algebra.words import SiteTable
+from derive.equations.layout import Layout, mean_key
+from derive.equations.needs import NOTHING, Needs
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector, labels_along
 from derive.language.traits import Trait
 from derive.language.vectors import Each, Field, FieldAt, Mean, Total, axes_of, shown
-from derive.program.layout import Layout, mean_key
 from derive.program.nodes import (
     SCALAR,
     Call,
@@ -60,26 +61,14 @@ FEWEST = 64
 """Values of a density of which the smallest and the largest are as good as its ends."""
 
 
-def sampled_pass(
-    layout: Layout,
-    letters: Iterable[Letter],
-    means: Iterable[Mean] = (),
-    responses: str = "",
-    sampled: Iterable[SampledSites] = (),
-    tables: Iterable[SiteTable] = (),
-) -> SampledPass:
-    """The program that gives these matrices over training times, these means at all times, and the observables.
-
-    responses: "stein" (also if left out) or "pathwise". sampled, tables: what stands on diagonals, and what is averaged
-    for each value of it.
-    """
-    method = responses or "stein"
-    if method == "pathwise" and has_jumps(layout):
+def sampled_pass(layout: Layout, needs: Needs = NOTHING, responses: str = "stein") -> SampledPass:
+    """The program that gives order parameters and the observables. responses: "stein" or "pathwise"."""
+    if responses == "pathwise" and has_jumps(layout):
         raise DeclarationError(
             "responses cannot be found pathwise where a law jumps: its derivative does not tell how it changes; "
             "leave responses out, or write responses='stein'"
         )
-    return Build(layout, tuple(letters), tuple(means), method, tuple(sampled), tuple(tables)).program()
+    return Build(layout, needs, responses).program()
 
 
 class Build(Fields):

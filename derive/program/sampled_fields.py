@@ -10,7 +10,7 @@ from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError
 from derive.language.traits import split_traits
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values as values_of
-from derive.program.layout import shown_covariance
+from derive.program.comments import equations_of, shown_covariance
 from derive.program.nodes import (
     UNUSED,
     Call,
@@ -57,7 +57,7 @@ class Fields(Values):
             self.lines.append(Let(symbol, value))
             if slope is not None:
                 self.lines.append(Let(d_symbol, slope))
-        self.tell(before, [*self.layout.shown(f), *map(shown_covariance, covariances)])
+        self.tell(before, [*equations_of(self.layout, f), *map(shown_covariance, covariances)])
         self.done[field] = symbol
         if self.sloped:
             self.slopes[field] = d_symbol

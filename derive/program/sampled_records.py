@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.algebra.words import Letter
+from derive.equations.layout import Layout
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field
-from derive.program.layout import Layout
 from derive.program.nodes import SCALAR, Formula, Let, Shape, Statement, Symbol, Value
 from derive.program.sites import Channel, Span
 from derive.records.system import ElementwiseRule

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from derive.algebra.words import Letter, SiteTable
-from derive.language.vectors import Mean
-from derive.program.layout import Layout
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
 from derive.program.nodes import Formula, Statement, Symbol, Value, symbols_in
 from derive.program.sampled import sampled_pass
 from derive.program.sampled_records import (
@@ -22,7 +21,6 @@ from derive.program.sampled_records import (
 )
 from derive.program.sampled_two_time import sampled_two_time
 from derive.program.text import PARAMETERS, PassText, indented, joined
-from derive.records.probe import SampledSites
 
 FUNCTIONS = "sizes shapes footprint joining tables start step results forward_pass moments_of order_parameters".split()
 OTHERS = (
@@ -41,30 +39,20 @@ DOC = "Training level by sampling: many sites forward in time, responses by "
 TWO_TIME_DOC = "Two-time functions of all fields by sampling: the forward pass again, with slopes along random kicks"
 
 
-def write_sampled(
-    layout: Layout,
-    letters: Iterable[Letter],
-    means: Iterable[Mean],
-    responses: str,
-    runtime: str,
-    sampled: Iterable[SampledSites] = (),
-    tables: Iterable[SiteTable] = (),
-) -> str:
+def write_sampled(layout: Layout, needs: Needs, runtime: str, responses: str = "stein") -> str:
     """The text of a module that ends with TRAINING, a SampledTraining.
 
-    letters: matrices over training times. means: what weighs updates of the probed matrix, at earlier times.
-    responses: "stein" (also if empty) or "pathwise". sampled, tables: what stands on diagonals, and what is averaged
-    for each value of it. runtime: the package that the module imports its functions from.
+    responses: "stein" or "pathwise". runtime: the package that the module imports its functions from.
     """
-    return SampledText(sampled_pass(layout, letters, means, responses, sampled, tables), runtime).module()
+    return SampledText(sampled_pass(layout, needs, responses), runtime).module()
 
 
-def write_sampled_two_time(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean], runtime: str) -> str:
+def write_sampled_two_time(layout: Layout, needs: Needs, runtime: str) -> str:
     """The text of a module that ends with TWO_TIME, a SampledTwoTime; arguments as for `write_sampled`."""
     why = "a law jumps, and its derivative does not tell how it changes: responses to a source are not followed"
     names = [(a, b) for b in layout.named for a in layout.named if a.sector == b.sector] if has_jumps(layout) else []
     refused = tuple((("R", a.name, b.name), why) for a, b in names)
-    return SampledText(sampled_two_time(layout, letters, means), runtime, refused).module()
+    return SampledText(sampled_two_time(layout, needs), runtime, refused).module()
 
 
 class SampledText(PassText):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import sympy as sp
 
-from derive.algebra.words import Letter
-from derive.language.vectors import Field, FieldAt, Mean
-from derive.program.layout import Layout
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
+from derive.language.vectors import Field, FieldAt
 from derive.program.nodes import SCALAR, Call, Item, Let, Quoted, Ref, Shape, Slot, Sum, Symbol, Value
 from derive.program.sampled import Build
 from derive.program.sampled_records import NORMALS, SITES, WANTED, Key, Kick, Kind, MomentKey, SampledPass, has_jumps
@@ -16,19 +16,19 @@ from derive.program.training import ONE
 from derive.records.saddle import Memory
 
 
-def sampled_two_time(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> SampledPass:
+def sampled_two_time(layout: Layout, needs: Needs) -> SampledPass:
     """The program that gives two-time functions of all fields; responses where no law jumps.
 
-    letters, means: what the pass is asked for otherwise, so that it is the same pass over the same sites.
+    needs: what the pass is asked for otherwise, so that it is the same pass over the same sites.
     """
-    return TwoTimeBuild(layout, tuple(letters), tuple(means), "stein").program()
+    return TwoTimeBuild(layout, Needs(needs.letters, needs.means)).program()
 
 
 class TwoTimeBuild(Build):
     """Adds random kicks to the equations of all fields, and follows slopes along them, where no law jumps."""
 
-    def __init__(self, layout: Layout, letters: tuple[Letter, ...], means: tuple[Mean, ...], method: str):
-        super().__init__(layout, letters, means, method)
+    def __init__(self, layout: Layout, needs: Needs):
+        super().__init__(layout, needs, "stein")
         self.tangents = Slot(Call("tangents", (WANTED,), SCALAR), "tangents")
         self.slopes_past: dict[Field, Symbol] = {}
         """Slopes of a field at all times."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.sites import SiteAverage, written_out
-from derive.algebra.words import Letter, SiteTable
+from derive.algebra.words import Letter
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt
 from derive.language.symbols import Sector
 from derive.language.traits import Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, Mix, Softmax, Total, axes_of, shown
-from derive.program.layout import Layout
 from derive.program.nodes import (
     SCALAR,
     Call,
@@ -33,7 +34,6 @@ from derive.program.sampled_records import NORMALS, RANK, SITES, Kick, Kind, Nor
 from derive.program.sites import Channel, Sharing, Span
 from derive.program.training import Training, along, labels_in
 from derive.program.traits import law_parts
-from derive.records.probe import SampledSites
 from derive.records.system import is_moment
 
 
@@ -43,21 +43,13 @@ class Values(Training):
     over_times = (Mean, Mix, Total)
     upright = False
 
-    def __init__(
-        self,
-        layout: Layout,
-        letters: tuple[Letter, ...],
-        means: tuple[Mean, ...],
-        method: str,
-        sampled: tuple[SampledSites, ...] = (),
-        tables: tuple[SiteTable, ...] = (),
-    ):
-        self.sampled, self.site_tables = sampled, tables
+    def __init__(self, layout: Layout, needs: Needs, responses: str):
+        self.sampled, self.site_tables = needs.sites, needs.tables
         super().__init__(layout, sp.S.One if layout.clock is None else layout.clock.points)
-        self.letters, self.means, self.method = letters, means, method
-        self.pathwise = method == "pathwise"
+        self.letters, self.means, self.method = needs.letters, needs.means, responses
+        self.pathwise = responses == "pathwise"
         self.sloped = self._follows_slopes()
-        self.sharing = Sharing(layout, letters, means, sampled, tables)
+        self.sharing = Sharing(layout, needs)
         self.sites_slot = Slot(Ref(SITES), "sites")
         self.spans = tuple(map(self._span, self.sharing.spans))
         self.home = {made.span: made for made in self.spans}

@@ -13,12 +13,11 @@ from functools import cached_property
 import sympy as sp
 
 from derive.algebra.scaling import size_free
-from derive.algebra.words import Letter, SiteTable
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
 from derive.language.matrices import Disorder
 from derive.language.traits import Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean
-from derive.program.layout import Layout
-from derive.records.probe import SampledSites
 from derive.records.system import DisorderRule, LinearRule, Rule, SystemField, Term
 
 
@@ -54,17 +53,11 @@ class Span:
 
 
 class Sharing:
-    """Who shares what. letters, means, tables of sites that are sampled: the order parameters that are asked for."""
+    """Who shares what, so that the pass gives the order parameters that are needed."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        letters: tuple[Letter, ...],
-        means: tuple[Mean, ...] = (),
-        sampled: tuple[SampledSites, ...] = (),
-        tables: tuple[SiteTable, ...] = (),
-    ):
-        self.layout, self.letters, self.means, self.sampled, self.tables = layout, letters, means, sampled, tables
+    def __init__(self, layout: Layout, needs: Needs):
+        self.layout, self.letters, self.means = layout, needs.letters, needs.means
+        self.sampled, self.tables = needs.sites, needs.tables
         self.rules: dict[Field, SystemField] = {f.field: f for f in layout.fields}
 
     # -- random matrices

@@ -11,12 +11,12 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import outermost
+from derive.equations.layout import Layout, lag_of
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, RootAt
 from derive.language.symbols import labels_along
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.printing import text
-from derive.program.layout import Layout, lag_of
 from derive.program.nodes import SCALAR, Call, Chosen, Formula, Ref, Shape, Slot, Symbol, Value
 from derive.program.recurrences import Coefficients
 from derive.records.system import Term

@@ -11,16 +11,15 @@ from derive.algebra.nodes import TAU
 from derive.language.contents import atoms
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Sector
-from derive.language.vectors import Mean
 from derive.pipeline import PROBE_STAGES, Derivation, ProbedMatrix
 from derive.printing.documents import latex
 from derive.printing.statements import matrix_law
-from derive.program.gaussian import pass_by_integrals
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
+from derive.records.method import Closure, Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
-from derive.records.system import ElementwiseRule, System, is_quadratic
+from derive.records.system import System
 from derive.report.document import Math, Words, words
 
 
@@ -65,8 +64,7 @@ def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
     """What a stage assumes, with one particular each time."""
     record = level.record(stage)
     new = [words(_sentence(a)) for a in record.assumptions if a not in _before(level, stage)]
-    told = _of_order(record, level) if isinstance(record, TimeOrder) else _particulars(record)
-    for belongs, line in told:
+    for belongs, line in _particulars(record):
         for statement in new if belongs is None else [words(belongs)]:
             yield statement, line
     for statement in new:
@@ -104,6 +102,8 @@ def _particulars(record: Record) -> Told:
         (AveragedAction, _of_average),
         (SaddlePoint, _of_saddle),
         (SingleSite, _of_single_site),
+        (TimeOrder, _of_order),
+        (Method, _of_method),
         (ProjectedProbe, _of_probe),
         (BlockMatrix, _of_blocks),
         (Pencil, _of_pencil),
@@ -209,7 +209,7 @@ def _of_single_site(record: SingleSite) -> Told:
         yield None, words("a site of ", Math(latex(sector)), f": {inside}")
 
 
-def _of_order(record: TimeOrder, level: Level) -> Told:
+def _of_order(record: TimeOrder) -> Told:
     same = [(a, j) for a, j, lag in record.lags if lag == 0]
     yield (
         None,
@@ -220,33 +220,18 @@ def _of_order(record: TimeOrder, level: Level) -> Told:
             + " at once"
         ),
     )
-    system = record.system
-    if system.linear:
-        given = " given its traits" if system.traits else ""
-        yield (
-            f"Laws are exact: all fields of a site are jointly Gaussian{given}",
-            words("every law is linear and every average quadratic, so one forward pass in time has no sampling error"),
-        )
-        return
-    if pass_by_integrals(level if isinstance(level, Derivation) else level.training) is not None:
-        yield (
-            "Laws are integrated: what enters nonlinear laws is Gaussian",
-            words(
-                "averages are integrals over few Gaussian variables, so one forward pass in time has no sampling error"
-            ),
-        )
-        return
-    statement = "Laws are sampled: fields of a site are not Gaussian"
-    for f in system.training:
-        if any(isinstance(rule, ElementwiseRule) for rule in (f.rule, *f.starts)):
-            yield statement, words("nonlinear law of ", Math(latex(f.field, record)))
-    for name, value in system.model.observe:
-        if not all(is_quadratic(m) for m in value.atoms(Mean)):
-            yield statement, words(f"{name} is no quadratic average")
-    yield (
-        statement,
-        words("sites are drawn forward in time, responses are total derivatives, errors come from replicas"),
-    )
+
+
+CLOSURES = {
+    Closure.EXACT: "Laws are exact: fields are Gaussian, and their moments have closed forms",
+    Closure.QUADRATURE: "Laws are integrated: averages are quadratures, which are refined until they converge",
+    Closure.SAMPLED: "Laws are sampled: averages are means over independent sites, with errors from replicates",
+}
+
+
+def _of_method(record: Method) -> Told:
+    for one in record.sectors:
+        yield CLOSURES[one.closure], words("sites of ", Math(latex(one.sector)), f": {one.reason}")
 
 
 def _of_probe(record: ProjectedProbe) -> Told:

@@ -49,6 +49,7 @@ STAGE_CHAPTERS = {
     "saddle": "saddle-point",
     "single-site": "single-site",
     "order": "time-order",
+    "method": "method",
     "probe": "projected",
     "blocks": "a-of-z",
     "pencil": "pencil",
@@ -262,6 +263,12 @@ def _training(level: Level) -> list[Chapter]:
             "Order in time",
             words("Which field of a time is needed for which, and how far back each response reaches."),
             blocks_of_record(level.record("order")),
+        ),
+        Chapter(
+            "method",
+            "Method",
+            words("How the averages over the sites of each sector are computed, and why."),
+            blocks_of_record(level.record("method")),
         ),
     ]  # fmt: skip
 

@@ -249,12 +249,11 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
     with told(text):
         from derive.algebra.polynomials import TooLarge
         from derive.program.exact import exact_pass
-        from derive.program.layout import Layout
         from derive.program.quotients import ExactRun
 
         if not derivation.system.linear:
             return None
-        program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+        program = exact_pass(derivation.layout)
         values = {p: sp.Rational(repr(float(p.default))) for p in derivation.model.parameters}
         arrays = {} if derivation.model.arrays is None else derivation.model.arrays(values_of(text))
         try:

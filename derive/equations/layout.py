@@ -1,4 +1,4 @@
-"""What a back end needs to know of the training level: fields in their order, noises, memories, sources, the clock."""
+"""The training level as forward passes read it: fields in their order, noises, memories, sources, the clock."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import sympy as sp
 from derive.equations.delays import shortest_delays
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt, Mean
-from derive.printing import text
-from derive.printing.of_training import covariance_line
-from derive.printing.statements import remembered
 from derive.records.saddle import Covariance, Edge, Memory, SaddlePoint, TimeOrder
-from derive.records.system import DisorderRule, Rule, System, SystemField, weighing
+from derive.records.system import DisorderRule, System, SystemField, weighing
 
 
 @dataclass(frozen=True)
@@ -83,24 +80,6 @@ class Layout:
             and c.right.role != "spectral"
             and (c.right.timed or self.rank[c.right] <= self.rank[field])
         )
-
-    def shown(self, f: SystemField) -> list[str]:
-        """The equations of a field, on one site, as text: its starting values and its law."""
-        times = [*map(str, range(len(f.starts))), str(self.clock)] if f.field.timed else [""]
-        rules = [self._right_side(f.field, rule) for rule in (*f.starts, f.rule)]
-        return [f"{text(f.field)}{time and f'({time})'} = {right}" for time, right in zip(times, rules, strict=True)]
-
-    def _right_side(self, field: Field, rule: Rule) -> str:
-        if not isinstance(rule, DisorderRule):
-            return text(rule.expression(self.clock))
-        noise = f"u[{text(field)}]" + (f"({self.clock})" if field.timed else "")
-        return " + ".join([noise, *(text(remembered(m)) for m in self.memories(field))])
-
-
-def shown_covariance(covariance: Covariance) -> str:
-    """The covariance of two noises as text."""
-    line = covariance_line(covariance)
-    return f"{text(line.left)} = {text(line.right)}"
 
 
 def lag_of(value: FieldAt, clock: Clock | None) -> int:

@@ -21,12 +21,12 @@ from sympy.logic.boolalg import Boolean, BooleanFunction
 
 from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter
+from derive.equations.layout import Layout, lag_of
 from derive.equations.moments import NUMBERS
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values
-from derive.program.layout import Layout, lag_of
 from derive.records.system import ElementwiseRule, LinearRule, Rule, SystemField, Term
 
 SMOOTH, SPLIT = 0, -1
@@ -344,6 +344,11 @@ class Laws:
                 laws += [(coefficient * c, law) for c, law in found.laws]
             self.averages[moved] = Parts(tuple(linear), number, tuple(laws))
         return self.averages[moved]
+
+    def integrands(self, sector: Sector) -> list[str]:
+        """What is integrated over the Gaussian variables of a site of this sector, as text."""
+        averaged = (law for parts in self.averages.values() for _, law in parts.laws)
+        return list(dict.fromkeys(law.shown for law in (*self.owned, *averaged) if law.own.sector == sector))
 
     @cached_property
     def owned(self) -> tuple[Law, ...]:

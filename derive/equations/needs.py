@@ -1,0 +1,79 @@
+"""What probed matrices need of the training level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.algebra.words import Combination, Diagonal, Letter, SiteTable, Weighed
+from derive.errors import DeclarationError
+from derive.language.vectors import Mean
+from derive.records.probe import Aligned, BlockMatrix, SampledSites
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Order parameters that A(z) and the bulk are made of.
+
+    letters: correlations and responses over training times. means: averages that weigh updates. sites: sectors whose
+    diagonal entries have a sampled law, or are functions of traits. tables: averages for each value of these entries.
+    """
+
+    letters: tuple[Letter, ...] = ()
+    means: tuple[Mean, ...] = ()
+    sites: tuple[SampledSites, ...] = ()
+    tables: tuple[SiteTable, ...] = ()
+
+
+NOTHING = Needs()
+
+
+def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
+    """What several probed matrices need together, each order parameter once."""
+    blocks = tuple(matrices)
+    letters = {letter.plain for one in blocks for letter in _letters(one) if isinstance(letter, Letter)}
+    tables = {letter.table for one in blocks for letter in _letters(one) if isinstance(letter, Weighed)}
+    sites = tuple(dict.fromkeys(sites for one in blocks for sites in one.projected.sampled))
+    names = [one.sector.name for one in sites]
+    if len(names) > len(set(names)):
+        raise DeclarationError(
+            f"several matrices are probed with different sampled fields on the diagonals of {sites[0].sector}; probe "
+            "them one at a time"
+        )
+    return Needs(
+        tuple(sorted(letters, key=lambda x: x.name)),
+        tuple(dict.fromkeys(mean for one in blocks for mean in _means(one))),
+        sites,
+        tuple(dict.fromkeys(table for one in blocks for table in sorted(tables, key=lambda table: table.key))),
+    )
+
+
+def _letters(blocks: BlockMatrix) -> list[Letter | Diagonal | Weighed]:
+    return [letter for combination in _combinations(blocks) for _, word in combination for letter in word]
+
+
+def _means(blocks: BlockMatrix) -> list[Mean]:
+    weights = [letter.weight for letter in _letters(blocks) if isinstance(letter, Diagonal)]
+    return [
+        *(mean for weight in weights for mean in sorted(weight.atoms(Mean), key=sp.default_sort_key)),
+        *(number.average for number in blocks.projected.measured),
+        *(mean for spread in blocks.projected.spreads for row in spread.covariances for mean in row),
+    ]
+
+
+def _combinations(blocks: BlockMatrix) -> list[Combination]:
+    sides, asked = blocks.projected.directions, blocks.projected.alignments
+    return [
+        *(block.combination for _, block in blocks.blocks),
+        *(combination for side in sides for _, combination in side.drive),
+        *(((sp.S.One, (Letter.correlation(a, b),)),) for side in sides for a in side.fields for b in side.fields),
+        *(combination for one in asked for combination in one.combinations),
+        *(((sp.S.One, (squares_of(one),)),) for one in asked),
+    ]
+
+
+def squares_of(aligned: Aligned) -> Letter:
+    """The correlation whose diagonal holds the mean squares of a direction."""
+    return Letter.correlation(aligned.direction.field, aligned.direction.field)

@@ -1,0 +1,31 @@
+"""Equations of the training level as comments of the generated code."""
+
+from __future__ import annotations
+
+from derive.equations.layout import Layout
+from derive.language.vectors import Field
+from derive.printing import text
+from derive.printing.of_training import covariance_line
+from derive.printing.statements import remembered
+from derive.records.saddle import Covariance
+from derive.records.system import DisorderRule, Rule, SystemField
+
+
+def equations_of(layout: Layout, f: SystemField) -> list[str]:
+    """The equations of a field, on one site: its starting values and its law."""
+    times = [*map(str, range(len(f.starts))), str(layout.clock)] if f.field.timed else [""]
+    rules = [_right_side(layout, f.field, rule) for rule in (*f.starts, f.rule)]
+    return [f"{text(f.field)}{time and f'({time})'} = {right}" for time, right in zip(times, rules, strict=True)]
+
+
+def _right_side(layout: Layout, field: Field, rule: Rule) -> str:
+    if not isinstance(rule, DisorderRule):
+        return text(rule.expression(layout.clock))
+    noise = f"u[{text(field)}]" + (f"({layout.clock})" if field.timed else "")
+    return " + ".join([noise, *(text(remembered(m)) for m in layout.memories(field))])
+
+
+def shown_covariance(covariance: Covariance) -> str:
+    """The covariance of two noises."""
+    line = covariance_line(covariance)
+    return f"{text(line.left)} = {text(line.right)}"

@@ -1,0 +1,52 @@
+"""How the averages over sites are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from derive.language.symbols import Sector
+from derive.records.base import Record
+from derive.records.system import System
+
+if TYPE_CHECKING:
+    from derive.equations.gaussian_laws import Laws
+
+
+class Closure(Enum):
+    """How averages over the sites of a sector are closed. The value is the word that users read."""
+
+    EXACT = "exact"
+    QUADRATURE = "quadrature"
+    SAMPLED = "sampled"
+
+
+@dataclass(frozen=True)
+class SectorMethod:
+    """The closure of one sector, and why it is that one."""
+
+    sector: Sector
+    closure: Closure
+    reason: str
+
+
+@dataclass(frozen=True, repr=False)
+class Method(Record):
+    """The closure of every sector.
+
+    laws: where averages are Gaussian integrals, the nonlinear laws and averages taken apart. responses: how a sampled
+    pass estimates responses, "stein" or "pathwise".
+    """
+
+    system: System
+    sectors: tuple[SectorMethod, ...]
+    responses: str
+    assumptions: tuple[str, ...]
+    laws: Laws | None = field(default=None, compare=False)
+    title = "Method"
+
+    @property
+    def sampled(self) -> bool:
+        """Whether results have a sampling error."""
+        return any(one.closure is Closure.SAMPLED for one in self.sectors)
