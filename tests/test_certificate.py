@@ -33,7 +33,8 @@ from derive.cli import main
 from derive.codegen import solver_files
 from numerics.certificate.blocks import BlockMatrix, IdentityPlus
 from numerics.certificate.checking import check_bulk, check_spikes, check_training
-from numerics.certificate.declared import Functions, Past, run_declared
+from numerics.certificate.declared import STEPS, Functions, Past
+from numerics.certificate.expected import Courses, expect, expected_at
 from numerics.certificate.records import Certificate, Check
 from numerics.certificate.words import UNKNOWN, Drawn, Ensemble, Function, Trait, outer_product, word_moments
 from numerics.certificate.zeros import Determinant, Lens, Undecided, check_outliers, gaps_outside, trace
@@ -168,7 +169,7 @@ def spiked():
 
 
 def declared_by(solver, values):
-    return run_declared(solver.simulation, solver.point(values))
+    return expect(solver.simulation, solver.point(values), STEPS)
 
 
 # -- planted faults

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, lru_cache
-from typing import Any
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from derive.errors import DeriveError, NumericalError
 from numerics.bulk.law import Law
-from numerics.certificate.declared import MORE_STEPS, STEPS, Declared, Past, run_declared
+from numerics.certificate.declared import MORE_STEPS, STEPS
+from numerics.certificate.expected import Expected, expected_at
 from numerics.certificate.plain import UNUSUAL, in_numpy
 from numerics.certificate.records import Certificate, Check, Status, Stopwatch
-from numerics.certificate.words import UNKNOWN, LargeVector, NotWritten, word_moments
+from numerics.certificate.words import NotWritten
 from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, responses_along
 from numerics.modules import ProbedMatrix, Solver
 from numerics.nearby import read
 from numerics.outliers.problem import SpikedProblem
 from numerics.precision import in_float64
-from numerics.runtime.interface import ExactTraining, FiniteSize, Side, TraitTraining
-from numerics.runtime.point import Point
+from numerics.runtime.interface import ExactTraining, Side, TraitTraining
 from numerics.training.trained import Trained
 
 MOST_ROWS = 2000
 """Rows of A(z) up to which its zeros are counted where all checks are asked for, whatever they take."""
-MOMENTS, LETTERS = 4, 1500
-"""Moments of the bulk that are compared, as far as all words of a power have no more letters than this together."""
 MOMENT = 1e-7
 """How far a moment of order k may be off, in units of the largest eigenvalue of the bulk to the power k."""
 EXACT, BY_QUADRATURE = 1e-9, 1e-5
@@ -65,22 +62,20 @@ class Certifier:
         bulk: its law, its moments, and the errors of these."""
         sampled = bool(self.trained.nearby.orders)
         zeros = check_outliers(problem, outliers, matrix.label, sampled, self.most_rows)
-        found = [zeros, check_bulk(self.declared, matrix.label, *bulk)]
+        found = [zeros, check_bulk(self.expected, matrix.label, *bulk)]
         if not sampled:
-            found += check_spikes(self.declared, problem, matrix.label, outliers)
+            found += check_spikes(self.expected, problem, matrix.label, outliers)
         self.checks[matrix.label] = tuple(found)
 
     @cached_property
-    def declared(self) -> Declared | str:
-        """The declared equations on words, or why there are none."""
-        p = self.solver.point(self.values)
+    def expected(self) -> Expected | str:
+        """What the declared equations say, or why they say nothing."""
+        names = [key[1:] for key in self.trained.order if key[0] == "C" and len(key) == 3]
+        pairs = tuple((first, second) for first, second in names) if self.trained.errors is None else ()
         try:
-            simulation = self.solver.simulation
-            return _kept_run(simulation, p, self.steps)
-        except DeriveError as error:  # written by another version
+            return expected_at(self.solver.simulation, self.solver.point(self.values, checked=True), self.steps, pairs)
+        except (NotWritten, DeriveError) as error:
             return str(error)
-        except TypeError:  # arrays of data are not hashed
-            return _run(simulation, p, self.steps)
 
     def certificate(self, labels: Sequence[str]) -> Certificate:
         """All checks, of probed matrices in this order; of one that is the same as another once."""
@@ -88,31 +83,16 @@ class Certifier:
         setting = self.solver.setting
         if setting.steps is None and not setting.observables:
             return Certificate(tuple(spectra))
-        return Certificate((*spectra, check_training(self.declared, self.solver, self.trained)))
-
-
-def _run(simulation: FiniteSize, p: Point, steps: int) -> Declared | str:
-    try:
-        return run_declared(simulation, p, steps)
-    except (NotWritten, DeriveError) as error:
-        return str(error)
-
-
-_kept_run = lru_cache(maxsize=16)(_run)
+        return Certificate((*spectra, check_training(self.expected, self.solver, self.trained)))
 
 
 def check_bulk(
-    declared: Declared | str, label: str, law: Law, moments: Sequence[float], errors: Sequence[float] | None = None
+    declared: Expected | str, label: str, law: Law, moments: Sequence[float], errors: Sequence[float] | None = None
 ) -> Check:
     """Whether the law of the bulk has mass one and the moments of the declared matrix, by integration of its density
     and from its resolvent."""
     watch = Stopwatch()
-    expected, note = [1.0], ""
-    if isinstance(declared, str):
-        note = declared
-    else:
-        found = word_moments(declared.probed[label], MOMENTS, LETTERS)
-        expected = found[: next((k for k, m in enumerate(found) if not np.isfinite(m)), len(found))]
+    expected, note = ([1.0], declared) if isinstance(declared, str) else (declared.moments[label], "")
     count = len(expected)
     unit = max([*(abs(end) for pair in law.edges for end in pair), *(abs(at) for at, _ in law.atoms)], default=1.0)
     allowed = MOMENT * np.maximum(max(unit, ZERO) ** np.arange(count), np.abs(expected))
@@ -133,40 +113,29 @@ def check_bulk(
 
 @in_float64
 def check_spikes(
-    declared: Declared | str, problem: SpikedProblem, label: str, outliers: Sequence[float]
+    declared: Expected | str, problem: SpikedProblem, label: str, outliers: Sequence[float]
 ) -> list[Check]:
     """Whether A(z) knows the matrix along its spikes: the first two moments of H^T (z - M)^-1 H, the resolvent between
     them, against the matrix applied to them. Nothing where they are not all known, as after many steps."""
     watch = Stopwatch()
-    sides = [side for side in problem.probe.sides if side.name == "right"]
-    if isinstance(declared, str) or not sides or "right" not in declared.spikes.get(label, {}):
+    side = next((side for side in problem.probe.sides if side.name == "right"), None)
+    along = None if isinstance(declared, str) else declared.spikes.get(label)
+    if side is None or along is None or problem.probe.sites is not None:
         return []
-    if problem.probe.sites is not None:
-        return []
-    matrix, vectors = declared.probed[label], declared.spikes[label]["right"]()
-    if matrix.dyads == UNKNOWN or not all(isinstance(u, LargeVector) and u.terms is not None for u in vectors):
-        return []
-    pairs = [(u, matrix @ u) for u in vectors]
-    overlaps = matrix.ensemble.overlaps
-    weight, first, second = (
-        math.fsum(np.trace(overlaps(a, b)) for a, b in some)
-        for some in ([(u, u) for u in vectors], pairs, [(v, v) for _, v in pairs])
-    )
-    if not (math.isfinite(second) and weight > 0):
-        return []
+    weight = along.weight
     ends = [abs(end) for pair in problem.excluded for end in pair]
-    unit = 2.0 ** math.ceil(math.log2(max([ZERO, *ends, *map(abs, outliers), math.sqrt(second / weight)])))
+    unit = 2.0 ** math.ceil(math.log2(max([ZERO, *ends, *map(abs, outliers), math.sqrt(along.second / weight)])))
     z = FAR * unit
     try:
         at = responses_along(problem.branch, np.array([z, -z])).real
-        (above, gram), (below, _) = (_between_spikes(problem, sides[0], x, r) for x, r in zip((z, -z), at, strict=True))
+        (above, gram), (below, _) = (_between_spikes(problem, side, x, r) for x, r in zip((z, -z), at, strict=True))
     except (NumericalError, np.linalg.LinAlgError, *UNUSUAL):
         return []
-    copies = round(gram / weight) if len(vectors) == vectors[0].labels == 1 else 1  # one for each time
+    copies = round(gram / weight) if along.alone else 1  # one for each time
     if not gram > 0 or abs(gram - copies * weight) > ALONG * gram:
         return []  # no spike yet, as before the first step, or the same span written with other vectors
     found = {1: (above - below) * z / (2 * gram), 2: ((above + below) / (2 * gram) - 1) * z**2}
-    expected, allowed = {1: first / weight, 2: second / weight}, {k: ALONG * unit**k for k in (1, 2)}
+    expected, allowed = {1: along.first / weight, 2: along.second / weight}, {k: ALONG * unit**k for k in (1, 2)}
     order = max(found, key=lambda k: abs(found[k] - expected[k]) / allowed[k])
     status: Status = "passed" if abs(found[order] - expected[order]) <= allowed[order] else "failed"
     what = "moments 1 and 2 along the spikes" if status == "passed" else f"moment {order} along the spikes"
@@ -181,75 +150,80 @@ def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.
     return z * float(np.trace(seen @ np.linalg.solve(matrix, driven))), float(np.trace(gram))
 
 
-def check_training(declared: Declared | str, solver: Solver, trained: Trained) -> Check:
+def check_training(declared: Expected | str, solver: Solver, trained: Trained) -> Check:
     """Whether observables at the first times, or correlations where there are none, are those of the declared
     equations."""
     watch = Stopwatch()
-    check = Check("training", "", "observables at the first times", None, None, 0.0, "not checked")
+    unchecked = partial(Check, "training", "", "observables at the first times", None, None, 0.0, "not checked")
     if isinstance(declared, str):
-        return replace(check, note=declared, seconds=watch.seconds)
+        return unchecked(declared, watch.seconds)
     share = EXACT if isinstance(solver.training, (ExactTraining, TraitTraining)) else BY_QUADRATURE
-    pairs = _observed(declared, trained, share) or _correlated(declared, solver, trained, share)
+    pairs = _observed(declared, trained, share) or _correlated(declared, trained, share)
     if not pairs:
-        note = "no observable at the first times is a sum over words"
-        return replace(check, note=note, seconds=watch.seconds)
-    off = [abs(value - expected) / allowed for _, value, expected, allowed in pairs]
-    name, value, expected, allowed = pairs[int(np.argmax(off))]
-    found = replace(check, value=value, expected=expected, closeness=allowed, note=f"{len(pairs)} numbers")
-    if not max(off) <= 1:
-        return replace(found, what=name, status="failed", seconds=watch.seconds)
-    names = dict.fromkeys(name.split(" at ")[0] for name, *_ in pairs)
-    last = max(name.rsplit(" ", 1)[1] for name, *_ in pairs)
-    what = f"{', '.join(names)} at times 0 to {last}" if last != "0" else f"{', '.join(names)} at time 0"
-    return replace(found, what=what, status="passed", seconds=watch.seconds)
+        return unchecked("no observable at the first times is a sum over words", watch.seconds)
+    worst = max(pairs, key=_excess)
+    note, seconds = f"{len(pairs)} numbers", watch.seconds
+    what: str = worst.what
+    status: Status = "failed"
+    if _excess(worst) <= 1:
+        what, status = f"{', '.join(dict.fromkeys(pair.name for pair in pairs))} at time 0", "passed"
+        if last := max(pair.time for pair in pairs):
+            what = f"{what.removesuffix(' at time 0')} at times 0 to {last}"
+    return Check("training", "", what, worst.value, worst.expected, worst.allowed, status, note, seconds)
 
 
-Pair = tuple[str, float, float, float]
-"""What is compared, the value of the solution, that of the declared equations, and how far they may be apart."""
+class Pair(NamedTuple):
+    """What is compared at which time: the value of the solution, that of the declared equations, and how far they may
+    be apart."""
+
+    name: str
+    time: int
+    value: float
+    expected: float
+    allowed: float
+
+    @property
+    def what(self) -> str:
+        return f"{self.name} at {self.time}"
 
 
-def _observed(declared: Declared, trained: Trained, share: float) -> list[Pair]:
+def _excess(pair: Pair) -> float:
+    """How far value and expectation are apart, in units of how far they may be; infinite where one is not a number."""
+    off = abs(pair.value - pair.expected) / pair.allowed
+    return math.inf if math.isnan(off) else off
+
+
+def _observed(declared: Expected, trained: Trained, share: float) -> list[Pair]:
+    values = {name: _first_rows(series) for name, series in trained.observables.items()}
+    errors = {} if trained.errors is None else {name: _first_rows(series) for name, series in trained.errors.items()}
+    unit = ZERO * max([1.0, *(abs(x) for rows in values.values() for x in rows[0])])
     found: list[Pair] = []
-    first = [float(np.max(np.abs(np.atleast_1d(x)[0]))) for x in trained.observables.values()]
-    unit = ZERO * max([1.0, *first])
     for name, series in declared.observables.items():
-        values = np.atleast_1d(trained.observables[name])
-        for time, expected in enumerate(series[: MORE_STEPS + 1]):
-            here = np.ravel(np.asarray(expected, float))
-            there = np.ravel(values[time])
-            if here.shape != there.shape or not np.all(np.isfinite(here)):
+        for time, (expected, here) in enumerate(zip(series, values[name], strict=False)):
+            if len(expected) != len(here):
                 break
-            allowed = np.full(here.shape, share * max(unit, float(np.max(np.abs(here)))))
-            if trained.errors is not None:
-                allowed = allowed + ERRORS * np.ravel(np.atleast_1d(trained.errors[name])[time])
-            worst = int(np.argmax(np.abs(here - there) / allowed))
-            found.append((f"{name} at {time}", float(there[worst]), float(here[worst]), float(allowed[worst])))
+            allowed = share * max(unit, *map(abs, expected))
+            noise = errors[name][time] if errors else [0.0] * len(here)
+            each = zip(here, expected, noise, strict=True)
+            found.append(max((Pair(name, time, x, y, allowed + ERRORS * e) for x, y, e in each), key=_excess))
     return found
 
 
-def _correlated(declared: Declared, solver: Solver, trained: Trained, share: float) -> list[Pair]:
-    """The same for correlations of declared fields; they carry no errors, so that sampled ones are left out."""
-    if trained.errors is not None:
-        return []
+def _first_rows(series: np.ndarray) -> list[list[float]]:
+    """An observable at the first times: one number per label."""
+    rows = np.atleast_1d(series)[: MORE_STEPS + 1]
+    found: list[list[float]] = rows.reshape(len(rows), -1).tolist()
+    return found
+
+
+def _correlated(declared: Expected, trained: Trained, share: float) -> list[Pair]:
+    """The same for correlations of declared fields."""
     found: list[Pair] = []
-    fields: Mapping[str, Any] = declared.fields
-    for key, table in trained.order.items():
-        if key[0] != "C" or len(key) != 3 or not {key[1], key[2]} <= set(fields):
-            continue
-        first, second = (_first(fields[name]) for name in key[1:])
-        if first is None or second is None:
-            continue
-        expected = first.ensemble.overlaps(first, second)
-        here = np.asarray(table)[: expected.shape[0], : expected.shape[1]]
-        if here.shape == expected.shape and np.all(np.isfinite(expected)):
+    for names, overlaps in declared.correlations.items():
+        expected = np.array(overlaps)
+        here = np.asarray(trained.order[("C", *names)])[: expected.shape[0], : expected.shape[1]]
+        if here.shape == expected.shape:
             unit = share * max(ZERO, float(np.max(np.abs(expected))))
             place = np.unravel_index(np.argmax(np.abs(here - expected)), here.shape)
-            found.append((f"C[{key[1]}, {key[2]}] at 0", float(here[place]), float(expected[place]), unit))
+            found.append(Pair(f"C[{', '.join(names)}]", 0, float(here[place]), float(expected[place]), unit))
     return found
-
-
-def _first(values: Any) -> LargeVector | None:
-    """A field at the first time, if it is a sum of words."""
-    if isinstance(values, Past):
-        values = values[0] if len(values) else None
-    return values if isinstance(values, LargeVector) and values.terms is not None else None

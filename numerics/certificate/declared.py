@@ -17,6 +17,7 @@ import numpy as np
 import scipy.special
 
 from numerics.certificate.plain import UNUSUAL, with_names
+from numerics.certificate.recording import Recorded, as_number, table
 from numerics.certificate.words import (
     UNKNOWN,
     Drawn,
@@ -31,7 +32,7 @@ from numerics.certificate.words import (
 from numerics.runtime import finite_size
 from numerics.runtime.interface import FiniteSize
 from numerics.runtime.point import Point
-from numerics.runtime.traits import density, discrete
+from numerics.runtime.traits import density
 
 SIZE = 2**100
 """A size so large that what falls with it is beyond rounding; a power of two, so that its roots are exact."""
@@ -83,7 +84,7 @@ def filled(ensemble: Ensemble, value: Any, size: int, labels: int = 1) -> Any:
         return value.widened(labels)
     if isinstance(value, Function):
         return value if value.labels == labels else ensemble.unknown(size, labels)
-    return ensemble.constant(size, np.broadcast_to(np.atleast_2d(np.asarray(value, float)), (1, labels)))
+    return ensemble.constant(size, np.broadcast_to(np.atleast_2d(table(value)), (1, labels)))
 
 
 class Functions:
@@ -96,13 +97,13 @@ class Functions:
         function = getattr(self._library, name)
         if not callable(function):
             return function
-        numbers: dict[Any, Any] = {}
+
+        def of_number(value: Any) -> Any:
+            return function(_short(value))
 
         def applied(*given: Any, **more: Any) -> Any:
-            if len(given) == 1 and not more and isinstance(given[0], (int, float)):  # a size or a parameter, each time
-                if given[0] not in numbers:
-                    numbers[given[0]] = function(_short(given[0]))
-                return numbers[given[0]]
+            if len(given) == 1 and isinstance(given[0], Recorded):
+                return given[0].tape.call(of_number, *given)
             return _entrywise(function, *given) if _is_large(*given) else function(*map(_short, given), **more)
 
         setattr(self, name, applied)
@@ -167,7 +168,7 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         return ensemble.matrix(rows, columns, 1.0, False)
 
     def goe(rng: Any, xp: Any, size: int, variance: float) -> LargeMatrix:
-        return ensemble.matrix(size, size, float(variance), True)
+        return ensemble.matrix(size, size, as_number(variance), True)
 
     def normal(rng: Any, xp: Any, size: int, labels: int | None = None) -> LargeVector:
         return ensemble.vector(Drawn(size, 1 if labels is None else int(labels)))
@@ -176,8 +177,8 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         return ensemble.unknown(size, 1 if labels is None else int(labels))
 
     def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> Trait:
-        law = discrete(values, weights, np)
-        return _trait(size, np.asarray(law.values, float), np.asarray(law.weights, float))
+        found = table(values)
+        return _trait(size, found, np.ones(found.shape) if weights is None else table(weights))
 
     def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> Trait:
         law = density(function, low, high, NODES, np)
@@ -236,7 +237,7 @@ def average(vector: Any) -> Any:
     """The mean over sites and labels, as a number."""
     if isinstance(vector, LargeVector) and vector.terms is None:
         return math.nan
-    return float(np.mean(mean(vector)))
+    return as_number(np.mean(mean(vector)))
 
 
 def columns(xp: Any, size: int, *vectors: Any) -> list[Any]:

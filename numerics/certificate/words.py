@@ -18,6 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from numerics.certificate.recording import are_finite, as_number, entrywise, is_number, table
+
 Word = tuple[int, ...]
 """Letters: 2 k for the random matrix k, 2 k + 1 for its transpose, and -1 - k for the diagonal matrix k."""
 Terms = dict[tuple[Word, int], np.ndarray]
@@ -76,14 +78,10 @@ class Ensemble:
     drawn: list[Drawn] = field(default_factory=list)
     covariances: dict[int, np.ndarray] = field(default_factory=dict)
     known: dict[tuple[Word, Word], float] = field(default_factory=dict)
-    unknowns: dict[tuple[int, int], LargeVector] = field(default_factory=dict)
 
     def unknown(self, size: int, labels: int) -> LargeVector:
-        """The vector of which nothing else is known: one, because after the first steps all fields are unknown."""
-        found = self.unknowns.get((size, labels))
-        if found is None:
-            found = self.unknowns[size, labels] = LargeVector(self, size, None, labels)
-        return found
+        """A vector of which nothing else is known."""
+        return LargeVector(self, size, None, labels)
 
     # -- what is drawn
 
@@ -101,7 +99,7 @@ class Ensemble:
         if ones not in self.drawn:
             self.drawn.append(ones)
         number = self.drawn.index(ones)
-        return LargeVector(self, size, {((), number): np.atleast_2d(np.asarray(row, float))})
+        return LargeVector(self, size, {((), number): np.atleast_2d(table(row))})
 
     def diagonal(self, trait: Trait) -> int:
         self.diagonals.append(trait)
@@ -181,7 +179,7 @@ class Ensemble:
             shares = {second: self.trace((*turned, *second)) for second, other in b.terms if other == one}
             seen = [share * b.terms[second, one] for second, share in shares.items() if share]
             if seen:
-                total += self.drawn[one].size / a.size * (left.T @ self.covariance(one) @ sum(seen))
+                total = total + self.drawn[one].size / a.size * (left.T @ self.covariance(one) @ sum(seen))
         return total
 
 
@@ -250,7 +248,7 @@ class Trait(Entrywise):
         axes = tuple(sorted({axis for one in (self, *traits) for axis in one.axes}))
         values = [one.aligned(axes) if isinstance(one, Trait) else one for one in others]
         weights = {k: w for one in (self, *traits) for k, w in one.weights.items()}
-        return Trait(self.ensemble, self.size, axes, np.asarray(function(*values), float), weights)
+        return Trait(self.ensemble, self.size, axes, entrywise(function, *values), weights)
 
     def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
         if any(isinstance(one, (LargeVector, Function)) for one in given):
@@ -262,16 +260,16 @@ class Trait(Entrywise):
         total = self.values
         for axis in reversed(self.axes):
             total = total @ self.weights[axis]
-        return float(total)
+        found: float = as_number(total)
+        return found
 
     def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
         if isinstance(other, (LargeVector, LargeMatrix, Function)):
             return NotImplemented
         if not isinstance(other, Trait) and np.size(other) > 1:
             return self._with_labels(np.atleast_2d(other), function, turned)
-        number = other if isinstance(other, Trait) else float(np.asarray(other).item())
-        pair = (number, self) if turned else (self, number)
-        return self.combined(function, *pair)
+        one = other if isinstance(other, Trait) else as_number(other)
+        return self.combined(function, one, self) if turned else self.combined(function, self, one)
 
     def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> Any:
         """The same with one number for each label."""
@@ -350,7 +348,7 @@ class LargeVector(Entrywise):
 
     def _joined(self, other: Any) -> LargeVector:
         """The unknown vector with as many labels as this one, or another that it is joined with, entry by entry."""
-        if other is self or isinstance(other, (int, float)):
+        if other is self or is_number(other):
             return self
         if isinstance(other, (LargeVector, Function)):
             labels = other.labels
@@ -424,7 +422,7 @@ class LargeVector(Entrywise):
             return NotImplemented
         if isinstance(other, Trait):
             return self.scaled_by(other)
-        row = np.atleast_2d(np.asarray(other, float))
+        row = np.atleast_2d(table(other))
         if row.shape[0] != 1:
             raise NotWritten("a table multiplies a vector entry by entry")
         return self.mapped(lambda rows: rows * row)
@@ -570,7 +568,7 @@ class Function(Entrywise):
         return Function.of(np.subtract, other, self)
 
     def __mul__(self, other: Any) -> Any:
-        if self.pair is not None and isinstance(other, (Trait, float, int)):
+        if self.pair is not None and (isinstance(other, Trait) or is_number(other)):
             return Function.of(np.multiply, self.pair[0] * other, self.pair[1])
         return Function.of(np.multiply, self, other)
 
@@ -717,17 +715,17 @@ class LargeMatrix:
     def __mul__(self, other: Any) -> LargeMatrix:
         if not self.words and self.dyads == UNKNOWN:
             return self
-        number = float(np.asarray(other).item())
-        words = {word: number * scale for word, scale in self.words.items()}
+        factor = as_number(other)
+        words = {word: factor * scale for word, scale in self.words.items()}
         if self.dyads == UNKNOWN:
             return LargeMatrix(self.ensemble, self.rows, self.columns, words, UNKNOWN)
-        dyads = tuple((number * scale, a, b) for scale, a, b in self.dyads)
+        dyads = tuple((factor * scale, a, b) for scale, a, b in self.dyads)
         return LargeMatrix(self.ensemble, self.rows, self.columns, words, dyads)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> LargeMatrix:
-        return self * (1.0 / float(np.asarray(other).item()))
+        return self.__mul__(1.0 / as_number(other))
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, LargeVector) and other.terms is None:
@@ -750,7 +748,7 @@ class LargeMatrix:
     def _projected(self, scale: float, left: LargeVector, right: LargeVector, vector: LargeVector) -> LargeVector:
         """An outer product applied to a vector."""
         overlaps = scale * vector.size * self.ensemble.overlaps(right, vector)
-        if not np.all(np.isfinite(overlaps)):
+        if not are_finite(overlaps):
             return self.ensemble.unknown(self.rows, vector.labels)
         return left.mapped(lambda rows: rows @ overlaps, vector.labels)
 
@@ -778,8 +776,8 @@ class LargeMatrix:
             raise NotWritten(f"the probed matrix has more than {MOST_WORDS} words")
         words: dict[Word, float] = {}
         for one, scale in self.words.items():
-            for two, number in other.words.items():
-                words[(*one, *two)] = words.get((*one, *two), 0.0) + scale * number
+            for two, factor in other.words.items():
+                words[(*one, *two)] = words.get((*one, *two), 0.0) + scale * factor
         return LargeMatrix(self.ensemble, self.rows, other.columns, words, self._low_rank_of_product(other))
 
     def _low_rank_of_product(self, other: LargeMatrix) -> Dyads:
@@ -818,15 +816,15 @@ def word_moments(matrix: LargeMatrix, most: int, work: int) -> list[float]:
     powers: dict[Word, float] = {(): 1.0}
     found = [1.0]
     words = {word: scale for word, scale in matrix.words.items() if scale != 0}
-    if not all(map(math.isfinite, words.values())):
+    if not are_finite(list(words.values())):
         return found
     for _ in range(most):
         if len(powers) * len(words) * max((len(word) for word in (*powers, *words)), default=0) > work:
             break
         nearer: dict[Word, float] = {}
         for one, scale in powers.items():
-            for two, number in words.items():
-                nearer[(*one, *two)] = nearer.get((*one, *two), 0.0) + scale * number
+            for two, factor in words.items():
+                nearer[(*one, *two)] = nearer.get((*one, *two), 0.0) + scale * factor
         powers = nearer
-        found.append(math.fsum(scale * matrix.ensemble.trace(word) for word, scale in powers.items()))
+        found.append(sum(scale * matrix.ensemble.trace(word) for word, scale in powers.items()))
     return found

@@ -1,0 +1,259 @@
+"""Arithmetic that is recorded once and repeated at other numbers.
+
+A computation on words has the same course at almost all values of its parameters: which words there are depends on the
+declaration, and only their coefficients on the values. Run once on recorded numbers, it leaves the list of operations
+on these, which repeats it in a hundredth of the time. Whatever the course depends on, as whether a coefficient
+vanishes, is recorded as a condition; where one of them does not hold at other values, the computation is run anew.
+
+A recorded number never turns into a plain one: `float`, `int` and NumPy's conversions raise TypeError.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+MOST_STEPS = 20_000
+"""Operations beyond which a recording takes no less time than what it repeats."""
+_PLAIN: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+}
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+}
+
+
+class NotRecorded(Exception):
+    """A computation that recorded numbers do not go through."""
+
+
+class Recorded:
+    """A number that knows how it was computed."""
+
+    __slots__ = ("function", "parts", "tape", "value")
+
+    def __init__(self, tape: Tape, value: Any, function: Callable[..., Any] | None, parts: tuple[Any, ...]) -> None:
+        self.tape, self.value, self.function, self.parts = tape, value, function, parts
+
+    def _with(self, function: Callable[..., Any], *parts: Any) -> Any:
+        if not all(isinstance(part, (Recorded, float, int, np.number)) for part in parts):
+            return NotImplemented
+        return self.tape.call(function, *parts)
+
+    def __add__(self, other: Any) -> Any:
+        return self if _is_plain(other, 0) else self._with(operator.add, self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self if _is_plain(other, 1) else self._with(operator.mul, self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(operator.truediv, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._with(operator.pow, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._with(operator.pow, other, self)
+
+    def __neg__(self) -> Any:
+        return self._with(operator.mul, self, -1)
+
+    def __abs__(self) -> Any:
+        return self._with(abs, self)
+
+    def __round__(self) -> Any:
+        return self._with(round, self)
+
+    def __bool__(self) -> bool:
+        return self.tape.decide(operator.ne, self, 0)
+
+    def __eq__(self, other: object) -> Any:
+        return self.tape.decide(operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.tape.decide(operator.ne, self, other)
+
+    def __lt__(self, other: Any) -> bool:
+        return self.tape.decide(operator.lt, self, other)
+
+    def __le__(self, other: Any) -> bool:
+        return self.tape.decide(operator.le, self, other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self.tape.decide(operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self.tape.decide(operator.ge, self, other)
+
+    __hash__ = None  # type: ignore[assignment]  # a key that is looked for in vain would be no condition
+
+
+class Tape:
+    """The operations on recorded numbers, and the conditions on them."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Any, ...], Recorded] = {}
+        self.conditions: dict[tuple[Any, ...], tuple[Callable[..., Any], tuple[Any, ...], bool]] = {}
+        self.order: list[Recorded] = []
+
+    def parameter(self, value: Any) -> Recorded:
+        """A number that may be another one where the computation is repeated."""
+        return Recorded(self, value, None, ())
+
+    def call(self, function: Callable[..., Any], *parts: Any) -> Recorded:
+        """A function of numbers, some of them recorded."""
+        key = (function, *map(_identity, parts))
+        found = self.known.get(key)
+        if found is None:
+            if len(self.order) >= MOST_STEPS:
+                raise NotRecorded(f"more than {MOST_STEPS} operations")
+            found = self.known[key] = Recorded(self, function(*map(_value, parts)), function, parts)
+            self.order.append(found)
+        return found
+
+    def decide(self, test: Callable[..., Any], *parts: Any) -> bool:
+        """Whether a condition holds: it must, or must not, where the computation is repeated."""
+        outcome = bool(test(*map(_value, parts)))
+        self.conditions[(test, *map(_identity, parts))] = (test, parts, outcome)
+        return outcome
+
+
+def _is_plain(part: Any, value: int) -> bool:
+    return isinstance(part, (float, int)) and part == value
+
+
+def _identity(part: Any) -> Any:
+    """What tells numbers apart: 1, 1.0 and -0.0 are three."""
+    return id(part) if isinstance(part, Recorded) else repr(part)
+
+
+def _value(part: Any) -> Any:
+    return part.value if isinstance(part, Recorded) else part
+
+
+def _second(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda one, _: function(one)
+
+
+Step = tuple[Callable[[Any, Any], Any], int, int]
+
+
+class Recording:
+    """What was recorded between parameters and results, without the rest: the results at other parameters."""
+
+    def __init__(self, tape: Tape, parameters: Sequence[Recorded], results: Sequence[Any]) -> None:
+        self.constants: list[Any] = []
+        self.places: dict[int, int] = {id(one): place for place, one in enumerate(parameters)}
+        conditions = list(tape.conditions.values())
+        asked = [part for _, parts, _ in conditions for part in parts]
+        needed = {id(part) for part in (*results, *asked) if isinstance(part, Recorded)}
+        for one in reversed(tape.order):
+            if id(one) in needed:
+                needed.update(id(part) for part in one.parts if isinstance(part, Recorded))
+        kept = [one for one in tape.order if id(one) in needed]
+        constant = [part for one in kept for part in one.parts] + [*results, *asked]
+        fixed: dict[str, int] = {}
+        for part in constant:
+            if not isinstance(part, Recorded) and repr(part) not in fixed:
+                fixed[repr(part)] = len(parameters) + len(self.constants)
+                self.constants.append(part)
+        self.fixed = fixed
+        first = len(parameters) + len(self.constants)
+        self.places.update((id(one), first + k) for k, one in enumerate(kept))
+        self.steps = [self._step(one.function, one.parts) for one in kept if one.function is not None]
+        self.conditions = [(*self._step(test, parts), outcome) for test, parts, outcome in conditions]
+        self.results = [self._place(one) for one in results]
+
+    def _place(self, part: Any) -> int:
+        return self.places[id(part)] if isinstance(part, Recorded) else self.fixed[repr(part)]
+
+    def _step(self, function: Callable[..., Any], parts: tuple[Any, ...]) -> Step:
+        if len(parts) > 2:
+            raise NotRecorded("a function of more than two numbers")
+        places = [self._place(part) for part in parts]
+        return (function, *places) if len(parts) == 2 else (_second(function), *places, *places)  # type: ignore[return-value]
+
+    def __call__(self, parameters: Sequence[Any]) -> list[Any] | None:
+        """The results at these parameters; None where the computation takes another course."""
+        values = [*parameters, *self.constants]
+        push = values.append
+        try:
+            for function, i, k in self.steps:
+                push(function(values[i], values[k]))
+            for test, i, k, outcome in self.conditions:
+                if bool(test(values[i], values[k])) is not outcome:
+                    return None
+        except ArithmeticError:
+            return None
+        return [values[place] for place in self.results]
+
+
+# -- arrays of numbers, recorded or not
+
+
+def table(numbers: Any) -> np.ndarray:
+    """An array of floats, or of objects where some of them are recorded."""
+    found = np.asarray(numbers)
+    if found.dtype == object and any(isinstance(one, Recorded) for one in found.flat):
+        return found
+    return found.astype(float, copy=False)
+
+
+def as_number(value: Any) -> Any:
+    """The only number in an array, as a float if it is not recorded."""
+    if not isinstance(value, (Recorded, float, int)):
+        value = np.asarray(value).item()
+    return value if isinstance(value, Recorded) else float(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a plain or a recorded number."""
+    return isinstance(value, (Recorded, float, int))
+
+
+def are_finite(numbers: Any) -> bool:
+    """Whether all numbers of an array are finite."""
+    found = np.asarray(numbers)
+    if found.dtype != object:
+        return bool(np.all(np.isfinite(found)))
+    return all(_is_finite(one) for one in found.flat)
+
+
+def _is_finite(one: Any) -> bool:
+    return one.tape.decide(isfinite, one) if isinstance(one, Recorded) else isfinite(one)
+
+
+def entrywise(function: Callable[..., Any], *given: Any) -> np.ndarray:
+    """A function of numbers and arrays, entry by entry."""
+    arrays = [table(one) for one in given]
+    if all(one.dtype != object for one in arrays):
+        return table(function(*given))
+    plain = _PLAIN.get(function, function)
+
+    def applied(*parts: Any) -> Any:
+        recorded = [one for one in parts if isinstance(one, Recorded)]
+        return recorded[0].tape.call(plain, *parts) if recorded else plain(*parts)
+
+    return np.asarray(np.frompyfunc(applied, len(arrays), 1)(*arrays))
