@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 from conftest import solver_of, values_of
+from jax.tree_util import tree_flatten
 
 import derive
 from derive import (
@@ -33,8 +34,9 @@ from derive.cli import main
 from derive.codegen import solver_files
 from numerics.certificate.blocks import BlockMatrix, IdentityPlus
 from numerics.certificate.checking import check_bulk, check_spikes, check_training
-from numerics.certificate.declared import STEPS, Functions, Past
-from numerics.certificate.expected import Courses, expect, expected_at
+from numerics.certificate.declared import MORE_STEPS, STEPS, Functions, Past
+from numerics.certificate.expected import Courses, expect
+from numerics.certificate.recording import Recording, Tape
 from numerics.certificate.records import Certificate, Check
 from numerics.certificate.words import UNKNOWN, Drawn, Ensemble, Function, Trait, outer_product, word_moments
 from numerics.certificate.zeros import Determinant, Lens, Undecided, check_outliers, gaps_outside, trace
@@ -101,6 +103,44 @@ def test_fields_before_their_start_are_zero_vectors():
     past.append(1.5)
     assert every.overlaps(past[0], past[0])[0, 1] == 2.25 and every.overlaps(past[-1], past[0]).tolist() == [[0, 0]] * 2
     assert outer_product(past[-2], past[0]).dyads != UNKNOWN
+
+
+# -- the declared equations at other values
+
+
+@pytest.mark.parametrize(
+    "name, other",
+    [
+        ("anti_hebbian", {"gamma0": -1.5}),
+        ("deep_linear", {"nu": 0.7, "sigma": 0.0}),
+        ("structured_regression", {"kappa": 0.0, "ridge": 0.1, "mu": 0.3}),
+    ],
+)
+def test_what_is_recorded_at_one_point_is_right_at_another(name, other):
+    """Also where terms that vanish at one of them do not at the other: the computation takes another course."""
+    solver, values = solver_of(name), {**values_of(name), "T": 2}
+    courses = Courses(solver.simulation, MORE_STEPS, ())
+    for point in (values, {**values, "eta": 0.07, "dt": 0.2}, {**values, **other}, values):
+        p = solver.point(point)
+        found, right = (tree_flatten(one) for one in (courses.at(p), expect(solver.simulation, p, MORE_STEPS)))
+        assert found[1] == right[1] and courses.recordable
+        np.testing.assert_allclose(found[0], right[0], rtol=1e-12, atol=1e-14)
+    assert len(courses.known) <= 2
+
+
+def test_a_recorded_number_does_not_turn_into_a_plain_one():
+    number = Tape().parameter(2.0)
+    for convert in (float, int, math.sqrt, hash, lambda x: np.asarray(x, float), lambda x: np.zeros(3) + x + np.exp(x)):
+        with pytest.raises(TypeError):
+            convert(number)
+
+
+def test_a_recording_is_not_repeated_where_a_condition_differs():
+    tape = Tape()
+    x = tape.parameter(2.0)
+    result = 3 * x if x > 1 else -x
+    recording = Recording(tape, [x], [result, 7.0])
+    assert recording([5.0]) == [15.0, 7.0] and recording([0.5]) is None
 
 
 # -- matrices of blocks

@@ -25,11 +25,6 @@ _PLAIN: dict[Any, Callable[..., Any]] = {
     np.multiply: operator.mul,
     np.divide: operator.truediv,
 }
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.divide: operator.truediv,
-}
 
 
 class NotRecorded(Exception):
