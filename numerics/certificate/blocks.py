@@ -1,19 +1,22 @@
 """Matrices of blocks at many points at once, and the logarithms of their determinants.
 
 The first axis of what depends on the point runs over points. Blocks of A(z) are mostly a number times the identity, or
-do not depend on z at all: an identity is kept as such, so that rows of blocks with nothing but a number on the diagonal
-are eliminated, and of what is left each block is written once.
+do not depend on z at all: an identity is kept as such, so that numbers serve as pivots for whole rows of blocks, and
+what is left is a sum of few matrices free of z times functions of z.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
+
+ROUNDING = 4e-16
+"""How far one matrix may be from a multiple of another, relative to its largest entry."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class IdentityPlus:
     def __mul__(self, other: Any) -> IdentityPlus:
         if isinstance(other, IdentityPlus) or any(length > 1 for length in np.shape(other)[-2:]):
             raise TypeError("matrices are multiplied entry by entry")
-        return IdentityPlus(self.size, self.scale * other, self.rest * other)
+        return IdentityPlus(self.size, self.scale * other, self.rest * other if np.ndim(self.rest) else self.rest)
 
     __rmul__ = __mul__
 
@@ -90,9 +93,9 @@ class BlockMatrix:
         return [int(block.shape[-1]) for block in self.rows[0]]
 
     @cached_property
-    def occupied(self) -> np.ndarray:
+    def occupied(self) -> list[list[bool]]:
         """Which blocks are not zero."""
-        return np.array([[_is_occupied(block) for block in row] for row in self.rows])
+        return [[_is_occupied(block) for block in row] for row in self.rows]
 
     @cached_property
     def diagonal(self) -> bool:
@@ -135,35 +138,72 @@ class BlockMatrix:
         return found
 
     @cached_property
-    def eliminated(self) -> list[int]:
-        """Rows of blocks that have a multiple of the identity on the diagonal, and nothing in each other's columns."""
-        found: list[int] = []
-        for i in range(len(self.rows) if self.diagonal else 0):
-            joined = self.occupied[i, found].any() or self.occupied[found, i].any()
-            if not joined and not np.any(self.rows[i][i].rest):
-                found.append(i)
+    def sparser(self) -> BlockMatrix:
+        """The same determinant with more numbers: of a block that is a multiple of the one on the diagonal of its row,
+        as R is beside C in what a matrix has learned, that multiple of the column is taken off."""
+        rows = [list(row) for row in self.rows]
+        for j in range(len(rows) if self.diagonal else 0):
+            for i in range(len(rows)):
+                share = _multiple(rows[j][i], rows[j][j]) if i != j and self.widths[i] == self.widths[j] else None
+                if share is not None:
+                    for k, row in enumerate(rows):
+                        row[i] = _pure(row[i] - share * row[j]) if k == j else row[i] - share * row[j]
+        return BlockMatrix(rows, self.count)
+
+    @cached_property
+    def pivots(self) -> list[tuple[int, int]]:
+        """Blocks that are numbers, by row and column, with nothing in each other's rows and columns: those on the
+        diagonal first."""
+        found: list[tuple[int, int]] = []
+        places = range(len(self.rows) if self.diagonal else 0)
+        numbers = [(i, k) for i in places for k in places if _is_number(self.rows[i][k])]
+        for i, k in sorted(numbers, key=lambda place: place[0] != place[1]):
+            if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in found):
+                found.append((i, k))
         return found
 
     def log_determinants(self) -> np.ndarray:
-        """Logarithms at every point, with any argument: where rows of blocks are eliminated, of the Schur complement of
-        their diagonal."""
-        gone = self.eliminated
-        left = [i for i in range(len(self.rows)) if i not in gone]
-        total = np.zeros(self.count, complex)
-        for i in gone:
-            total += self.heights[i] * np.log(self.scalars[:, i, i])
-        if not left:
-            return total
-        rest, starts = self.stack(left), _starts(self.heights, left)
-        for i in gone:
-            inverse = 1 / self.scalars[:, i, i, None, None]
-            for j, top, below in zip(left, starts, starts[1:], strict=False):
-                for k, before, after in zip(left, starts, starts[1:], strict=False):
-                    if self.occupied[j, i] and self.occupied[i, k]:
-                        product = _dense(self.rows[j][i]) @ _dense(self.rows[i][k])
-                        rest[:, top:below, before:after] -= product * inverse
-        total += _logarithms(rest)
+        """Logarithms at every point, with any argument: those of the pivots, and of their Schur complement."""
+        matrix = self.sparser
+        pivots, count = matrix.pivots, len(matrix.rows)
+        down, across = ([place[side] for place in pivots] for side in (0, 1))
+        down += [i for i in range(count) if i not in down]
+        across += [k for k in range(count) if k not in across]
+        turned = _inversions(down, matrix.heights) + _inversions(across, matrix.widths)
+        total = np.full(self.count, 1j * np.pi * (turned % 2))
+        for i, k in pivots:
+            total += matrix.heights[i] * np.log(matrix.scalars[:, i, k])
+        if len(pivots) < count:
+            total += matrix.complement(down[len(pivots) :], across[len(pivots) :]).log_determinants()
         return total
+
+    def complement(self, down: Sequence[int], across: Sequence[int]) -> Combination:
+        """Some rows and columns of blocks without what the pivots take off them."""
+        size, fixed = sum(self.heights[i] for i in down), not self.depends_on_points
+        found = Combination(self.count, size, fixed)
+        tops, lefts = _starts(self.heights, down), _starts(self.widths, across)
+        inverses = [-1 / self.scalars[:, i, k] for i, k in self.pivots]
+        for j, row in enumerate(down):
+            for k, column in enumerate(across):
+                place = (slice(tops[j], tops[j + 1]), slice(lefts[k], lefts[k + 1]))
+                if self.occupied[row][column]:
+                    found.add(place, None, *self._apart(row, column))
+                for (i, pivot), inverse in zip(self.pivots, inverses, strict=True):
+                    if self.occupied[row][pivot] and self.occupied[i][column]:
+                        found.add_product(place, inverse, self._apart(row, pivot), self._apart(i, column))
+        return found
+
+    def _apart(self, row: int, column: int) -> Apart:
+        block = self.rows[row][column]
+        if not isinstance(block, IdentityPlus):
+            return None, block
+        return self.scalars[:, row, column], block.rest if np.ndim(block.rest) else None
+
+    @cached_property
+    def depends_on_points(self) -> bool:
+        """Whether some matrix differs from point to point."""
+        rests = [_rest(block) for row in self.rows for block in row]
+        return any(np.ndim(rest) == 3 or np.iscomplexobj(rest) for rest in rests)
 
     def parts(self) -> list[Part]:
         """The small matrices that it is the direct sum of; equal ones once."""
@@ -193,6 +233,9 @@ class BlockMatrix:
         small matrices without zeros on their diagonals."""
         if not self.diagonal:
             return None
+        places = range(len(self.rows))
+        if not any(isinstance(self.rows[i][k], IdentityPlus) for i in places for k in places if i != k):
+            return [Part(np.array([i]), self.heights[i]) for i in places]
         groups = _joined(np.any(self.scalars != 0, axis=0))
         if any(len({self.heights[i] for i in group}) > 1 for group in groups):
             return None
@@ -214,11 +257,115 @@ def _each(matrices: np.ndarray, parts: Sequence[Part]) -> np.ndarray:
     return np.array(found).T
 
 
+Place = tuple[slice, slice]
+Apart = tuple[np.ndarray | None, np.ndarray | None]
+"""A block as a function of the point times the identity, and a matrix; None where there is none."""
+
+
+@dataclass
+class Combination:
+    """Square matrices at many points as a sum of matrices times functions of the point. fixed: whether the matrices are
+    the same at all points, so that the sum is real where its functions are."""
+
+    count: int
+    size: int
+    fixed: bool
+    terms: dict[bytes | None, tuple[np.ndarray | None, np.ndarray]] = field(default_factory=dict)
+    """Functions, None for one, and the matrices that they multiply, by the values of the functions."""
+    diagonals: list[tuple[Place, np.ndarray]] = field(default_factory=list)
+    """Blocks that a function times the identity is added to."""
+
+    def add(self, place: Place, factor: np.ndarray | None, scale: np.ndarray | None, matrix: Any) -> None:
+        """Add a function times a block, which is another one times the identity plus a matrix."""
+        if scale is not None:
+            self.diagonals.append((place, scale if factor is None else factor * scale))
+        if matrix is None:
+            return
+        key = None if factor is None else factor.tobytes()
+        if key not in self.terms:
+            shape = (self.size, self.size) if self.fixed else (self.count, self.size, self.size)
+            self.terms[key] = (factor, np.zeros(shape, float if self.fixed else complex))
+        self.terms[key][1][(..., *place)] += matrix
+
+    def add_product(self, place: Place, factor: np.ndarray, left: Apart, right: Apart) -> None:
+        """The same for a product of two blocks."""
+        (a, one), (b, other) = left, right
+        both = None if one is None or other is None else one @ other
+        self.add(place, factor, None if a is None or b is None else a * b, both)
+        for scale, matrix in ((a, other), (b, one)):
+            if scale is not None and matrix is not None:
+                self.add(place, factor * scale, None, matrix)
+
+    def log_determinants(self) -> np.ndarray:
+        """Logarithms at every point: of real matrices where all functions are real."""
+        total = np.zeros(self.count, complex)
+        factors = [factor for factor, _ in self.terms.values() if factor is not None]
+        common = factors[0] if len(self.terms) == len(factors) == 1 and factors[0].all() else None
+        functions = np.array([*factors, *(scale for _, scale in self.diagonals)], complex).reshape(-1, self.count)
+        if common is not None:
+            total += self.size * np.log(common)
+            functions = functions / common
+        real = ~functions.imag.any(axis=0) if self.fixed else np.zeros(self.count, bool)
+        for chosen, kind in ((real, float), (~real, complex)):
+            places = np.flatnonzero(chosen)
+            if places.size:
+                here = functions[:, places] if kind is complex else functions[:, places].real
+                total[places] += _logarithms(self._at(places, here, common is not None))
+        return total
+
+    def _at(self, places: np.ndarray, functions: np.ndarray, divided: bool) -> np.ndarray:
+        """The matrices at some points. functions: there, those of terms first; divided: by the only one of these."""
+        found = np.zeros((places.size, self.size, self.size), functions.dtype)
+        values = iter(functions)
+        for factor, matrix in self.terms.values():
+            term = matrix if self.fixed else matrix[places]
+            if factor is not None:
+                value = next(values)
+                term = term if divided else value[:, None, None] * term
+            found += term
+        for (down, across), value in zip((place for place, _ in self.diagonals), values, strict=True):
+            along = np.einsum("kii->ki", found[:, down, across])
+            along += value[:, None]
+        return found
+
+
 def _logarithms(matrices: np.ndarray) -> np.ndarray:
     """Logarithms of determinants."""
     sign, size = np.linalg.slogdet(matrices)
     found: np.ndarray = size + 1j * np.angle(sign)
     return found
+
+
+def _inversions(order: Sequence[int], sizes: Sequence[int]) -> int:
+    """How many rows pass each other where blocks of these sizes are put in this order."""
+    return sum(sizes[a] * sizes[b] for k, a in enumerate(order) for b in order[k + 1 :] if b < a)
+
+
+def _rest(block: Any) -> Any:
+    return block.rest if isinstance(block, IdentityPlus) else block
+
+
+def _is_number(block: Any) -> bool:
+    """Whether it is a number other than zero times the identity."""
+    return isinstance(block, IdentityPlus) and not np.ndim(block.rest) and bool(np.asarray(block.scale).all())
+
+
+def _pure(block: IdentityPlus) -> IdentityPlus:
+    """The number in a block, without a matrix that is nothing but rounding."""
+    return IdentityPlus(block.size, block.scale)
+
+
+def _multiple(block: Any, other: IdentityPlus) -> float | None:
+    """The number that the matrix in another block is to be multiplied by to give that of this block; None where that
+    is none, or there is nothing to be gained."""
+    one, two = _rest(block), other.rest
+    if np.ndim(one) != 2 or np.ndim(two) != 2:
+        return None
+    place = np.unravel_index(np.argmax(np.abs(two)), two.shape)
+    share = float(one[place] / two[place]) if two[place] else 0.0
+    if share == 0 or np.max(np.abs(one - share * two)) > ROUNDING * np.max(np.abs(one)):
+        return None
+    return share
 
 
 def _starts(sizes: Sequence[int], chosen: Sequence[int]) -> list[int]:
@@ -239,16 +386,10 @@ def _taken(block: Any, point: int) -> Any:
     return block[point : point + 1] if np.ndim(block) == 3 else block
 
 
-def _dense(block: Any) -> Any:
-    if not isinstance(block, IdentityPlus):
-        return block
-    return block.scale * np.eye(block.size) + block.rest
-
-
 def _joined(occupied: np.ndarray) -> list[np.ndarray]:
     """Places that are joined by entries, in either direction and by way of others, group by group."""
     joined = occupied | occupied.T | np.eye(len(occupied), dtype=bool)
     label, before = np.arange(len(joined)), np.full(len(joined), -1)
     while not np.array_equal(label, before):  # the smallest label spreads through its group
         label, before = np.where(joined, label, len(joined)).min(axis=1), label
-    return [np.flatnonzero(label == one) for one in np.unique(label)]
+    return [np.flatnonzero(label == one) for one in sorted(set(label.tolist()))]

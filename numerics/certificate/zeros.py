@@ -11,10 +11,13 @@ The argument of det A(z) / det A0(z), which is one at infinity, is followed apar
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -161,31 +164,53 @@ def gaps_outside(problem: SpikedProblem) -> list[Gap]:
     return [*found, Gap(highest, math.inf, unit)]
 
 
+@dataclass
+class Form:
+    """What is known of a generated A(z) whatever the values: its rows, whether NumPy evaluates it, and at many points
+    at once. None: not known yet."""
+
+    rows: int | None = None
+    plain: bool | None = None
+    stacks: bool | None = None
+
+
+@lru_cache(maxsize=256)
+def _form(a_matrix: Callable[..., Any], shapes: tuple[Any, ...]) -> Form:
+    """The form of a generated A(z), by its whole numbers and the shapes of what it takes."""
+    return Form()
+
+
 class Determinant:
-    """log det A(z) at nodes in the upper half plane or on the real axis, in two parts: of det A(z) / det A0(z), and of
-    each of the small matrices that A0(z) is the direct sum of."""
+    """log det A(z) at nodes in the upper half plane or on the real axis, in parts: one column for det A(z) / det A0(z),
+    and one for each of the small matrices that A0(z) is the direct sum of. counts: how often det A(z) has each."""
 
     def __init__(self, problem: SpikedProblem) -> None:
         self.problem = problem
         self.branch = kept_branch(problem.branch.law, problem.branch.own)
         self.order = {key: np.asarray(value) for key, value in read(problem.order).items()}
         self.parts: list[Part] | None = None
+        self.counts = np.ones(1)
         self.scalar = False
-        self.stacks: bool | None = None
         self.count = 0
+        whole = tuple((name, value) for name, value in vars(problem.p).items() if isinstance(value, int))
+        shapes = tuple(value.shape for value in self.order.values())
+        self.form = _form(problem.probe.a_matrix, (problem.probe.sites is None, whole, shapes))
 
-    @cached_property
+    @property
     def rows(self) -> int:
         """How many rows A(z) has."""
-        return rows_of(self.problem) if self.single is None else int(self.single.shape[-1])
+        if self.form.rows is None:
+            single = self._single()
+            self.form.plain = single is not None
+            self.form.rows = rows_of(self.problem) if single is None else int(single.shape[-1])
+        return self.form.rows
 
     @cached_property
     def empty(self) -> Order:
         """No order parameters."""
         return {key: np.zeros_like(value) for key, value in self.order.items()}
 
-    @cached_property
-    def single(self) -> np.ndarray | None:
+    def _single(self) -> np.ndarray | None:
         """A(z) at one point, with NumPy; None where it calls what NumPy does not have."""
         count = len(self.problem.branch.law.responses)
         if self.problem.probe.sites is not None:
@@ -195,29 +220,24 @@ class Determinant:
         except UNUSUAL:
             return None
 
-    @property
-    def counts(self) -> np.ndarray:
-        """How often A0 has each of its parts."""
-        return np.array([part.count for part in self.parts or ()])
-
     def _blocks(self, z: np.ndarray, responses: np.ndarray, order: Order) -> BlockMatrix:
         """A(z) at many points: by its blocks, where the generated function takes stacks of points."""
-        probe, p = self.problem.probe, self.problem.p
-        if self.single is None:
+        probe, p, form = self.problem.probe, self.problem.p, self.form
+        if self.rows and not form.plain:
             return BlockMatrix([[self._compiled(z, responses, order)]], z.size)
         a_matrix = in_numpy(probe.a_matrix)
-        if self.stacks is not False:
+        if form.stacks is not False:
             try:
                 made = stacked(probe.a_matrix)(p, z[:, None, None], responses.T[:, :, None, None], order)
                 found = BlockMatrix(made if isinstance(made, list) else [[made]], z.size)
-                if self.stacks is None:  # a function of the point may know one point only
+                if form.stacks is None:  # a function of the point may know one point only
                     known = a_matrix(p, z[-1], responses[-1], order)
                     off = np.max(np.abs(found.at(z.size - 1) - known), initial=0.0)
-                    self.stacks = bool(off <= ROUNDING * np.max(np.abs(known), initial=0.0))
-                if self.stacks:
+                    form.stacks = bool(off <= ROUNDING * np.max(np.abs(known), initial=0.0))
+                if form.stacks:
                     return found
             except UNUSUAL:
-                self.stacks = False
+                form.stacks = False
         one_by_one = np.array([a_matrix(p, x, r, order) for x, r in zip(z, responses, strict=True)])
         return BlockMatrix([[one_by_one]], z.size)
 
@@ -238,25 +258,25 @@ class Determinant:
         """Logarithms of the parts of A0: the multiples of identities in the blocks of A, or A without order
         parameters."""
         if self.parts is None:
-            scalar = whole.scalar_parts()
-            self.scalar, self.parts = scalar is not None, scalar
-        if self.scalar and self.parts is not None:
-            return whole.log_scalar_parts(self.parts)
-        bare = self._blocks(z, responses, self.empty)
+            self.parts = whole.scalar_parts()
+            self.scalar = self.parts is not None
+        bare = whole if self.scalar else self._blocks(z, responses, self.empty)
         if self.parts is None:
             self.parts = bare.parts()
-        return bare.log_parts(self.parts)
+        self.counts = np.array([1.0, *(part.count for part in self.parts)])
+        return bare.log_scalar_parts(self.parts) if self.scalar else bare.log_parts(self.parts)
 
-    def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each node the logarithm of det A / det A0, and a row with those of the parts of A0."""
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        """For each node a row: the logarithm of det A / det A0, and those of the parts of A0."""
         self.count += z.size
         responses = self.branch.responses(z).T.astype(complex)
         whole = self._blocks(z, responses, self.order)
         apart = self._apart(whole, z, responses)
-        together = whole.log_determinants() - apart @ self.counts
-        if not (np.all(np.isfinite(together)) and np.all(np.isfinite(apart))):
+        together = whole.log_determinants() - apart @ self.counts[1:]
+        found = np.column_stack([_wrapped(together), apart])
+        if not np.isfinite(found).all():
             raise Undecided("A(z) is singular on the contour, or not finite")
-        return _wrapped(together), apart
+        return found
 
 
 def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
@@ -284,35 +304,27 @@ def _turned(angles: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Traced:
-    """log det A(z) along a lens: of det A / det A0 and, one column each, of the parts of A0."""
+    """log det A(z) along a lens, in parts: of det A / det A0 in the first column, of those of A0 in the others."""
 
     lens: Lens
     nodes: np.ndarray
-    together: np.ndarray
-    apart: np.ndarray
+    logarithms: np.ndarray
     counts: np.ndarray
     """How often each of these parts occurs."""
 
     @property
-    def unresolved(self) -> np.ndarray:
-        """Between which neighbouring nodes there must be another one."""
-        found: np.ndarray = _too_far(self.together[:, None]) | _too_far(self.apart)
-        return found
-
-    @property
     def ends_far_out(self) -> bool:
         """Whether no zero is left beyond the last node but one; that one ends the lens, the last is farther out."""
-        end, beyond = self.together[-2:]
+        end, beyond = self.logarithms[-2:, 0].tolist()
         real = abs(end.imag) < 1e-6 and abs(beyond.imag) < 1e-6
         return bool(real and abs(end) < SMALL and abs(beyond) < FALLING * abs(end) + 1e-9)
 
     @property
     def zeros(self) -> int:
         """How many zeros the lens and its mirror image enclose."""
-        turns = np.sum(_turned(np.diff(self.together.imag)))
-        turns += np.sum(_turned(np.diff(self.apart.imag, axis=0)) @ self.counts)
+        turns = float(np.sum(_turned(np.diff(self.logarithms.imag, axis=0)) @ self.counts))
         # with w the contour runs clockwise, unless z falls where w grows
-        zeros = float(turns) / np.pi * (1 if math.isinf(self.lens.gap.low) else -1)
+        zeros = turns / np.pi * (1 if math.isinf(self.lens.gap.low) else -1)
         if abs(zeros - round(zeros)) > 0.05:
             raise Undecided("det A(z) is not real on the real axis")
         return round(zeros)
@@ -329,21 +341,21 @@ def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
                 raise Undecided("the blocks of A(z) do not decouple far out")
             (one,) = _together(determinant, [lens], [np.append(lens.nodes, lens.last + FARTHER)])
         if one.lens.gap.infinite:
-            one = replace(one, nodes=one.nodes[:-1], together=one.together[:-1], apart=one.apart[:-1])
+            one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
         found[k] = _refined(determinant, one)
     return found
 
 
 def _together(determinant: Determinant, lenses: Sequence[Lens], nodes: Sequence[np.ndarray]) -> list[Traced]:
     """All lenses at their nodes: the bulk equations are solved at many points for little more than at one."""
-    together, apart = determinant(np.concatenate([lens.z(w) for lens, w in zip(lenses, nodes, strict=True)]))
-    cuts = np.cumsum([w.size for w in nodes])[:-1]
-    pieces = zip(lenses, nodes, np.split(together, cuts), np.split(apart, cuts), strict=True)
-    return [Traced(*piece, determinant.counts) for piece in pieces]
+    logarithms = determinant(np.concatenate([lens.z(w) for lens, w in zip(lenses, nodes, strict=True)]))
+    ends = [0, *accumulate(w.size for w in nodes)]
+    parts = [logarithms[begin:end] for begin, end in itertools.pairwise(ends)]
+    return [Traced(*one, determinant.counts) for one in zip(lenses, nodes, parts, strict=True)]
 
 
 def _refined(determinant: Determinant, one: Traced) -> Traced:
-    while (wide := one.unresolved).any():
+    while (wide := _too_far(one.logarithms)).any():
         if one.nodes.size + wide.sum() > MOST_NODES:
             raise Undecided(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
         if np.min(np.diff(one.nodes)[wide]) < TIGHTEST:
@@ -351,14 +363,9 @@ def _refined(determinant: Determinant, one: Traced) -> Traced:
         between = (one.nodes[:-1][wide] + one.nodes[1:][wide]) / 2
         z, beside = one.lens.z(between), [one.lens.z(ends[wide]) for ends in (one.nodes[:-1], one.nodes[1:])]
         determinant.branch.ask_from(np.where(beside[0].imag > beside[1].imag, *beside), z)
-        together, apart = determinant(z)
+        logarithms = np.concatenate([one.logarithms, determinant(z)])
         order = np.argsort(np.concatenate([one.nodes, between]), kind="stable")
-        one = replace(
-            one,
-            nodes=np.concatenate([one.nodes, between])[order],
-            together=np.concatenate([one.together, together])[order],
-            apart=np.concatenate([one.apart, apart])[order],
-        )
+        one = replace(one, nodes=np.concatenate([one.nodes, between])[order], logarithms=logarithms[order])
     return one
 
 
