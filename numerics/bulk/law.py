@@ -97,6 +97,12 @@ def _gauss(count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.polynomial.legendre.leggauss(count)
 
 
+@cache
+def _chebyshev(count: int, terms: int) -> np.ndarray:
+    """The first Chebyshev polynomials at these nodes, one column each."""
+    return np.polynomial.chebyshev.chebvander(_gauss(count)[0], terms - 1)
+
+
 @dataclass(frozen=True)
 class Panel:
     """Chebyshev series of density times dx/dt on a part [t0, t1] of a piece, and how well it has converged."""
@@ -187,8 +193,8 @@ class Panel:
         """The integrals of the first powers of x against the density."""
         nodes, weights = _gauss(NODES + 8)
         t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
-        density = np.polynomial.chebyshev.chebval(nodes, self.series)
-        powers = np.vander(self.piece.x(t), count, increasing=True)
+        density = _chebyshev(NODES + 8, len(self.series)) @ self.series
+        powers = self.piece.x(t)[:, None] ** np.arange(count)
         found: np.ndarray = (weights * density) @ powers * (self.t1 - self.t0) / 2
         return found
 

@@ -141,8 +141,10 @@ class BlockMatrix:
     def sparser(self) -> BlockMatrix:
         """The same determinant with more numbers: of a block that is a multiple of the one on the diagonal of its row,
         as R is beside C in what a matrix has learned, that multiple of the column is taken off."""
+        if not self.diagonal or not any(np.ndim(row[j].rest) for j, row in enumerate(self.rows)):
+            return self
         rows = [list(row) for row in self.rows]
-        for j in range(len(rows) if self.diagonal else 0):
+        for j in range(len(rows)):
             for i in range(len(rows)):
                 share = _multiple(rows[j][i], rows[j][j]) if i != j and self.widths[i] == self.widths[j] else None
                 if share is not None:
@@ -315,14 +317,19 @@ class Combination:
 
     def _at(self, places: np.ndarray, functions: np.ndarray, divided: bool) -> np.ndarray:
         """The matrices at some points. functions: there, those of terms first; divided: by the only one of these."""
-        found = np.zeros((places.size, self.size, self.size), functions.dtype)
+        found = np.empty((places.size, self.size, self.size), functions.dtype)
+        if not self.terms:
+            found[:] = 0
         values = iter(functions)
-        for factor, matrix in self.terms.values():
+        for number, (factor, matrix) in enumerate(self.terms.values()):
             term = matrix if self.fixed else matrix[places]
             if factor is not None:
                 value = next(values)
                 term = term if divided else value[:, None, None] * term
-            found += term
+            if number:
+                found += term
+            else:
+                found[:] = term
         for (down, across), value in zip((place for place, _ in self.diagonals), values, strict=True):
             along = np.einsum("kii->ki", found[:, down, across])
             along += value[:, None]
