@@ -11,6 +11,7 @@ from derive import (
     Model,
     gaussian,
     goe,
+    mean,
     nonnegative,
     normal,
     outer,
@@ -87,6 +88,18 @@ def test_only_powers_of_sizes_are_taken_out_of_a_coefficient():
     sizes, rest = split_sizes(coefficient)
     assert not sizes.atoms(type(k)) & {k}
     check_same(coefficient, sizes * rest, "test", "here")
+
+
+def test_a_mean_may_hold_ratios_of_sizes():
+    """<(g + (D/N) h)^2> is <(g + h/nu)^2>, in whatever form it is written; <(g + D h)^2> is neither."""
+    h = normal("h", N)
+    square = mean((g + D / N * h) ** 2)
+    assert not size_free(k * square, "here").has(D)
+    assert split_sizes(square / sp.sqrt(D))[0] == 1 / sp.sqrt(D)
+    check_same(square, mean((g + h / nu) ** 2), "test", "here")
+    for other in (g + D * h, g + h, g - h / nu):
+        with pytest.raises(InternalError):
+            check_same(square, mean(other**2), "test", "here")
 
 
 # -- indeterminates

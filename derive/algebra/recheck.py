@@ -25,6 +25,8 @@ POINTS = 4
 """Points at which two expressions are compared."""
 AGREEMENT = sp.Float(10) ** -30
 """The relative difference that two equal expressions may have after cancellations, at fifty digits."""
+BASE = sp.Integer(64)
+"""The base size at which means are compared: a power of two, which leaves floats as they are."""
 
 Point = dict[sp.Symbol, Any]
 
@@ -110,7 +112,7 @@ Pairs = tuple[tuple[sp.Symbol, sp.Rational], ...]
 def _values(before: sp.Expr, after: sp.Expr) -> tuple[tuple[Pairs, sp.Expr, sp.Expr], ...]:
     """Both expressions at points where the first has a value."""
     opaque = sorted({n for e in (before, after) for n in _opaque(e)}, key=sp.default_sort_key)
-    numbers = {node: _fraction(str(node)) for node in opaque}
+    numbers = {node: _fraction(str(_at_ratios(node))) for node in opaque}
     before, after = before.xreplace(numbers), after.xreplace(numbers)
     found = []
     for point in domain_points((*before.free_symbols, *after.free_symbols)):
@@ -118,6 +120,13 @@ def _values(before: sp.Expr, after: sp.Expr) -> tuple[tuple[Pairs, sp.Expr, sp.E
         if left.is_number and left.is_finite:
             found.append((tuple(point.items()), left, right))
     return tuple(found)
+
+
+def _at_ratios(node: sp.Basic) -> sp.Basic:
+    """A mean, or another node without a value, multiplied out and with sizes at their ratios: the same for all forms
+    in which a stage writes it."""
+    found: sp.Basic = sp.expand(node.xreplace({size: BASE * size.ratio for size in node.atoms(Sector)}))
+    return found
 
 
 def _is_defined(function: sp.Function) -> bool:
