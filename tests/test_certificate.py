@@ -13,6 +13,7 @@ from conftest import solver_of, values_of
 from jax.tree_util import tree_flatten
 
 import derive
+import numerics.solver
 from derive import (
     Eq,
     Model,
@@ -35,6 +36,7 @@ from derive.codegen import solver_files
 from numerics.certificate.blocks import BlockMatrix, IdentityPlus
 from numerics.certificate.checking import check_bulk, check_spikes, check_training
 from numerics.certificate.declared import STEPS, Functions, Past
+from numerics.certificate.edges import unconfirmed_edges
 from numerics.certificate.expected import Courses, expect
 from numerics.certificate.recording import Recording, Tape
 from numerics.certificate.records import Certificate, Check
@@ -300,6 +302,56 @@ def test_an_observable_that_is_off_at_a_first_step_fails():
         series[time] *= 1 + 1e-7
         changed = dataclasses.replace(trained, observables={**trained.observables, "activity": series})
         assert check_training(declared, solver, changed).status == status
+
+
+@pytest.mark.parametrize("fault", ["dropped", "doubled", "moved edge", "wrong mass", "wrong first step"])
+def test_a_wrong_number_anywhere_makes_the_certificate_fail(fault, monkeypatch):
+    """Planted in what a solution is made from: an outlier dropped or twice there, an edge or a mass off by 1e-6, an
+    observable off by 1e-8 after one step."""
+    if fault == "wrong first step":
+        exact = Trained.exact
+        monkeypatch.setattr(Trained, "exact", staticmethod(lambda *given: _after_one_step(exact(*given))))
+    else:
+        place, change = {
+            "dropped": ("find_outliers", lambda found: found[1:]),
+            "doubled": ("find_outliers", lambda found: [*found, found[-1]]),
+            "moved edge": ("law_of", _wider),
+            "wrong mass": ("law_of", _heavier),
+        }[fault]
+        right = getattr(numerics.solver, place)
+        monkeypatch.setattr(numerics.solver, place, lambda *given, **more: change(right(*given, **more)))
+    values = values_of("coupled_spikes")
+    (failed,) = solve(solver_of("coupled_spikes"), values, certify=None).certificate.failed
+    name = {"dropped": "outliers", "doubled": "outliers", "wrong first step": "training"}.get(fault, "bulk")
+    assert failed.name == name and len(failed.sentence) < 300
+    assert "edges" in failed.what if fault == "moved edge" else True
+
+
+def _wider(law):
+    ((low, high),) = law.edges
+    return dataclasses.replace(law, edges=((low, high * (1 + 1e-6)),))
+
+
+def _heavier(law):
+    panels = tuple(dataclasses.replace(panel, series=panel.series * (1 + 1e-6)) for panel in law.panels.panels)
+    return dataclasses.replace(law, panels=dataclasses.replace(law.panels, panels=panels))
+
+
+def _after_one_step(trained):
+    series = np.array(trained.observables["phi_norm"])
+    series[1] *= 1 + 1e-8
+    return dataclasses.replace(trained, observables={**trained.observables, "phi_norm": series})
+
+
+def test_edges_where_three_roots_meet_are_edges(monkeypatch):
+    """Where the number of real roots of the curve does not change, the bulk equations decide."""
+    solver, values = solver_of("coupled_spikes"), values_of("coupled_spikes")
+    law, branch = solve(solver, values).layers[0].law, solver.branch(values)
+    monkeypatch.setattr("numerics.certificate.edges.real_roots", lambda branch, z: [1] * z.size)
+    assert unconfirmed_edges(branch, law, thorough=False) == []
+    low, high = law.edges[0]
+    moved = dataclasses.replace(law, edges=((low - 1e-6, high - 1e-6),))
+    assert len(unconfirmed_edges(branch, moved, thorough=False)) == 2
 
 
 def test_blocks_with_the_wrong_sign_of_a_spike_fail(spiked):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from derive.errors import DeriveError, NumericalError
 from numerics.bulk.law import Law
 from numerics.certificate.declared import MORE_STEPS, STEPS
+from numerics.certificate.edges import unconfirmed_edges
 from numerics.certificate.expected import Expected, expected_at
 from numerics.certificate.plain import UNUSUAL, in_numpy
 from numerics.certificate.records import Certificate, Check, Status, Stopwatch
@@ -48,6 +50,7 @@ class Certifier:
 
     def __init__(self, solver: Solver, values: dict[str, Any], trained: Trained, thorough: bool = False) -> None:
         self.solver, self.values, self.trained = solver, values, trained
+        self.thorough = thorough
         self.most_rows, self.steps = (MOST_ROWS, MORE_STEPS) if thorough else (LARGEST_ROWS, STEPS)
         self.checks: dict[str, tuple[Check, ...]] = {}
 
@@ -63,6 +66,9 @@ class Certifier:
         sampled = bool(self.trained.nearby.orders)
         zeros = check_outliers(problem, outliers, matrix.label, sampled, self.most_rows)
         found = [zeros, check_bulk(self.expected, matrix.label, *bulk)]
+        if wrong := unconfirmed_edges(problem.branch, bulk[0], self.thorough):
+            what, count = f"edges where the resolvent has no branch point ({wrong[0]:.9g})", float(len(wrong))
+            found[1] = replace(found[1], what=what, value=count, expected=0.0, closeness=0.0, status="failed")
         if not sampled:
             found += check_spikes(self.expected, problem, matrix.label, outliers)
         self.checks[matrix.label] = tuple(found)

@@ -1,0 +1,67 @@
+"""Whether the bulk ends where its edges are reported."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch
+from numerics.bulk.law import Law
+from numerics.certificate.zeros import responses_along
+
+BESIDE = 1e-7
+"""How closely an edge is checked, in units of the largest one."""
+ALONE = 4.0
+"""An edge is not checked where another one, or zero, is closer than so many times this."""
+INSIDE, OUTSIDE = 1e-9, 1e-2
+"""The least imaginary part of the resolvent inside the bulk, relative to the resolvent, and the largest outside,
+relative to that inside."""
+
+
+def unconfirmed_edges(branch: Branch, law: Law, thorough: bool) -> list[float]:
+    """Edges beside which the resolvent is real on both sides, or on neither.
+
+    The number of real roots G of the curve changes there by two. Where it does not, as at an edge where three roots
+    meet, or where there is no curve and checks are to be thorough, the bulk equations decide.
+    """
+    ends = [end for pair in law.edges for end in pair]
+    if branch.law.sites is not None or not ends:
+        return []
+    step = BESIDE * max(map(abs, ends))
+    places = [0.0, *ends]
+    alone = [end for end in ends if sum(abs(end - other) <= ALONE * step for other in places) == 1]
+    doubtful = alone if thorough else []
+    if branch.eliminated and alone:
+        counts = real_roots(branch, np.array([*(end - step for end in alone), *(end + step for end in alone)]))
+        sides = zip(alone, counts, counts[len(alone) :], strict=False)
+        doubtful = [end for end, one, other in sides if one == other]
+    return [end for end in doubtful if not _ends_at(branch, end, step)]
+
+
+def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
+    """How many real values of G are on the curve above each of some real z."""
+    law, p = branch.law, branch.own
+    assert law.curve is not None, "a curve is asked about its roots only where there is one"
+    given = () if law.coefficients is None else law.coefficients(p)
+    table = np.array(law.curve(p, *given), float)
+    table = table[: 1 + int(np.flatnonzero(table.any(axis=1))[-1])]
+    powers = np.array([z**k for k in range(table.shape[1])]).T @ table.T
+    degree = powers.shape[1] - 1
+    companion = np.zeros((z.size, degree, degree))
+    companion[:, 1:, :-1] = np.eye(degree - 1)
+    with np.errstate(all="ignore"):
+        companion[:, :, -1] = -powers[:, :-1] / powers[:, -1:]
+    if not np.isfinite(companion).all():
+        return [0] * z.size
+    found: list[int] = np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
+    return found
+
+
+def _ends_at(branch: Branch, end: float, step: float) -> bool:
+    """Whether the resolvent is real on one side of a point and complex on the other; true where that is not known."""
+    try:
+        resolvents = responses_along(branch, np.array([end - step, end + step]))[:, branch.resolvent_index]
+    except NumericalError:
+        return True
+    outside, inside = sorted(resolvents, key=lambda g: abs(g.imag))
+    return bool(abs(inside.imag) > INSIDE * abs(inside) and abs(outside.imag) < OUTSIDE * abs(inside.imag))
