@@ -204,8 +204,8 @@ class BlockMatrix:
     @cached_property
     def depends_on_points(self) -> bool:
         """Whether some matrix differs from point to point."""
-        rests = [_rest(block) for row in self.rows for block in row]
-        return any(np.ndim(rest) == 3 or np.iscomplexobj(rest) for rest in rests)
+        rests = [rest for row in self.rows for block in row if isinstance(rest := _rest(block), np.ndarray)]
+        return any(rest.ndim == 3 or rest.dtype.kind == "c" for rest in rests)
 
     def parts(self) -> list[Part]:
         """The small matrices that it is the direct sum of; equal ones once."""
@@ -339,7 +339,7 @@ class Combination:
 def _logarithms(matrices: np.ndarray) -> np.ndarray:
     """Logarithms of determinants."""
     sign, size = np.linalg.slogdet(matrices)
-    found: np.ndarray = size + 1j * np.angle(sign)
+    found: np.ndarray = size + np.log(sign + 0j)
     return found
 
 
