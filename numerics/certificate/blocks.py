@@ -339,7 +339,8 @@ class Combination:
 def _logarithms(matrices: np.ndarray) -> np.ndarray:
     """Logarithms of determinants."""
     sign, size = np.linalg.slogdet(matrices)
-    found: np.ndarray = size + np.log(sign + 0j)
+    with np.errstate(divide="ignore"):  # of a singular matrix
+        found: np.ndarray = size + np.log(sign + 0j)
     return found
 
 

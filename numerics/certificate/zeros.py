@@ -11,12 +11,10 @@ The argument of det A(z) / det A0(z), which is one at infinity, is followed apar
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import accumulate
 from typing import Any
 
 import jax.numpy as jnp
@@ -293,12 +291,7 @@ def kept_branch(law: BulkLaw, p: Point) -> Branch:
 
 def _wrapped(logarithms: np.ndarray) -> np.ndarray:
     """Logarithms with arguments between -pi and pi."""
-    found: np.ndarray = logarithms.real + 1j * _turned(logarithms.imag)
-    return found
-
-
-def _turned(angles: np.ndarray) -> np.ndarray:
-    found: np.ndarray = angles - 2 * np.pi * np.round(angles / (2 * np.pi))
+    found: np.ndarray = logarithms - 2j * np.pi * np.round(logarithms.imag / (2 * np.pi))
     return found
 
 
@@ -319,10 +312,24 @@ class Traced:
         real = abs(end.imag) < 1e-6 and abs(beyond.imag) < 1e-6
         return bool(real and abs(end) < SMALL and abs(beyond) < FALLING * abs(end) + 1e-9)
 
+    @cached_property
+    def changes(self) -> np.ndarray:
+        """From each node to the next, with arguments between -pi and pi."""
+        return _wrapped(self.logarithms[1:] - self.logarithms[:-1])
+
+    @property
+    def unresolved(self) -> np.ndarray:
+        """Between which neighbouring nodes any of the logarithms changes too much, and where next to those."""
+        wide = np.maximum(np.abs(self.changes.real), np.abs(self.changes.imag)).max(axis=1) > TURN
+        found: np.ndarray = wide.copy()
+        found[1:] |= wide[:-1]
+        found[:-1] |= wide[1:]
+        return found
+
     @property
     def zeros(self) -> int:
         """How many zeros the lens and its mirror image enclose."""
-        turns = float(np.sum(_turned(np.diff(self.logarithms.imag, axis=0)) @ self.counts))
+        turns = float(np.sum(self.changes.imag @ self.counts))
         # with w the contour runs clockwise, unless z falls where w grows
         zeros = turns / np.pi * (1 if math.isinf(self.lens.gap.low) else -1)
         if abs(zeros - round(zeros)) > 0.05:
@@ -332,30 +339,39 @@ class Traced:
 
 def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
     """log det A(z) along several lenses, with as many nodes as it takes; Undecided where that is too many."""
-    nodes = [np.append(lens.nodes, lens.last + FARTHER) if lens.gap.infinite else lens.nodes for lens in lenses]
-    found = _together(determinant, lenses, nodes)
+    found = _together(determinant, lenses)
     for k, one in enumerate(found):
         while one.lens.gap.infinite and not one.ends_far_out:
             lens = replace(one.lens, last=one.lens.last + FARTHER)
             if lens.last > FARTHEST:
                 raise Undecided("the blocks of A(z) do not decouple far out")
-            (one,) = _together(determinant, [lens], [np.append(lens.nodes, lens.last + FARTHER)])
+            (one,) = _together(determinant, [lens])
         if one.lens.gap.infinite:
             one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
         found[k] = _refined(determinant, one)
     return found
 
 
-def _together(determinant: Determinant, lenses: Sequence[Lens], nodes: Sequence[np.ndarray]) -> list[Traced]:
+def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
     """All lenses at their nodes: the bulk equations are solved at many points for little more than at one."""
-    logarithms = determinant(np.concatenate([lens.z(w) for lens, w in zip(lenses, nodes, strict=True)]))
-    ends = [0, *accumulate(w.size for w in nodes)]
-    parts = [logarithms[begin:end] for begin, end in itertools.pairwise(ends)]
-    return [Traced(*one, determinant.counts) for one in zip(lenses, nodes, parts, strict=True)]
+    contours = [_contour(lens) for lens in lenses]
+    logarithms = determinant(np.concatenate([z for _, z in contours]))
+    found, begin = [], 0
+    for lens, (nodes, _) in zip(lenses, contours, strict=True):
+        found.append(Traced(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
+        begin += nodes.size
+    return found
+
+
+@lru_cache(maxsize=256)
+def _contour(lens: Lens) -> tuple[np.ndarray, np.ndarray]:
+    """The first nodes of a lens, with one farther out where its interval is infinite, and the points there."""
+    nodes = np.append(lens.nodes, lens.last + FARTHER) if lens.gap.infinite else lens.nodes
+    return nodes, lens.z(nodes)
 
 
 def _refined(determinant: Determinant, one: Traced) -> Traced:
-    while (wide := _too_far(one.logarithms)).any():
+    while (wide := one.unresolved).any():
         if one.nodes.size + wide.sum() > MOST_NODES:
             raise Undecided(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
         if np.min(np.diff(one.nodes)[wide]) < TIGHTEST:
@@ -367,17 +383,6 @@ def _refined(determinant: Determinant, one: Traced) -> Traced:
         order = np.argsort(np.concatenate([one.nodes, between]), kind="stable")
         one = replace(one, nodes=np.concatenate([one.nodes, between])[order], logarithms=logarithms[order])
     return one
-
-
-def _too_far(logarithms: np.ndarray) -> np.ndarray:
-    """Between which neighbours any of the logarithms, one per column, changes too much, and where next to those."""
-    step = np.diff(logarithms, axis=0)
-    change = np.max(np.maximum(np.abs(step.real), np.abs(_turned(step.imag))), axis=1)
-    wide = change > TURN
-    found: np.ndarray = wide.copy()
-    found[1:] |= wide[:-1]
-    found[:-1] |= wide[1:]
-    return found
 
 
 def _counted(
