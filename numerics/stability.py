@@ -32,6 +32,8 @@ POINTS = 12
 OVERSHOOT = 2.0
 LARGEST_SIZE = 10_000
 """Simulations beyond this size are out of reach."""
+RESOLVED = 1e-8
+"""The relative size down to which directions of training are told apart."""
 SETTLED = 0.05
 """The limit for many steps is given where its error is below this share; elsewhere that of the steps that were run."""
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -161,10 +163,13 @@ def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> Crit
 def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) -> tuple[float, float]:
     """The extrapolated limit with its error, or that of the run where late growth does not tell or contradicts it.
 
-    Beyond the limit a loss grows at least by the factor that makes it exceed GROWTH within twice the excess rate.
+    At r times the limit a step of gradient descent multiplies the part of the loss along the sharpest direction by
+    (2 r - 1)^2, with momentum by more. Late growth sees that part if it is RESOLVED of the loss at least, so that the
+    loss exceeds GROWTH within n steps where 2 r - 1 > (GROWTH / RESOLVED)^(1 / 2n). Features that are learnt may halve
+    the curvature on the way, which doubles r.
     """
     limit, error = _extrapolated(horizons, tolerance)
-    excess = 2 * GROWTH ** (1 / horizons[0].steps)
+    excess = 1 + (GROWTH / RESOLVED) ** (1 / (2 * horizons[0].steps))
     if error is None or error > SETTLED * limit or whole > excess * limit:
         return whole, abs(whole - limit) + tolerance * whole
     return limit, error
@@ -175,7 +180,7 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
 
     Increments of the second half are taken as a sum of powers of time, one per direction, and the largest power is
     found from how their Hankel matrix moves by one step (the matrix pencil method). Directions are told apart down to
-    a relative size of 1e-8, or to what rounding and `noise` leave; a series whose last increments are below rounding
+    a relative size of RESOLVED, or to what rounding and `noise` leave; a series whose last increments are below rounding
     or `noise` has settled.
     """
     increments = np.diff(series)
@@ -192,7 +197,7 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
     scaled = np.sign(increments[first:]) * np.exp(logs - np.max(logs - common * times) - common * times)
     pairs = np.maximum(sizes[first:][1:], sizes[first:][:-1])  # an oscillation passes through small increments
     rounding = 1e-15 * float(np.max(np.abs(series[first:])))
-    smallest = 1e-8 + 10 * (noise + rounding) / float(np.min(pairs))
+    smallest = RESOLVED + 10 * (noise + rounding) / float(np.min(pairs))
     columns = len(scaled) // 2
     hankel = np.array([scaled[i : i + columns + 1] for i in range(len(scaled) - columns)])
     _, values, vh = np.linalg.svd(hankel)
