@@ -180,8 +180,8 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
 
     Increments of the second half are taken as a sum of powers of time, one per direction, and the largest power is
     found from how their Hankel matrix moves by one step (the matrix pencil method). Directions are told apart down to
-    a relative size of RESOLVED, or to what rounding and `noise` leave; a series whose last increments are below rounding
-    or `noise` has settled.
+    a relative size of RESOLVED, or to what rounding and `noise` leave; a series whose last increments are below
+    rounding or `noise` has settled.
     """
     increments = np.diff(series)
     sizes = np.abs(increments)

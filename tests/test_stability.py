@@ -174,7 +174,7 @@ def test_a_limit_that_contradicts_the_run_is_not_given():
 @pytest.mark.parametrize("steps", [4, 12, 40])
 def test_a_loss_along_a_hardly_visible_direction_exceeds_its_bound_in_time(steps):
     """Gradient descent on a quadratic loss, 1e-8 of it along the sharpest direction: where the run first exceeds GROWTH
-    the limit 2 / curvature is believed, even if the curvature halves, and at one and a half times that rate it is not."""
+    the limit 2 / curvature is believed, even if the curvature halves; at one and a half times that rate it is not."""
     rates = np.linspace(1.0, 400.0, 400_000)  # in units of the limit
     exceeded = 1e-8 * (2 * rates - 1) ** (2 * steps) > GROWTH
     whole = 2 * float(rates[np.argmax(exceeded)])
