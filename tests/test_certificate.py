@@ -354,6 +354,17 @@ def test_edges_where_three_roots_meet_are_edges(monkeypatch):
     assert len(unconfirmed_edges(branch, moved, thorough=False)) == 2
 
 
+def test_edges_of_a_bulk_with_coefficients_that_weights_gain_are_checked():
+    """The curve takes the sums that updates of W have gained, as 0.9^T does not have to be written out."""
+    T, D = parameter("T", default=3, domain=whole_positive), sectors("D")
+    t = training_clock("t", steps=T)
+    W, g, h = weights("W", D, D, t), normal("g", D), normal("h", D)
+    rules = [Eq(W(0), goe("A", D)), Eq(W(t + 1), W(t) / (1 + sp.tanh(t)) + outer(g, h) / D)]
+    solver = load_solver(solver_files(Model(parameters=(T,), equations=rules, probe=spectrum(W(T) + W(T).T))))
+    assert solver.matrices[0].bulk.coefficients is not None
+    assert solve(solver, {"T": 3}, certify=None).certificate
+
+
 def test_blocks_with_the_wrong_sign_of_a_spike_fail(spiked):
     """det A(z) then has as many zeros, on the other side."""
     solver, _, problem = spiked

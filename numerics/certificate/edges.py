@@ -42,9 +42,11 @@ def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
     """How many real values of G are on the curve above each of some real z."""
     law, p = branch.law, branch.own
     assert law.curve is not None, "a curve is asked about its roots only where there is one"
-    given = () if law.coefficients is None else law.coefficients(p)
-    table = np.array(law.curve(p, *given), float)
-    table = table[: 1 + int(np.flatnonzero(table.any(axis=1))[-1])]
+    table = np.array(law.curve(p, *law.updated(p)), float)
+    occupied = np.flatnonzero(table.any(axis=1))
+    if not occupied.size or occupied[-1] == 0:
+        return [0] * z.size
+    table = table[: 1 + int(occupied[-1])]
     powers = np.array([z**k for k in range(table.shape[1])]).T @ table.T
     degree = powers.shape[1] - 1
     companion = np.zeros((z.size, degree, degree))
