@@ -1,12 +1,12 @@
 """One rational point in each open cell between the zeros of polynomials: cylindrical algebraic decomposition.
 
-Only cells of full dimension are found: what is asked is continuous, so that it holds on the walls between two cells
-where it holds on both sides.
+What is asked is continuous inside the open cells. On the walls between them it may fail all the same: an outlier that
+touches the bulk at one value is none there. `faces` gives rational points of the walls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -22,6 +22,8 @@ MOST_WORK = 60_000
 """The most terms that a resultant or a discriminant may have."""
 MOST_CELLS = 400
 """The most cells that are visited."""
+MOST_FACES = 40
+"""The most points of walls that are visited."""
 
 Interval = tuple[sp.Rational | None, sp.Rational | None]
 """An open interval; None where it has no end."""
@@ -72,6 +74,26 @@ class Cells:
         """A rational point of each cell; `inner` variables, which were eliminated first, are left out."""
         yield from self._lifted({}, 0, len([s for s in self.variables if s not in inner]), [0])
 
+    def faces(self, inner: Sequence[sp.Symbol], ends: Mapping[sp.Symbol, list[sp.Rational]]) -> Iterator[Any]:
+        """Rational points at which a polynomial vanishes, or a variable is at an end; not every wall has one."""
+        count = [0]
+
+        def lifted(point: dict[sp.Symbol, sp.Rational], level: int, on_wall: bool) -> Iterator[Any]:
+            if level == len(self.variables) or self.variables[level] in inner:
+                if on_wall:
+                    count[0] += 1
+                    yield point
+                return
+            symbol = self.variables[level]
+            given = (self.levels[level], symbol, point, self.intervals[level])
+            on = list(dict.fromkeys([*rational_zeros(*given), *ends.get(symbol, ())]))
+            for value in on if count[0] < MOST_FACES else ():
+                yield from lifted({**point, symbol: value}, level + 1, True)
+            for value in between_zeros(*given) if count[0] < MOST_FACES else ():
+                yield from lifted({**point, symbol: value}, level + 1, on_wall)
+
+        yield from lifted({}, 0, False)
+
     def _lifted(self, point: dict[sp.Symbol, sp.Rational], level: int, top: int, count: list[int]) -> Iterator[Any]:
         if level == top:
             count[0] += 1
@@ -111,6 +133,20 @@ def between_zeros(
         return [sp.Rational(v.numerator, v.denominator) for v in values]
 
     return decided(separated)
+
+
+def rational_zeros(
+    polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
+) -> list[sp.Rational]:
+    """The rational zeros of polynomials in an open interval, at values of the others."""
+    low, high = interval
+    found = []
+    for factor in irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials):
+        if factor.degree() == 1:
+            value = sp.Rational(-int(factor[0]), int(factor[1]))
+            if (low is None or value > low) and (high is None or value < high):
+                found.append(value)
+    return found
 
 
 def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:

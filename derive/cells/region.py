@@ -27,12 +27,16 @@ Point = dict[sp.Symbol, sp.Expr]
 
 @dataclass(frozen=True)
 class Region:
-    """Part of the domains of the parameters. `conditions` are positive inside; `text` is how the claim writes them."""
+    """Part of the domains of the parameters. `conditions` are positive inside; `text` is how the claim writes them.
+
+    Where one of those that are `closed` is zero, the boundary belongs to the region.
+    """
 
     place: str
     parameters: tuple[Parameter, ...]
     text: str = ""
     conditions: tuple[sp.Expr, ...] = ()
+    closed: tuple[sp.Expr, ...] = ()
 
     @cached_property
     def box(self) -> dict[Parameter, Interval]:
@@ -73,6 +77,31 @@ class Region:
             return all(is_positive(condition, point) for condition in self.conditions)
         except Inconclusive:  # one of them is an equality here
             return False
+
+    @cached_property
+    def ends(self) -> dict[sp.Symbol, list[sp.Rational]]:
+        """The ends of the intervals of the box that belong to them."""
+
+        def included(parameter: Parameter, end: sp.Rational | None) -> bool:
+            if end is None or not parameter.domain.contains(float(end)):
+                return False
+            own = (c for c in self.conditions if c.free_symbols == {parameter} and c not in self.closed)
+            return all(c.subs(parameter, end) != 0 for c in own)
+
+        return {p: [end for end in box if end is not None and included(p, end)] for p, box in self.box.items()}
+
+    def holds_at(self, point: Point) -> bool:
+        """Whether a point that may lie on a wall belongs to the region."""
+        if not all(p.domain.contains(float(v)) for p, v in point.items() if isinstance(p, Parameter)):
+            return False
+        for condition in self.conditions:
+            value = sp.nsimplify(condition.subs(point)) if condition.free_symbols <= set(point) else sp.S.One
+            if value.is_zero or sp.simplify(value) == 0:
+                if condition not in self.closed:
+                    return False
+            elif not is_positive(value, {}):
+                return False
+        return True
 
     def points(self, count: int = POINTS, fixed: Point | None = None) -> list[Point]:
         """Rational values for all parameters, inside their domains and the region, the same in every run.

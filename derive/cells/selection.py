@@ -26,7 +26,7 @@ from derive.cells.region import Point, Region
 from derive.cells.signs import sign_inside
 from derive.cells.solver import has_no_zero
 from derive.cells.spectrum import BulkCurve, Roots, Spectrum
-from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, Comparison
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison
 from derive.errors import NumericalError
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
@@ -39,22 +39,32 @@ SAMPLES = 6
 class Sites:
     """Points of a region, `all_cells` if every cell has one of them.
 
-    `walls` vanish between the cells; `visited` points were given so far.
+    `walls` vanish between the cells, at rational points `faces` too; `visited` points were given so far.
     """
 
     points: tuple[Point, ...]
     all_cells: bool
     walls: tuple[sp.Expr, ...] = ()
+    faces: tuple[Point, ...] = ()
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
-        """The points, as many as there is time for."""
+        """The points of cells, as many as there is time for."""
         self.visited, start = 0, time.process_time()
         for point in self.points:
             if time.process_time() - start > VISITING.most:
                 return
             self.visited += 1
             yield point
+
+    def on_walls(self, *formulas: sp.Expr) -> Iterator[Point]:
+        """Rational points on walls at which formulas are defined, as many as there is time for."""
+        start = time.process_time()
+        for point in self.faces:
+            if time.process_time() - start > VISITING.most:
+                return
+            if not any(formula.subs(point).has(sp.zoo, sp.nan, sp.oo) for formula in formulas):
+                yield point
 
     @property
     def status(self) -> str:
@@ -123,20 +133,35 @@ class Selection:
             needed = [*polynomials, *walls(map(chart.apply, formulas)), *walls(conditions), *conditions]
             factors = list(dict.fromkeys(f for p in needed for f in rational_factors(chart.apply(p))))
             box, ends = self._box(chart, factors, inner)
-            found, between = self._points(chart, [*factors, *ends], box, inner)
+            cells, found = self._points(chart, [*factors, *ends], box, inner)
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
-            found, between = [], ()
+            return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
         given = ({**self._others(point), **fixed} for point in found)
         points = [point for point in given if self._inside(point)]
         whole = tuple(point for point in points if all(_is_value(p, v) for p, v in point.items()))
         if not whole:
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
-        return Sites(whole, len(whole) == len(points), between)
+        back = {symbol: parameter ** sp.Rational(1, degree) for parameter, symbol, degree in chart.powers}
+        levels = zip(cells.variables, cells.levels, strict=True)
+        between = tuple(f.subs(back) for symbol, level in levels if symbol not in inner for f in level)
+        return Sites(whole, len(whole) == len(points), between, self._faces(chart, cells, inner, fixed))
+
+    def _faces(self, chart: Chart, cells: Cells, inner: tuple[sp.Symbol, ...], fixed: Point) -> tuple[Point, ...]:
+        """Rational points of the region at which walls vanish."""
+        found: list[Point] = []
+        try:
+            for coordinates in cells.faces(inner, self.region.ends):
+                point = {**self._others(chart.point(coordinates)), **fixed}
+                if point not in found and all(_is_value(p, v) for p, v in point.items()) and self.region.holds_at(point):
+                    found.append(point)
+        except (TooLarge, NumericalError):  # there are many: those that are found are tried
+            pass
+        return tuple(found)
 
     def _points(
         self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any
-    ) -> tuple[list[Point], tuple[sp.Expr, ...]]:
-        """Points of the cells that belong to the region, and the walls between cells.
+    ) -> tuple[Cells, list[Point]]:
+        """The cells, and points of those that belong to the region.
 
         Polynomials without zeros in the box are left out. The inequalities of the region must not be used for that:
         their own zeros are walls.
@@ -150,14 +175,10 @@ class Selection:
 
         try:
             cells = Cells.of(factors, box, inner, simple)
-            found = [chart.point(point) for point in cells.points(inner)]
+            return cells, [chart.point(point) for point in cells.points(inner)]
         except TooLarge:
             cells = Cells.of(factors, box, inner, solved)
-            found = [chart.point(point) for point in cells.points(inner)]
-        back = {symbol: parameter ** sp.Rational(1, degree) for parameter, symbol, degree in chart.powers}
-        levels = zip(cells.variables, cells.levels, strict=True)
-        between = tuple(f.subs(back) for symbol, level in levels if symbol not in inner for f in level)
-        return found, between
+            return cells, [chart.point(point) for point in cells.points(inner)]
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
         """An interval for each coordinate, and what vanishes at the ends of domains that no interval has."""
@@ -192,13 +213,38 @@ class Selection:
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point}, **point}
 
+    def unvisited_zero(self, expressions: Iterable[sp.Expr], fixed: Point) -> sp.Expr | None:
+        """A polynomial that may vanish together with an expression where `faces` have no point; None if none does."""
+        given = [sp.sympify(e).subs(fixed) for e in expressions]
+        conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
+        chart = Chart.of((*given, *conditions))
+        positive = [p for p in map(chart.apply, conditions) if p.is_rational_function(*p.free_symbols)]
+        positive = [sp.expand(sp.Mul(*sp.fraction(sp.together(p)))) for p in positive]
+        for expression in given:
+            try:
+                factors = rational_factors(Conjugates.of(in_sizes(chart.apply(expression))).norm())
+            except (NoNorm, TooLarge):
+                return expression
+            box, _ = self._box(chart, factors, ())
+            for factor in (f for f in factors if f.free_symbols):
+                on_faces = len(factor.free_symbols) == 1 and sp.Poly(factor).total_degree() == 1
+                if on_faces or sign_inside(factor, box):
+                    continue
+                if not has_no_zero(factor, box, positive, closed=bool(self.region.closed)):
+                    back = {symbol: p ** sp.Rational(1, degree) for p, symbol, degree in chart.powers}
+                    return factor.subs(back)
+        return None
+
     # formulas that vanish
 
-    def vanishes(self, expression: sp.Expr, above: bool = False) -> Comparison | None:
+    def vanishes(
+        self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()
+    ) -> Comparison | None:
         """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
 
-        None where square roots alone do not decide it. It is zero at every real z outside the bulk; `above`: above all
-        of it at least, and where it is not zero below or in gaps, the evidence says so.
+        None where square roots alone do not decide it. It is zero at every real z outside the bulk, or every value of
+        the map, at which `bounds` are positive; `above`: above all of the bulk at least, and where it is not zero below
+        or in gaps, the evidence says so.
         """
         spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
@@ -211,12 +257,18 @@ class Selection:
                 return Comparison(REFUTED, "the two sides differ whatever the signs of square roots")
             inner = (Z,) if spectral else (MAP,) if expression.has(MAP) else ()
             between = [*self._without_resolvent(walls([expression])), *(self.singular if spectral else ())]
+            limits = tuple(b for b in bounds if b.has(*inner)) if inner else ()
+            between += [f for b in limits for f in rational_factors(Conjugates.of(in_sizes(b)).norm())]
             sites = self.sites(between, (), inner)
         except (NoNorm, TooLarge):
             return None
-        beside = False
+        beside, compared = False, 0
         for point in sites:
             for place in self._places(between, inner, point):
+                at = {**point, **{symbol: sp.Rational(place.numerator, place.denominator) for symbol in inner if place}}
+                if not all(is_positive(bound, at) for bound in limits):
+                    continue
+                compared += 1
                 if conjugates.decide(self._values(point, place, spectral, chart)):
                     continue
                 if above and spectral and place is not None and not self._above(point, place):
@@ -225,6 +277,8 @@ class Selection:
                 told = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
                 told += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
                 return Comparison(REFUTED, f"at {', '.join(told)} the two sides differ")
+        if not compared:
+            return Comparison(UNDECIDED, f"no {'z' if spectral else 's'} within the bounds lies outside the bulk")
         evidence = f"with the signs of square roots decided {sites.told}"
         if beside:
             evidence += "; above the bulk (elsewhere a square root has the other sign)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy as sp
@@ -12,8 +12,13 @@ EFFORT = 2_000_000
 """The most steps for one question, by the solver's own count: the same on every machine."""
 
 
-def has_no_zero(polynomial: sp.Expr, box: Mapping[sp.Symbol, Any]) -> bool:
-    """Whether a polynomial is proved to vanish nowhere in an open box."""
+def has_no_zero(
+    polynomial: sp.Expr, box: Mapping[sp.Symbol, Any], positive: Iterable[sp.Expr] = (), closed: bool = False
+) -> bool:
+    """Whether a polynomial is proved to vanish nowhere in an open box where others are positive.
+
+    `closed`: nor on the boundary, where they vanish.
+    """
     names: dict[sp.Symbol, Any] = {}
 
     def real(symbol: sp.Symbol) -> Any:
@@ -36,10 +41,12 @@ def has_no_zero(polynomial: sp.Expr, box: Mapping[sp.Symbol, Any]) -> bool:
     solver = z3.SolverFor("QF_NRA")
     solver.set("rlimit", EFFORT)
     solver.add(encode(polynomial) == 0)
+    for condition in positive:
+        solver.add(encode(condition) >= 0 if closed else encode(condition) > 0)
     for symbol in list(names):
         low, high = box.get(symbol, (None, None))
         if low is not None:
-            solver.add(names[symbol] > rational(low))
+            solver.add(names[symbol] >= rational(low) if closed else names[symbol] > rational(low))
         if high is not None:
-            solver.add(names[symbol] < rational(high))
+            solver.add(names[symbol] <= rational(high) if closed else names[symbol] < rational(high))
     return bool(solver.check() == z3.unsat)

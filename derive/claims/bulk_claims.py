@@ -76,7 +76,7 @@ def decide_edges(work: Work, claim: Claim) -> tuple[str, str]:
         for value in values
     ]
     sites = selection.sites(selection.singular, values, (Z,))
-    for point in sites:
+    for point in (*sites, *sites.on_walls(*values)):
         wrong = _wrong_edges(selection.spectrum(point), values, point)
         if wrong:
             at = shown_point(point, work.curve, *values)
@@ -139,15 +139,17 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str]:
     root, curve = work.bulk.projected.resolvent, work.curve.subs(fixed)
     position, weight = position.subs(fixed), weight.subs(fixed)
     unknown, selection = sp.Symbol("weight"), work.bench.selection
-    leading = _leading(sp.Poly(curve, root), position, unknown)
+    general = leading = _leading(sp.Poly(curve, root), position, unknown)
     sites = selection.sites((leading, unknown), (position, weight), (unknown,), fixed)
-    for point in sites:
+    for point in (*sites, *sites.on_walls(position, weight)):
         place = position.subs(point)
         if not place.is_Rational:
             return (
                 UNDECIDED,
                 f"{position} is not rational at a point of each cell; claim an atom at a fraction",
             )
+        if point in sites.faces:  # there two atoms may be one, and another power of the distance leads
+            leading = _leading(sp.Poly(curve.subs(point), root), place, unknown)
         limits = Roots((leading,), unknown, tuple(point.items()))
         index = selection.spectrum(point).residue(Fraction(int(place.p), int(place.q)), unknown, leading)
         number = real_number(weight, point)
@@ -156,7 +158,7 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str]:
             at = shown_point(point, curve, weight)
             claimed = "not real" if number is None else number().str(8, radius=False)
             return REFUTED, f"{f'at {at} ' if at else ''}the derived mass at {place} is {mass}, the claim {claimed}"
-    result = work.bench.same(leading.subs(unknown, weight), sp.S.Zero)
+    result = work.bench.same(general.subs(unknown, weight), sp.S.Zero)
     status = weakest([result.status, sites.status])
     told = f"the residue of the physical branch of {_curve_text(work.bulk)}, decided {sites.told}"
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"

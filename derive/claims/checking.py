@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED
 from derive.claims.block_claims import decide_block, decide_matrix
 from derive.claims.bulk_claims import (
     decide_atom,
@@ -16,6 +16,7 @@ from derive.claims.bulk_claims import (
     decide_moment,
     decide_resolvent,
 )
+from derive.claims.integrals import POINTS
 from derive.claims.outlier_claims import (
     decide_critical,
     decide_inverse_map,
@@ -111,8 +112,12 @@ def _verdict(work: Work, claim: Claim) -> Verdict:
 
 
 def _decided(work: Work, claim: Claim) -> tuple[str, str]:
+    work.integrals.clear()
     work.bench = work.bench_of(claim)
-    return _DECIDE[claim.kind](work, claim)
+    status, detail = _DECIDE[claim.kind](work, claim)
+    if work.integrals and status == PROVED:
+        return SUPPORTED, f"{detail}; the closed form of {work.integrals[0]} was tried at {POINTS} points"
+    return status, detail
 
 
 def model_of(file: ClaimsFile) -> Model:

@@ -15,7 +15,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
 from derive.bounds import EXPONENT
-from derive.cells.balls import Inconclusive, decided, enclosure
+from derive.cells.balls import Inconclusive, decided, enclosure, is_positive
 from derive.cells.chart import is_root
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
@@ -139,8 +139,9 @@ def _without_radicals(node: sp.Expr, relations: list[tuple[sp.Symbol, sp.Expr, i
 class Bench:
     """Compares scalars in z, G, the map s, the parameters and the other responses of the bulk, inside a region."""
 
-    def __init__(self, region: Region, bulk: Bulk | None):
-        self.region, self.bulk = region, bulk
+    def __init__(self, region: Region, bulk: Bulk | None, bounds: tuple[sp.Expr, ...] = ()):
+        """`bounds` on z or on the map are positive where the claim is meant."""
+        self.region, self.bulk, self.bounds = region, bulk, bounds
         self._physical: dict[int, dict[sp.Symbol, Any]] = {}
 
     @cached_property
@@ -176,7 +177,9 @@ class Bench:
         """Numbers first, since they find a wrong claim at once; then the proof.
 
         Two functions of z are the same where they are equal at every real z outside the bulk; `above`: above all of it.
+        Without roots of z they are analytic, and bounds on z do not matter.
         """
+        above = above and not any(bound.has(Z) for bound in self.bounds)
         functions = sorted((claimed.atoms(AppliedUndef) | derived.atoms(AppliedUndef)), key=str)
         named = {node: sp.Symbol(f"_function{i}") for i, node in enumerate(functions)}
         claimed, derived = claimed.xreplace(named), derived.xreplace(named)
@@ -186,8 +189,10 @@ class Bench:
         symbols, compared = claimed.free_symbols | derived.free_symbols, 0
         cut = any(is_root(node) and node.base.has(Z) for node in sp.preorder_traversal(difference))
         by_cells = self._by_cells(difference, above) if cut else None  # a root of z has its sign on the real axis
-        if by_cells is not None and by_cells.status != REFUTED:
+        if by_cells is not None and (by_cells.status != REFUTED or self.bounds):
             return by_cells
+        if cut and by_cells is None and self.bounds:
+            return Comparison(UNDECIDED, "square roots of z whose signs within the bounds were not decided")
         for values in self.values(symbols):
             left, right = number(claimed, values), number(derived, values)
             if mpmath.isnan(left) or mpmath.isnan(right):
@@ -262,7 +267,7 @@ class Bench:
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
         try:
-            return self.selection.vanishes(difference, above)
+            return self.selection.vanishes(difference, above, self.bounds)
         except Inconclusive:
             return None
 
@@ -275,10 +280,23 @@ class Bench:
             values: dict[sp.Symbol, Any] = {**point, **(self.physical(i, point) if spectral else {})}
             others = sorted((s for s in symbols if s not in values), key=lambda s: s.name)
             sign = -1 if i % 2 else 1  # the map takes values of both signs, as any symbol without a domain may
-            found.append(
-                {**values, **{s: sign * sp.Rational(17 + 4 * i + 2 * j, 5 + 6 * j) for j, s in enumerate(others)}}
-            )
+            generic = {s: sign * sp.Rational(17 + 4 * i + 2 * j, 5 + 6 * j) for j, s in enumerate(others)}
+            if MAP in generic and any(bound.has(MAP) for bound in self.bounds):
+                inside = self._level(point)
+                if inside is None:
+                    continue
+                generic[MAP] = inside
+            found.append({**values, **generic})
         return found
+
+    def _level(self, point: Point) -> sp.Rational | None:
+        """A value of the map within its bounds at a point of the parameters."""
+        bounds = [bound for bound in self.bounds if bound.has(MAP)]
+        for size in (sp.Rational(17, 5), sp.Rational(3, 7), 29, sp.Rational(1, 31), 997):
+            for value in (sp.sympify(size), -sp.sympify(size)):
+                if all(is_positive(bound, {**point, MAP: value}) for bound in bounds):
+                    return value
+        return None
 
     def physical(self, index: int, point: dict[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
         """z and the responses of the bulk at a sample point."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import difflib
-from dataclasses import dataclass, field as data_field
+from dataclasses import dataclass, field as data_field, replace
 from typing import Any
 
 import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.bounds import FORMULA_LENGTH, FORMULA_NODES, NUMBER_DIGITS
+from derive.claims.integrals import holds_everywhere, integrated
 from derive.errors import ClaimError
 from derive.language.vectors import Field
 
@@ -82,7 +83,8 @@ class Reader:
     """Reads formulas with a fixed set of names.
 
     scalars: name to SymPy expression. fields: what C[a, b] and R[a, j] may name; None where matrices have no place.
-    carriers: whether a bare field name may end a term. define: names the file gave to formulas of its own.
+    carriers: whether a bare field name may end a term. define: names the file gave to formulas of its own. integrals:
+    those that were read and whose closed forms were tried at points of the parameters.
     """
 
     place: str
@@ -91,6 +93,7 @@ class Reader:
     carriers: bool = False
     define: dict[str, str] = data_field(default_factory=dict)
     within: tuple[str, ...] = ()
+    integrals: list[str] = data_field(default_factory=list)
 
     def scalar(self, text: str) -> sp.Expr:
         value = self._read(text)
@@ -110,8 +113,8 @@ class Reader:
         shown = text if len(text) <= 80 else text[:77] + "..."
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
-    def inequalities(self, text: str) -> list[sp.Expr]:
-        """What must be positive for a text such as "1 < nu < 4 and chi > nu" to be true; scalars only."""
+    def inequalities(self, text: str) -> list[tuple[sp.Expr, bool]]:
+        """What must be positive for a text such as "1 < nu <= 4 and chi > nu" to be true, and whether it may be zero."""
         node = self._parsed(text)
         parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
         found = []
@@ -125,7 +128,7 @@ class Reader:
                 difference = right - left if isinstance(op, (ast.Lt, ast.LtE)) else left - right
                 if not difference.free_symbols:
                     raise self.error(text, "compares numbers; name a parameter on one side of each inequality")
-                found.append(difference)
+                found.append((difference, isinstance(op, (ast.LtE, ast.GtE))))
         return found
 
     def _read(self, text: str) -> sp.Expr | Matrix:
@@ -193,6 +196,8 @@ class Reader:
                 return FUNCTIONS[node.func.id](*values)
             count = "two scalars" if several else "one scalar"
             raise self.error(text, f"calls {node.func.id} with something other than {count}")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "integral":
+            return self._integral(node, text)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in ("C", "R"):
             return self._letter(node, text)
         if isinstance(node, ast.Attribute) and node.attr == "T":
@@ -201,8 +206,25 @@ class Reader:
         raise self.error(
             text,
             f"holds {ast.unparse(node)!r}, which formulas may not; use names, + - * / **, .T and "
-            f"{', '.join(FUNCTIONS)}",
+            f"{', '.join(FUNCTIONS)}, integral",
         )
+
+    def _integral(self, node: ast.Call, text: str) -> sp.Expr:
+        """integral(f, x, low, high), with a name of its own for the variable."""
+        given = node.args
+        if len(given) != 4 or node.keywords or not isinstance(given[1], ast.Name):
+            raise self.error(text, "needs integral(f, x, low, high) with the name of a variable in second place")
+        low, high = (self._value(end, text) for end in given[2:])
+        positive = True if isinstance(low, sp.Expr) and low.is_nonnegative else None
+        name, variable = given[1].id, sp.Symbol(given[1].id, real=True, positive=positive)
+        define = {key: formula for key, formula in self.define.items() if key != name}
+        inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(given[0], text)
+        if any(isinstance(part, Matrix) for part in (low, high, inside)):
+            raise self.error(text, "integrates a matrix; an integral is a scalar")
+        found = integrated(inside, variable, low, high)
+        if not holds_everywhere(inside, variable, low, high):
+            self.integrals.append(ast.unparse(node))
+        return found
 
     def _name(self, name: str, text: str) -> sp.Expr | Matrix:
         if name in self.define and name not in self.within:
@@ -213,6 +235,7 @@ class Reader:
                 self.carriers,
                 self.define,
                 (*self.within, name),
+                self.integrals,
             )
             return inner._read(self.define[name])
         if name in self.scalars:

@@ -13,7 +13,7 @@ from derive.cells.chart import walls
 from derive.cells.region import Point
 from derive.cells.selection import Selection
 from derive.cells.spectrum import Roots
-from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, best, weakest
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, best, weakest
 from derive.claims.bulk_claims import real_number
 from derive.claims.reading import Claim
 from derive.claims.work import Work, shown_formula, shown_point
@@ -50,7 +50,7 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
         return REFUTED, f"claimed {shown_formula(value)}; {known}: {result.evidence}"
     selection = work.bench.selection
     sites = selection.sites((*selection.singular, *polynomials, *changes), (value,), (Z,), fixed)
-    for point in sites:
+    for point in (*sites, *sites.on_walls(value)):
         found = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
         number, zeros = real_number(value, point), Roots(tuple(polynomials), Z, tuple(point.items()))
         if number is None or zeros.index_of(number) not in map(zeros.index_of, found):
@@ -63,6 +63,10 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
             )
     status = weakest([result.status, sites.status])
     told = f"{known}, outside the bulk {sites.told}"
+    touching = selection.unvisited_zero([f.subs(Z, value) for f in selection.singular if f.has(Z)], fixed)
+    if touching is not None:
+        status = weakest([status, SUPPORTED])
+        told += f"; whether it touches the bulk where {shown_formula(touching)} = 0 is not decided"
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
@@ -111,7 +115,7 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
         return REFUTED, f"{known}; at {parameter} = {shown_formula(value)}: {result.evidence}"
     selection = work.bench.selection
     sites = selection.sites(thresholds.walls, (value,), (parameter,), fixed)
-    for point in sites:
+    for point in (*sites, *sites.on_walls(value)):
         others = {p: v for p, v in point.items() if p != parameter}
         wrong = _wrong_threshold(selection, thresholds, value, others)
         if wrong:
@@ -149,7 +153,7 @@ def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:
 def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
     value = work.reader(claim, "s").scalar(claim.get("value"))
     cycle = work.cycle(claim)
-    bounds = [c for c in work.conditions(claim) if c.has(MAP)]
+    bounds = work.bench.bounds
     if cycle.inverse is not None and not bounds:
         return work.told(work.bench.same(value, cycle.inverse), value, cycle.inverse, "z")
     scalar_map = without_averages(cycle.scalar_map)

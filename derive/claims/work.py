@@ -21,6 +21,11 @@ from derive.records.probe import MAP, Cycle
 
 SMALL = sp.Symbol("x", positive=True)
 """What a series is expanded in."""
+_BESIDE_PARAMETERS = {
+    "inverse_map": ("s",),
+    **dict.fromkeys(("resolvent", "equation", "scalar_map", "block", "matrix"), ("z",)),
+}
+"""What a region may bound beside parameters."""
 
 
 class Work:
@@ -43,24 +48,26 @@ class Work:
             self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
-        self.benches: dict[tuple[str, ...], Bench] = {}
+        self.benches: dict[Any, Bench] = {}
+        self.integrals: list[str] = []
         self.spikes: dict[tuple[Any, ...], Spikes] = {}
 
     def bench_of(self, claim: Claim) -> Bench:
         """The bench of the claim's region; its points are found once."""
-        if claim.region not in self.benches or claim.region and claim.define:
-            conditions = tuple(c for c in self.conditions(claim) if not c.has(MAP))
-            region = Region(self.place(claim), tuple(self.parameters), " and ".join(claim.region), conditions)
-            bench = Bench(region, self.bulk if self.probed else None)
+        beside = _BESIDE_PARAMETERS.get(claim.kind, ())
+        key = (claim.region, beside, claim.define if claim.region else ())
+        if key not in self.benches:
+            reader = self.reader(claim, *beside)
+            given = [c for text in claim.region for c in reader.inequalities(text)]
+            bounds = tuple(c for c, _ in given if c.has(MAP, Z))
+            conditions = tuple(c for c, _ in given if c not in bounds)
+            closed = tuple(c for c, may_be_zero in given if may_be_zero and c not in bounds)
+            region = Region(self.place(claim), tuple(self.parameters), " and ".join(claim.region), conditions, closed)
+            bench = Bench(region, self.bulk if self.probed else None, bounds)
             if conditions:
                 region.box, bench.points  # noqa: B018  (an empty region is refused before anything is decided)
-            self.benches[claim.region] = bench
-        return self.benches[claim.region]
-
-    def conditions(self, claim: Claim) -> list[sp.Expr]:
-        """What is positive inside the claim's region; the map s may be bounded where the claim is about it."""
-        reader = self.reader(claim, *(("s",) if claim.kind == "inverse_map" else ()))
-        return [c for text in claim.region for c in reader.inequalities(text)]
+            self.benches[key] = bench
+        return self.benches[key]
 
     def place(self, claim: Claim) -> str:
         return f"{self.file.path.name}, claim {claim.name!r}"
@@ -71,7 +78,9 @@ class Work:
             known["G"] = self.bulk.projected.resolvent
         scalars = {p.name: p for p in self.parameters}
         scalars = {**{name: known[name] for name in names}, "pi": sp.pi, **scalars}
-        return Reader(self.place(claim), scalars, self.fields if matrices else None, carriers, dict(claim.define))
+        fields = self.fields if matrices else None
+        define = dict(claim.define)
+        return Reader(self.place(claim), scalars, fields, carriers, define, integrals=self.integrals)
 
     @property
     def curve(self) -> sp.Expr:

@@ -1,0 +1,48 @@
+"""Definite integrals in formulas: SymPy's closed form, which quadrature must confirm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import sympy as sp
+
+from derive.algebra.physical import sample_point
+from derive.errors import NumericalError
+from derive.language.symbols import Parameter
+
+DIGITS, AGREEING = 30, 12
+"""Digits of the quadrature, and those in which a closed form must agree with it."""
+POINTS = 3
+"""So many points of the parameters are tried."""
+
+
+def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> sp.Expr:
+    """The closed form of a definite integral; NumericalError where SymPy finds none, or quadrature contradicts it."""
+    told = f"the integral of {integrand}"
+    found = sp.sympify(sp.integrate(integrand, (variable, low, high)))
+    if found.has(sp.Integral, sp.Piecewise, sp.zoo, sp.nan, sp.oo, variable):
+        raise NumericalError(f"SymPy finds no closed form of {told} that holds for all parameters")
+    for attempt in range(POINTS):
+        values = _values({s for e in (integrand, low, high, found) for s in e.free_symbols} - {variable}, attempt)
+        with mpmath.workdps(DIGITS):
+            ends = [mpmath.mpmathify(sp.N(end.subs(values), DIGITS)) for end in (low, high)]
+            summed = mpmath.quad(sp.lambdify(variable, integrand.subs(values), "mpmath"), ends)
+            closed = mpmath.mpmathify(sp.N(found.subs(values), DIGITS))
+            if not abs(summed - closed) <= mpmath.mpf(10) ** -AGREEING * (1 + abs(closed)):
+                raise NumericalError(f"SymPy's closed form of {told} is not what quadrature gives")
+    return found
+
+
+def holds_everywhere(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> bool:
+    """Whether a closed form needs no points: of a polynomial, or where there are no parameters."""
+    free = (integrand.free_symbols | low.free_symbols | high.free_symbols) - {variable}
+    return not free or bool(integrand.is_polynomial(variable))
+
+
+def _values(symbols: set[sp.Symbol], attempt: int) -> dict[sp.Symbol, Any]:
+    """Values of parameters, of either sign where their domains allow it, and a complex one for anything else."""
+    drawn = {s: v for s, v in sample_point(symbols, attempt).items() if s in symbols}
+    if attempt % 2:
+        drawn = {s: -v if isinstance(s, Parameter) and s.domain.contains(-float(v)) else v for s, v in drawn.items()}
+    return {**{s: sp.Rational(41, 7) + (3 - attempt) * sp.I for s in symbols}, **drawn}
