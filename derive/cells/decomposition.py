@@ -22,7 +22,7 @@ MOST_WORK = 60_000
 """The most terms that a resultant or a discriminant may have."""
 MOST_CELLS = 400
 """The most cells that are visited."""
-MOST_FACES = 40
+MOST_FACES = 100
 """The most points of walls that are visited."""
 
 Interval = tuple[sp.Rational | None, sp.Rational | None]
@@ -75,21 +75,26 @@ class Cells:
         yield from self._lifted({}, 0, len([s for s in self.variables if s not in inner]), [0])
 
     def faces(self, inner: Sequence[sp.Symbol], ends: Mapping[sp.Symbol, list[sp.Rational]]) -> Iterator[Any]:
-        """Rational points at which a polynomial vanishes, or a variable is at an end; not every wall has one."""
+        """Rational points at which a polynomial vanishes, or a variable is at an end; TooLarge where they are many.
+
+        Each piece of a wall has one whose polynomial is linear in its last variable.
+        """
         count = [0]
 
         def lifted(point: dict[sp.Symbol, sp.Rational], level: int, on_wall: bool) -> Iterator[Any]:
             if level == len(self.variables) or self.variables[level] in inner:
                 if on_wall:
                     count[0] += 1
+                    if count[0] > MOST_FACES:
+                        raise TooLarge(f"there are more than {MOST_FACES} points on walls")
                     yield point
                 return
             symbol = self.variables[level]
             given = (self.levels[level], symbol, point, self.intervals[level])
             on = list(dict.fromkeys([*rational_zeros(*given), *ends.get(symbol, ())]))
-            for value in on if count[0] < MOST_FACES else ():
+            for value in on:
                 yield from lifted({**point, symbol: value}, level + 1, True)
-            for value in between_zeros(*given) if count[0] < MOST_FACES else ():
+            for value in between_zeros(*given):
                 yield from lifted({**point, symbol: value}, level + 1, on_wall)
 
         yield from lifted({}, 0, False)

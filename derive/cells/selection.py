@@ -39,13 +39,16 @@ SAMPLES = 6
 class Sites:
     """Points of a region, `all_cells` if every cell has one of them.
 
-    `walls` vanish between the cells, at rational points `faces` too; `visited` points were given so far.
+    `walls` vanish between the cells, which have coordinates `variables`, the first eliminated last, and `faces` are
+    rational points on walls, `all_faces` if all are known. `visited` points were given so far.
     """
 
     points: tuple[Point, ...]
     all_cells: bool
     walls: tuple[sp.Expr, ...] = ()
     faces: tuple[Point, ...] = ()
+    all_faces: bool = False
+    variables: tuple[sp.Symbol, ...] = ()
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
@@ -62,6 +65,7 @@ class Sites:
         start = time.process_time()
         for point in self.faces:
             if time.process_time() - start > VISITING.most:
+                self.all_faces = False
                 return
             if not any(formula.subs(point).has(sp.zoo, sp.nan, sp.oo) for formula in formulas):
                 yield point
@@ -144,10 +148,13 @@ class Selection:
         back = {symbol: parameter ** sp.Rational(1, degree) for parameter, symbol, degree in chart.powers}
         levels = zip(cells.variables, cells.levels, strict=True)
         between = tuple(f.subs(back) for symbol, level in levels if symbol not in inner for f in level)
-        return Sites(whole, len(whole) == len(points), between, self._faces(chart, cells, inner, fixed))
+        faces, all_faces = self._faces(chart, cells, inner, fixed)
+        return Sites(whole, len(whole) == len(points), between, faces, all_faces, cells.variables)
 
-    def _faces(self, chart: Chart, cells: Cells, inner: tuple[sp.Symbol, ...], fixed: Point) -> tuple[Point, ...]:
-        """Rational points of the region at which walls vanish."""
+    def _faces(
+        self, chart: Chart, cells: Cells, inner: tuple[sp.Symbol, ...], fixed: Point
+    ) -> tuple[tuple[Point, ...], bool]:
+        """Rational points of the region at which walls vanish, and whether these are all that the cells give."""
         found: list[Point] = []
         try:
             for coordinates in cells.faces(inner, self.region.ends):
@@ -155,8 +162,8 @@ class Selection:
                 if point not in found and all(_is_value(p, v) for p, v in point.items()) and self.region.holds_at(point):
                     found.append(point)
         except (TooLarge, NumericalError):  # there are many: those that are found are tried
-            pass
-        return tuple(found)
+            return tuple(found), False
+        return tuple(found), True
 
     def _points(
         self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any
@@ -213,8 +220,8 @@ class Selection:
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point}, **point}
 
-    def unvisited_zero(self, expressions: Iterable[sp.Expr], fixed: Point) -> sp.Expr | None:
-        """A polynomial that may vanish together with an expression where `faces` have no point; None if none does."""
+    def unvisited_zero(self, expressions: Iterable[sp.Expr], sites: Sites, fixed: Point) -> sp.Expr | None:
+        """A polynomial that may vanish with an expression on a wall of which no face was visited; None if none does."""
         given = [sp.sympify(e).subs(fixed) for e in expressions]
         conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
         chart = Chart.of((*given, *conditions))
@@ -227,8 +234,9 @@ class Selection:
                 return expression
             box, _ = self._box(chart, factors, ())
             for factor in (f for f in factors if f.free_symbols):
-                on_faces = len(factor.free_symbols) == 1 and sp.Poly(factor).total_degree() == 1
-                if on_faces or sign_inside(factor, box):
+                last = next((s for s in reversed(sites.variables) if factor.has(s)), None)
+                known = sites.all_faces and factor.free_symbols <= set(sites.variables)
+                if sign_inside(factor, box) or known and sp.degree(factor, last) == 1:
                     continue
                 if not has_no_zero(factor, box, positive, closed=bool(self.region.closed)):
                     back = {symbol: p ** sp.Rational(1, degree) for p, symbol, degree in chart.powers}

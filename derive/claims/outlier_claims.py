@@ -63,7 +63,7 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
             )
     status = weakest([result.status, sites.status])
     told = f"{known}, outside the bulk {sites.told}"
-    touching = selection.unvisited_zero([f.subs(Z, value) for f in selection.singular if f.has(Z)], fixed)
+    touching = selection.unvisited_zero([f.subs(Z, value) for f in selection.singular if f.has(Z)], sites, fixed)
     if touching is not None:
         status = weakest([status, SUPPORTED])
         told += f"; whether it touches the bulk where {shown_formula(touching)} = 0 is not decided"
