@@ -8,7 +8,7 @@ threshold.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy as sp
@@ -200,6 +200,7 @@ class Thresholds:
     polynomials: list[sp.Expr]
     parameter: Parameter
     walls: list[sp.Expr]
+    _known: dict[Any, list[Crossing]] = field(default_factory=dict, compare=False, repr=False)
 
     def branches(self, rank: int) -> Branches:
         """One of the thresholds by its rank, in each cell of the other parameters."""
@@ -218,6 +219,12 @@ class Thresholds:
 
         Of two that differ in sign the positive one comes first.
         """
+        key = tuple(sorted(point.items(), key=lambda item: str(item[0])))
+        if key not in self._known:
+            self._known[key] = self._ordered(selection, point)
+        return self._known[key]
+
+    def _ordered(self, selection: Selection, point: Point) -> list[Crossing]:
         roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
         values = [sp.Rational(v.numerator, v.denominator) for v in roots.separators]
         sides = {
