@@ -25,8 +25,8 @@ from derive.errors import DeriveError
 HALVINGS = 14
 """Bisections of one interval of the grid."""
 AGREEING = 2e-4
-"""The relative difference up to which two thresholds count as equal: closer to one the solver does not resolve an outlier
-from its edge, since their distance is quadratic."""
+"""The relative difference up to which two thresholds count as equal: closer to one the solver does not resolve an
+outlier from its edge, since their distance is quadratic."""
 GRID = 20
 """Values of the parameter on the grid."""
 HEAD = "from sympy import Rational, sqrt\nfrom derive import *\n"
@@ -77,7 +77,9 @@ def covariance(
 
 def planted(ratio: str, spikes: str) -> str:
     """A rectangular matrix with planted pairs of directions."""
-    sizes = f'D, N = sectors("D", N={ratio})\nu, v, a, b = normal("u", N), normal("v", D), normal("a", N), normal("b", D)\n'
+    sizes = (
+        f'D, N = sectors("D", N={ratio})\nu, v, a, b = normal("u", N), normal("v", D), normal("a", N), normal("b", D)\n'
+    )
     probe = f'Y = gaussian("X", N, D) + {spikes}\nMODEL = Model(parameters=(k,), probe=spectrum(Y.T @ Y / N))\n'
     return HEAD + STRENGTH + sizes + probe
 
@@ -135,11 +137,17 @@ MODELS = (
     Gapped("samples of two kinds, two bands", covariance([1, 30], [9, 1], "8"), high=20.0),
     Gapped("samples of two kinds, few", covariance([1, 30], [19, 1], "12"), high=20.0),
     Gapped("samples of three kinds", covariance([1, 10, 80], [18, 1, 1], "12"), high=20.0),
-    Gapped("samples of two kinds, opposite spikes", covariance([1, 30], [9, 1], "8", "k/D*outer(v, v) - k/2/D*outer(u, u)")),
+    Gapped(
+        "samples of two kinds, opposite spikes", covariance([1, 30], [9, 1], "8", "k/D*outer(v, v) - k/2/D*outer(u, u)")
+    ),
     Gapped("signed samples", covariance([1, -1], [1, 1], "6")),
     Gapped("signed samples, uneven", covariance([2, -1], [3, 1], "Rational(5, 2)")),
     Gapped("coordinates of two kinds", population([1, 3], [2, 1], "6")),
-    Gapped("coordinates of two kinds, two spikes", population([1, 4], [2, 1], "8", "k/D*outer(v, v) + k/2/D*outer(u, u)"), high=20.0),
+    Gapped(
+        "coordinates of two kinds, two spikes",
+        population([1, 4], [2, 1], "8", "k/D*outer(v, v) + k/2/D*outer(u, u)"),
+        high=20.0,
+    ),
     Gapped("coordinates of three kinds", population([1, 3, 7], [1, 1, 1], "20"), high=40.0, low=-40.0),
     Gapped("a planted pair", planted("2", "k*outer(u, v)/sqrt(D)"), low=-4.0, high=4.0),
     Gapped("a planted pair, wide", planted("Rational(1, 3)", "k*outer(u, v)/sqrt(D)"), low=-4.0, high=4.0),
@@ -151,8 +159,22 @@ MODELS = (
     # parameters that move the bulk as well
     Gapped("distance of two bands", bands("", ONE), "b", 0.05, 6.0, (("k", 1.2),)),
     Gapped("distance of two bands, strong spike", bands("", ONE), "b", 0.05, 6.0, (("k", 3),)),
-    Gapped("distance of two uneven bands", bands(", weights=(Rational(1, 5), Rational(4, 5))", ONE), "b", 0.05, 6.0, (("k", -1.5),)),
-    Gapped("distance of two bands, two spikes", bands("", "k/D*outer(v, v) + 1/D*outer(w, w)"), "b", 0.05, 6.0, (("k", -2),)),
+    Gapped(
+        "distance of two uneven bands",
+        bands(", weights=(Rational(1, 5), Rational(4, 5))", ONE),
+        "b",
+        0.05,
+        6.0,
+        (("k", -1.5),),
+    ),
+    Gapped(
+        "distance of two bands, two spikes",
+        bands("", "k/D*outer(v, v) + 1/D*outer(w, w)"),
+        "b",
+        0.05,
+        6.0,
+        (("k", -2),),
+    ),
 )
 
 
@@ -170,15 +192,13 @@ def expanded(theory: Any, model: Gapped) -> list[tuple[float, str]]:
 
 
 def bisected(theory: Any, model: Gapped, between: list[float]) -> list[tuple[float, tuple[int, ...], tuple[int, ...]]]:
-    """Where the solver's count of outliers changes while the number of bands stays: the value, and counts on both sides.
+    """Where the solver's count of outliers changes while bands stay: the value, and the counts on both sides.
 
     A count has one number for each gap, from below. `between` are values that belong to the grid too.
     """
 
     def counts(value: float) -> tuple[int, ...]:
-        solution = theory.solve(
-            {**dict(model.at), model.parameter: value}, certify=False, overlaps=False
-        )
+        solution = theory.solve({**dict(model.at), model.parameter: value}, certify=False, overlaps=False)
         ends = np.ravel(solution.bulk_edges)
         found = [0] * (len(solution.bulk_edges) + 1)
         for place in solution.outliers:
@@ -216,7 +236,12 @@ def difference(model: Gapped, directory: Path) -> str:
     given = [(value, edge) for value, edge in expanded(theory, model) if model.low < value < model.high]
     ends = [model.low, *(value for value, _ in given), model.high]
     solved = bisected(theory, model, [(a + b) / 2 for a, b in zip(ends, ends[1:], strict=False)])
-    changes = [(value, gap, after[gap] > before[gap], len(before)) for value, before, after in solved for gap in range(len(before)) if before[gap] != after[gap]]
+    changes = [
+        (value, gap, after[gap] > before[gap], len(before))
+        for value, before, after in solved
+        for gap in range(len(before))
+        if before[gap] != after[gap]
+    ]
     told = f"{model.name}: expanded {given}, bisected {[(round(v, 7), before, after) for v, before, after in solved]}"
     if len(given) != len(changes):
         return told

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from derive.cells.verdicts import PROVED, REFUTED, STATUSES, weakest
-from derive.claims import ClaimsFile, check_claims, load_claims, project_claims
+from derive.cells.verdicts import PROVED, REFUTED, STATUSES, UNDECIDED, weakest
+from derive.claims import ClaimsFile, Verdict as Decided, check_claims, load_claims, project_claims
+from derive.claims.checking import model_of
+from derive.claims.counterexamples import Counterexample
 from derive.language.model import Model
 from derive.pipeline import derive_model
 from derive.results.words import html_table
@@ -110,6 +112,19 @@ def verify(model: Model, target: str, claims: str | None) -> Verdicts:
     return check([file for file in files if file.model == model.setting], model)
 
 
+def _confirmed(verdict: Decided, solver: Callable[[Counterexample], tuple[bool | None, str]]) -> Decided:
+    """A verdict with what the solver gives at its counterexample; not decided where they contradict each other."""
+    if verdict.counterexample is None:
+        return verdict
+    same, told = solver(verdict.counterexample)
+    if same is False:
+        at = ", ".join(f"{name} = {value}" for name, value in verdict.counterexample.point)
+        expected = ", ".join(f"{x:.6g}" for x in verdict.counterexample.values) or "none"
+        told = f"internal error: at {at} the derivation gives {verdict.counterexample.what} {expected}, but {told}"
+        return replace(verdict, status=UNDECIDED, detail=told)
+    return replace(verdict, detail=f"{verdict.detail}; {told}") if told else verdict
+
+
 def check(
     files: Sequence[ClaimsFile],
     model: Model | None = None,
@@ -130,7 +145,14 @@ def check(
         picked = (*file.choices, *((("layer", file.layer),) if file.layer else ()))
         chosen = " ".join(f"{key}={value}" for key, value in picked)
         setting = file.model if model is None else model.setting
-        found += [Verdict(setting, chosen, v.name, v.status, v.detail) for v in check_claims(file, derivation)]
+        verdicts = check_claims(file, derivation)
+        asked = [v for v in verdicts if v.counterexample is not None]
+        if asked:
+            from derive.api.confirming import Confirmation  # the solver starts only where it is needed
+
+            solver = Confirmation(named or model_of(file))
+            verdicts = [_confirmed(v, solver) for v in verdicts]
+        found += [Verdict(setting, chosen, v.name, v.status, v.detail) for v in verdicts]
     checked = {verdict.setting for verdict in found}
     wanted = everything or ([model.setting] if model is not None else [])
     return Verdicts(tuple(found), tuple(name for name in wanted if name not in checked))

@@ -159,7 +159,11 @@ class Selection:
         try:
             for coordinates in cells.faces(inner, self.region.ends):
                 point = {**self._others(chart.point(coordinates)), **fixed}
-                if point not in found and all(_is_value(p, v) for p, v in point.items()) and self.region.holds_at(point):
+                if (
+                    point not in found
+                    and all(_is_value(p, v) for p, v in point.items())
+                    and self.region.holds_at(point)
+                ):
                     found.append(point)
         except (TooLarge, NumericalError):  # there are many: those that are found are tried
             return tuple(found), False
@@ -245,9 +249,7 @@ class Selection:
 
     # formulas that vanish
 
-    def vanishes(
-        self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()
-    ) -> Comparison | None:
+    def vanishes(self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()) -> Comparison | None:
         """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
 
         None where square roots alone do not decide it. It is zero at every real z outside the bulk, or every value of
@@ -284,7 +286,7 @@ class Selection:
                     continue
                 told = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
                 told += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
-                return Comparison(REFUTED, f"at {', '.join(told)} the two sides differ")
+                return Comparison(REFUTED, f"at {', '.join(told)} the two sides differ", tuple(point.items()))
         if not compared:
             return Comparison(UNDECIDED, f"no {'z' if spectral else 's'} within the bounds lies outside the bulk")
         evidence = f"with the signs of square roots decided {sites.told}"

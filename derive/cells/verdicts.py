@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 PROVED, SUPPORTED, UNDECIDED, REFUTED = "proved", "supported", "not decided", "refuted"
 """Exact for every value of the region; algebra exact but the branch or region tried at points only; neither proved nor
@@ -13,10 +14,11 @@ STATUSES = (PROVED, SUPPORTED, UNDECIDED, REFUTED)
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome of one comparison, and what it rests on."""
+    """The outcome of one comparison, and what it rests on. `point`: values at which two sides differ."""
 
     status: str
     evidence: str = ""
+    point: tuple[tuple[Any, Any], ...] = ()
 
 
 def weakest(statuses: Iterable[str]) -> str:

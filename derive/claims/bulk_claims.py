@@ -14,6 +14,7 @@ from derive.cells.balls import decided, enclosure, is_zero
 from derive.cells.region import Point
 from derive.cells.spectrum import Roots, Spectrum
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, best, weakest
+from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
 from derive.claims.work import Work, shown_formula, shown_point
 from derive.errors import ClaimError
@@ -67,7 +68,7 @@ def decide_equation(work: Work, claim: Claim) -> tuple[str, str]:
     return work.told(result, value, sp.S.Zero, "residual", "modulo the bulk equations")
 
 
-def decide_edges(work: Work, claim: Claim) -> tuple[str, str]:
+def decide_edges(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     reader = work.reader(claim)
     values = [reader.scalar(text) for text in claim.get("value")]
     selection = work.bench.selection
@@ -81,7 +82,9 @@ def decide_edges(work: Work, claim: Claim) -> tuple[str, str]:
         if wrong:
             at = shown_point(point, work.curve, *values)
             hint = "" if claim.region or not at else "; edges of one region only need region = ..."
-            return REFUTED, f"{_edges_text(work)}; {f'at {at} ' if at else ''}{wrong}{hint}"
+            spectrum = selection.spectrum(point)
+            ends = Counterexample.at(point, "edges", floats(map(spectrum.zeros.ball, spectrum.ends)))
+            return Refuted(f"{_edges_text(work)}; {f'at {at} ' if at else ''}{wrong}{hint}", ends)
     for value, result in zip(values, results, strict=True):
         if result.status == REFUTED:
             return REFUTED, f"{_edges_text(work)}; {shown_formula(value)} is not among them: {result.evidence}"
@@ -132,7 +135,7 @@ def real_number(value: sp.Expr, point: Point) -> Callable[[], flint.arb] | None:
     return (lambda: enclosure(value, point).real) if decided(real) else None
 
 
-def decide_atom(work: Work, claim: Claim) -> tuple[str, str]:
+def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     reader = work.reader(claim)
     position, weight = reader.scalar(claim.get("position")), reader.scalar(claim.get("value"))
     fixed = work.fixed(claim, reader)
@@ -157,20 +160,27 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str]:
             mass = limits.balls()[index].str(8, radius=False)
             at = shown_point(point, curve, weight)
             claimed = "not real" if number is None else number().str(8, radius=False)
-            return REFUTED, f"{f'at {at} ' if at else ''}the derived mass at {place} is {mass}, the claim {claimed}"
+            known = Counterexample.at(point, "atom", floats([limits.ball(index)]), float(place))
+            told = f"{f'at {at} ' if at else ''}the derived mass at {place} is {mass}, the claim {claimed}"
+            return Refuted(told, known)
     result = work.bench.same(general.subs(unknown, weight), sp.S.Zero)
     status = weakest([result.status, sites.status])
     told = f"the residue of the physical branch of {_curve_text(work.bulk)}, decided {sites.told}"
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
-def decide_moment(work: Work, claim: Claim) -> tuple[str, str]:
+def decide_moment(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     value = work.reader(claim).scalar(claim.get("value"))
     order = claim.get("order")
     if order > 24:
         raise ClaimError(f"{work.place(claim)}: order {order} is beyond 24; claim a lower moment")
     derived = work.moments(order)[order]
-    return work.told(work.bench.same(value, derived), value, derived, f"moment {order}")
+    result = work.bench.same(value, derived)
+    status, detail = work.told(result, value, derived, f"moment {order}")
+    if status == REFUTED and result.point:
+        point = dict(result.point)
+        return Refuted(detail, Counterexample.at(point, "moment", [float(derived.subs(point))], order))
+    return status, detail
 
 
 def _leading(poly: sp.Poly, position: sp.Expr, weight: sp.Symbol) -> sp.Expr:

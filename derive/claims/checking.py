@@ -16,6 +16,7 @@ from derive.claims.bulk_claims import (
     decide_moment,
     decide_resolvent,
 )
+from derive.claims.counterexamples import Counterexample, Refuted
 from derive.claims.integrals import POINTS
 from derive.claims.outlier_claims import (
     decide_critical,
@@ -36,7 +37,7 @@ from derive.pipeline import Derivation, derive_model
 
 _TRAINING_KINDS = ("kernel", "covariance")
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
-_DECIDE: dict[str, Callable[[Work, Claim], tuple[str, str]]] = {
+_DECIDE: dict[str, Callable[[Work, Claim], tuple[str, str] | Refuted]] = {
     "atom": decide_atom,
     "block": decide_block,
     "covariance": decide_covariance,
@@ -62,7 +63,8 @@ class Verdict:
     """What became of a claim. `status` is "proved", "supported", "refuted" or "not decided".
 
     "proved" holds for every value of the region; "supported" has its algebra proved and its branch or region tried at
-    points, as `detail` says; "refuted" comes with a counterexample; "not decided" with what was tried.
+    points, as `detail` says; "refuted" comes with a counterexample; "not decided" with what was tried. `counterexample`
+    is there where a solver gives the number that is claimed.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Verdict:
     detail: str
     kind: str = ""
     where: str = ""
+    counterexample: Counterexample | None = None
 
     @property
     def proved(self) -> bool:
@@ -102,19 +105,26 @@ def _verdict(work: Work, claim: Claim) -> Verdict:
             f"{work.place(claim)}: the bulk of {work.file.model} is too large to eliminate to a curve; claim "
             "moments and equations between its responses instead"
         )
+    against = None
     try:
-        status, detail = within_time(lambda: _decided(work, claim))
+        outcome = within_time(lambda: _decided(work, claim))
+        if isinstance(outcome, Refuted):
+            outcome, against = (REFUTED, outcome.detail), outcome.counterexample
+        status, detail = outcome
     except NumericalError as error:
         status, detail = UNDECIDED, str(error)
     if claim.region and status != REFUTED:
         detail += f", for {' and '.join(claim.region)}"
-    return Verdict(claim.name, status, detail, claim.kind, claim.where)
+    return Verdict(claim.name, status, detail, claim.kind, claim.where, against)
 
 
-def _decided(work: Work, claim: Claim) -> tuple[str, str]:
+def _decided(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     work.integrals.clear()
     work.bench = work.bench_of(claim)
-    status, detail = _DECIDE[claim.kind](work, claim)
+    outcome = _DECIDE[claim.kind](work, claim)
+    if isinstance(outcome, Refuted):
+        return outcome
+    status, detail = outcome
     if work.integrals and status == PROVED:
         return SUPPORTED, f"{detail}; the closed form of {work.integrals[0]} was tried at {POINTS} points"
     return status, detail

@@ -321,7 +321,7 @@ def _differing(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol], left: Any,
     told = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
     if close(left, right):
         told += f", which differ by {mpmath.nstr(abs(left - right), 2)}"
-    return Comparison(REFUTED, f"{_point_text(values, symbols)} {told}")
+    return Comparison(REFUTED, f"{_point_text(values, symbols)} {told}", tuple(values.items()))
 
 
 def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:

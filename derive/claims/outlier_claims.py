@@ -13,8 +13,9 @@ from derive.cells.chart import walls
 from derive.cells.region import Point
 from derive.cells.selection import Selection
 from derive.cells.spectrum import Roots
-from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, best, weakest
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison, best, weakest
 from derive.claims.bulk_claims import real_number
+from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
 from derive.claims.work import Work, shown_formula, shown_point
 from derive.errors import ClaimError, DeriveError
@@ -26,7 +27,7 @@ from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
 
-def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
+def decide_outlier(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     value = work.reader(claim).scalar(claim.get("value"))
     fixed = work.fixed(claim, work.reader(claim))
     value = value.subs(fixed)
@@ -46,9 +47,12 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
         return UNDECIDED, f"no closed form of the outliers was found: {error}"
     known = f"z is a root of {' or '.join(map(shown_formula, polynomials))}"
     result = best([work.bench.same(p.subs(Z, value), sp.S.Zero) for p in polynomials])
-    if result.status == REFUTED:
-        return REFUTED, f"claimed {shown_formula(value)}; {known}: {result.evidence}"
     selection = work.bench.selection
+    if result.status == REFUTED:
+        told = f"claimed {shown_formula(value)}; {known}: {result.evidence}"
+        point = _point_of(work, result, fixed)
+        found = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
+        return Refuted(told, Counterexample.at(point, "outliers", floats(found), problems == spikes.problems))
     sites = selection.sites((*selection.singular, *polynomials, *changes), (value,), (Z,), fixed)
     for point in (*sites, *sites.on_walls(value)):
         found = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
@@ -57,9 +61,10 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
             at = shown_point(point, *polynomials, value)
             claimed = "not real" if number is None else f"{number().str(8, radius=False)}"
             there = ", ".join(sorted((z().str(8, radius=False) for z in found), reverse=True)) or "none"
-            return REFUTED, (
+            return Refuted(
                 f"claimed {shown_formula(value)}; {f'at {at} ' if at else ''}it is {claimed}, the outliers there are "
-                f"{there}"
+                f"{there}",
+                Counterexample.at(point, "outliers", floats(found), problems == spikes.problems),
             )
     status = weakest([result.status, sites.status])
     told = f"{known}, outside the bulk {sites.told}"
@@ -68,6 +73,12 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str]:
         status = weakest([status, SUPPORTED])
         told += f"; whether it touches the bulk where {shown_formula(touching)} = 0 is not decided"
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
+
+
+def _point_of(work: Work, result: Comparison, fixed: Point) -> Point:
+    """The point at which a comparison found a difference, or one of the region."""
+    found = {p: v for p, v in result.point if isinstance(p, Parameter)}
+    return {**work.bench.points[0], **found, **fixed}
 
 
 def _spikes(work: Work, fixed: Point) -> Spikes:
@@ -86,7 +97,7 @@ def _problems(work: Work, claim: Claim, spikes: Spikes) -> list[Eigenproblem]:
     return [spikes.problems[claim.get("eigenproblem") - 1]]
 
 
-def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
+def decide_threshold(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     value = work.reader(claim).scalar(claim.get("value"))
     names = {p.name: p for p in work.parameters}
     if claim.get("parameter") not in names:
@@ -111,16 +122,21 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
         return UNDECIDED, f"no closed form of the threshold was found: {error}"
     known = f"derived: an eigenvalue is critical where {' or '.join(map(shown_formula, polynomials))} vanishes"
     result = best([work.bench.same(p.subs(parameter, value), sp.S.Zero) for p in polynomials])
-    if result.status == REFUTED:
-        return REFUTED, f"{known}; at {parameter} = {shown_formula(value)}: {result.evidence}"
     selection = work.bench.selection
+    if result.status == REFUTED:
+        told = f"{known}; at {parameter} = {shown_formula(value)}: {result.evidence}"
+        others = {p: v for p, v in _point_of(work, result, fixed).items() if p != parameter}
+        sides = _sides(thresholds, value, others) if real_number(value, others) else ()
+        return Refuted(told, Counterexample.at(others, "threshold", sides, parameter.name))
     sites = selection.sites(thresholds.walls, (value,), (parameter,), fixed)
     for point in (*sites, *sites.on_walls(value)):
         others = {p: v for p, v in point.items() if p != parameter}
         wrong = _wrong_threshold(selection, thresholds, value, others)
         if wrong:
             at = shown_point(others, value, *polynomials)
-            return REFUTED, f"{known}; {f'at {at} ' if at else ''}{wrong}"
+            told = f"{known}; {f'at {at} ' if at else ''}{wrong}"
+            sides = _sides(thresholds, value, others) if wrong.startswith("no outlier") else ()
+            return Refuted(told, Counterexample.at(others, "threshold", sides, parameter.name))
     status = weakest([result.status, sites.status])
     told = f"{known}, and an outlier meets the bulk there, {sites.told}"
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
@@ -138,6 +154,19 @@ def _wrong_threshold(selection: Selection, thresholds: Thresholds, value: sp.Exp
     if index in [crossing.index for crossing in thresholds.crossings(selection, others)]:
         return ""
     return f"no outlier leaves the bulk at {shown}"
+
+
+def _sides(thresholds: Thresholds, value: sp.Expr, others: Point) -> tuple[float, ...]:
+    """Values of the parameter on either side of a claimed threshold, with nothing but it between them."""
+    number, parameter = real_number(value, others), thresholds.parameter
+    assert number is not None
+    roots = Roots(tuple(wall.subs(others) for wall in thresholds.walls), parameter, ())
+    here = floats([number])[0]
+    own, all_walls = roots.index_of(number), floats(map(roots.ball, range(len(roots.separators) - 1)))
+    walls = [wall for i, wall in enumerate(all_walls) if i != own]
+    away = min([abs(w - here) for w in walls] + [1 + abs(here)]) / 2
+    sides = (here - away, here + away)
+    return sides if all(map(parameter.domain.contains, sides)) else ()
 
 
 def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:

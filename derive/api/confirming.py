@@ -1,0 +1,80 @@
+"""Refutations confirmed by the solver of the same declaration at the counterexample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from derive.api.theory import Theory
+from derive.claims.counterexamples import Counterexample
+from derive.errors import DeriveError
+from derive.language.model import Model
+from derive.results import Solution
+
+RESOLVED = 1e-6
+"""The distance, in units of the largest number, at which two numbers of the solver and the derivation count as equal, and
+at which an outlier is told from an edge."""
+
+
+class Confirmation:
+    """The solver of a model, asked at counterexamples."""
+
+    def __init__(self, model: Model):
+        self.theory = Theory(model)
+
+    def __call__(self, against: Counterexample) -> tuple[bool | None, str]:
+        """Whether the solver gives the numbers of the derivation, None if it gives none; and what it gives, in words."""
+        values = {name: int(v) if v.is_Integer else float(v) for name, v in against.point}
+        try:
+            if against.what == "threshold":
+                return self._no_threshold(against, values)
+            return self._same(against, self._solved(values))
+        except DeriveError as error:
+            return None, f"`derive solve` gives no number there: {error}"
+
+    def _solved(self, values: dict[str, Any]) -> Solution:
+        solution = self.theory.solve(values, overlaps=False)
+        if not solution:
+            raise DeriveError("it fails a check of its own")
+        return solution
+
+    def _same(self, against: Counterexample, solution: Solution) -> tuple[bool | None, str]:
+        expected, edges = np.array(against.values), np.ravel(solution.bulk_edges)
+        what = f"the {against.what}"
+        if against.what == "edges":
+            found = edges
+        elif against.what == "outliers":
+            found, expected = (_away(places, edges) for places in (solution.outliers, expected))
+            if not against.of:  # of one eigenproblem only
+                found = np.array([z for z in found if len(expected) and _near(z, expected, edges)])
+        elif against.what == "atom":
+            what = f"the mass at {against.of:g}"
+            masses = [mass for place, mass in solution.layer().atoms if _near(place, np.array([against.of]), edges)]
+            found = np.array([sum(masses)])
+        else:
+            what, found = f"moment {against.of}", solution.layer().moments[against.of : against.of + 1]
+            if not len(found):
+                return None, ""
+        same = len(found) == len(expected) and all(
+            _near(a, np.array([b]), edges) for a, b in zip(found, expected, strict=True)
+        )
+        return same, f"`derive solve` gives {what}: {', '.join(f'{x:.6g}' for x in found) or 'none'}"
+
+    def _no_threshold(self, against: Counterexample, values: dict[str, Any]) -> tuple[bool | None, str]:
+        if not against.values:
+            return None, ""
+        counts = [len(self._solved({**values, against.of: side}).outliers) for side in against.values]
+        low, high = (f"{against.of} = {side:.6g}" for side in against.values)
+        return counts[0] == counts[1], f"`derive solve` gives {counts[0]} outliers at {low} and {counts[1]} at {high}"
+
+
+def _near(value: float, others: np.ndarray, edges: np.ndarray) -> bool:
+    """Whether a number is one of some others, as far as the solver resolves."""
+    scale = 1 + max(map(abs, (*edges, value)))
+    return bool(np.min(np.abs(others - value)) <= RESOLVED * scale)
+
+
+def _away(places: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Outliers, in ascending order, that are told from edges."""
+    return np.array([z for z in sorted(places) if not len(edges) or not _near(z, edges, edges)])

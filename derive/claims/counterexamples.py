@@ -1,0 +1,48 @@
+"""Values at which a claim fails, with what the derivation gives there, so that the solver can be asked for the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from derive.cells.balls import precision
+from derive.language.symbols import Parameter
+
+BITS = 96
+"""Precision at which certified numbers become floating-point numbers."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Rational values of all parameters, by name, and numbers of the spectrum there.
+
+    `what` is "edges", "outliers", "atom" (`of`: its position), "moment" (`of`: its order) or "threshold" (`of`: its
+    parameter). The `values` are what the derivation gives; of a threshold that is none they are a value on either side.
+    """
+
+    point: tuple[tuple[str, sp.Rational], ...]
+    what: str
+    values: tuple[float, ...]
+    of: Any = None
+
+    @staticmethod
+    def at(point: dict[sp.Symbol, Any], what: str, values: Iterable[float], of: Any = None) -> Counterexample:
+        named = ((p.name, v) for p, v in point.items() if isinstance(p, Parameter))
+        return Counterexample(tuple(named), what, tuple(values), of)
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """A refutation in words, with its counterexample."""
+
+    detail: str
+    counterexample: Counterexample
+
+
+def floats(numbers: Iterable[Any]) -> list[float]:
+    """Balls, given as functions of the working precision, as numbers in ascending order."""
+    with precision(BITS):
+        return sorted(float(number().mid()) for number in numbers)
