@@ -13,8 +13,8 @@ from derive.language.model import Model
 from derive.results import Solution
 
 RESOLVED = 1e-6
-"""The distance, in units of the largest number, at which two numbers of the solver and the derivation count as equal, and
-at which an outlier is told from an edge."""
+"""The distance, in units of the largest number, up to which numbers of the solver and of the derivation count as equal,
+and beyond which an outlier is told from an edge."""
 
 
 class Confirmation:
@@ -24,7 +24,7 @@ class Confirmation:
         self.theory = Theory(model)
 
     def __call__(self, against: Counterexample) -> tuple[bool | None, str]:
-        """Whether the solver gives the numbers of the derivation, None if it gives none; and what it gives, in words."""
+        """Whether the solver gives the numbers of the derivation, None if it gives none, and what it gives."""
         values = {name: int(v) if v.is_Integer else float(v) for name, v in against.point}
         try:
             if against.what == "threshold":

@@ -216,6 +216,8 @@ class Spectrum:
 
         branch = Branch(moved, weight, {}, far)
         limits = Roots((leading,), weight, tuple(self.point.items()))
+        if len(limits.separators) == 2:  # one real zero: the mass is real, and a zero
+            return 0
         squarefree = sp.Poly(sp.sqf_part(leading.subs(self.point)), weight)
         lowest_first = list(reversed(squarefree.all_coeffs()))
 

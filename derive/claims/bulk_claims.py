@@ -18,6 +18,7 @@ from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
 from derive.claims.work import Work, shown_formula, shown_point
 from derive.errors import ClaimError
+from derive.expansions.atoms import leading_mass
 from derive.records.probe import Bulk
 
 
@@ -142,7 +143,7 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     root, curve = work.bulk.projected.resolvent, work.curve.subs(fixed)
     position, weight = position.subs(fixed), weight.subs(fixed)
     unknown, selection = sp.Symbol("weight"), work.bench.selection
-    general = leading = _leading(sp.Poly(curve, root), position, unknown)
+    general = leading = leading_mass(sp.Poly(curve, root), position, unknown)
     sites = selection.sites((leading, unknown), (position, weight), (unknown,), fixed)
     for point in (*sites, *sites.on_walls(position, weight)):
         place = position.subs(point)
@@ -152,7 +153,7 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
                 f"{position} is not rational at a point of each cell; claim an atom at a fraction",
             )
         if point in sites.faces:  # there two atoms may be one, and another power of the distance leads
-            leading = _leading(sp.Poly(curve.subs(point), root), place, unknown)
+            leading = leading_mass(sp.Poly(curve.subs(point), root), place, unknown)
         limits = Roots((leading,), unknown, tuple(point.items()))
         index = selection.spectrum(point).residue(Fraction(int(place.p), int(place.q)), unknown, leading)
         number = real_number(weight, point)
@@ -181,16 +182,6 @@ def decide_moment(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
         point = dict(result.point)
         return Refuted(detail, Counterexample.at(point, "moment", [float(derived.subs(point))], order))
     return status, detail
-
-
-def _leading(poly: sp.Poly, position: sp.Expr, weight: sp.Symbol) -> sp.Expr:
-    """What remains of the curve where G = weight / (z - position) and z goes to the position."""
-    distance = sp.Symbol("distance")
-    terms: dict[int, sp.Expr] = {}
-    for (power,), coefficient in poly.terms():
-        for (shift,), scale in sp.Poly(sp.expand(coefficient.subs(Z, position + distance)), distance).terms():
-            terms[shift - power] = terms.get(shift - power, sp.S.Zero) + scale * weight**power
-    return next(terms[order] for order in sorted(terms) if sp.expand(terms[order]) != 0)
 
 
 def _curve_text(bulk: Bulk) -> str:

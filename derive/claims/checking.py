@@ -109,8 +109,9 @@ def _verdict(work: Work, claim: Claim) -> Verdict:
     try:
         outcome = within_time(lambda: _decided(work, claim))
         if isinstance(outcome, Refuted):
-            outcome, against = (REFUTED, outcome.detail), outcome.counterexample
-        status, detail = outcome
+            status, detail, against = REFUTED, outcome.detail, outcome.counterexample
+        else:
+            status, detail = outcome
     except NumericalError as error:
         status, detail = UNDECIDED, str(error)
     if claim.region and status != REFUTED:

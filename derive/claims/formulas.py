@@ -114,7 +114,7 @@ class Reader:
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
     def inequalities(self, text: str) -> list[tuple[sp.Expr, bool]]:
-        """What must be positive for a text such as "1 < nu <= 4 and chi > nu" to be true, and whether it may be zero."""
+        """What is positive where a text such as "1 < nu <= 4 and chi > nu" is true, and whether it may be zero."""
         node = self._parsed(text)
         parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
         found = []

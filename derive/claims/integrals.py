@@ -20,7 +20,7 @@ POINTS = 3
 def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> sp.Expr:
     """The closed form of a definite integral; NumericalError where SymPy finds none, or quadrature contradicts it."""
     told = f"the integral of {integrand}"
-    found = sp.sympify(sp.integrate(integrand, (variable, low, high)))
+    found = sp.sympify(sp.integrate(integrand, (variable, low, high))).replace(sp.Piecewise, _generic)
     if found.has(sp.Integral, sp.Piecewise, sp.zoo, sp.nan, sp.oo, variable):
         raise NumericalError(f"SymPy finds no closed form of {told} that holds for all parameters")
     for attempt in range(POINTS):
@@ -32,6 +32,12 @@ def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.E
             if not abs(summed - closed) <= mpmath.mpf(10) ** -AGREEING * (1 + abs(closed)):
                 raise NumericalError(f"SymPy's closed form of {told} is not what quadrature gives")
     return found
+
+
+def _generic(*pieces: Any) -> sp.Expr:
+    """The piece that holds but for single values of the parameters, if there is one."""
+    value, condition = pieces[0]
+    return value if condition == True or isinstance(condition, sp.Ne) else sp.Piecewise(*pieces)  # noqa: E712
 
 
 def holds_everywhere(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> bool:

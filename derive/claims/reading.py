@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "kernel": (("target", "value"), ("lag", "same_time")),
     "covariance": (("noises", "value"), ("same_time",)),
     "moment": (("order", "value"), ()),
-    "series": (("of", "order", "value"), ("in", "set", "eigenproblem")),
+    "series": (("of", "order", "value"), ("in", "set", "eigenproblem", "parameter", "number", "position")),
 }
 """Each kind of claim, with the keys it needs and those it may have."""
 
@@ -131,8 +131,8 @@ def _region(value: Any, place: str) -> tuple[str, ...]:
 
 def _checked(key: str, kind: str, value: Any, place: str) -> Any:
     """The value of a key in the shape its kind asks for; formulas become text, lists become tuples."""
-    if key in ("lag", "eigenproblem") or (key == "order" and kind == "moment"):
-        if isinstance(value, bool) or not isinstance(value, int) or value < (1 if key == "eigenproblem" else 0):
+    if key in ("lag", "eigenproblem", "number") or (key == "order" and kind == "moment"):
+        if isinstance(value, bool) or not isinstance(value, int) or value < (key in ("eigenproblem", "number")):
             raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
         return value
     if key == "same_time":

@@ -7,13 +7,16 @@ from dataclasses import replace
 import sympy as sp
 from sympy.core.function import PoleError
 
+from derive.algebra.nodes import Z
+from derive.algebra.sites import without_averages
 from derive.cells.balls import enclosure
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison, weakest
 from derive.claims.reading import Claim
 from derive.claims.work import SMALL, Work, shown_formula, shown_point
-from derive.errors import ClaimError, DeriveError
+from derive.errors import ClaimError, DeriveError, NumericalError
+from derive.expansions.infinity import series_at_infinity
 from derive.expansions.limits import SMALL as EPSILON, Limit
-from derive.expansions.quantities import Found, NoOutlier, expand_quantity
+from derive.expansions.quantities import Found, NoOutlier, expand_atom, expand_quantity
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
@@ -29,6 +32,8 @@ def decide_series(work: Work, claim: Claim) -> tuple[str, str]:
             raise ClaimError(f"{work.place(claim)}: the resolvent is expanded in x = 1/z to order 25 at most")
         derived = work.moments(int(order) - 1)[int(order) - 1] if order else sp.S.Zero
         return work.told(work.bench.same(value, derived), value, sp.factor(derived), f"coefficient of 1/z**{order}")
+    if of == "scalar_map" or of == "inverse_map" and work.cycle(claim).inverse is None:
+        return _map_at_infinity(work, claim, int(order), value)
     names = {p.name: p for p in work.parameters}
     if of == "inverse_map":
         names["s"] = MAP
@@ -54,8 +59,55 @@ def decide_series(work: Work, claim: Claim) -> tuple[str, str]:
     return work.told(result, value, sp.factor(derived), f"coefficient of x**{order} in {of}")
 
 
-_OF = {"edge upper": "edge", "edge lower": "lower_edge", "outlier": "outlier"}
+_OF = {
+    "edge upper": "edge",
+    "edge lower": "lower_edge",
+    "outlier": "outlier",
+    "threshold": "threshold",
+    "atom": "atom",
+}
 """What `derive expand` calls the quantities that are roots of derived polynomials."""
+
+
+def _map_at_infinity(work: Work, claim: Claim, order: int, value: sp.Expr) -> tuple[str, str]:
+    """A coefficient of the map s(z) in 1/z, or of its inverse z(s) in 1/s, which the bulk equations give alone."""
+    of, variable = claim.get("of"), "z" if claim.get("of") == "scalar_map" else "s"
+    if claim.get("in", variable) != variable or claim.get("set", "1/x").replace(" ", "") != "1/x":
+        raise ClaimError(f"{work.place(claim)}: {of} is expanded here with in = {variable!r} and set = '1/x' only")
+    if not -1 <= order <= MOST_OF_MAP:
+        raise ClaimError(f"{work.place(claim)}: {of} is expanded through orders -1 to {MOST_OF_MAP}")
+    scalar_map, projected = without_averages(work.cycle(claim).scalar_map), work.bulk.projected
+    assert scalar_map is not None, "claims about averages that cannot be written out are refused"
+    try:
+        found = series_at_infinity(projected.algebraic, projected.bulk_symbols, order + MARGIN)
+    except (NumericalError, sp.PolynomialError) as error:
+        return UNDECIDED, f"{of} has no power series that follows from the bulk equations: {error}"
+    small = {s: sp.Add(*(c * SMALL**k for k, c in enumerate(row))) for s, row in found.items()}
+    expanded = sp.series(
+        sp.cancel(sp.together(scalar_map.subs(small).subs(Z, 1 / SMALL))), SMALL, 0, order + 1
+    ).removeO()
+    powers = {k: sp.expand(expanded).coeff(SMALL, k) for k in range(-1, order + 1)}
+    if of == "inverse_map" and powers[-1] == 0:
+        return UNDECIDED, "the map does not grow as z, so that its inverse has no power series in 1/s"
+    powers = _inverted(powers) if of == "inverse_map" else powers
+    derived = powers[order]
+    return work.told(work.bench.same(value, derived), value, sp.factor(derived), f"coefficient of x**{order} in {of}")
+
+
+def _inverted(powers: dict[int, sp.Expr]) -> dict[int, sp.Expr]:
+    """Coefficients of z in powers of 1/s, from those of s in powers of 1/z."""
+    last, found = max(powers), {-1: 1 / powers[-1]}
+    for k in range(last + 1):
+        unknown = sp.Symbol("_unknown")
+        z = sp.Add(*(c * SMALL**m for m, c in found.items())) + unknown * SMALL**k
+        total = sp.Add(*(c * z ** (-m) for m, c in powers.items() if m <= k))
+        term = sp.expand(sp.series(sp.cancel(sp.together(total)), SMALL, 0, k + 1).removeO()).coeff(SMALL, k)
+        (found[k],) = sp.solve(term, unknown)
+    return found
+
+
+MOST_OF_MAP, MARGIN = 8, 3
+"""The highest order of a series of a map, and how many more terms of the responses it needs at most."""
 
 
 def _expanded_coefficient(
@@ -67,12 +119,18 @@ def _expanded_coefficient(
         raise ClaimError(f"{work.place(claim)}: set must be a power of x here, such as x, 1/x or 1/x**2")
     limit = Limit(parameter, EPSILON if power > 0 else 1 / EPSILON)
     of, wanted = claim.get("of"), sp.Rational(order, abs(power))
+    region, which = work.bench.region, claim.get("number", 1) - 1
     try:
-        quantity = expand_quantity(work.matrix, _OF[of], limit, wanted, {}, region=work.bench.region)
+        if of == "atom":
+            position = work.reader(claim).scalar(claim.get("position", "0"))
+            quantity = expand_atom(work.matrix, position, limit, wanted, region)
+        else:
+            strength = claim.get("parameter")
+            quantity = expand_quantity(work.matrix, _OF[of], limit, wanted, {}, strength, region, which)
     except ClaimError:
         raise
     except NoOutlier as error:
-        return REFUTED, f"claimed a coefficient of the outlier, but {error}"
+        return REFUTED, f"claimed a coefficient of the {of}, but {error}"
     except DeriveError as error:
         return UNDECIDED, f"{of} could not be expanded: {error}"
     found, sites = quantity.series, quantity.sites
@@ -80,7 +138,7 @@ def _expanded_coefficient(
     known = [point for series in found for point in series.points]
     for point in sites.points[: sites.visited]:
         if point not in known:
-            return REFUTED, f"at {shown_point(point, *sites.walls, value)} there is no outlier for {limit.told}"
+            return REFUTED, f"at {shown_point(point, *sites.walls, value)} there is no {of} for {limit.told}"
     statuses, told = [], []
     for series in found:
         expansion = series.expansion
@@ -90,8 +148,10 @@ def _expanded_coefficient(
         if result.status == REFUTED:
             return work.told(result, value, sp.factor(derived), what)
         statuses += [result.status, series.status]
-    status = weakest(statuses)
-    return status, f"derived {what} = {' or '.join(told)}, on the branch that is physical {sites.told}"
+    derivation = f"derived {what} = {' or '.join(told)}, on the branch that is physical {sites.told}"
+    if region.closed:
+        return weakest([*statuses, SUPPORTED]), f"{derivation}; where an inequality is an equality it was not expanded"
+    return weakest(statuses), derivation
 
 
 def _same_in_cells(work: Work, value: sp.Expr, derived: sp.Expr, series: Found) -> Comparison:
@@ -112,5 +172,5 @@ def _quantity(work: Work, claim: Claim, of: str) -> sp.Expr | None:
     if of == "inverse_map":
         return work.cycle(claim).inverse
     raise ClaimError(
-        f"{work.place(claim)}: no series of {of!r}; of is edge upper, edge lower, resolvent, outlier or inverse_map"
+        f"{work.place(claim)}: no series of {of!r}; of is {', '.join(_OF)}, resolvent, scalar_map or inverse_map"
     )

@@ -139,6 +139,15 @@ def _open_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
     return total
 
 
+def series_at_infinity(
+    equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], order: int
+) -> dict[sp.Symbol, list[sp.Expr]]:
+    """Coefficients of 1/z^0 ... 1/z^order of every response of the bulk, exact in the parameters."""
+    flow = Flow.of(tuple(sp.expand(e) for e in equations), unknowns)
+    found = flow.series(order, sp.expand, sp.S.Zero)
+    return {unknown: [sp.expand(c) for c in row] for unknown, row in zip(unknowns, found, strict=True)}
+
+
 def moments_of_system(
     equations: tuple[sp.Expr, ...],
     unknowns: tuple[sp.Symbol, ...],

@@ -15,6 +15,7 @@ from derive.cells.region import Point, Region
 from derive.cells.selection import Sites
 from derive.cells.verdicts import SUPPORTED
 from derive.errors import DeriveError, NumericalError
+from derive.expansions.atoms import Atom
 from derive.expansions.branches import Branches
 from derive.expansions.cases import Case
 from derive.expansions.edges import Edges
@@ -30,7 +31,7 @@ QUANTITIES = ("edge", "lower_edge", "outlier", "threshold")
 
 
 class NoOutlier(DeriveError):
-    """No outlier in any cell."""
+    """No outlier or threshold in any cell."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,13 @@ def expand_quantity(
     fixed: dict[Parameter, sp.Rational],
     wanted: str | None = None,
     region: Region | None = None,
+    rank: int | None = None,
 ) -> Quantity:
     """The edge, outlier or threshold through SMALL**order in each cell of a region.
 
     Coefficients are exact in every parameter that is not fixed. Without a limit it is the quantity itself: a series of
-    one term. The series that holds next to the defaults is first. Cells without an outlier have no series.
+    one term. The series that holds next to the defaults is first. Cells without an outlier have no series. `rank` picks
+    one of several thresholds, the first is 0.
     """
     case = Case.of(probed, limit, fixed)
     plus = dict(probed.training.model.probes)[probed.label].plus
@@ -91,7 +94,7 @@ def expand_quantity(
         )
     region = region or Region(case.name, tuple(probed.training.model.parameters))
     if of == "threshold":
-        return _all_thresholds(Spikes(case), wanted, region, order)
+        return _all_thresholds(Spikes(case), wanted, region, order, rank)
     edge = of in ("edge", "lower_edge")
     branches = Edges(case).branches(of == "edge", region) if edge else Spikes(case).branches(region)
     found = _found(branches, order)
@@ -119,12 +122,20 @@ def _found(branches: Branches, order: sp.Rational) -> list[Found]:
     ]
 
 
-def _all_thresholds(spikes: Spikes, wanted: str | None, region: Region, order: sp.Rational) -> Quantity:
-    """Every threshold of a parameter, those of the upper edge next to the defaults first."""
+def expand_atom(probed: ProbedMatrix, position: sp.Expr, limit: Limit, order: sp.Rational, region: Region) -> Quantity:
+    """The mass of the bulk at a position through SMALL**order, in each cell of a region."""
+    branches = Atom(Case.of(probed, limit, {}), position).branches(region)
+    return Quantity(_found(branches, order), branches.sites)
+
+
+def _all_thresholds(
+    spikes: Spikes, wanted: str | None, region: Region, order: sp.Rational, only: int | None
+) -> Quantity:
+    """Every threshold of a parameter, or that of one rank; those of the upper edge next to the defaults first."""
     parameter = spikes.strength(wanted)
     thresholds = spikes.thresholds(parameter, region)
     found: list[Found] = []
-    for rank in range(MOST_THRESHOLDS):
+    for rank in range(MOST_THRESHOLDS) if only is None else (only,):
         branches = thresholds.branches(rank)
         here = sorted(_found(branches, order), key=lambda f: min(map(_distance, f.points)))
         if not here:
@@ -134,7 +145,7 @@ def _all_thresholds(spikes: Spikes, wanted: str | None, region: Region, order: s
             crossing = thresholds.crossings(branches.selection, {**series.points[0], **small})[rank]
             found.append(replace(series, parameter=parameter, told=crossing.told))
     if not found:
-        raise DeriveError(
+        raise NoOutlier(
             f"no value of {parameter} in its domain ({parameter.domain}) lets an outlier leave the bulk "
             f"{spikes.case.told}; name another with --parameter, or give other values with --at"
         )

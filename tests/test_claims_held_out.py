@@ -1,0 +1,290 @@
+"""Claims by hand on branches, walls, boundaries, atoms, maps and series, true and false: each with its verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from derive.api.verifying import _confirmed, check
+from derive.claims import load_claims
+from derive.claims.checking import Verdict, check_claims
+from derive.claims.counterexamples import Counterexample
+
+HEAD = "from sympy import Rational, sqrt\nfrom derive import *\n"
+SIGNED = f"""{HEAD}
+k = parameter("k", default=2.0, domain=real)
+D = sectors("D")
+v = normal("v", D)
+MODEL = Model(parameters=(k,), probe=spectrum(goe("M", D) + k/D*outer(v, v)))
+"""
+TOUCHING = f"""{HEAD}
+a = parameter("a", default=2.0, domain=real)
+D = sectors("D")
+v = normal("v", D)
+MODEL = Model(parameters=(a,), probe=spectrum(goe("M", D) + (1 + (a - 1)**2)/D*outer(v, v)))
+"""
+SHIFTED = f"""{HEAD}
+sg = parameter("sg", default=1.0, domain=positive)
+k = parameter("k", default=2.0, domain=real)
+c = parameter("c", default=0.5, domain=real)
+D = sectors("D")
+v = normal("v", D)
+o = trait("o", D, values=[1, 1])
+MODEL = Model(parameters=(sg, k, c), probe=spectrum(sg*goe("M", D) + c*diag(o) + k/D*outer(v, v)))
+"""
+COVARIANCE = f"""{HEAD}
+nu = parameter("nu", default=2.0, domain=positive)
+l = parameter("l", default=3.0, domain=positive)
+D, N = sectors("D", N=nu)
+u, v = normal("u", N), normal("v", D)
+Y = gaussian("X", N, D) + sqrt(l) * outer(u, v) / sqrt(D)
+MODEL = Model(parameters=(nu, l), probe=spectrum(Y.T @ Y / N))
+"""
+WISHART = f"""{HEAD}
+nu = parameter("nu", default=2.0, domain=positive)
+sg = parameter("sg", default=1.0, domain=positive)
+k = parameter("k", default=0.5, domain=real)
+D, N = sectors("D", N=nu)
+v = normal("v", D)
+A = gaussian("A", N, D)
+MODEL = Model(parameters=(nu, sg, k), probe=spectrum(sg*A.T @ A / N + k/D*outer(v, v)))
+"""
+BANDS = f"""{HEAD}
+b = parameter("b", default=0.05, domain=real)
+k = parameter("k", default=4.0, domain=real)
+D = sectors("D")
+s = trait("s", D, values=[b, -b])
+v = normal("v", D)
+MODEL = Model(parameters=(b, k), probe=spectrum(goe("M", D) + diag(s) + k/D*outer(v, v)))
+"""
+MOVING = f"""{HEAD}
+a = parameter("a", default=2.0, domain=real)
+D, N = sectors("D", N=Rational(1, 4))
+A = gaussian("A", N, D)
+o = trait("o", D, values=[a, -a])
+MODEL = Model(parameters=(a,), probe=spectrum(A.T @ A / N + diag(o)))
+"""
+WIGNER, COUPLED, PLASTIC = "spiked_wigner", "coupled_spikes", "anti_hebbian"
+
+
+def outlier(value: str, region: str = "", more: str = "") -> str:
+    return _table("outlier", region, more, value=value)
+
+
+def threshold(parameter: str, value: str, region: str = "", more: str = "") -> str:
+    return _table("threshold", region, more, parameter=parameter, value=value)
+
+
+def atom(position: str, value: str, region: str = "") -> str:
+    return _table("atom", region, position=position, value=value)
+
+
+def edges(*values: str, region: str = "") -> str:
+    listed = ", ".join(f'"{value}"' for value in values)
+    return _table("edges", region, f"value = [{listed}]")
+
+
+def series(of: str, variable: str, replaced: str, order: int, value: str, more: str = "") -> str:
+    return _table("series", "", f"order = {order}\n{more}", of=of, **{"in": variable, "set": replaced, "value": value})
+
+
+def formula(kind: str, value: str, region: str = "", more: str = "") -> str:
+    return _table(kind, region, more, value=value)
+
+
+def _table(kind: str, region: str, more: str = "", **keys: str) -> str:
+    lines = [f'kind = "{kind}"', *(f'{key} = "{text}"' for key, text in keys.items()), more]
+    return "\n".join([*lines, f'region = "{region}"' if region else ""])
+
+
+OUTER, INNER = (f"sqrt((8*b**4 + 20*b**2 - 1 {sign} (8*b**2 + 1)**(3/2))/(8*b**2))" for sign in "+-")
+TOUCHES = "1 + (a-1)**2 + 1/(1 + (a-1)**2)"
+SPIKE = "(l + 1)*(nu*l + 1)/(nu*l)"
+PAIR = "(theta**2 + sigma**2)*(theta**2 + sigma**2/alpha)/theta**2"
+ROOT = "(z + sqrt(z**2 - 4))/2"
+MP = "((z - 1)*nu + 1 {} sqrt(nu*z - (sqrt(nu) + 1)**2)*sqrt(nu*z - (sqrt(nu) - 1)**2))/(2*z)"
+ONE, THREE = "at = { T = 1 }", "at = { S = 1 }"
+
+HELD_OUT = {
+    "a spike of either sign": (
+        SIGNED,
+        (True, outlier("k + 1/k", "k > 1")),
+        (True, outlier("k + 1/k", "k < -1")),
+        (True, outlier("k + 1/k", "k**2 > 1")),
+        (False, outlier("k + 1/k", "k**2 >= 1")),  # at k = 1 it is the edge
+        (False, outlier("k + 1/k", "k >= 1")),
+        (False, outlier("k + 1/k", "k > 999/1000")),
+        (True, outlier("sqrt(k**2 + 1/k**2 + 2)", "k > 1")),
+        (False, outlier("sqrt(k**2 + 1/k**2 + 2)", "k**2 > 1")),
+        (False, outlier("k + 1/k + 10**(-13)", "k > 1")),
+        (False, outlier("k + 1/k + (k - 2)**2", "k > 1")),  # true at the default
+        (True, threshold("k", "1")),
+        (True, threshold("k", "-1")),
+        (False, threshold("k", "0")),
+        (False, threshold("k", "2")),
+        (True, series("outlier", "k", "1/x", 1, "1")),
+        (False, series("outlier", "k", "1/x", 1, "2")),
+        (False, series("outlier", "k", "x", 0, "0")),
+        (True, formula("inverse_map", "s + 1/s")),
+        (False, formula("inverse_map", "Abs(s) + 1/Abs(s)")),
+        (True, formula("inverse_map", "Abs(s) + 1/Abs(s)", "s > 0")),
+    ),
+    "an outlier that touches the bulk": (
+        TOUCHING,
+        (False, outlier(TOUCHES)),  # none at a = 1
+        (True, outlier(TOUCHES, "a > 1")),
+        (True, outlier(TOUCHES, "a < 1")),
+        (False, outlier(TOUCHES, "a > 99/100")),
+        (False, threshold("a", "1")),
+    ),
+    "three parameters": (
+        SHIFTED,
+        (True, edges("c - 2*sg", "c + 2*sg")),
+        (False, edges("1/2 - 2*sg", "1/2 + 2*sg")),
+        (False, edges("Abs(c) - 2*sg", "Abs(c) + 2*sg")),
+        (True, edges("Abs(c) - 2*sg", "Abs(c) + 2*sg", region="c > 0")),
+        (True, outlier("c + k + sg**2/k", "k > sg")),
+        (True, outlier("c + k + sg**2/k", "k < -sg")),
+        (False, outlier("c + k + sg**2/k", "k > sg**2")),
+        (True, threshold("k", "-sg")),
+        (False, threshold("k", "sg**2")),
+        (False, threshold("k", "sg + c")),
+        (True, formula("moment", "sg**2 + c**2", more="order = 2")),
+        (False, formula("moment", "sg**2 + c/2", more="order = 2")),
+    ),
+    "a spiked covariance": (
+        COVARIANCE,
+        (True, outlier(SPIKE, "nu*l**2 > 1")),
+        (False, outlier(SPIKE, "nu*l**2 >= 1")),
+        (True, threshold("l", "1/sqrt(nu)")),
+        (False, threshold("l", "1/nu")),
+        (False, threshold("l", "sqrt(nu)/2")),  # true at nu = 2
+        (True, atom("0", "1 - nu", "nu <= 1")),
+        (True, atom("0", "Max(0, 1 - nu)")),
+        (False, atom("0", "Max(0, 1 - nu**2)")),
+        (True, edges("(1 - 1/sqrt(nu))**2", "(1 + 1/sqrt(nu))**2")),
+        (False, edges("(1 - sqrt(nu))**2", "(1 + sqrt(nu))**2")),
+        (True, series("edge upper", "nu", "1/x**2", 1, "2")),
+        (True, series("outlier", "l", "1/x", 0, "1 + 1/nu")),
+        (False, series("outlier", "l", "x", 0, "1 + 1/nu")),
+        (True, formula("resolvent", MP.format("-"))),
+        (False, formula("resolvent", MP.format("+"))),
+        (True, series("threshold", "nu", "1/x**2", 1, "1", 'parameter = "l"')),
+        (False, series("threshold", "nu", "1/x**2", 2, "1", 'parameter = "l"')),
+        (False, series("threshold", "nu", "1/x**2", 1, "1", 'parameter = "l"\nnumber = 2')),
+        (True, series("atom", "nu", "x", 1, "-1", 'position = "0"')),
+        (True, series("atom", "nu", "1/x", 0, "0", 'position = "0"')),
+        (False, series("atom", "nu", "1/x", 0, "1", 'position = "0"')),
+    ),
+    "a spike on a Wishart matrix": (
+        WISHART,
+        (True, threshold("k", "sg/sqrt(nu)*(1 + 1/sqrt(nu))")),
+        (False, threshold("k", "sg/sqrt(nu)")),
+        (False, edges("sg**2*(1 - 1/sqrt(nu))**2", "sg**2*(1 + 1/sqrt(nu))**2")),  # true at the default
+        (True, series("scalar_map", "z", "1/x", 0, "-sg")),
+        (False, series("scalar_map", "z", "1/x", 0, "sg")),
+        (True, series("inverse_map", "s", "1/x", 0, "sg")),
+        (True, series("threshold", "nu", "1/x**2", 2, "sg", 'parameter = "k"')),
+        (True, series("threshold", "nu", "1/x**2", 1, "-sg", 'parameter = "k"\nnumber = 2')),
+    ),
+    "bands on both sides of zero": (
+        BANDS,
+        (False, edges(f"-{OUTER}", OUTER)),
+        (True, edges(f"-{OUTER}", OUTER, region="0 < b < 1")),
+        (True, edges(f"-{OUTER}", OUTER, region="-1 < b < 1")),
+        (True, edges(f"-{OUTER}", f"-{INNER}", INNER, OUTER, region="b < -1")),
+        (False, edges(f"-{OUTER}", f"-{INNER}", INNER, OUTER, region="b**2 > 99/100")),
+        (False, edges(f"-{OUTER}", f"-{INNER}", INNER, OUTER, region="b >= 1")),  # one band at b = 1
+        (True, series("threshold", "b", "x", 0, "-1", 'parameter = "k"\nnumber = 2')),
+    ),
+    "atoms that move": (
+        MOVING,
+        (False, atom("a", "1/4")),  # at a = 0 two are one
+        (True, atom("a", "1/4", "a > 0")),
+        (True, atom("-a", "1/4", "a < 0")),
+        (False, atom("a", "1/4", "a > -1")),
+        (False, atom("2", "1/4")),
+    ),
+    "plastic matrix": (
+        PLASTIC,
+        (False, outlier("gamma0*dt + 1/(gamma0*dt)", more=ONE)),
+        (True, outlier("gamma0*dt + 1/(gamma0*dt)", "gamma0*dt < -1", ONE)),
+        (True, threshold("gamma0", "-1/dt", more=ONE)),
+        (False, threshold("gamma0", "10", more=ONE)),  # true at the default dt
+    ),
+    "rectangular matrix": (
+        COUPLED,
+        (True, outlier(PAIR, "theta**4*alpha > sigma**4", THREE)),
+        (False, outlier(PAIR, "theta**2*alpha > sigma**2", THREE)),
+        (False, threshold("theta", "sigma**2/alpha**(1/4)", more=THREE)),
+    ),
+    "bounds on z": (
+        WIGNER,
+        (True, formula("scalar_map", ROOT, "z > 2")),
+        (False, formula("scalar_map", ROOT, "z < -2")),
+        (False, formula("scalar_map", ROOT)),
+        (True, formula("resolvent", ROOT, "z < -2")),
+        (False, formula("resolvent", ROOT, "z > 2")),
+        (True, series("scalar_map", "z", "1/x", 3, "-1")),
+        (True, outlier("gamma0 + 2*integral(y, y, 0, 1)/gamma0", "gamma0 > 1")),
+        (False, outlier("gamma0 + 3*integral(y, y, 0, 1)/gamma0", "gamma0 > 1")),
+    ),
+}
+
+
+@pytest.fixture
+def claims(declared):
+    """A claims file of a model and some bodies of claims."""
+
+    def write(model: str, *bodies: str):
+        path = declared(model, "model.py").with_name("claims.toml")
+        tables = "".join(f'[[claim]]\nname = "c{i}"\n{body}\n' for i, body in enumerate(bodies))
+        path.write_text(f'model = "{"model.py" if "MODEL" in model else model}"\n{tables}')
+        return load_claims(path)
+
+    return write
+
+
+QUICK = ("an outlier that touches the bulk", "atoms that move", "bounds on z")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in HELD_OUT])
+def test_true_claims_are_proved_and_false_ones_refuted(claims, name):
+    model, *held_out = HELD_OUT[name]
+    file = claims(model, *(body for _, body in held_out))
+    for found, (true, body) in zip(check_claims(file), held_out, strict=True):
+        assert found.status == ("proved" if true else "refuted"), (body, found)
+
+
+@pytest.mark.slow
+def test_the_solver_confirms_counterexamples(claims):
+    """Outliers, on a wall too, thresholds and edges."""
+    file = claims(SIGNED, outlier("k + 1/k", "k >= 1"), threshold("k", "2"), edges("-2", "3"))
+    given = ("solve` gives the outliers: none", "gives 1 outliers at k = 1.5 and 1 at k = 2.5", "the edges: -2, 2")
+    for verdict, told in zip(check([file]), given, strict=True):
+        assert verdict.refuted and told in verdict.detail, verdict
+
+
+@pytest.mark.parametrize(("same", "status"), [(True, "refuted"), (None, "refuted"), (False, "not decided")])
+def test_a_solver_that_contradicts_leaves_a_claim_undecided(same, status):
+    verdict = Verdict(
+        "c", "refuted", "at k = 2 it is 3", counterexample=Counterexample((("k", 2),), "outliers", (2.5,))
+    )
+    found = _confirmed(verdict, lambda against: (same, "`derive solve` gives the outliers: 2.7"))
+    assert found.status == status and "2.7" in found.detail
+    assert ("internal error" in found.detail and "2.5" in found.detail) == (same is False)
+
+
+def test_an_integral_without_a_closed_form_is_not_decided(claims):
+    (found,) = check_claims(
+        claims(SIGNED, formula("moment", "integral(exp(-x)/(1 + x**k), x, 0, 1)", more="order = 2"))
+    )
+    assert found.status == "not decided"
+
+
+@pytest.mark.slow
+def test_integrals_with_parameters_are_supported(claims):
+    """Their closed form was tried at points of the parameters only."""
+    (found,) = check_claims(
+        claims(SIGNED, outlier("k + 1/k + integral(exp(-k*y), y, 0, 1) - (1 - exp(-k))/k", "k > 1"))
+    )
+    assert found.status == "supported" and "was tried at 3 points" in found.detail
