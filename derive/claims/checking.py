@@ -126,7 +126,7 @@ def _decided(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     if isinstance(outcome, Refuted):
         return outcome
     status, detail = outcome
-    if work.integrals and status == PROVED:
+    if work.integrals and status in (PROVED, SUPPORTED):
         return SUPPORTED, f"{detail}; the closed form of {work.integrals[0]} was tried at {POINTS} points"
     return status, detail
 
