@@ -21,6 +21,7 @@ import sympy as sp
 
 import derive
 from derive.errors import DeriveError
+from derive.expansions.quantities import NoOutlier
 
 HALVINGS = 14
 """Bisections of one interval of the grid."""
@@ -107,7 +108,7 @@ def bands(strengths: str, spikes: str) -> str:
 
 ONE, TWO = "k/D*outer(v, v)", "k/D*outer(v, v) + k/3/D*outer(w, w)"
 OPPOSITE = "k/D*outer(v, v) - 2*k/D*outer(w, w)"
-ALIGNED = "k/D*outer(v + t*u, v + t*u)"
+ALIGNED = "k/D*outer(t*v, t*v)"
 
 MODELS = (
     # one, two and three bands of a symmetric matrix
@@ -181,7 +182,10 @@ MODELS = (
 def expanded(theory: Any, model: Gapped) -> list[tuple[float, str]]:
     """All thresholds that `derive expand` gives, in ascending order, each with the edge that an outlier leaves."""
     at = {name: str(value) for name, value in model.at}
-    first = theory.expand("threshold", parameter=model.parameter, order=0, at=at)
+    try:
+        first = theory.expand("threshold", parameter=model.parameter, order=0, at=at)
+    except NoOutlier:
+        return []
     found = []
     for series in (first, *first.others):
         value = series.coefficients[0]
