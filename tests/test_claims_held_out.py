@@ -275,9 +275,7 @@ def test_a_solver_that_contradicts_leaves_a_claim_undecided(same, status):
 
 
 def test_an_integral_without_a_closed_form_is_not_decided(claims):
-    (found,) = check_claims(
-        claims(SIGNED, formula("moment", "integral(exp(-x)/(1 + x**k), x, 0, 1)", more="order = 2"))
-    )
+    (found,) = check_claims(claims(SIGNED, formula("moment", "integral(x**x, x, 0, 1)", more="order = 2")))
     assert found.status == "not decided"
 
 

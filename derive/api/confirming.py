@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from derive.api.theory import Theory
+from derive.api.options import wanted_kernels
+from derive.api.points import Point
+from derive.api.solvers import Source
 from derive.claims.counterexamples import Counterexample
 from derive.errors import DeriveError
 from derive.language.model import Model
+from derive.problems import problem_of
 from derive.results import Solution
 
 RESOLVED = 1e-6
@@ -21,7 +24,7 @@ class Confirmation:
     """The solver of a model, asked at counterexamples."""
 
     def __init__(self, model: Model):
-        self.theory = Theory(model)
+        self.model, self.source = model, Source("")
 
     def __call__(self, against: Counterexample) -> tuple[bool | None, str]:
         """Whether the solver gives the numbers of the derivation, None if it gives none, and what it gives."""
@@ -34,7 +37,10 @@ class Confirmation:
             return None, f"`derive solve` gives no number there: {error}"
 
     def _solved(self, values: dict[str, Any]) -> Solution:
-        solution = self.theory.solve(values, overlaps=False)
+        point = Point.of(self.source, problem_of(self.model, values), None)
+        solution = point.solved(
+            samples=None, seed=0, rank=None, path=False, overlaps=False, kernels=wanted_kernels(()), progress=None
+        )
         if not solution:
             raise DeriveError("it fails a check of its own")
         return solution

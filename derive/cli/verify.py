@@ -30,7 +30,7 @@ def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: 
     \b
       proved       exact for every value of the region, or of the declared domains where there is none
       supported    the algebra is exact, but which branch or edge is meant was tried at points only
-      refuted      with a counterexample: parameters at which `derive solve` gives another number
+      refuted      with a counterexample, and what `derive solve` gives there
       not decided  with what was tried (agreement to 50 digits is no proof)
 
     A formula that holds for some parameters only needs a region: inequalities joined by `and`. The exit code is 0 if
