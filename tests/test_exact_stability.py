@@ -32,7 +32,7 @@ from derive import (
     whole_positive,
 )
 from derive.errors import NumericalError
-from derive.expansions.critical_rates import closed_form
+from derive.expansions.critical_rates import closed_form, parameters_of
 from numerics.critical import critical_rate
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
@@ -244,6 +244,12 @@ def test_fresh_batches_with_a_layer_that_does_not_learn(batch, kind):
     """Fixed and fresh matrices together: noise adds up in small batches, the mean overshoots in large ones."""
     found = of_model(random_features(True), alpha=batch, nu=0.5)
     assert found.rate == pytest.approx(fresh_batches_of_random_features(batch, 0.5), rel=1e-10) and found.kind == kind
+
+
+def test_parameters_of_a_density_are_among_those_of_the_step():
+    """Its law has a density and two ends, where others have values and weights."""
+    recursion = derive.load("structured_regression", spectrum="power_law", batch="online").derivation.recursion
+    assert {"alpha", "eta", "decay", "cut"} <= {p.name for p in parameters_of(recursion)}
 
 
 def test_a_planted_direction_in_fresh_batches():

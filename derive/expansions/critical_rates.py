@@ -50,7 +50,7 @@ def closed_form(
     kind, angle: what is lost there, as the numerics tell. Parameters that are not zero stay symbols where the
     elimination can carry them, and are numbers otherwise.
     """
-    symbols = {p.name: p for p in sorted(_parameters(recursion), key=lambda p: p.name)}
+    symbols = {p.name: p for p in sorted(parameters_of(recursion), key=lambda p: p.name)}
     if (
         rate not in symbols
         or len(recursion.fields) > MOST_FIELDS
@@ -76,8 +76,9 @@ def closed_form(
     return None
 
 
-def _parameters(recursion: Recursion) -> set[Parameter]:
-    laws = [x for t in recursion.traits for x in (*(t.values or ()), *(t.weights or ()))]
+def parameters_of(recursion: Recursion) -> set[Parameter]:
+    """The parameters of the step and of the laws of its traits."""
+    laws = [t.law for t in recursion.traits]
     return {p for e in (*recursion.coefficients, *laws) for p in sp.sympify(e).atoms(Parameter)}
 
 
