@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -18,7 +19,7 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.bounds import VISITING
-from derive.cells.balls import ball, constant, is_positive
+from derive.cells.balls import Inconclusive, ball, constant, decided, enclosure, is_positive
 from derive.cells.chart import Chart, in_sizes, walls
 from derive.cells.conjugates import Conjugates, NoNorm
 from derive.cells.decomposition import Cells, Interval
@@ -242,6 +243,8 @@ class Selection:
                 known = sites.all_faces and factor.free_symbols <= set(sites.variables)
                 if sign_inside(factor, box) or known and sp.degree(factor, last) == 1:
                     continue
+                if len(factor.free_symbols) == 1 and not _vanishes_at_zeros(chart.apply(expression), factor, box):
+                    continue  # a conjugate vanishes there
                 if not has_no_zero(factor, box, positive, closed=bool(self.region.closed)):
                     back = {symbol: p ** sp.Rational(1, degree) for p, symbol, degree in chart.powers}
                     return factor.subs(back)
@@ -335,6 +338,23 @@ class Selection:
             return {**coordinates, Z: ball(place), spectrum.resolvent: spectrum.branch.at(place).ball}
 
         return balls
+
+
+def _vanishes_at_zeros(expression: sp.Expr, factor: sp.Expr, box: dict[sp.Symbol, Interval]) -> bool:
+    """Whether an expression may vanish at a zero of a polynomial in one symbol within an interval."""
+    (symbol,) = factor.free_symbols
+    low, high = box[symbol]
+    roots = Roots((factor,), symbol, ())
+
+    def differs(index: int) -> bool | None:
+        place = roots.balls()[index]
+        outside = low is not None and bool(place < ball(low).real) or high is not None and bool(place > ball(high).real)
+        return True if outside or not enclosure(expression, {symbol: place}).contains(0) else None
+
+    try:
+        return not all(decided(partial(differs, i)) for i in range(len(roots.separators) - 1))
+    except Inconclusive:
+        return True
 
 
 def _at(place: Fraction) -> sp.Expr:
