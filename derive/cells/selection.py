@@ -243,7 +243,9 @@ class Selection:
                 known = sites.all_faces and factor.free_symbols <= set(sites.variables)
                 if sign_inside(factor, box) or known and sp.degree(factor, last) == 1:
                     continue
-                if len(factor.free_symbols) == 1 and not _vanishes_at_zeros(chart.apply(expression), factor, box):
+                if len(factor.free_symbols) == 1 and not _vanishes_at_zeros(
+                    chart.apply(expression), factor, box, positive
+                ):
                     continue  # a conjugate vanishes there
                 if not has_no_zero(factor, box, positive, closed=bool(self.region.closed)):
                     back = {symbol: p ** sp.Rational(1, degree) for p, symbol, degree in chart.powers}
@@ -340,15 +342,19 @@ class Selection:
         return balls
 
 
-def _vanishes_at_zeros(expression: sp.Expr, factor: sp.Expr, box: dict[sp.Symbol, Interval]) -> bool:
-    """Whether an expression may vanish at a zero of a polynomial in one symbol within an interval."""
+def _vanishes_at_zeros(
+    expression: sp.Expr, factor: sp.Expr, box: dict[sp.Symbol, Interval], positive: list[sp.Expr]
+) -> bool:
+    """Whether an expression may vanish at a zero of a polynomial in one symbol within an interval and conditions."""
     (symbol,) = factor.free_symbols
     low, high = box[symbol]
     roots = Roots((factor,), symbol, ())
+    conditions = [c for c in positive if c.free_symbols == {symbol}]
 
     def differs(index: int) -> bool | None:
         place = roots.balls()[index]
         outside = low is not None and bool(place < ball(low).real) or high is not None and bool(place > ball(high).real)
+        outside = outside or any(bool(enclosure(c, {symbol: place}).real < 0) for c in conditions)
         return True if outside or not enclosure(expression, {symbol: place}).contains(0) else None
 
     try:
