@@ -15,7 +15,7 @@ import pytest
 
 import derive
 from derive.claims import check_claims, load_claims, project_claims
-from derive.codegen import solver_files
+from derive.codegen.store import stored_files
 from derive.errors import ClaimError, NumericalError, ParameterError
 from derive.problems import load_problem
 from numerics.solver import load_solver, solve_many
@@ -84,7 +84,7 @@ def solver_of(shape: str):
 
 @cache
 def _solver(choices: tuple[str, ...]):
-    return load_solver(solver_files(load_problem("deep_linear", choices).model))
+    return load_solver(stored_files(load_problem("deep_linear", choices).model))
 
 
 @cache

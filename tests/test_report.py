@@ -22,7 +22,7 @@ import pytest
 import sympy
 from browser import Browser, find_browser
 from click.testing import CliRunner
-from conftest import SHIPPED, model_named, target_of
+from conftest import SHIPPED, derivation_of, model_named, target_of
 from fontTools.ttLib import TTFont
 from scipy import stats
 
@@ -100,7 +100,7 @@ MODEL = Model(
 def report_on(name: str, chosen: tuple = ()):
     """A report without simulation, and what it was made from."""
     model = model_named(name, **dict(chosen))
-    derivation = derive_model(model)
+    derivation = derivation_of(name, **dict(chosen))
     values = {p.name: p.default for p in model.parameters}
     built = sorted((ROOT / "generated" / model.name).glob("*.py"))
     files = {path.name: path.read_text(encoding="utf-8") for path in built}
