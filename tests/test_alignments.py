@@ -383,7 +383,7 @@ def test_the_command_line_asks_for_any_field():
     asked = ["--align", "start", "--align", "v(3)", "--json"]
     run = CliRunner().invoke(main, ["solve", "anti_hebbian", "T=12", "gamma0=8", *asked])
     assert run.exit_code == 0, run.output
-    told = json.loads(run.output)
+    told = json.loads(run.stdout)
     names = {one["name"]: one for one in told["alignments"]}
     assert set(names) == {"start", "v(3)"} and names["v(3)"]["times"] == [3]
     assert 0 < names["start"]["values"][0] < 1 and names["start"]["errors"] is None

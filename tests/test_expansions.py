@@ -230,7 +230,7 @@ def test_command_prints_text_latex_and_json():
     assert told.exit_code == 0 and "(1/nu)^0:  5" in told.output and "(1/nu)^1:  15/2" in told.output
     latex = _run("extensive_two_layer", "--in", "1/nu", "--order", "1", "--format", "latex")
     assert latex.exit_code == 0 and r"\sqrt{\chi}" in latex.output and r"\mathcal{O}" in latex.output
-    data = json.loads(_run("extensive_two_layer", "--in", "1/nu", "--order", "1", "--json").output)
+    data = json.loads(_run("extensive_two_layer", "--in", "1/nu", "--order", "1", "--json").stdout)
     assert [t["power"] for t in data["terms"]] == ["0", "1"] and data["next_power"] == "2"
     assert data["branch"].keys() == {"chi", "gamma"} and data["theta"] is None
     nu_star = sp.sympify(data["terms"][1]["relative"], {"gamma": sp.Symbol("gamma"), "chi": sp.Symbol("chi")})

@@ -191,6 +191,6 @@ MODEL = Model(
     file = tmp_path / "labelled.py"
     file.write_text(source)
     shown = CliRunner().invoke(main, ["limit", str(file), "s=[1,3]", "--json"])
-    assert json.loads(shown.output)["points"][0]["observables"]["size"] == pytest.approx([4.0, 36.0])
+    assert json.loads(shown.stdout)["points"][0]["observables"]["size"] == pytest.approx([4.0, 36.0])
     assert "size[1]" in CliRunner().invoke(main, ["limit", str(file), "s=[1,3]"]).output
     assert "one site" in CliRunner().invoke(main, ["show", str(file), "--stage", "limit"]).output

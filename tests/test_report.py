@@ -414,7 +414,7 @@ def run(tmp_path, monkeypatch):
 def test_report_with_a_simulation(run, tmp_path):
     done = run("spiked_wigner", "gamma0=2", "--size", "60", "--seeds", "3", "-o", "page.html", "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.output)
+    told = json.loads(done.stdout)
     assert told["sections"] == CHAPTERS and told["parameters"] == {"gamma0": 2.0}
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert told["equations"] == page.count("data-latex=")

@@ -265,7 +265,7 @@ def test_a_layer_that_is_moved_by_an_observable_is_refused():
 @pytest.mark.slow
 def test_command_names_the_algebraic_number_apart_from_parameters():
     fixed = ("--at", "S=2", "--at", "kappa=1/2", "--at", "alpha=2", "--at", "sigma=1")
-    data = json.loads(_run("coupled_spikes", "--of", "threshold", "--parameter", "theta", *fixed, "--json").output)
+    data = json.loads(_run("coupled_spikes", "--of", "threshold", "--parameter", "theta", *fixed, "--json").stdout)
     assert data["in"] is None and data["order"] is None and data["parameter"] == "theta"
     assert data["theta"]["name"] == "vartheta" == data["terms"][0]["coefficient"]
     near = sp.Poly(sp.sympify(data["theta"]["polynomial"])).nroots(n=20, maxsteps=500)

@@ -349,7 +349,7 @@ def test_a_field_that_quadrature_writes_out_has_no_response():
 def run(*arguments: str) -> dict:
     result = CliRunner().invoke(main, [*arguments, "--json"])
     assert result.exit_code == 0, result.output
-    return json.loads(result.output)
+    return json.loads(result.stdout)
 
 
 @pytest.mark.slow
