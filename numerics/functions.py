@@ -32,10 +32,10 @@ def pure_function(
     these parameters; elsewhere the value and all slopes are NaN.
     """
     base = solver.point(dict(values))
-    how: dict[str, int] = {}
+    forward: Callable[[Point], Any] = solver.rows.forward_pass
     if solver.quadrature:
-        how = {"nodes": int(Trained.exact(solver, dict(values)).method["nodes"])}
-    forward = partial(solver.training.forward_pass, **how)
+        nodes = int(Trained.exact(solver, dict(values)).method["nodes"])
+        forward = partial(solver.rows.forward_pass, nodes=nodes)
 
     def order(p: Point) -> Order:
         found: Any = forward(p)[0]

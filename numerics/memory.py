@@ -15,8 +15,9 @@ from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.large import ROWS
 from numerics.precision import in_float64
 from numerics.products import unfinished
-from numerics.runtime.interface import Key, SampledTraining
+from numerics.runtime.interface import Key
 from numerics.runtime.point import Point
+from numerics.runtime.samples import SampledPass
 from numerics.training.ensemble import SMALL
 from numerics.training.sampling import WORKING_COPIES, Sampling, plans_for
 from numerics.training.shelf import IN_MEMORY
@@ -63,7 +64,7 @@ def expected_memory(
     """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
     outliers at every time are, None for those of eigenproblems that are not large."""
     training, p = solver.training, solver.point(values)
-    assert isinstance(training, SampledTraining), "an exact pass draws nothing"
+    assert isinstance(training, SampledPass), "an exact pass draws nothing"
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
     shapes = {key: tuple(max(1, x * steps) for x in axes) for key, axes in training.strides(p).items()}
     order = sum(8.0 * math.prod(shape) for shape in shapes.values())

@@ -25,20 +25,18 @@ from numerics.precision import in_float64
 from numerics.runtime.interface import (
     BulkLaw,
     Demand,
-    ExactTraining,
     FiniteSize,
-    GaussianTraining,
     LimitOf,
     Order,
     Probe,
     RecursionOf,
-    SampledTraining,
-    SampledTwoTime,
     Setting,
-    TraitTraining,
-    TwoTimeOf,
 )
 from numerics.runtime.point import Point, Table, replaced
+from numerics.runtime.program import Training
+from numerics.runtime.quadrature import QuadratureClosure
+from numerics.runtime.rows import ExactClosure, RowsPass
+from numerics.runtime.samples import SampledPass
 from numerics.runtime.traits import NotSmooth
 
 SHORT = 256
@@ -94,14 +92,12 @@ class ProbedMatrix:
 
 @dataclass(frozen=True)
 class Solver:
-    """The generated parts of one setting. `finite_size` loads the simulation, `two_time_functions` the pass that gives
-    those, `limit_of` the limit of long training and `recursion_of` its step, where laws are linear; a solution needs
-    none of them."""
+    """The generated parts of one setting. `finite_size` loads the simulation, `limit_of` the limit of long training and
+    `recursion_of` its step, where laws are linear; a solution needs none of them."""
 
     setting: Setting
-    training: ExactTraining | GaussianTraining | TraitTraining | SampledTraining
+    training: RowsPass | SampledPass
     finite_size: Callable[[], FiniteSize]
-    two_time_functions: Callable[[], TwoTimeOf | SampledTwoTime]
     limit_of: Callable[[], LimitOf | None]
     recursion_of: Callable[[], RecursionOf | None]
     matrices: tuple[ProbedMatrix, ...]
@@ -152,20 +148,21 @@ class Solver:
         return self.recursion_of()
 
     @cached_property
-    def two_time(self) -> TwoTimeOf | SampledTwoTime:
-        """The forward pass that gives two-time functions."""
-        return self.two_time_functions()
-
-    @cached_property
     def forward_pass(self) -> jax.stages.Wrapped:
         """The exact training level, compiled once for each set of whole-number parameters; `training.forward_pass` is
         the one to transform."""
-        return compiled(self.training.forward_pass, static=("nodes",) if self.quadrature else ())
+        return compiled(self.rows.forward_pass, static=("nodes",))
+
+    @property
+    def rows(self) -> RowsPass:
+        """The forward pass where nothing is sampled."""
+        assert isinstance(self.training, RowsPass), "a sampled pass takes normals"
+        return self.training
 
     @cached_property
     def short_pass(self) -> jax.stages.Wrapped:
         """The same, compiled in a fraction of the time, where running it takes none."""
-        return compiled(self.training.forward_pass, quickly=True)
+        return compiled(self.rows.forward_pass, quickly=True)
 
     def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
         """The exact training level, compiled as it pays for one point: a short pass is not worth much optimising."""
@@ -176,17 +173,18 @@ class Solver:
     def forward_passes(self) -> jax.stages.Wrapped:
         """The exact training level at many values of the other parameters side by side."""
         if not self.quadrature:
-            return compiled(jax.vmap(self.training.forward_pass))
+            return compiled(jax.vmap(self.rows.forward_pass))
 
         def together(p: Point, **how: int) -> Any:
-            return jax.vmap(partial(self.training.forward_pass, **how))(p)
+            return jax.vmap(lambda one: self.rows.forward_pass(one, **how))(p)
 
         return compiled(together, static=("nodes",))
 
     @property
     def quadrature(self) -> bool:
         """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
-        return isinstance(self.training, (GaussianTraining, TraitTraining))
+        level = self.training.training
+        return level.closure == "quadrature" or (level.closure == "exact" and level.densities)
 
     @in_float64
     def branch(
@@ -315,13 +313,19 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
 
     return Solver(
         setting,
-        module("training").TRAINING,
+        _pass_of(part("training", "TRAINING", "training level")),
         partial(part, "simulation", "SIMULATION", "simulation"),
-        partial(part, "two_time", "TWO_TIME", "pass for two-time functions"),
         partial(optional, "limit", "LIMIT"),
         partial(optional, "recursion", "RECURSION"),
         matrices,
     )
+
+
+def _pass_of(training: Training) -> RowsPass | SampledPass:
+    """The forward pass of a training level, by its closure."""
+    if training.closure == "sampled":
+        return SampledPass(training)
+    return RowsPass(training, QuadratureClosure if training.closure == "quadrature" else ExactClosure)
 
 
 def forget_compiled() -> None:

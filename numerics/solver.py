@@ -570,7 +570,8 @@ def _way_to_the_bulk(branch: Branch) -> str:
 def _steps(solver: Solver, p: Point, values: Mapping[str, Any]) -> Steps:
     name = solver.setting.steps
     assert name is not None, "only models with a clock have steps"
-    return Steps(name, int(values[name]), solver.training.strides(p))
+    strides: Any = solver.training.strides(p)
+    return Steps(name, int(values[name]), strides)
 
 
 @dataclass(frozen=True)

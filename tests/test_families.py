@@ -261,7 +261,7 @@ def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path, monkeypatch):
     assert run("build", "deep_linear", "L=3", "--out", out).exit_code == 0
     built = tmp_path / "out" / "deep_linear_L3"
     names = {path.name for path in built.iterdir()}
-    assert names == {"__init__.py", "training.py", "two_time.py", "simulation.py", "derivation.md", "runtime"} | {
+    assert names == {"__init__.py", "training.py", "simulation.py", "derivation.md", "runtime"} | {
         f"{kind}_{label}.py" for kind in ("probe", "bulk") for label in range(3)
     }
     assert "derive build deep_linear L=3 data=full_batch param=mup" in (built / "training.py").read_text()

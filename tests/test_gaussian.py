@@ -43,10 +43,11 @@ from derive.equations.gaussian_laws import _degree, _kinks
 from derive.errors import NumericalError
 from derive.pipeline import derive_model
 from derive.problems import load_grid
-from derive.program.sampled_text import write_sampled
+from derive.program.forward_text import ForwardText
+from derive.program.lowering import forward_pass
+from derive.records.method import Closure
 from numerics.precision import in_float64
 from numerics.runtime.gaussian import SMOOTH, SPLIT, Law, columns, facts, integrate, residuals
-from numerics.runtime.interface import GaussianTraining, SampledTraining
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
 from numerics.training.quadrature import OF_LAWS, check_settled, settle
@@ -478,7 +479,7 @@ def test_fixed_features_have_their_kernel():
     place = Path(__file__).parent / "declarations" / "frozen_features.py"
     (problem,) = load_grid(str(place), ()).problems
     solver = load_solver(generate_files(problem.model))
-    assert isinstance(solver.training, GaussianTraining)
+    assert solver.training.training.closure == "quadrature"
     found = solve(solver, problem.inputs)
     x, y = np.asarray(problem.inputs["x"]), np.asarray(problem.inputs["y"])
     kernel = erf_kernel(x @ x.T / x.shape[1])
@@ -491,7 +492,9 @@ def sampled_solver(model):
     """The same setting with its laws sampled."""
     derivation = derive_model(model)
     files = dict(generate_files(model))
-    files["training.py"] = write_sampled(derivation.layout, derivation.needs, "numerics.runtime")
+    files["training.py"] = ForwardText(
+        forward_pass(derivation.layout, derivation.needs, Closure.SAMPLED), "numerics.runtime"
+    ).module()
     files["__init__.py"] = files["__init__.py"].replace("exact=True", "exact=False")
     return load_solver(files)
 
@@ -501,7 +504,7 @@ def sampled_solver(model):
 def test_the_sampled_pass_agrees_within_its_errors(name):
     model = MODELS[name]()
     other = sampled_solver(model)
-    assert isinstance(other.training, SampledTraining) and isinstance(solver_of(name).training, GaussianTraining)
+    assert other.training.training.closure == "sampled" and solver_of(name).quadrature
     one, two = theory_of(name), solve(other, {p.name: p.default for p in model.parameters}, samples=20_000, seed=3)
     scores = [
         abs(x - y) / error
@@ -539,7 +542,7 @@ def test_what_answers_to_itself_nonlinearly_is_sampled():
     for equations in (through, nested, each_other):
         model = Model(parameters=(T,), equations=equations, observe={"square": mean(x(t) ** 2)})
         assert derive_model(model).method.sampled
-        assert isinstance(load_solver(generate_files(model)).training, SampledTraining)
+        assert load_solver(generate_files(model)).training.training.closure == "sampled"
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import solver_files
-from numerics.runtime.interface import SampledTraining
+from numerics.runtime.samples import SampledPass
 from numerics.solver import load_solver, solve
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
@@ -101,7 +101,7 @@ def solved(name, samples, seed, **more):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["network", "perceptron"])
 def test_laws_that_remember_themselves_against_integrals_over_all_noises(name):
-    assert isinstance(solver_of(name).training, SampledTraining)
+    assert isinstance(solver_of(name).training, SampledPass)
     found = solved(name, 200_000, 3)
     for (observable, time), truth in known(name).items():
         error = found.observable_errors[observable][time]

@@ -36,7 +36,7 @@ from derive import (
     whole_positive,
 )
 from derive.errors import DeclarationError
-from derive.program.quotients import ExactRun
+from derive.program.exact_run import ExactRun
 
 rate = parameter("rate", default=0.7)
 A = parameter("A", default=2, domain=whole_positive)
@@ -238,7 +238,7 @@ def test_a_mean_over_several_axes_multiplies_a_probed_matrix():
 
 def test_a_selection_repeats_sums_and_renames_labels_in_exact_arithmetic_too():
     """Rows (i, j) of 2 x 3 labels and columns of 3: ones where j is the label of the column."""
-    found = ExactRun._call_selection(SimpleNamespace(one="1", zero="0"), (2, 3), (3,), (1,))
+    found = ExactRun.selection(SimpleNamespace(one="1", zero="0"), (2, 3), (3,), (1,))
     assert found.tolist() == 2 * [["1", "0", "0"], ["0", "1", "0"], ["0", "0", "1"]]
 
 

@@ -20,6 +20,7 @@ from derive import (
     normal,
     outer,
     parameter,
+    past_sum,
     sectors,
     spectrum,
     training_clock,
@@ -27,16 +28,17 @@ from derive import (
     whole_positive as whole,
 )
 from derive.codegen import generate_files
+from derive.errors import DeriveError
 from derive.pipeline import derive_model
-from derive.program.comments import equations_of, shown_covariance
-from derive.program.exact import exact_pass
-from derive.program.merging import merged
-from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive, children
-from derive.program.quotients import ExactRun
+from derive.program.comments import covariance_of, equations_of
+from derive.program.exact_run import ExactRun
+from derive.program.lowering import forward_pass
+from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive
 from derive.program.text import Names, Text
 from numerics.precision import in_float64
 from numerics.runtime import exact as runtime
 from numerics.runtime.point import Point, exact, replaced
+from numerics.runtime.rows import ExactClosure, Rows
 from numerics.solver import load_solver, solve
 
 # -- a point
@@ -91,7 +93,6 @@ def test_the_past_is_stored_and_read_time_by_time():
     assert np.array_equal(runtime.earlier(past, 2, 2, 1), rows)
     assert not np.any(runtime.earlier(past, 2, 0, 1)) and not np.any(runtime.earlier(past, 2, 1, 5))
     assert np.array_equal(runtime.delayed(past, 2, 1)[4:], rows) and not np.any(runtime.delayed(past, 2, 7))
-    assert np.array_equal(runtime.summed(past, 2), rows)
     assert np.array_equal(runtime.past_sum(jnp.array([5.0, 2.0, 7.0]), past, 2), 2 * rows)
     assert np.array_equal(runtime.weighted(jnp.ones((1, 6)), jnp.array([1.0, 2.0, 3.0]), 2)[0], [1, 1, 2, 2, 3, 3])
 
@@ -129,61 +130,28 @@ def test_stages_follow_each_other_up_to_the_last_time_and_there_are_few():
         assert 1 < len(found) <= runtime.MOST_STAGES
 
 
-def _products(value):
-    own = [value.right.symbol] if isinstance(value, MatMul) and isinstance(value.right, Ref) else []
-    return [*own, *(symbol for child in children(value) for symbol in _products(child))]
-
-
 @pytest.mark.parametrize("data", ["full_batch", "online"])
-def test_a_step_contracts_no_past_twice_for_one_field(data):
-    """u + k @ past in one equation and w @ past in the next that uses it are one product."""
-    found = derivation_of("deep_linear", L=2, data=data)
-    layout = found.layout
-    step = exact_pass(layout).step
-    remarked = [let for let in step if let.remark]
-    assert any(len(let.remark.splitlines()) == 2 for let in remarked)
-    for let in remarked:
-        used = _products(let.value)
-        assert len(used) == len(set(used)), let.remark
-    told = [line for let in remarked for line in let.remark.splitlines()]
+def test_a_step_tells_each_equation_once(data):
+    layout = derivation_of("deep_linear", L=2, data=data).layout
+    told = [line for let in forward_pass(layout).step for line in let.remark.splitlines()]
     equations = [equation for f in layout.fields for equation in equations_of(layout, f)]
-    noises = [shown_covariance(c) for f in layout.fields for c in layout.covariances(f.field)]
-    assert sorted(told) == sorted((*equations, *noises))  # each equation of the model, once
+    noises = [covariance_of(layout, c) for f in layout.fields for c in layout.covariances(f.field)]
+    observed = [line for line in told if line not in equations and line not in noises]
+    assert sorted(told) == sorted((*equations, *noises, *observed))
+    assert [line.split(" = ")[0] for line in observed] == [name for name, _ in layout.system.model.observe]
 
 
-def _merged_values(statements, wanted):
-    """What the statements give, before and after products are put together, for numbers in place of symbols."""
-    texts = []
-    for body in (statements, merged(statements, wanted)):
-        names = Names(())
-        known = {names.of(s): x for s, x in START.items()}
-        exec("\n".join(Text(names).lines(body)), known)
-        texts.append([known[names.of(s)] for s in wanted])
-    return texts, len(merged(statements, wanted))
-
-
-ADDED, KERNEL, WEIGHTS, PAST_ROWS = (Symbol(name, (sp.Integer(2), sp.Integer(2))) for name in ("u", "k", "w", "past"))
-START = {s: np.random.default_rng(i).standard_normal((2, 2)) for i, s in enumerate((ADDED, KERNEL, WEIGHTS, PAST_ROWS))}
-
-
-def test_products_are_put_together_only_where_that_changes_nothing():
-    shape = ADDED.shape
-    one, two = Formula(sp.S.One), Formula(sp.Integer(2))
-    a, b, other = Symbol("a", shape), Symbol("b", shape), Symbol("other", shape)
-    first = Let(a, Sum(((one, Ref(ADDED)), (two, MatMul(Ref(KERNEL), Ref(PAST_ROWS)))), shape), "a")
-    second = Let(b, Sum(((two, Ref(a)), (one, MatMul(Ref(WEIGHTS), Ref(PAST_ROWS)))), shape), "b")
-    change = Let(PAST_ROWS, Sum(((two, Ref(PAST_ROWS)),), shape))
-    again = Let(other, Sum(((one, Ref(a)),), shape))
-    cases = [
-        ((first, second), [b], 1),
-        ((first, change, second), [b], 3),  # the past is another one
-        ((first, second, again), [b, other], 3),  # used elsewhere
-        ((first, second), [b, a], 2),  # wanted afterwards
-    ]
-    for statements, wanted, left in cases:
-        (before, after), count = _merged_values(statements, wanted)
-        assert count == left
-        assert all(np.allclose(x, y, rtol=1e-14) for x, y in zip(before, after, strict=True))
+@in_float64
+def test_products_with_one_past_are_one():
+    """(u + k @ past) + w @ past is u + (k + w) @ past: a long product is what takes the time."""
+    solver, values = solver_and_values("deep_linear", T=2)
+    closure = ExactClosure(solver.training.training, solver.point(values), 3)
+    past = np.random.default_rng(0).standard_normal((3, 4))
+    closure.state["past h1"] = jnp.asarray(past)
+    u, k, w = np.ones((1, 4)), np.arange(3.0)[None], np.array([[2.0, 0.0, 1.0]])
+    both = Rows(closure, jnp.asarray(u), {"h1": jnp.asarray(k)}) + 2.0 * Rows(closure, None, {"h1": jnp.asarray(w)})
+    assert list(both.kernels) == ["h1"]
+    assert np.allclose(both.rows, u + (k + 2 * w) @ past)
 
 
 @in_float64
@@ -194,10 +162,12 @@ def test_arrays_grow_part_by_part():
 
 @in_float64
 def test_the_first_time_that_is_not_finite_ends_the_count():
-    past = jnp.array([[1.0], [jnp.inf], [1.0]])
-    assert int(runtime.finite_times(3, (past,), ())) == 1
-    (block,) = runtime.site(((3, 1),))
-    assert int(runtime.finite_times(3, (), (((block,), jnp.diag(jnp.array([1.0, 1.0, jnp.nan]))),))) == 2
+    """A law that doubles its square overflows at a step that is known."""
+    x = field("x", D, t)
+    model = Model((T,), [Eq(x(0), 1e100 * n), Eq(x(t + 1), 1e100 * x(t))], {"norm": mean(x(t) ** 2)})
+    solver = load_solver(generate_files(model))
+    *_, finite = solver.training.forward_pass(solver.point({"T": 6}))
+    assert int(finite) == 3  # 1e100, 1e200, 1e300, and nothing beyond
 
 
 # -- the program
@@ -271,10 +241,8 @@ def test_both_back_ends_of_a_decay_agree(factor):
     model = _model(factor)
     solution = solve(load_solver(generate_files(model)), {"T": 4})
     derivation = derive_model(model)
-    program = exact_pass(derivation.layout)
-    machine = ExactRun.of(program, {T: sp.Integer(4)})
-    machine.order(program)
-    for name, series in machine.observables(program).items():
+    machine = ExactRun(forward_pass(derivation.layout), {T: sp.Integer(4)})
+    for name, series in machine.observables.items():
         by_hand = [float(machine.scalars.expression(q)) for q in series]
         defined = [(x, y) for x, y in zip(solution.observables[name], by_hand, strict=True) if x is not None]
         assert all(np.isclose(x, y, rtol=1e-13, atol=1e-14) for x, y in defined), name
@@ -287,10 +255,9 @@ def test_both_back_ends_of_a_decay_agree(factor):
 def test_order_parameters_are_those_of_the_exact_back_end(name, changes):
     solver, values = solver_and_values(name, **changes)
     derivation = derivation_of(name)
-    program = exact_pass(derivation.layout, derivation.needs)
     fixed = {p: sp.nsimplify(values[p.name], rational=True) for p in derivation.model.parameters}
-    machine = ExactRun.of(program, fixed)
-    order = machine.order(program)
+    machine = ExactRun(forward_pass(derivation.layout, derivation.needs), fixed)
+    order = machine.order
     found = jax.jit(solver.training.forward_pass)(solver.point(values))[0]
     assert order
     for key, matrix in order.items():
@@ -345,3 +312,23 @@ def test_a_mean_at_all_earlier_times_weighs_what_was_learned():
         observe={"square": square},
     )
     assert derive.load(model).solve()["square"] == pytest.approx([4, 1, 17, 26, 485])
+
+
+def test_the_scale_of_what_is_drawn_counts_in_every_mean_of_the_exact_back_end():
+    """By hand: n has variance 1/4, so W n has it too, and sums of n(s) over s < t have t times that."""
+    n, x, y = normal("n", D, t, scale=sp.Rational(1, 2)), field("x", D, t), field("y", D, t)
+    equations = [Eq(x(t), gaussian("B", D, D, variance=1 / D) @ n(t)), Eq(y(t), past_sum(lambda s: n(s), t))]
+    observe = {"product": mean(x(t) ** 2), "sum": mean(y(t) ** 2), "both": mean(y(t) * n(t - 1))}
+    machine = ExactRun(forward_pass(derive_model(Model((T,), equations, observe)).layout), {T: sp.Integer(2)})
+    found = {name: [machine.scalars.expression(q) for q in series] for name, series in machine.observables.items()}
+    quarter = sp.Rational(1, 4)
+    assert found == {"product": [quarter] * 3, "sum": [0, quarter, 2 * quarter], "both": [0, quarter, quarter]}
+
+
+def test_a_division_by_zero_is_refused_in_exact_arithmetic():
+    """x(t - 1) is zero at t = 0."""
+    x = field("x", D, t)
+    model = Model((T,), [Eq(x(t), normal("n", D))], {"ratio": mean(x(t) ** 2) / mean(x(t - 1) ** 2)})
+    machine = ExactRun(forward_pass(derive_model(model).layout), {T: sp.Integer(2)})
+    with pytest.raises(DeriveError, match="divides by zero"):
+        _ = machine.observables

@@ -39,12 +39,14 @@ from derive.equations.needs import Needs
 from derive.errors import DeclarationError
 from derive.language.vectors import PAST, Mean
 from derive.pipeline import derive_model
-from derive.program.exact import exact_pass
-from derive.program.exact_text import ExactText
-from derive.program.sampled_text import write_sampled
+from derive.program.forward_text import ForwardText
+from derive.program.lowering import forward_pass
+from derive.records.method import Closure
 from numerics.precision import in_float64
-from numerics.runtime import sampled as run
+from numerics.runtime import sampled as run, samples
 from numerics.runtime.point import Point
+from numerics.runtime.rows import RowsPass
+from numerics.runtime.samples import SampledPass
 from numerics.training.sampling import Sampling, compiled, draw, sampled_pass
 
 SITES = 256
@@ -196,37 +198,17 @@ def test_what_is_drawn_has_sites_and_labels():
     close(run.ones(3, 1, 2), np.zeros((3, 1)))
 
 
-def test_values_are_spread_over_sites_and_labels():
-    close(run.spread(2, 3, 2), np.full((3, 2), 2.0))
-    close(run.spread(random(1, 2), 3, 2), np.tile(random(1, 2), (3, 1)))
-    close(run.spread(random(3, 1, 4), 3, 2), np.repeat(random(3, 1, 4), 2, axis=1))
-
-
-def test_data_are_rows_or_tables_and_zero_before_the_start():
-    y, x = random(3, 2), random(3, 2, 4)
-    close(run.given(y[0], None, 0), y[:1])
-    close(run.given(x[0], None, 0), x[0])
-    close(run.given(y, 2, 1), y[1:2])
-    close(run.given(x, 0, 1), np.zeros((2, 4)))
-
-
-def test_means_and_sums():
+def test_overlaps_and_sums_over_labels():
     values, others = random(5, 3), random(5, 2, seed=1)
-    close(run.mean(values[:, :1]), values[:, 0].mean())
-    close(run.mean_by_label(values), values.mean(axis=0)[None])
     close(run.overlaps(values, others), values.T @ others / 5)
     close(run.total(values), values.sum(axis=1)[:, None])
     close(run.total(random(5, 3, 2)), random(5, 3, 2).sum(axis=1)[:, None])
-    close(run.over_labels(values[:1]), values[0].sum())
-    close(run.label_mean(values[:1]), values[0].mean())
 
 
 def test_numbers_are_recorded_by_time():
     close(run.record(jnp.zeros(3), jnp.float64(2.0), 1), [0, 2, 0])
     close(run.record(jnp.zeros((2, 3)), jnp.ones((1, 3)), 1), [[0, 0, 0], [1, 1, 1]])
     close(run.before(np.arange(6.0).reshape(3, 2), 2, 2), [[0, 1], [2, 3]])
-    close(run.once(jnp.float64(2.0)), [2.0])
-    close(run.once(jnp.ones((1, 3))), np.ones((1, 3)))
 
 
 def test_answers_to_a_noise_are_its_coordinates():
@@ -256,7 +238,6 @@ def test_slopes_of_noises_means_and_mixtures():
     close(made[:, :, ::4], 0)
     close(run.no_slopes(random(4, 2), 3), np.zeros((4, 2, 3)))
     close(run.mixed_slopes(slopes, table), np.stack([slopes[..., n] @ table for n in range(5)], axis=-1))
-    close(run.scaled_slopes(np.array([[2.0, 3.0]]), slopes), slopes * np.array([2.0, 3.0])[None, :, None])
     close(run.forgotten(slopes, 0, 2)[..., :2], 0)
     close(run.forgotten(slopes, 0, 2)[..., 2:], slopes[..., 2:])
 
@@ -353,19 +334,6 @@ def test_responses_by_blocks_are_those_column_by_column(count):
     close(response_matrix(seen, noise, times, times, np.zeros(count, int), 1e-9), expected, 1e-8)
 
 
-def test_forward_counts_times_that_are_finite():
-    def step(t, state):
-        state.x = jnp.where(t == 2, jnp.inf, state.x + 1)
-        state.finite = run.still_finite(state.finite, t, (state.x,))
-        return state
-
-    def start(most):
-        return run.Carried(x=jnp.zeros(()), finite=jnp.zeros((), int))
-
-    state = run.forward(4, None, start, lambda most: step, {})
-    assert state.finite == 2 and np.isinf(state.x)
-
-
 # -- whole declarations
 
 a = parameter("a", default=1.5, domain=positive)
@@ -404,6 +372,12 @@ def prepared(model: Model, wanted: tuple[str, ...]) -> tuple[Layout, tuple[Lette
     return layout, tuple(Letter(kind, by_name[x], by_name[y]) for kind, x, y in letters_of(*wanted))
 
 
+def sampling_of(layout: Layout, needs: Needs, responses: str = "stein") -> SampledPass:
+    """The sampled pass of a training level, whatever its laws."""
+    program = forward_pass(layout, needs, Closure.SAMPLED, responses=responses)
+    return SampledPass(loaded(ForwardText(program, RUNTIME).module()).TRAINING)
+
+
 def point_of(model: Model, **given) -> Point:
     values = {**{p.name: p.default for p in model.parameters}, **given}
     return Point(
@@ -416,7 +390,7 @@ def sampled(
 ):
     """Order parameters and observables of one pass over a few sites."""
     layout, letters = prepared(model, wanted)
-    training = loaded(write_sampled(layout, Needs(letters, means), RUNTIME, responses)).TRAINING
+    training = sampling_of(layout, Needs(letters, means), responses)
     p = point_of(model, **given)
     normals = draw(training.groups, training.shapes(p, None), sites, (5,), draws)
     kept, observables, finite, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
@@ -427,8 +401,8 @@ def sampled(
 
 def exactly(model: Model, *wanted: str, means=(), **given):
     layout, letters = prepared(model, wanted)
-    module = loaded(ExactText(exact_pass(layout, Needs(letters, means)), RUNTIME).module())
-    order, observables, _ = jax.jit(module.forward_pass)(point_of(model, **given))
+    module = loaded(ForwardText(forward_pass(layout, Needs(letters, means)), RUNTIME).module())
+    order, observables, _ = jax.jit(RowsPass(module.TRAINING).forward_pass)(point_of(model, **given))
     return order, observables
 
 
@@ -631,7 +605,7 @@ def test_a_law_of_fresh_data_and_its_past_by_hand():
         {"kept": mean(kept(t) ** 2), "h": mean(h(t) ** 2)},
     )
     layout, letters = prepared(model, ("C f f",))
-    training = loaded(write_sampled(layout, Needs(letters), RUNTIME)).TRAINING
+    training = sampling_of(layout, Needs(letters))
     p = point_of(model)
     normals = draw(training.groups, training.shapes(p, None), SITES, (5,), "plain")
     kept, seen, _, _ = training.forward_pass(p, normals)
@@ -642,6 +616,15 @@ def test_a_law_of_fresh_data_and_its_past_by_hand():
     close(seen["kept"], (before**2).mean(axis=0))
     close(seen["h"], (noise**2).mean(axis=0))
     close(moments["C", "f", "f"], (values.T @ values / SITES)[:3, :3])
+
+
+def test_times_that_are_finite_are_counted():
+    z = field("z", D, t)
+    model = declared([Eq(z(0), 1e100 * v), Eq(z(t + 1), 1e100 * tanh(z(t)) * z(t) ** 2)], {"m": mean(z(t) ** 2)}, (T,))
+    layout, _ = prepared(model, ())
+    training, p = sampling_of(layout, Needs()), point_of(model, T=4)
+    normals = draw(training.groups, training.shapes(p, None), 64, (5,), "plain")
+    assert training.forward_pass(p, normals)[2] == 2  # 1e100, 1e300, and nothing beyond
 
 
 # -- names
@@ -683,7 +666,7 @@ UNLUCKY = (
 def run_with(names: tuple[str, ...], responses: str) -> tuple[np.ndarray, ...]:
     model = named(list(names))
     layout, letters = prepared(model, (f"C {names[8]} {names[9]}",))
-    training = loaded(write_sampled(layout, Needs(letters), RUNTIME, responses)).TRAINING
+    training = sampling_of(layout, Needs(letters), responses)
     p = point_of(model, **dict(zip(names[:3], (0.6, 0.3, 2), strict=True)))
     normals = draw(training.groups, training.shapes(p, None), 64, (5,), "plain")
     kept, seen, _, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
@@ -725,8 +708,8 @@ def test_spans_that_are_widened_in_stages_hold_the_same(which, rank, monkeypatch
     p = point_of(model, T=9)
     found = []
     for staged in (1000, 2):
-        monkeypatch.setattr(run, "STAGED", staged)
-        training = loaded(write_sampled(layout, Needs(letters), RUNTIME)).TRAINING
+        monkeypatch.setattr(samples, "STAGED", staged)
+        training = sampling_of(layout, Needs(letters))
         normals = draw(training.groups, training.shapes(p, rank), 64, (5,), "plain")
         text = str(jax.make_jaxpr(lambda x, f=training.forward_pass: f(p, x, rank=rank))(normals))
         kept, *passed = compiled(training.forward_pass)(p, normals, rank=rank, tolerance=1e-12)
@@ -758,7 +741,7 @@ def test_pathwise_responses_of_a_law_that_jumps_are_refused():
 def test_replicas_take_a_training_level_and_a_point():
     model = hebbian(M(t) + c / D * outer(x(t), x(t)))
     layout, letters = prepared(model, ("C x x", "R x M0_x"))
-    training = loaded(write_sampled(layout, Needs(letters), RUNTIME)).TRAINING
+    training = sampling_of(layout, Needs(letters))
     found = sampled_pass(training, point_of(model), Sampling(samples=5_000, seed=1), lambda *_: None)
     truth, observed = exactly(model, "C x x", "R x M0_x")
     replicas = found.method["replicas"]

@@ -33,7 +33,7 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import solver_files
-from numerics.runtime.interface import SampledTraining
+from numerics.runtime.samples import SampledPass
 from numerics.solver import load_solver, solve
 from numerics.training import sampling
 
@@ -464,7 +464,7 @@ SAMPLED = {
 def sampled(name):
     model, steps, truth = SAMPLED[name]
     solver = load_solver(solver_files(model()))
-    assert isinstance(solver.training, SampledTraining)
+    assert isinstance(solver.training, SampledPass)
     return solver, defaults(model(), T=steps), truth()
 
 

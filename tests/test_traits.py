@@ -40,8 +40,8 @@ from derive import (
 )
 from derive.errors import DeclarationError, NumericalError, ParameterError
 from derive.pipeline import derive_model
-from derive.program.exact import exact_pass
-from derive.program.quotients import ExactRun
+from derive.program.exact_run import ExactRun
+from derive.program.lowering import forward_pass
 from numerics.runtime.traits import density
 
 x = Symbol("x")
@@ -406,12 +406,8 @@ def test_quotients_and_roots_of_traits():
     assert found["share"] == pytest.approx(shares, rel=1e-14)
     assert found["root"] == pytest.approx((sqrt(0.5) + sqrt(1.5)) / 2, rel=1e-14)
     derivation = derive_model(model)
-    program = exact_pass(derivation.layout)
-    machine = ExactRun.of(program, {T: sp.Integer(2), off: sp.S.Zero})
-    machine.order(program)
-    exact = {
-        name: [machine.scalars.expression(q) for q in numbers] for name, numbers in machine.observables(program).items()
-    }
+    machine = ExactRun(forward_pass(derivation.layout), {T: sp.Integer(2), off: sp.S.Zero})
+    exact = {name: [machine.scalars.expression(q) for q in numbers] for name, numbers in machine.observables.items()}
     assert exact["v"] == [1, sp.Rational(68, 225), sp.Rational(68, 225) ** 2]
     assert sp.simplify(exact["root"][0] - (sqrt(2) + sqrt(6)) / 4) == 0
 

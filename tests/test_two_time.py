@@ -39,7 +39,9 @@ from derive.equations.needs import NOTHING
 from derive.errors import DeriveError
 from derive.pipeline import derive_model
 from derive.problems import load_problem
-from derive.program.sampled_text import write_sampled, write_sampled_two_time
+from derive.program.forward_text import ForwardText
+from derive.program.lowering import forward_pass
+from derive.records.method import Closure
 from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve
 from numerics.two_time import parsed
@@ -192,9 +194,8 @@ def sampled_solver(model: Model):
     """A solver that samples although it need not."""
     files = generate_files(model)
     derivation = derive_model(model)
-    layout = derivation.layout
-    files["training.py"] = write_sampled(layout, NOTHING, "numerics.runtime")
-    files["two_time.py"] = write_sampled_two_time(layout, NOTHING, "numerics.runtime")
+    program = forward_pass(derivation.layout, NOTHING, Closure.SAMPLED)
+    files["training.py"] = ForwardText(program, "numerics.runtime").module()
     files["__init__.py"] = files["__init__.py"].replace("exact=True", "exact=False")
     return load_solver(files)
 

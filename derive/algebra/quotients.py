@@ -20,6 +20,8 @@ class RationalFunctions:
 
     def quotient(self, top: Any, bottom: Any = None) -> Quotient:
         bottom = self.one if bottom is None else bottom
+        if bottom == 0:
+            raise ZeroDivisionError("the denominator is zero")
         common = top.gcd(bottom) if top != 0 else bottom
         if common != 1 and common != 0:
             top, bottom = top // common, bottom // common
@@ -83,6 +85,10 @@ class Quotient:
 
     def __truediv__(self, other: Quotient) -> Quotient:
         return self.field.quotient(self.top * other.bottom, self.bottom * other.top)
+
+    def __pow__(self, exponent: int) -> Quotient:
+        top, bottom = (self.top, self.bottom) if exponent >= 0 else (self.bottom, self.top)
+        return self.field.quotient(top ** abs(exponent), bottom ** abs(exponent))
 
     def __int__(self) -> int:
         """The whole number that this is."""

@@ -61,8 +61,10 @@ def solver_files(model: Model, derivation: Derivation | None = None, runtime: st
 
 
 def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, str]:
+    from derive.program.forward_text import ForwardText
     from derive.program.labelled_limit import labelled_limit_record, recursion_record
     from derive.program.limit import limit_record
+    from derive.program.lowering import forward_program
     from derive.program.module import front_text
     from derive.program.probe import bulk_record, probe_record
     from derive.program.simulation_text import write_simulation
@@ -71,13 +73,10 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
 
     layout, needs = derivation.layout, derivation.needs
     stems = _stems(model)
-    training, two_time = _training(derivation, runtime)
     files = {
-        "training.py": training,
+        "training.py": ForwardText(forward_program(derivation), runtime).module(),
         "simulation.py": write_simulation(model, derivation.order.order, runtime),
     }
-    if two_time:
-        files["two_time.py"] = two_time
     for label, stem in stems.items():
         probed = derivation.probes[label]
         record = probe_record(probed.pencil, layout, needs.means)
@@ -99,24 +98,6 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     exact = not derivation.method.sampled
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
-
-
-def _training(derivation: Derivation, runtime: str) -> tuple[str, str]:
-    """The forward pass, and that of two-time functions, by the method of the derivation."""
-    from derive.program.exact import exact_pass, exact_two_time
-    from derive.program.exact_text import ExactText
-    from derive.program.gaussian import gaussian_pass, gaussian_two_time
-    from derive.program.sampled_text import write_sampled, write_sampled_two_time
-
-    layout, needs, method = derivation.layout, derivation.needs, derivation.method
-    if method.sampled:
-        training = write_sampled(layout, needs, runtime, method.responses)
-        return training, write_sampled_two_time(layout, needs, runtime)
-    if method.laws is not None:
-        training = ExactText(gaussian_pass(layout, needs, method.laws), runtime).module()
-        return training, ExactText(gaussian_two_time(layout), runtime).module()
-    training = ExactText(exact_pass(layout, needs), runtime).module()
-    return training, ExactText(exact_two_time(layout), runtime).module() if layout.named else ""
 
 
 def generate_alone(model: Model) -> dict[str, str]:

@@ -112,14 +112,16 @@ class Laws:
             self.average(average)
         self.meetings = self._meetings()
         if two_time:
-            self._meet_all()
+            self.meetings, self.too_large = self.all_meetings()
         for law in (*self.laws.values(), *(law for p in self.averages.values() for _, law in p.laws)):
             _check_size(law.kinds, law.shown)
         for (a, b), together in self.meetings.items():
             _check_together(a, b, together)
 
-    def _meet_all(self) -> None:
-        """Let laws meet at all pairs of times for the correlations of all pairs of fields."""
+    def all_meetings(self) -> tuple[dict[tuple[Law, Law], bool], dict[tuple[Field, Field], str]]:
+        """The meetings of laws with those that the correlations of all pairs of fields need, at all pairs of times; and
+        the pairs of fields whose correlations are integrals over too many variables."""
+        meetings, too_large = dict(self.meetings), {}
         for a in self.carried:
             for b in self.carried:
                 if a.sector != b.sector:
@@ -129,9 +131,10 @@ class Laws:
                     for one, two in pairs:
                         _check_together(one, two, together=False)
                 except NotGaussian as reason:
-                    self.too_large[a, b] = str(reason)
+                    too_large[a, b] = str(reason)
                     continue
-                self.meetings |= {pair: False for one, two in pairs for pair in ((one, two), (two, one))}
+                meetings |= {pair: False for one, two in pairs for pair in ((one, two), (two, one))}
+        return meetings, too_large
 
     def _one(self, sector: Sector) -> Field:
         found = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]

@@ -8,6 +8,7 @@ from functools import cached_property
 import sympy as sp
 
 from derive.equations.delays import shortest_delays
+from derive.equations.numbering import Numbering
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt, Mean
 from derive.records.saddle import Covariance, Edge, Memory, SaddlePoint, TimeOrder
@@ -66,6 +67,25 @@ class Layout:
         direct = [edge for edge in self.time_order.edges if edge.target not in products]
         back = [Edge(m.target, m.on, m.lag or 0, False) for m in self.saddle.memories if m.target in products]
         return {(a, b): delay for a, b, delay in shortest_delays(self.named, (*direct, *back))}
+
+    @cached_property
+    def site_links(self) -> dict[str, dict[str, int]]:
+        """By field those that enter its equation on the same site, and after how many steps: a random matrix brings
+        them back through its memory alone."""
+        products = {f.field for f in self.fields if isinstance(f.rule, DisorderRule)}
+        direct = [(e.target, e.source, e.lag) for e in self.time_order.edges if not e.through_mean]
+        found = [(a, b, lag) for a, b, lag in direct if a not in products]
+        found += [(m.target, m.on, m.lag or 0) for m in self.saddle.memories if m.target in products]
+        links: dict[str, dict[str, int]] = {}
+        for a, b, lag in found:
+            mine = links.setdefault(a.name, {})
+            mine[b.name] = min(lag, mine.get(b.name, lag))
+        return links
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """The numbers of equations."""
+        return Numbering.of(self.system, self.saddle.covariances)
 
     def memories(self, field: Field) -> tuple[Memory, ...]:
         """What joins the noise of a field."""

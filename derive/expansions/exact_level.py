@@ -1,11 +1,10 @@
 """The training level at given whole numbers, exact in the open parameters: what outliers are expanded from.
 
-All laws must be linear. The programs are those that generated solvers are printed from, run with quotients.
+All laws must be linear. The programs are those that generated solvers are printed from, evaluated with quotients.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -17,10 +16,11 @@ from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient
 from derive.equations.needs import needs_of
 from derive.pipeline import ProbedMatrix
-from derive.program.exact import exact_pass
+from derive.program.exact_run import ExactRun
+from derive.program.lowering import forward_pass
 from derive.program.nodes import Formula
 from derive.program.probe import ring_pencils
-from derive.program.quotients import Array, ExactRun
+from derive.program.quotients import Array, not_too_large
 from derive.program.recurrences import Coefficients
 from derive.records.probe import MAP, Cycle
 
@@ -35,15 +35,10 @@ class ExactLevel:
         self.pencil = probed.pencil
         self.layout = probed.training.layout
         needs = needs_of([probed.blocks])
-        self.program = exact_pass(self.layout, needs)
         self.pencils = ring_pencils(probed.pencil, self.layout, needs.means)
         beside = chain(*([*(let.value for let in f.body), f.result] for f in self.pencils))
-        self.machine = ExactRun.of(self.program, substitution, beside)
+        self.machine = ExactRun(forward_pass(self.layout, needs), substitution, beside)
         self.scalars = self.machine.scalars
-
-    @cached_property
-    def order(self) -> dict[Any, Any]:
-        return self.machine.order(self.program)
 
     def characteristic(self, cycle: Cycle) -> tuple[sp.Expr, ...]:
         """Factors, in MAP, of the characteristic polynomial of a ring's constant matrix."""
@@ -52,7 +47,7 @@ class ExactLevel:
         if size > MOST_ROWS:
             raise TooLarge(f"its matrix has {size} rows, more than {MOST_ROWS}")
         pencil = self.pencils[self.pencil.cycles.index(cycle)]
-        matrix = self.machine.call(pencil, {pencil.parameters[1]: self.order})
+        matrix = self.machine.call(pencil, {pencil.parameters[1]: self.machine.order})
         return tuple(
             sp.fraction(sp.together(sp.Add(*(self.scalars.expression(c) * MAP**k for k, c in enumerate(part)))))[0]
             for part in self._characteristic(matrix)
@@ -65,7 +60,7 @@ class ExactLevel:
         made = {}
         for node in sorted(expression.atoms(AppliedUndef), key=sp.default_sort_key):
             slot = coefficients.at(node, lambda e: Formula(sp.sympify(e)))
-            made[node] = self.scalars.expression(self.machine.value(slot.value))
+            made[node] = self.scalars.expression(self.machine.evaluate(slot.value))
         return expression.xreplace(made).subs(self.scalars.substitution)
 
     def _characteristic(self, matrix: Array) -> list[list[Quotient]]:
@@ -87,8 +82,8 @@ class ExactLevel:
         coefficients = [self.scalars.one]
         current = self.machine.eye(size)
         for k in range(1, size + 1):
-            product = self.machine.product(matrix, current)
-            trace = self.machine.total(np.diagonal(product), axis=0)
+            product = self.machine.product_of(matrix, current)
+            trace = not_too_large(np.trace(product))
             c = -(trace / self.scalars.of(sp.Integer(k)))
             coefficients.append(c)
             for i in range(size):

@@ -261,7 +261,8 @@ def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str
     words = cell(statement.remark, printer.names.written)
     if statement.left is None:
         return [words + ".", ""]
-    return ["$$", display(statement, printer), "$$", "", *([f"({words})", ""] if words else [])]
+    tag = [rf"\tag{{{statement.tag}}}"] if statement.tag else []
+    return ["$$", display(statement, printer), *tag, "$$", "", *([f"({words})", ""] if words else [])]
 
 
 def parameter_table(model: Model) -> list[str]:

@@ -19,6 +19,7 @@ from derive.algebra.nodes import (
     noise,
     times_of,
 )
+from derive.equations.numbering import Numbering
 from derive.language.symbols import labels_along
 from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field, Selection
@@ -87,7 +88,7 @@ def system_sections(record: System) -> tuple[Section, ...]:
         )
     parts = [
         Section("random matrices and vectors", tuple(random), "All that is drawn at random; everything else follows."),
-        Section("training fields", field_lines(record.training), WRITTEN_OUT),
+        Section("training fields", field_lines(record.training, Numbering.of(record, ())), WRITTEN_OUT),
         Section("spectral fields", field_lines(record.spectral), FLOW),
         Section(
             "coefficients",
@@ -120,8 +121,8 @@ def trait_law(trait: Trait, printer: TextPrinter) -> str:
     return f"a trait of the sites of {trait.sector}: {', '.join(shares)}"
 
 
-def field_lines(fields: Iterable[SystemField]) -> tuple[Statement, ...]:
-    """The equations of some fields, each with its starting values."""
+def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = None) -> tuple[Statement, ...]:
+    """The equations of some fields, each with its starting values, which are numbered here."""
     found = []
     for f in fields:
         value = at(f.field, f.time)
@@ -135,7 +136,8 @@ def field_lines(fields: Iterable[SystemField]) -> tuple[Statement, ...]:
         )
         for first, rule in enumerate(f.starts):
             start = rule.expression(sp.Integer(first)).subs(f.time, first)
-            found.append(Statement(f.field(first), start))
+            tag = "" if numbering is None else numbering.starts[f.field, first]
+            found.append(Statement(f.field(first), start, tag=tag))
     return tuple(found)
 
 
@@ -270,7 +272,7 @@ NOISES = (
 
 def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
     """The equations of one site of each sector, and its noises."""
-    found = []
+    found, numbering = [], Numbering.of(record.system, record.saddle.covariances)
     for sector in record.system.sectors:
         lines = []
         for f in record.system.fields:
@@ -283,9 +285,13 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
                     right += remembered(m)
             else:
                 right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
-            lines.append(Statement(TauDerivative(value) if f.derivative else value, right))
+            tag = numbering.laws.get(f.field, "")
+            lines.append(Statement(TauDerivative(value) if f.derivative else value, right, tag=tag))
         found.append(Section(f"a site of {sector}", tuple(lines)))
-    noises = tuple(covariance_line(c) for c in each_pair_once(record.saddle.covariances))
+    noises = tuple(
+        replace(covariance_line(c), tag=numbering.covariances.get((c.left, c.right), ""))
+        for c in each_pair_once(record.saddle.covariances)
+    )
     closed = (
         "Means over many copies of this process are the correlations and responses that stand in it: that is the "
         "condition which fixes them."

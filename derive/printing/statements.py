@@ -17,12 +17,14 @@ from derive.records.system import Recurrence
 
 @dataclass(frozen=True)
 class Statement:
-    """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose."""
+    """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose. tag: the
+    number under which code cites it."""
 
     left: sp.Basic | None = None
     right: sp.Basic | None = None
     remark: str = ""
     relation: str = "="
+    tag: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,15 @@ from derive.records.system import DisorderRule, Rule, SystemField
 
 
 def equations_of(layout: Layout, f: SystemField) -> list[str]:
-    """The equations of a field, on one site: its starting values and its law."""
+    """The equations of a field, on one site, with their numbers: its starting values and its law."""
     times = [*map(str, range(len(f.starts))), str(layout.clock)] if f.field.timed else [""]
     rules = [_right_side(layout, f.field, rule) for rule in (*f.starts, f.rule)]
-    return [f"{text(f.field)}{time and f'({time})'} = {right}" for time, right in zip(times, rules, strict=True)]
+    numbering = layout.numbering
+    tags = [*(numbering.starts[f.field, k] for k in range(len(f.starts))), numbering.laws[f.field]]
+    return [
+        f"[{tag}] {text(f.field)}{time and f'({time})'} = {right}"
+        for tag, time, right in zip(tags, times, rules, strict=True)
+    ]
 
 
 def _right_side(layout: Layout, field: Field, rule: Rule) -> str:
@@ -25,7 +30,8 @@ def _right_side(layout: Layout, field: Field, rule: Rule) -> str:
     return " + ".join([noise, *(text(remembered(m)) for m in layout.memories(field))])
 
 
-def shown_covariance(covariance: Covariance) -> str:
-    """The covariance of two noises."""
+def covariance_of(layout: Layout, covariance: Covariance) -> str:
+    """The covariance of two noises, with its number."""
     line = covariance_line(covariance)
-    return f"{text(line.left)} = {text(line.right)}"
+    tag = layout.numbering.covariances[covariance.left, covariance.right]
+    return f"[{tag}] {text(line.left)} = {text(line.right)}"

@@ -11,9 +11,9 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import labels_along
 from derive.language.vectors import Each, Field, Mean, Mix, Selection, Softmax, Total, axes_of, shown
+from derive.program.labels import apart, selection
 from derive.program.nodes import SCALAR, Call, Definition, Formula, Record, Ref, Slot, Symbol, Transposed, Tuple, Value
 from derive.program.text import PARAMETERS
-from derive.program.training import apart, selection
 from derive.program.traits import law_of
 from derive.records.limit import LabelledLimit, LinearSites, Part, Recursion
 from derive.records.system import Mixing

@@ -99,6 +99,27 @@ class Call(Value):
 
 
 @dataclass(frozen=True, eq=False)
+class Op(Value):
+    """An operation of the closure of a forward pass, by its name there; arguments as of a call."""
+
+    function: str
+    arguments: tuple[Any, ...] = ()
+    shape: Shape | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", tuple(map(as_argument, self.arguments)))
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Value):
+    """A product of a number and of vectors inside a mean."""
+
+    factor: Formula
+    vectors: tuple[Value, ...]
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Sum(Value):
     """A sum of values, each with a factor. A factor is a number, or has one entry per line of the value."""
 
@@ -249,6 +270,19 @@ class Unpack:
 UNUSED = Symbol("_")
 """Takes the parts of a value that nothing needs."""
 
+
+@dataclass(frozen=True)
+class Do:
+    """Ask the closure to do something, such as to record a number."""
+
+    value: Op
+    remark: str = ""
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return ()
+
+
 Statement = Let | Unpack
 S = TypeVar("S", Let, Statement)
 
@@ -346,13 +380,3 @@ def alive(statements: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[
                 needed.pop(symbol, None)
             needed |= symbols_in(statement.value)
     return tuple(reversed(kept)), needed
-
-
-def alive_always(step: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[S, ...], dict[Symbol, None]]:
-    """The same for the statements of every time: what they need of earlier times is carried, so that it is needed at
-    those times too."""
-    while True:
-        kept, more = alive(step, wanted)
-        if set(more) <= set(wanted):
-            return kept, wanted
-        wanted = wanted | more

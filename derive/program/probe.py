@@ -21,7 +21,7 @@ from derive.language.traits import Trait, traits_in
 from derive.language.vectors import PAST, Field, Mean, Total, shown
 from derive.printing import text
 from derive.program.at_sites import AtSites, at_groups
-from derive.program.exact import Key, key_of
+from derive.program.forward import Key, key_of
 from derive.program.nodes import (
     SCALAR,
     Blocks,

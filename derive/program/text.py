@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import sympy as sp
 from sympy.printing.codeprinter import CodePrinter, PrintMethodNotImplementedError
@@ -18,8 +18,7 @@ from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.precedence import PRECEDENCE
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Parameter
-from derive.language.vectors import Field
+from derive.language.symbols import Parameter
 from derive.program.nodes import (
     UNUSED,
     Attribute,
@@ -27,11 +26,13 @@ from derive.program.nodes import (
     Call,
     Chosen,
     Definition,
+    Do,
     Formula,
     Function,
     Item,
-    Let,
     MatMul,
+    Op,
+    Product,
     Quoted,
     Record,
     Ref,
@@ -232,6 +233,8 @@ class Text:
         """Functions of the runtime that were printed."""
         self.special = False
         """Whether special functions were."""
+        self.closure = "x"
+        """What the closure of a forward pass is called."""
 
     def formula(self, expression: sp.Basic) -> str:
         try:
@@ -267,6 +270,11 @@ class Text:
                 return f"{self.arithmetic.module}.{value.function}({arguments})"
             self.called.setdefault(value.function)
             return f"{value.function}({arguments})"
+        if isinstance(value, Op):
+            return f"{self.closure}.{value.function}({', '.join(map(self.value, value.arguments))})"
+        if isinstance(value, Product):
+            vectors = " * ".join(map(self.inside, value.vectors))
+            return vectors if value.factor.expression == 1 else f"{self.inside(value.factor)} * ({vectors})"
         if isinstance(value, MatMul):
             return f"{self.inside(value.left)} @ {self.inside(value.right)}"
         if isinstance(value, Transposed):
@@ -292,12 +300,14 @@ class Text:
     def inside(self, value: Value) -> str:
         """The code of a value as a factor or an argument of an operator."""
         code = self.value(value)
-        plain = isinstance(value, (Ref, Attribute, Item, Call, Transposed, Chosen, Blocks, Tuple))
+        plain = isinstance(value, (Ref, Attribute, Item, Call, Op, Transposed, Chosen, Blocks, Tuple))
         if isinstance(value, Formula):
             plain = value.expression.is_Symbol or (value.expression.is_Integer and value.expression >= 0)
         return code if plain else f"({code})"
 
     def _sum(self, value: Sum) -> str:
+        if not value.terms and value.shape is None:
+            return "0"
         if not value.terms:
             shape = ", ".join(self.formula(sp.sympify(d)) for d in shape_of(value))
             return f"{self.arithmetic.module}.zeros(({shape}{',' if len(shape_of(value)) == 1 else ''}))"
@@ -312,14 +322,14 @@ class Text:
                 parts.append(f"{self.inside(factor)} * {code}")
         return " + ".join(parts)
 
-    def lines(self, statements: Iterable[Statement]) -> list[str]:
+    def lines(self, statements: Iterable[Statement | Do]) -> list[str]:
         """One line per statement, with the lines of its remark above."""
         found = []
         for statement in statements:
             if statement.remark:
                 found += [f"# {line}" for line in statement.remark.splitlines()]
             names = ", ".join(map(self.names.of, statement.symbols))
-            found.append(f"{names} = {self.value(statement.value)}")
+            found.append(f"{names} = {self.value(statement.value)}" if names else self.value(statement.value))
         return found
 
     def function(self, made: Definition) -> list[str]:
@@ -366,7 +376,9 @@ class ModuleText:
         found = {"interface": set(interface)}
         for name in self.text.called:
             found.setdefault(next(m for m in self.sources if name in runtime_names(m)), set()).add(name)
-        return [f"from {self.runtime}.{m} import {', '.join(sorted(names))}" for m, names in sorted(found.items())]
+        return [
+            f"from {self.runtime}.{m} import {', '.join(sorted(names))}" for m, names in sorted(found.items()) if names
+        ]
 
     def whole(self, doc: str, body: Iterable[str], interface: Iterable[str]) -> str:
         """The module, given its lines behind the imports."""
@@ -392,52 +404,6 @@ class ModuleText:
             lines += [f"# {line}" for line in told if line]
             lines.append(f"{key!r}: {self.text.value(value)},")
         return [f"{head} {{", *indented(lines), "}"]
-
-
-class Pass(Protocol):
-    """What all forward passes have: tables of coefficients, from which functions may start."""
-
-    @property
-    def clock(self) -> Clock | None: ...
-
-    @property
-    def time(self) -> Symbol: ...
-
-    @property
-    def tables(self) -> tuple[Let, ...]: ...
-
-
-class PassText(ModuleText):
-    """A forward pass: what it is given, tables, how its results grow with time."""
-
-    def __init__(self, runtime: str, taken: Iterable[str], program: Pass, first: Iterable[Symbol]):
-        """first: what is named before anything of the declaration."""
-        super().__init__(runtime, taken)
-        for symbol in first:
-            self.names.of(symbol)
-        self.p, self.time = self.names.of(PARAMETERS), self.names.of(program.time)
-        self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
-        self.coefficients = program.tables
-        self.tables = [self.names.of(let.symbol) for let in program.tables if let.remark]
-        """Names of the tables of coefficients that functions take."""
-
-    def table_functions(self) -> list[str]:
-        if not self.tables:
-            return []
-        self.called("over_time")
-        doc = "Coefficients of updated weights at all times, where they have no closed form."
-        lines = self.text.lines(self.coefficients)
-        return self.function(f"tables({self.p})", doc, [*lines, f"return ({joined(self.tables)})"])
-
-    def strides(self, ends: Iterable[tuple[object, tuple[Field | None, ...]]]) -> list[str]:
-        """How order parameters grow with time."""
-
-        def stride(field: Field | None) -> str:
-            return self.text.formula(field.labels) if field is not None and field.timed else "0"
-
-        entries = ((key, f"({', '.join(map(stride, fields))})") for key, fields in ends)
-        doc = "Entries per time step along each axis of the order parameters; 0 along an axis without time."
-        return self.function(f"strides({self.p})", doc, self.table("return", entries))
 
 
 class _OfLabels(ModuleText):

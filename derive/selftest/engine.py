@@ -248,18 +248,16 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
     derivation = training_level(text)
     with told(text):
         from derive.algebra.polynomials import TooLarge
-        from derive.program.exact import exact_pass
-        from derive.program.quotients import ExactRun
+        from derive.program.exact_run import ExactRun
+        from derive.program.lowering import forward_pass
 
         if not derivation.system.linear:
             return None
-        program = exact_pass(derivation.layout)
         values = {p: sp.Rational(repr(float(p.default))) for p in derivation.model.parameters}
         arrays = {} if derivation.model.arrays is None else derivation.model.arrays(values_of(text))
         try:
-            machine = ExactRun.of(program, values, arrays=arrays)
-            machine.order(program)
-            found = machine.observables(program)
+            machine = ExactRun(forward_pass(derivation.layout), values, arrays=arrays)
+            found = machine.observables
         except (TooLarge, DeriveError):  # not an algebraic number, or too many terms
             return None
         return tuple(

@@ -4,244 +4,107 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.exact import (
-    covariance_before,
-    dual,
-    earlier,
-    finite_times,
-    first,
-    forward,
-    mean_of_labels,
-    overlaps,
-    part,
-    part_before,
-    put,
-    series,
-    site,
-    store,
-    stored,
-    unit,
-    variances,
-    weighted,
-)
-from numerics.runtime.interface import ExactTraining
+from numerics.runtime.program import Covariance, MatrixProduct, Memory, Recorded, Training, Vector
 
 
-def sites(p, times):
-    """The Gaussian variables of a site: the noises of each random matrix, then what is drawn; times x labels."""
-    # a site of N2: u[J1_h1]; readout
-    N2 = site(((times, p.C),), drawn=((1, p.C),))
-    # a site of N1: u[J1T_g2]; u[J0_h0]
-    N1 = site(((times, p.C),), ((times, p.C),))
-    # a site of D: u[J0T_g1]; u[h0]; teacher
-    D = site(((times, p.C),), ((times, p.C),), drawn=((1, p.C),))
-    # a site of P: u[X_v]; eps
-    P = site(((times, p.C),), drawn=((1, p.C),))
-    return (N2, N1, D, P)
-
-
-def carried(p, times):
-    """The axes of all that is carried through time, each as the lengths of its parts."""
-    N2, N1, D, P = sites(p, times)
-    return (
-        ((p.C * times,), N2.parts),  # g2_past
-        ((p.C * times,), N1.parts),  # g1_past
-        ((p.C * times,), D.parts),  # v_past
-        ((p.C * times,), P.parts),  # delta_past
-        ((p.C * times,), D.parts),  # h0_past
-        ((p.C * times,), N1.parts),  # h1_past
-        ((p.C * times,), N2.parts),  # h2_past
-        (N2.extent(0), N2.extent(0)),  # cov_J1
-        (N1.extent(0), N1.extent(0)),  # cov_J1T
-        (N1.extent(1), N1.extent(1)),  # cov_J0
-        (D.extent(0), D.extent(0)),  # cov_J0T
-        (D.extent(1), D.extent(1)),  # cov_XT
-        (P.extent(0), P.extent(0)),  # cov_X
-    )
-
-
-def step(p, times, t, state):
+def step(p, x, t):
     """All fields of one time."""
-    N2, N1, D, P = sites(p, times)
-    in_J1_h1, in_readout = N2
-    in_J1T_g2, in_J0_h0 = N1
-    in_J0T_g1, in_h0, in_teacher = D
-    in_X_v, in_eps = P
-    when = jnp.arange(times)
-    (
-        g2_past,
-        g1_past,
-        v_past,
-        delta_past,
-        h0_past,
-        h1_past,
-        h2_past,
-        cov_J1,
-        cov_J1T,
-        cov_J0,
-        cov_J0T,
-        cov_XT,
-        cov_X,
-    ) = state
-    # g2(0) = readout
-    # g2(t) = eta gamma0 h2(t-1) + g2(t-1)
-    g2 = jnp.where(
-        jnp.equal(t, 0),
-        unit(in_readout, 0),
-        (p.eta * p.gamma0) * earlier(h2_past, p.C, t, 1) + earlier(g2_past, p.C, t, 1),
+    # [E6] g2(0) = readout
+    # [E7] g2(t) = eta gamma0 h2(t-1) + g2(t-1)
+    g2 = x.put(
+        "g2", x.starting((x.drawn("readout"),), (p.eta * p.gamma0) * x.earlier("h2", 1) + x.earlier("g2", 1))
     )
-    g2_past = store(g2_past, g2, t)
-    g2 = stored(g2_past, p.C, t)
-    seen_g2 = dual(g2, N2, cov_J1)
-    C_g2_g2 = overlaps(seen_g2, g2_past)
-    # <u[J1T_g2](t) u[J1T_g2](s)> = C[g2,g2](t,s)
-    cov_J1T = put(cov_J1T, in_J1T_g2, t, in_J1T_g2, None, C_g2_g2)
-    # J1T_g2(t) = u[J1T_g2](t) + sum_{s<t} R[g2,J1_h1](t,s) h1(s)
-    # g1(t) = J1T_g2(t) + eta gamma0 sum_{s<t} <g2(t) g2(s)> h1(s)
-    g1 = ((p.eta * p.gamma0) * C_g2_g2 + part(g2, in_J1_h1)) @ h1_past + unit(in_J1T_g2, t)
-    g1_past = store(g1_past, g1, t)
-    seen_g1 = dual(g1, N1, cov_J1T, cov_J0)
-    C_g1_g1 = overlaps(seen_g1, g1_past)
-    # <u[J0T_g1](t) u[J0T_g1](s)> = C[g1,g1](t,s)/nu
-    cov_J0T = put(cov_J0T, in_J0T_g1, t, in_J0T_g1, None, (1 / p.nu) * C_g1_g1)
-    # J0T_g1(t) = u[J0T_g1](t) + sum_{s<t} R[g1,J0_h0](t,s) h0(s)
-    # v(t) = teacher - J0T_g1(t)/gamma0 - eta sum_{s<t} <g1(t) g1(s)> h0(s)
-    v = (
-        (-1 / p.gamma0) * unit(in_J0T_g1, t)
-        + ((-1 / p.gamma0) * part(g1, in_J0_h0) + (-p.eta) * C_g1_g1) @ h0_past
-        + unit(in_teacher, 0)
-    )
-    v_past = store(v_past, v, t)
-    # X_v(t) = u[X_v](t) + (1/alpha) sum_{s<t} R[v,h0](t,s) delta(s)
-    X_v = unit(in_X_v, t) + (1 / p.alpha) * (part(v, in_h0) @ delta_past)
-    seen_v = dual(v, D, cov_J0T, cov_XT)
-    C_v_v = overlaps(seen_v, v_past)
-    # <u[X_v](t) u[X_v](s)> = C[v,v](t,s)
-    cov_X = put(cov_X, in_X_v, t, in_X_v, None, C_v_v)
-    # delta(t) = sigma eps + X_v(t)
-    delta = p.sigma * unit(in_eps, 0) + X_v
-    delta_past = store(delta_past, delta, t)
-    # h0(t) = u[h0](t) + sum_{s<=t} R[delta,X_v](t,s) v(s)
-    h0 = unit(in_h0, t) + part(delta, in_X_v) @ v_past
-    h0_past = store(h0_past, h0, t)
-    seen_delta = dual(delta, P, cov_X)
-    C_delta_delta = overlaps(seen_delta, delta_past)
-    # <u[h0](t) u[h0](s)> = C[delta,delta](t,s)/alpha
-    cov_XT = put(cov_XT, in_h0, t, in_h0, None, (1 / p.alpha) * C_delta_delta)
-    seen_h0 = dual(h0, D, cov_J0T, cov_XT)
-    C_h0_h0 = overlaps(seen_h0, h0_past)
-    # <u[J0_h0](t) u[J0_h0](s)> = C[h0,h0](t,s)
-    cov_J0 = put(cov_J0, in_J0_h0, t, in_J0_h0, None, C_h0_h0)
-    # J0_h0(t) = u[J0_h0](t) + (1/nu) sum_{s<=t} R[h0,J0T_g1](t,s) g1(s)
-    # h1(t) = J0_h0(t) + eta gamma0 sum_{s<t} <h0(t) h0(s)> g1(s)
-    h1 = (
-        weighted(C_h0_h0, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C)
-        + (1 / p.nu) * part(h0, in_J0T_g1)
-    ) @ g1_past + unit(in_J0_h0, t)
-    h1_past = store(h1_past, h1, t)
-    seen_h1 = dual(h1, N1, cov_J1T, cov_J0)
-    C_h1_h1 = overlaps(seen_h1, h1_past)
-    # <u[J1_h1](t) u[J1_h1](s)> = C[h1,h1](t,s)
-    cov_J1 = put(cov_J1, in_J1_h1, t, in_J1_h1, None, C_h1_h1)
-    # J1_h1(t) = u[J1_h1](t) + sum_{s<=t} R[h1,J1T_g2](t,s) g2(s)
-    # h2(t) = J1_h1(t) + eta gamma0 sum_{s<t} <h1(t) h1(s)> g2(s)
-    h2 = (
-        weighted(C_h1_h1, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) + part(h1, in_J1T_g2)
-    ) @ g2_past + unit(in_J1_h1, t)
-    h2_past = store(h2_past, h2, t)
-    return (
-        g2_past,
-        g1_past,
-        v_past,
-        delta_past,
-        h0_past,
-        h1_past,
-        h2_past,
-        cov_J1,
-        cov_J1T,
-        cov_J0,
-        cov_J0T,
-        cov_XT,
-        cov_X,
-    )
+    # [E8] J1T_g2(t) = u[J1T_g2](t) + sum_{s<t} R[g2,J1_h1](t,s) h1(s)
+    # [E18] <u[J1T_g2](t) u[J1T_g2](s)> = C[g2,g2](t,s)
+    J1T_g2 = x.put("J1T_g2", x.product("J1T_g2", (1,), (1,)))
+    # [E9] g1(t) = J1T_g2(t) + eta gamma0 sum_{s<t} <g2(t) g2(s)> h1(s)
+    g1 = x.put("g1", x.past_sum("h1", 0, p.eta * p.gamma0, "g2", g2) + J1T_g2)
+    # [E2] J0T_g1(t) = u[J0T_g1](t) + sum_{s<t} R[g1,J0_h0](t,s) h0(s)
+    # [E16] <u[J0T_g1](t) u[J0T_g1](s)> = C[g1,g1](t,s)/nu
+    J0T_g1 = x.put("J0T_g1", x.product("J0T_g1", (1,), (1 / p.nu,)))
+    # [E3] v(t) = teacher - J0T_g1(t)/gamma0 - eta sum_{s<t} <g1(t) g1(s)> h0(s)
+    v = x.put("v", (-1 / p.gamma0) * J0T_g1 + x.past_sum("h0", 0, -p.eta, "g1", g1) + x.drawn("teacher"))
+    # [E4] X_v(t) = u[X_v](t) + (1/alpha) sum_{s<t} R[v,h0](t,s) delta(s)
+    # [E15] <u[X_v](t) u[X_v](s)> = C[v,v](t,s)
+    X_v = x.put("X_v", x.product("X_v", (1 / p.alpha,), (1,)))
+    # [E5] delta(t) = sigma eps + X_v(t)
+    delta = x.put("delta", p.sigma * x.drawn("eps") + X_v)
+    # [E1] h0(t) = u[h0](t) + sum_{s<=t} R[delta,X_v](t,s) v(s)
+    # [E14] <u[h0](t) u[h0](s)> = C[delta,delta](t,s)/alpha
+    h0 = x.put("h0", x.product("h0", (1,), (1 / p.alpha,)))
+    # [E10] J0_h0(t) = u[J0_h0](t) + (1/nu) sum_{s<=t} R[h0,J0T_g1](t,s) g1(s)
+    # [E17] <u[J0_h0](t) u[J0_h0](s)> = C[h0,h0](t,s)
+    J0_h0 = x.put("J0_h0", x.product("J0_h0", (1 / p.nu,), (1,)))
+    # [E11] h1(t) = J0_h0(t) + eta gamma0 sum_{s<t} <h0(t) h0(s)> g1(s)
+    h1 = x.put("h1", x.past_sum("g1", 0, p.eta * p.gamma0, "h0", h0) + J0_h0)
+    # [E12] J1_h1(t) = u[J1_h1](t) + sum_{s<=t} R[h1,J1T_g2](t,s) g2(s)
+    # [E19] <u[J1_h1](t) u[J1_h1](s)> = C[h1,h1](t,s)
+    J1_h1 = x.put("J1_h1", x.product("J1_h1", (1,), (1,)))
+    # [E13] h2(t) = J1_h1(t) + eta gamma0 sum_{s<t} <h1(t) h1(s)> g2(s)
+    h2 = x.put("h2", x.past_sum("g2", 0, p.eta * p.gamma0, "h1", h1) + J1_h1)
+    # train_loss = <delta(t)^2>
+    x.record("train_loss", x.mean_of_labels(x.mean((delta * delta), 1)))
+    # test_loss = sigma^2 + <v(t)^2>
+    x.record("test_loss", p.sigma**2 + x.mean_of_labels(x.mean((v * v), 1)))
 
 
-def results(p, state):
-    """Order parameters before the last update, observables at all times, times before anything overflowed."""
-    times = p.T + 1
-    N2, N1, D, P = sites(p, times)
-    in_J1_h1, _ = N2
-    in_J1T_g2, in_J0_h0 = N1
-    in_J0T_g1, in_h0, _ = D
-    in_X_v, _ = P
-    (
-        g2_past,
-        g1_past,
-        v_past,
-        delta_past,
-        h0_past,
-        h1_past,
-        h2_past,
-        cov_J1,
-        cov_J1T,
-        cov_J0,
-        cov_J0T,
-        cov_XT,
-        cov_X,
-    ) = state
-    order = {
-        ("C", "g1", "g1"): p.nu * covariance_before(cov_J0T, in_J0T_g1, p.C * p.T),
-        ("C", "g2", "g2"): covariance_before(cov_J1T, in_J1T_g2, p.C * p.T),
-        ("C", "h0", "h0"): covariance_before(cov_J0, in_J0_h0, p.C * p.T),
-        ("C", "h1", "h1"): covariance_before(cov_J1, in_J1_h1, p.C * p.T),
-        ("R", "g1", "J0_h0"): part_before(first(g1_past, p.C * p.T), in_J0_h0, p.C * p.T),
-        ("R", "g2", "J1_h1"): part_before(first(g2_past, p.C * p.T), in_J1_h1, p.C * p.T),
-        ("R", "h0", "J0T_g1"): part_before(first(h0_past, p.C * p.T), in_J0T_g1, p.C * p.T),
-        ("R", "h1", "J1T_g2"): part_before(first(h1_past, p.C * p.T), in_J1T_g2, p.C * p.T),
-    }
-    observables = {
-        # train_loss = <delta(t)^2>
-        "train_loss": series(mean_of_labels(p.alpha * variances(cov_XT, in_h0))),
-        # test_loss = sigma^2 + <v(t)^2>
-        "test_loss": series(p.sigma**2 + mean_of_labels(variances(cov_X, in_X_v))),
-    }
-    return (
-        order,
-        observables,
-        finite_times(
-            times,
-            (g2_past, g1_past, v_past, delta_past, h0_past, h1_past, h2_past),
-            (
-                (N2.channels[0], cov_J1),
-                (N1.channels[0], cov_J1T),
-                (N1.channels[1], cov_J0),
-                (D.channels[0], cov_J0T),
-                (D.channels[1], cov_XT),
-                (P.channels[0], cov_X),
-            ),
-        ),
-    )
-
-
-def forward_pass(p):
-    """Order parameters before the last update, observables at all times, and the number of times before
-    anything overflowed. Whole-number parameters fix shapes.
-    """
-    return results(p, forward(p, p.T + 1, carried, step, None))
-
-
-def strides(p):
-    """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
+def order(p, x):
+    """Order parameters before the last update."""
     return {
-        ("C", "g1", "g1"): (p.C, p.C),
-        ("C", "g2", "g2"): (p.C, p.C),
-        ("C", "h0", "h0"): (p.C, p.C),
-        ("C", "h1", "h1"): (p.C, p.C),
-        ("R", "g1", "J0_h0"): (p.C, p.C),
-        ("R", "g2", "J1_h1"): (p.C, p.C),
-        ("R", "h0", "J0T_g1"): (p.C, p.C),
-        ("R", "h1", "J1T_g2"): (p.C, p.C),
+        ("C", "g1", "g1"): p.nu * x.covariance("J0T_g1"),
+        ("C", "g2", "g2"): x.covariance("J1T_g2"),
+        ("C", "h0", "h0"): x.covariance("J0_h0"),
+        ("C", "h1", "h1"): x.covariance("J1_h1"),
+        ("R", "g1", "J0_h0"): x.response("g1", "J0_h0"),
+        ("R", "g2", "J1_h1"): x.response("g2", "J1_h1"),
+        ("R", "h0", "J0T_g1"): x.response("h0", "J0T_g1"),
+        ("R", "h1", "J1T_g2"): x.response("h1", "J1T_g2"),
     }
 
 
-TRAINING = ExactTraining(forward_pass, strides)
+TRAINING = Training(
+    closure="exact",
+    times=lambda p: p.T + 1,
+    before=lambda p: p.T,
+    vectors=(
+        Vector("g2", "N2", axes=("C",), past=True),
+        Vector("J1T_g2", "N1", axes=("C",), role="product"),
+        Vector("g1", "N1", axes=("C",), past=True),
+        Vector("J0T_g1", "D", axes=("C",), role="product"),
+        Vector("v", "D", axes=("C",), past=True),
+        Vector("X_v", "P", axes=("C",), role="product"),
+        Vector("delta", "P", axes=("C",), past=True),
+        Vector("h0", "D", axes=("C",), role="product", past=True),
+        Vector("J0_h0", "N1", axes=("C",), role="product"),
+        Vector("h1", "N1", axes=("C",), past=True),
+        Vector("J1_h1", "N2", axes=("C",), role="product"),
+        Vector("h2", "N2", axes=("C",), past=True),
+        Vector("eps", "P", axes=("C",), timed=False, role="normal"),
+        Vector("readout", "N2", axes=("C",), timed=False, role="normal"),
+        Vector("teacher", "D", axes=("C",), timed=False, role="normal"),
+    ),
+    products=(
+        MatrixProduct(
+            "J1T_g2", "J1T", "g2", (Memory("g2", "J1_h1", "h1", lag=1),), (Covariance("J1T_g2", "g2", "g2"),)
+        ),
+        MatrixProduct(
+            "J0T_g1", "J0T", "g1", (Memory("g1", "J0_h0", "h0", lag=1),), (Covariance("J0T_g1", "g1", "g1"),)
+        ),
+        MatrixProduct("X_v", "X", "v", (Memory("v", "h0", "delta", lag=1),), (Covariance("X_v", "v", "v"),)),
+        MatrixProduct(
+            "h0", "XT", "delta", (Memory("delta", "X_v", "v"),), (Covariance("h0", "delta", "delta"),)
+        ),
+        MatrixProduct(
+            "J0_h0", "J0", "h0", (Memory("h0", "J0T_g1", "g1"),), (Covariance("J0_h0", "h0", "h0"),)
+        ),
+        MatrixProduct(
+            "J1_h1", "J1", "h1", (Memory("h1", "J1T_g2", "g2"),), (Covariance("J1_h1", "h1", "h1"),)
+        ),
+    ),
+    observables=(
+        Recorded("train_loss"),
+        Recorded("test_loss"),
+    ),
+    step=step,
+    order=order,
+)

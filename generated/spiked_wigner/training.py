@@ -4,51 +4,30 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.exact import dual, empty, mean_of_labels, products_by_time, series, site, units
-from numerics.runtime.interface import ExactTraining
+from numerics.runtime.program import Recorded, Training, Vector
 
 
-def sites(p, times):
-    """The Gaussian variables of a site: the noises of each random matrix, then what is drawn; times x labels."""
-    # a site of D: v
-    D = site(drawn=((1, 1),))
-    return (D,)
+def start(p, x):
+    """Fields without time."""
+    # spike_norm = <v^2>
+    x.record("spike_norm", x.mean((x.drawn("v") * x.drawn("v")), 0))
 
 
-def carried(p, times):
-    """The axes of all that is carried through time, each as the lengths of its parts."""
-    (D,) = sites(p, times)
-    return ()
-
-
-def results(p, state):
-    """Order parameters before the last update, observables at all times, times before anything overflowed."""
-    times = 1
-    (D,) = sites(p, times)
-    (in_v,) = D
-    () = state
-    order = {
-        ("C", "v", "v"): dual(units(in_v), D) @ units(in_v).T,
-    }
-    observables = {
-        # spike_norm = <v^2>
-        "spike_norm": series(mean_of_labels(products_by_time(dual(units(in_v), D), 1, units(in_v), 1))),
-    }
-    return order, observables, 1
-
-
-def forward_pass(p):
-    """Order parameters before the last update, observables at all times, and the number of times before
-    anything overflowed. Whole-number parameters fix shapes.
-    """
-    return results(p, empty(carried(p, 1)))
-
-
-def strides(p):
-    """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
+def order(p, x):
+    """Order parameters before the last update."""
     return {
-        ("C", "v", "v"): (0, 0),
+        ("C", "v", "v"): x.correlation("v", "v"),
     }
 
 
-TRAINING = ExactTraining(forward_pass, strides)
+TRAINING = Training(
+    closure="exact",
+    times=lambda p: 1,
+    before=lambda p: 1,
+    vectors=(Vector("v", "D", timed=False, role="normal"),),
+    products=(),
+    observables=(Recorded("spike_norm", timed=False),),
+    step=None,
+    order=order,
+    start=start,
+)

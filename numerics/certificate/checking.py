@@ -23,7 +23,7 @@ from numerics.modules import ProbedMatrix, Solver
 from numerics.nearby import read
 from numerics.outliers.problem import SpikedProblem
 from numerics.precision import in_float64
-from numerics.runtime.interface import ExactTraining, Side, TraitTraining
+from numerics.runtime.interface import Side
 from numerics.training.trained import Trained
 
 MOST_ROWS = 2000
@@ -163,7 +163,7 @@ def check_training(declared: Expected | str, solver: Solver, trained: Trained) -
     unchecked = partial(Check, "training", "", "observables at the first times", None, None, 0.0, "not checked")
     if isinstance(declared, str):
         return unchecked(declared, watch.seconds)
-    share = EXACT if isinstance(solver.training, (ExactTraining, TraitTraining)) else BY_QUADRATURE
+    share = EXACT if solver.training.training.closure == "exact" else BY_QUADRATURE
     pairs = _observed(declared, trained, share) or _correlated(declared, trained, share)
     if not pairs:
         return unchecked("no observable at the first times is a sum over words", watch.seconds)

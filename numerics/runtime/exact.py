@@ -11,7 +11,6 @@ which stand beside each other in one long row; a mean over sites is a mean over 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -169,11 +168,6 @@ def units(block: Block) -> Array:
     return own if block.weights is None else jnp.tile(own, (1, block.groups))
 
 
-def lines(rows: Array, labels: int) -> Array:
-    """One line of rows for every label."""
-    return jnp.broadcast_to(rows, (labels, rows.shape[1]))
-
-
 def part(rows: Array, block: Block) -> Array:
     """What rows hold of one noise or source: the response to it, as a mean over the groups."""
     return part_before(rows, block, block.length)
@@ -197,20 +191,9 @@ def past_sum(weights: Array, past: Array, labels: int) -> Array:
     return (weights @ past.reshape(times, labels * size)).reshape(labels, size)
 
 
-def summed(past: Array, labels: int) -> Array:
-    """The sum over times of rows."""
-    size = past.shape[1]
-    return jnp.sum(past.reshape(len(past) // labels, labels * size), axis=0).reshape(labels, size)
-
-
 def weighted(overlaps: Array, weights: Array, labels: int) -> Array:
     """Overlaps with the rows of all times, those of each time multiplied by its weight."""
     return overlaps * jnp.broadcast_to(weights[:, None], (weights.shape[0], labels)).reshape(-1)
-
-
-def at_time(row: Array, labels: int, t: Array) -> Array:
-    """The columns of one time."""
-    return jax.lax.dynamic_slice_in_dim(row, t * labels, labels, axis=1)
 
 
 def store(past: Array, rows: Array, t: Array) -> Array:
@@ -274,15 +257,6 @@ def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values
     return jax.lax.dynamic_update_slice(covariance, values.T, (column, row))
 
 
-def variances(covariance: Array, block: Block) -> Array:
-    """The variances of a noise: one row per time, one column per label."""
-    if covariance.ndim == 3:  # one per group of sites
-        each = jnp.diagonal(covariance, axis1=1, axis2=2)[:, block.place : block.place + block.length]
-        return jnp.moveaxis(each.reshape(-1, block.times, block.labels), 0, 1).reshape(block.times, -1)
-    diagonal = covariance.reshape(-1)[:: covariance.shape[0] + 1]
-    return diagonal[block.place : block.place + block.length].reshape(block.times, block.labels)
-
-
 # -- time
 
 
@@ -300,11 +274,6 @@ Axes = tuple[Axis, ...]
 def shape_of(axes: Axes) -> tuple[int, ...]:
     """How long each axis is."""
     return tuple(axis.groups * sum(axis.parts) if isinstance(axis, InGroups) else sum(axis) for axis in axes)
-
-
-def empty(carried: tuple[Axes, ...]) -> tuple[Array, ...]:
-    """Arrays of zeros."""
-    return tuple(map(jnp.zeros, map(shape_of, carried)))
 
 
 def grow(state: tuple[Array, ...], before: tuple[Axes, ...], after: tuple[Axes, ...]) -> tuple[Array, ...]:
@@ -337,45 +306,9 @@ def _longer(array: Array, axis: int, old: tuple[int, ...], new: tuple[int, ...])
     return jnp.concatenate(pieces, axis=axis)
 
 
-def forward(
-    p: Any,
-    times: int,
-    carried: Callable[..., Any],
-    step: Callable[..., Any],
-    start: Callable[..., Any] | None = None,
-    *tables: Array,
-) -> Any:
-    """All that is carried through time, after the last step.
-
-    carried(p, times): the axes of what is carried. start: what is known before the first time. step: one time.
-    """
-    state = empty(carried(p, 0))
-    numbers = sum(math.prod(shape_of(axes)) for axes in carried(p, times))
-    for begin, end in stages(times, numbers):
-        state = grow(state, carried(p, begin), carried(p, end))
-        if begin == 0 and start is not None:
-            state = start(p, end, *tables, state)
-        state = jax.lax.fori_loop(begin, end, partial(step, p, end, *tables), state)
-    return state
-
-
 def after(t: Array, *rows: Array) -> Array:
     """The time t, known only when the rows are: the compiler then reads all pasts before it changes any in place."""
     return t + (sum(x[0, 0] for x in rows if x.size) < -jnp.inf)
-
-
-def finite_times(
-    times: int, pasts: tuple[Array, ...], covariances: tuple[tuple[tuple[Block, ...], Array], ...]
-) -> Array:
-    """How many times are free of overflow: up to the first with a row or a variance that is not finite."""
-    # one table and one reduction: what a compiler spends goes with the number of operations, not with their sizes
-    table = [past.reshape(times, -1) for past in pasts if past.size]
-    for blocks, covariance in covariances:
-        table += [variances(covariance, block) for block in blocks if block.times == times]
-    if not table:
-        return jnp.asarray(times)
-    when = jnp.arange(times)[:, None]
-    return jnp.min(jnp.where(jnp.isfinite(jnp.concatenate(table, axis=1)), times, when), initial=times)
 
 
 # -- numbers of labels and times
@@ -384,11 +317,6 @@ def finite_times(
 def first(rows: Array, count: int) -> Array:
     """The first lines."""
     return rows[:count]
-
-
-def lines_at(rows: Array, lines: int, time: int) -> Array:
-    """The lines of one time."""
-    return rows[lines * time : lines * (time + 1)]
 
 
 def part_before(rows: Array, block: Block, count: int) -> Array:
@@ -423,21 +351,6 @@ def covariance_before(covariance: Array, block: Block, count: int) -> Array:
     return covariance[block.place : block.place + count, block.place : block.place + count]
 
 
-def column_of(number: Array) -> Array:
-    """A number as a table with one entry."""
-    return jnp.reshape(number, (1, 1))
-
-
-def entry(column: Array) -> Array:
-    """The one number in an array that has no more."""
-    return column.reshape(())
-
-
-def store_number(table: Array, value: Array, t: Array) -> Array:
-    """A table over times with the number of time t in its place."""
-    return table.at[t].set(value)
-
-
 def given(data: Array, t: Array | None, lag: int) -> Array:
     """Data at a time, or without one, as a matrix; zero before the start."""
     value = jnp.asarray(data) if t is None else jnp.where(t >= lag, jnp.asarray(data)[t - lag], 0.0)
@@ -466,11 +379,6 @@ def softmax(column: Array, size: int, behind: int) -> Array:
     return jax.nn.softmax(column.reshape(-1, size, behind), axis=1).reshape(column.shape)
 
 
-def softmax_by_time(table: Array, size: int, behind: int) -> Array:
-    """The same for one row per time."""
-    return jax.nn.softmax(table.reshape(len(table), -1, size, behind), axis=2).reshape(table.shape)
-
-
 def apart(table: Array, sizes: tuple[int, ...]) -> Array:
     """A table with one axis of labels in place of each of these that it is made of."""
     return table.reshape(*table.shape[:-1], *sizes)
@@ -492,12 +400,6 @@ def given_series(data: Array, timed: int, lag: int, turned: int | None = None) -
 def total(column: Array) -> Array:
     """The sum over labels."""
     return jnp.sum(column, axis=0, keepdims=True)
-
-
-def products_by_time(seen: Array, seen_labels: int, rows: Array, labels: int) -> Array:
-    """Means of the products of two fields at all times: one row per time, one column per label."""
-    a, b = (x.reshape(len(x) // count, count, x.shape[1]) for x, count in ((seen, seen_labels), (rows, labels)))
-    return jnp.sum(a * b, axis=-1)
 
 
 def mean_of_labels(table: Array) -> Array:

@@ -417,12 +417,6 @@ def columns_each(numbers: tuple[Array, ...], labels: int, place: Site, traits: t
     return jnp.concatenate([shared, *own], axis=1)
 
 
-def over_groups(place: Site, column: Array, factor: Callable[..., Array]) -> Array:
-    """The mean over groups of what each has, times a function of its traits, as a column over labels."""
-    weights = place.weights * factor(*place.traits)
-    return column.reshape(-1, place.groups) @ weights[:, None]
-
-
 def projection(law: Law, known: Array, rows: tuple[Array, ...], one: Block) -> Array:
     """The rows of a law without what is its own: mean slopes times the rows of its arguments, and its mean."""
     here = _Facts.of(law, known)
@@ -460,19 +454,29 @@ def residuals(
     left, right = _Facts.of(a, here), _Facts.of(b, there)
     groups = 1 if sites is None else sites.groups
     shape = (groups, here.shape[0] // groups, there.shape[0] // groups)
+    between = tuple(cross.reshape(shape) for cross in crosses)
     if a.expanded and b.expanded and not shared:
-        return _series(nodes, left, right, crosses[0].reshape(shape)).reshape(shape if sites is not None else shape[1:])
-    if a.straight and b.straight and not shared:
-        found = _between_kinks(nodes, a, left, b, right, crosses[0].reshape(shape))
-        return found.reshape(shape if sites is not None else shape[1:])
-    ka, kb = a.arguments, b.arguments
-    of_a = {j: i for i, j in shared}
-    apart = [j for j in range(kb) if j not in of_a]
-    place = [of_a[j] if j in of_a else ka + apart.index(j) for j in range(kb)]
-    kinds = [*a.kinds, *(b.kinds[j] for j in apart)]
-    for i, j in shared:
-        kinds[i] = _of_both(a.kinds[i], b.kinds[j])
-    bent = a.kinks is not None or b.kinks is not None
+        found = _series(nodes, left, right, between[0])
+    elif a.straight and b.straight and not shared:
+        found = _between_kinks(nodes, a, left, b, right, between[0])
+    else:
+        found = _over_arguments(nodes, a, left, b, right, between, shared)
+    return found if sites is not None else found[0]
+
+
+def _over_arguments(
+    nodes: int,
+    a: Law,
+    left: _Facts,
+    b: Law,
+    right: _Facts,
+    crosses: tuple[Array, ...],
+    shared: tuple[tuple[int, int], ...],
+) -> Array:
+    """The same as one integral over the arguments of both laws, common ones once. Groups of sites stand in front."""
+    shape = crosses[0].shape
+    ka, kb, groups = a.arguments, b.arguments, shape[0]
+    apart = [j for j in range(kb) if all(j != other for _, other in shared)]
 
     def down(x: Array) -> Array:
         return jnp.broadcast_to(x.reshape(-1, groups).T[:, :, None], shape).reshape(-1)
@@ -487,13 +491,39 @@ def residuals(
     for k, j in enumerate(apart):
         theirs = (across(_entry(right.covariance, j, m)) for m in apart[: k + 1])
         square.append([*(between[i][j] for i in range(ka)), *theirs])
-    numbers_a, numbers_b = [down(x) for x in left.numbers(a, nodes)], [across(x) for x in right.numbers(b, nodes)]
-    flat = [*means, *(x for row in square for x in row), *numbers_a, *numbers_b]
+    numbers = [down(x) for x in left.numbers(a, nodes)], [across(x) for x in right.numbers(b, nodes)]
+    found = _product(nodes, a, b, shared, means, square, numbers)
+    linear = down(left.mean) * across(right.mean)
+    for i in range(ka):
+        for j in range(kb):
+            linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
+    known = down(left.holds) * across(right.holds) > 0
+    return jnp.where(known, found - linear, 0.0).reshape(shape)
+
+
+def _product(
+    nodes: int,
+    a: Law,
+    b: Law,
+    shared: tuple[tuple[int, int], ...],
+    means: list[Array],
+    square: Square,
+    numbers: tuple[list[Array], list[Array]],
+) -> Array:
+    """Means of the product of two laws, each entry for itself. means, square: of the arguments of a, then of those of b
+    that are not shared."""
+    ka, of_a = a.arguments, {j: i for i, j in shared}
+    apart = [j for j in range(b.arguments) if j not in of_a]
+    place = [of_a[j] if j in of_a else ka + apart.index(j) for j in range(b.arguments)]
+    kinds = [*a.kinds, *(b.kinds[j] for j in apart)]
+    for i, j in shared:
+        kinds[i] = _of_both(a.kinds[i], b.kinds[j])
+    bent = a.kinks is not None or b.kinks is not None
 
     def one(*given: Array) -> Array:
         rest = list(given[len(means) :])
         covariance = [[rest.pop(0) for _ in range(i + 1)] for i in range(len(means))]
-        own_a, own_b = rest[: len(numbers_a)], rest[len(numbers_a) :]
+        own_a, own_b = rest[: len(numbers[0])], rest[len(numbers[0]) :]
 
         def product(*u: Array) -> tuple[Array, ...]:
             return (a.value(*u[:ka], *own_a) * b.value(*(u[k] for k in place), *own_b),)
@@ -505,13 +535,8 @@ def residuals(
 
         return integrate(nodes, kinds, given[: len(means)], covariance, product, kinks if bent else None)[0]
 
-    found = _batched(one, points_of(nodes, kinds, 2 if bent else 0), *flat)
-    linear = down(left.mean) * across(right.mean)
-    for i in range(ka):
-        for j in range(kb):
-            linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
-    known = down(left.holds) * across(right.holds) > 0
-    return jnp.where(known, found - linear, 0.0).reshape(shape if sites is not None else shape[1:])
+    flat = [*means, *(x for row in square for x in row), *numbers[0], *numbers[1]]
+    return _batched(one, points_of(nodes, kinds, 2 if bent else 0), *flat)
 
 
 def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:

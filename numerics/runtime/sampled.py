@@ -10,9 +10,7 @@ one slot per normal that a site answers to).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -241,12 +239,6 @@ def ones(sites: int, t: Array = 0, lag: int = 0) -> Array:
     return jnp.where(t >= lag, jnp.ones((sites, 1)), 0.0)
 
 
-def spread(values: Array, sites: int, labels: int) -> Array:
-    """Values, or their slopes, for all sites and labels."""
-    values = jnp.asarray(values, float)
-    return jnp.broadcast_to(values, (sites, labels, *values.shape[2:]))
-
-
 def given(data: Array, t: Array | None, lag: int) -> Array:
     """Data at a time, or without one, as a matrix or as a row over labels; zero before the start."""
     value = data if t is None else jnp.where(t >= lag, jnp.asarray(data)[t - lag], 0.0)
@@ -258,11 +250,6 @@ def mean(values: Array) -> Array:
     return jnp.mean(values)
 
 
-def mean_by_label(values: Array) -> Array:
-    """The means over sites, as a row over labels."""
-    return jnp.mean(values, axis=0, keepdims=True)
-
-
 def overlaps(left: Array, right: Array) -> Array:
     """Means of the products of values: labels of the first x labels of the second."""
     return met(left, right)
@@ -271,16 +258,6 @@ def overlaps(left: Array, right: Array) -> Array:
 def total(values: Array) -> Array:
     """The sum over labels of values, or of their slopes."""
     return jnp.sum(values, axis=1, keepdims=True)
-
-
-def over_labels(row: Array) -> Array:
-    """The sum over all labels of numbers."""
-    return jnp.sum(row)
-
-
-def label_mean(row: Array) -> Array:
-    """The mean over all labels of numbers."""
-    return jnp.mean(row)
 
 
 def noise(normals: Array, rows: Array, beyond: Array | None = None, rest: Array | None = None) -> Array:
@@ -326,12 +303,6 @@ def before(table: Array, count: int, labels: int) -> Array:
     return jnp.asarray(table, float).reshape(-1, labels)[:count]
 
 
-def once(value: Array) -> Array:
-    """A number that does not change, or one per label, as a series of one time."""
-    value = jnp.asarray(value, float)
-    return value.reshape(1, *value.shape[1:])
-
-
 # -- slopes
 
 
@@ -363,11 +334,6 @@ def mean_slopes(slopes: Array, start: int, size: int) -> Array:
 def mixed_slopes(slopes: Array, table: Array) -> Array:
     """The slopes of values @ table."""
     return jnp.einsum("mbn,bc->mcn", slopes, table)
-
-
-def scaled_slopes(factor: Array, slopes: Array) -> Array:
-    """Slopes times one number per label."""
-    return factor[..., None] * slopes
 
 
 def forgotten(slopes: Array, start: int, size: int) -> Array:
@@ -402,63 +368,6 @@ jax.tree_util.register_pytree_node(Carried, _flatten, _unflatten)
 
 STAGED, SHARES = 96, (0.25, 0.5, 0.75)
 """Spans with room for so many directions or more get it in stages: first for these shares of it, then for all."""
-
-
-def forward(
-    times: int,
-    rank: int | None,
-    start: Callable[[int | None], Carried],
-    step: Callable[[int | None], Callable[[Array, Carried], Carried]],
-    joining: Mapping[str, tuple[int, int]],
-) -> Carried:
-    """All that is carried through time, after the last step.
-
-    start, step: with room for at most so many directions in each span. joining: how many directions can join a span at
-    one time, and how many before the first; spans are widened before one of these has no room for so many. What is
-    wider than needed costs as much as what is needed, and each width is compiled by itself, so there are few. With one
-    width the loop has a fixed length, so that it can be differentiated in reverse; with several, forward only.
-    """
-    whole = jax.eval_shape(partial(start, rank))
-
-    def size(state: Any, name: str) -> int:
-        return int(getattr(state, name).fields.shape[1])
-
-    widest = max((size(whole, name) for name in joining), default=0)
-    least = max((now + before for now, before in joining.values()), default=0)
-    widths = [math.ceil(share * widest) for share in SHARES if widest >= STAGED]
-    widths = [width for width in widths if width >= least]
-    if not widths:
-        only: Carried = jax.lax.fori_loop(0, times, step(rank), start(rank))
-        return only
-    t, state = jnp.zeros((), int), None
-    for most in (*widths, rank):
-        state = start(most) if state is None else _widened(state, jax.eval_shape(partial(start, most)))
-        narrow = [name for name in joining if size(state, name) < size(whole, name)]
-        limits = {name: size(state, name) - joining[name][0] for name in narrow}
-        moved = step(most)
-
-        def go_on(now: tuple[Array, Carried], limits: dict[str, int] = limits) -> Array:
-            t, state = now
-            return jnp.all(jnp.stack([t < times, *(getattr(state, name).used <= k for name, k in limits.items())]))
-
-        def go(now: tuple[Array, Carried], moved: Callable[[Array, Carried], Carried] = moved) -> tuple[Array, Carried]:
-            t, state = now
-            return t + 1, moved(t, state)
-
-        t, state = jax.lax.while_loop(go_on, go, (t, state))
-    assert state is not None
-    return state
-
-
-def _widened(state: Carried, shapes: Carried) -> Carried:
-    """The state with zeros behind what is narrower than it will be."""
-
-    def wide(x: Array, shape: jax.ShapeDtypeStruct) -> Array:
-        missing = [(0, new - old) for old, new in zip(x.shape, shape.shape, strict=True)]
-        return x if x.shape == shape.shape else jnp.pad(x, missing)
-
-    widened: Carried = jax.tree.map(wide, state, shapes)
-    return widened
 
 
 def narrowed(
@@ -666,9 +575,3 @@ def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None
     start = jnp.zeros_like(whole), jnp.zeros(blocks * width, bool)
     factor, taken = jax.lax.fori_loop(0, blocks, block, start)
     return factor[:count, :count], taken[:count]
-
-
-def still_finite(finite: Array, t: Array, values: tuple[Array, ...]) -> Array:
-    """How many times are free of overflow."""
-    defect = sum(jnp.sum(0.0 * x) for x in values)  # zero, unless something is infinite or no number
-    return jnp.where((finite == t) & jnp.isfinite(defect), t + 1, finite)

@@ -97,11 +97,6 @@ def keep(table: Array, values: Array, t: Array = 0) -> Array:
     return table.at[t].set(values) if table.size else table
 
 
-def kept_once(values: Array) -> Array:
-    """What has no time, as a table of one time."""
-    return values[None]
-
-
 def kick_at(wanted: Wanted, name: str, kicks: Array, t: Array = 0, lag: int = 0) -> Array:
     """What the kick of a field adds to its slopes, `lag` steps before t: sites x labels x slopes."""
     sites, times, labels = kicks.shape

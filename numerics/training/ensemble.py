@@ -20,9 +20,10 @@ from jax.extend.core import Literal
 from numerics.matrices import Columns as SomeColumns, Constant, Dense, Matrix, Sum, Traced
 from numerics.nearby import Moved, ReadTogether
 from numerics.products import unfinished
-from numerics.runtime.interface import Key, SampledTraining
+from numerics.runtime.interface import Key
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Noting, Resolved
+from numerics.runtime.samples import SampledPass
 from numerics.training.quadrature import BY_VALUE
 from numerics.training.shelf import Shelf
 
@@ -48,7 +49,7 @@ LEAST = 0.25
 class Ensemble:
     """Passes over different sites, at the same parameters."""
 
-    def __init__(self, training: SampledTraining, p: Point, shelf: Shelf) -> None:
+    def __init__(self, training: SampledPass, p: Point, shelf: Shelf) -> None:
         self.training, self.p, self.shelf = training, p, shelf
         self.passes: list[Mapping[str, np.ndarray]] = []
         self.observables: list[Mapping[str, np.ndarray]] = []
@@ -361,7 +362,7 @@ def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.n
 
 
 @lru_cache(maxsize=64)
-def _chosen_moments(training: SampledTraining) -> Callable[..., Any]:
+def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
     """Some moments of a pass, compiled once for each choice."""
 
     def chosen(p: Point, kept: Any, columns: Any, keys: tuple[MomentKey, ...], shapes: tuple[Any, ...]) -> Any:
@@ -383,14 +384,14 @@ def _chosen_moments(training: SampledTraining) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=64)
-def _chosen_order(training: SampledTraining) -> Callable[..., Any]:
+def _chosen_order(training: SampledPass) -> Callable[..., Any]:
     """Some order parameters, from the moments that they are made of; compiled once for each choice."""
 
     return jax.jit(partial(_order_of, training), static_argnames=("shapes", "keys"))
 
 
 @lru_cache(maxsize=64)
-def _moved_order(training: SampledTraining) -> Callable[..., Any]:
+def _moved_order(training: SampledPass) -> Callable[..., Any]:
     """The same, moved to first order in a change of the moments, or only how far."""
 
     def moved(
@@ -412,7 +413,7 @@ def _moved_order(training: SampledTraining) -> Callable[..., Any]:
 
 
 def _order_of(
-    training: SampledTraining,
+    training: SampledPass,
     moments: Moments,
     p: Point,
     resolved: Resolved | float,
@@ -433,7 +434,7 @@ def _order_of(
     return {key: made[key] for key in keys}
 
 
-def _noted(training: SampledTraining, p: Point, tolerance: float, shapes: Shapes, mean: Mean) -> Any:
+def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: Mean) -> Any:
     """What is noted about the noises of each random matrix, from the moments that it takes."""
     names = tuple(key for key, _ in shapes)
     read = _noted_by(training, _layout_of(p), shapes)
@@ -464,19 +465,19 @@ def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
 
 
 @lru_cache(maxsize=64)
-def _made_of(training: SampledTraining, layout: Layout, kept: KeptShapes) -> dict[MomentKey, tuple[str, ...]]:
+def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[MomentKey, tuple[str, ...]]:
     """For each moment what it is made of."""
     return _read_by(lambda p, kept: dict(training.moments_of(p, Carried(**kept))), _laid_out(layout), _arrays(kept))
 
 
 @lru_cache(maxsize=64)
-def _shapes_of_moments(training: SampledTraining, layout: Layout, kept: KeptShapes) -> Shapes:
+def _shapes_of_moments(training: SampledPass, layout: Layout, kept: KeptShapes) -> Shapes:
     made = jax.eval_shape(training.moments_of, _laid_out(layout), Carried(**_arrays(kept)))
     return tuple((key, tuple(x.shape)) for key, x in made.items())
 
 
 @lru_cache(maxsize=64)
-def _noted_by(training: SampledTraining, layout: Layout, shapes: Shapes) -> dict[Any, tuple[MomentKey, ...]]:
+def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any, tuple[MomentKey, ...]]:
     """The moments that what is noted about each factor of noises is made of."""
 
     def left_of(p: Point, table: Moments) -> Any:
@@ -485,14 +486,14 @@ def _noted_by(training: SampledTraining, layout: Layout, shapes: Shapes) -> dict
     return _read_by(left_of, _laid_out(layout), _arrays(shapes))
 
 
-def _notes(training: SampledTraining, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:
+def _notes(training: SampledPass, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:
     noting = Noting(tolerance)
     training.order_parameters(moments, p, tolerance=noting)
     return noting.noted
 
 
 @lru_cache(maxsize=64)
-def _compiled_notes(training: SampledTraining) -> Callable[..., Any]:
+def _compiled_notes(training: SampledPass) -> Callable[..., Any]:
     def noted(moments: Moments, p: Point, tolerance: float, shapes: Shapes) -> Any:
         every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
         return _notes(training, every, p, tolerance)
@@ -514,16 +515,14 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
 
 
 @lru_cache(maxsize=64)
-def _shapes_of_order(
-    training: SampledTraining, layout: Layout, shapes: Shapes
-) -> tuple[tuple[Key, tuple[int, ...]], ...]:
+def _shapes_of_order(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[tuple[Key, tuple[int, ...]], ...]:
     """Of all order parameters."""
     made = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), _arrays(shapes), _laid_out(layout))
     return tuple((key, tuple(x.shape)) for key, x in made.items())
 
 
 @lru_cache(maxsize=64)
-def _parts(training: SampledTraining, layout: Layout, shapes: Shapes) -> tuple[Part, ...]:
+def _parts(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[Part, ...]:
     """Order parameters that share a moment, and their moments; all of them where they are small."""
     order = _shapes_of_order(training, layout, shapes)
     if sum(8 * math.prod(shape) for _, shape in (*shapes, *order)) <= SMALL:

@@ -12,7 +12,8 @@ import jax
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.runtime.interface import TraitTraining
+from numerics.runtime.rows import RowsPass
+from numerics.runtime.samples import SampledPass
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ OF_TRAITS = Integrals(
 )
 
 
-def integrals_of(training: Any) -> Integrals:
+def integrals_of(training: RowsPass | SampledPass) -> Integrals:
     """What a forward pass integrates over."""
-    return OF_TRAITS if isinstance(training, TraitTraining) else OF_LAWS
+    return OF_TRAITS if training.training.closure == "exact" else OF_LAWS
 
 
 SETTLED = 1e-10

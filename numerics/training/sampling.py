@@ -27,9 +27,9 @@ from derive.errors import NumericalError, ParameterError
 from numerics.nearby import Nearby
 from numerics.progress import Report
 from numerics.runtime.diagonals import no_reach, widened
-from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.sampled import Carried
+from numerics.runtime.samples import SampledPass
 from numerics.threads import threads_for
 from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.ensemble import Ensemble, Mean, Term
@@ -118,7 +118,7 @@ class Sampled:
     method: dict[str, Any]
 
 
-def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
+def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
     """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
     with threads_for(0):  # what is factored here, moments of normals, has few rows
         try:
@@ -128,7 +128,7 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
             return _sampled_pass(training, p, replace(how, samples=MORE_SITES * how.samples), tell)
 
 
-def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
+def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
     forward, paired = compiled(training.forward_pass), training.paired
@@ -259,7 +259,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
 
 
 def _within(
-    training: SampledTraining, p: Point, forward: Callable[..., Any], normals: Mapping[str, Any], rank: int | None
+    training: SampledPass, p: Point, forward: Callable[..., Any], normals: Mapping[str, Any], rank: int | None
 ) -> Point:
     """The point that says between which ends numbers on sampled diagonals lie, as they do in one pass."""
     p = replaced(p, **{name: no_reach(count) for name, _, count in training.ranges})
@@ -297,7 +297,7 @@ class _Plan:
     rank: int | None
 
 
-def plans_for(training: SampledTraining, p: Point, how: Sampling) -> list[_Plan]:
+def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
     """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions; then with twice
     the room and the sites that it takes, as long as memory has them."""
     budget = how.samples / (2 if how.debias else 1)

@@ -17,7 +17,8 @@ from numerics.modules import Solver
 from numerics.nearby import Nearby
 from numerics.precision import in_float64
 from numerics.progress import Report
-from numerics.runtime.interface import Key, SampledTraining, TraitTraining
+from numerics.runtime.interface import Key
+from numerics.runtime.samples import SampledPass
 from numerics.training.quadrature import OF_TRAITS, check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 
@@ -75,7 +76,7 @@ class Trained:
     @staticmethod
     def sampled(solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report) -> Trained:
         """Means over independent replicas of the sampled forward pass."""
-        assert isinstance(solver.training, SampledTraining), "an exact pass draws nothing"
+        assert isinstance(solver.training, SampledPass), "an exact pass draws nothing"
         found = sampled_pass(solver.training, solver.point(values), sampling, tell)
         return Trained(
             found.order,
@@ -132,7 +133,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
     longest = max((int(value) for name, value in values.items() if name in sizes), default=0)
     if longest > LONGEST:
         _check_entries(solver, values, longest)
-    if isinstance(solver.training, SampledTraining):
+    if isinstance(solver.training, SampledPass):
         steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
         sides = [[max(1, stride * steps) for stride in axes] for axes in solver.training.strides(p).values()]
         entries = solver.training.footprint(p, None) + sum(map(math.prod, sides))
@@ -143,7 +144,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         else:
             results = jax.eval_shape(solver.pass_of(values), p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
-        if isinstance(solver.training, TraitTraining):  # rows of a field at all values of a trait
+        if integrals_of(solver.training) is OF_TRAITS and solver.quadrature:  # rows of a field at all values of a trait
             labels = labels_in(values, solver.setting.labels)
             entries += OF_TRAITS.most // 2 * (solver.times(values) * labels) ** 2
     _check_entries(solver, values, entries)

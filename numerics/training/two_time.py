@@ -13,7 +13,8 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
 from numerics.precision import in_float64
-from numerics.runtime.interface import SampledTraining, SampledTwoTime, TwoTimeOf
+from numerics.runtime.rows import RowsPass
+from numerics.runtime.samples import SampledPass
 from numerics.runtime.two_time import Wanted, with_own
 from numerics.training.quadrature import check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
@@ -29,29 +30,28 @@ def two_time_functions(
     wanted = checked(solver.setting, wanted)
     if not wanted:
         return {}
-    offer = solver.two_time
+    training, p = solver.training, solver.point(values)
     for name in wanted:
-        if name in offer.refused:
-            raise NoTwoTime(f"{shown(name)} is not given: {offer.refused[name]}")
-    p = solver.point(values)
-    if isinstance(offer, SampledTwoTime):
+        if training.training.refusal(name):
+            raise NoTwoTime(f"{shown(name)} is not given: {training.training.refusal(name)}")
+    if isinstance(training, SampledPass):
         assert sampling is not None, "a sampled setting is solved by sampling"
-        responses = any(kind == "R" for kind, _, _ in wanted)
-        kicks = tuple(("K", name, name) for name in offer.remembered) if responses else ()
-        found = sampled_pass(_asked(offer, (*wanted, *kicks)), p, sampling, lambda fraction, text: None)
+        found = sampled_pass(
+            _asked(training, _with_memories(training, wanted)), p, sampling, lambda fraction, text: None
+        )
         table, errors = _by_name(found.observables), _by_name(found.errors)
         table = {name: np.asarray(with_own(name, value)) for name, value in table.items()}
         return {name: finished(solver.setting, name, _finite(name, table), errors[name]) for name in wanted}
-    integrals = integrals_of(solver.training)
-    _check_memory(offer, wanted, p, (integrals.first,) if solver.quadrature else ())
+    integrals = integrals_of(training)
+    _check_memory(training, wanted, p, integrals.first if solver.quadrature else 1)
     moved = 0.0
     if solver.quadrature:
-        run = _with_integrals(offer, wanted)
-        (results, _, _), (method,) = settle(lambda nodes: (*run(p, nodes), {}, 0), integrals)
+        run = _functions(training, wanted)
+        (results, _, _), (method,) = settle(lambda nodes: (run(p, nodes), {}, 0), integrals)
         check_settled(method)
         moved = method["quadrature_error"]
     else:
-        results = jax.tree.map(np.asarray, _exactly(offer, wanted)(p))
+        results = jax.tree.map(np.asarray, _functions(training, wanted)(p, 1))
     return {name: finished(solver.setting, name, _finite(name, results), moved=moved) for name in wanted}
 
 
@@ -65,9 +65,17 @@ def _finite(name: Name, table: Mapping[Any, np.ndarray]) -> np.ndarray:
     return table[name]
 
 
-def _check_memory(offer: TwoTimeOf, wanted: Wanted, p: Any, nodes: tuple[int, ...]) -> None:
+def _with_memories(training: SampledPass, wanted: Wanted) -> Wanted:
+    """What is wanted; for responses, with impulses in all noises that random matrices remember."""
+    if not any(kind == "R" for kind, _, _ in wanted):
+        return wanted
+    noises = dict.fromkeys(memory.noise for product in training.training.products for memory in product.memories)
+    return (*wanted, *(("K", name, name) for name in noises))
+
+
+def _check_memory(training: RowsPass, wanted: Wanted, p: Any, nodes: int) -> None:
     """Refuse sizes that cannot be meant before any array is made."""
-    results = jax.eval_shape(lambda p: offer.forward_pass(p, *nodes, wanted), p)
+    results = jax.eval_shape(lambda p: training.two_time(p, wanted, nodes), p)
     entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
     if 8 * WORKING_COPIES * entries > MOST_BYTES:
         names = ", ".join(map(shown, wanted))
@@ -75,36 +83,11 @@ def _check_memory(offer: TwoTimeOf, wanted: Wanted, p: Any, nodes: tuple[int, ..
 
 
 @lru_cache(maxsize=64)
-def _exactly(offer: TwoTimeOf, wanted: Wanted) -> jax.stages.Wrapped:
-    return jax.jit(lambda p: offer.forward_pass(p, wanted)[0])
+def _functions(training: RowsPass, wanted: Wanted) -> jax.stages.Wrapped:
+    return jax.jit(lambda p, nodes: training.two_time(p, wanted, nodes)[0], static_argnums=1)
 
 
 @lru_cache(maxsize=64)
-def _with_integrals(offer: TwoTimeOf, wanted: Wanted) -> jax.stages.Wrapped:
-    return jax.jit(lambda p, nodes: offer.forward_pass(p, nodes, wanted)[:1], static_argnums=1)
-
-
-@lru_cache(maxsize=64)
-def _asked(offer: SampledTwoTime, wanted: Wanted) -> SampledTraining:
+def _asked(training: SampledPass, wanted: Wanted) -> SampledPass:
     """A sampled pass whose observables are the two-time functions."""
-
-    def forward_pass(p: Any, normals: Any, rank: int | None = None, tolerance: Any = 1e-12) -> Any:
-        return offer.forward_pass(p, normals, rank, tolerance, wanted)
-
-    def moments_of(p: Any, kept: Any) -> Any:
-        return {}
-
-    def order_parameters(moments: Any, p: Any, tolerance: Any) -> Any:
-        return {}
-
-    return SampledTraining(
-        forward_pass,
-        lambda p: {},
-        lambda p, rank: offer.shapes(p, rank, wanted),
-        moments_of,
-        order_parameters,
-        lambda p, rank: offer.footprint(p, rank, wanted),
-        offer.groups,
-        offer.paired,
-        "slopes along random kicks",
-    )
+    return SampledPass(training.training, wanted)

@@ -1,0 +1,38 @@
+"""Numbers of the equations of one site, under which derivation.md shows them and generated code cites them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from derive.language.vectors import Field
+from derive.records.saddle import Covariance
+from derive.records.system import System
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """By field the tags of its values at the first times and of its law; by pair those of covariances of noises."""
+
+    starts: dict[tuple[Field, int], str]
+    laws: dict[Field, str]
+    covariances: dict[tuple[Field, Field], str]
+
+    @staticmethod
+    def of(system: System, covariances: Iterable[Covariance]) -> Numbering:
+        """The training level in the order of its declaration, covariances of its noises last."""
+        starts: dict[tuple[Field, int], str] = {}
+        laws: dict[Field, str] = {}
+        pairs: dict[tuple[Field, Field], str] = {}
+
+        def tag() -> str:
+            return f"E{1 + len(starts) + len(laws) + len(set(pairs.values()))}"
+
+        for f in system.training:
+            for time in range(len(f.starts)):
+                starts[f.field, time] = tag()
+            laws[f.field] = tag()
+        for c in covariances:
+            if "spectral" not in (c.left.role, c.right.role) and (c.left, c.right) not in pairs:
+                pairs[c.left, c.right] = pairs[c.right, c.left] = tag()
+        return Numbering(starts, laws, pairs)

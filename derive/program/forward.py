@@ -1,0 +1,552 @@
+"""The forward pass of the training level as a program: one statement for each equation of a field.
+
+The program says what is computed, in the order of the fields. How a vector over sites is represented, and how averages
+over sites are taken, is left to the closure that runs it: numerics/runtime/rows.py has exact averages of Gaussian
+fields and quadratures, numerics/runtime/samples.py has samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.nodes import outermost
+from derive.algebra.words import Letter
+from derive.equations.gaussian_laws import Law, Laws
+from derive.equations.layout import Layout, lag_of, mean_key
+from derive.equations.needs import Needs
+from derive.errors import DeclarationError
+from derive.language.data import DataAt, EntriesAt, RootAt
+from derive.language.symbols import labels_along
+from derive.language.traits import Trait, split_traits, traits_in
+from derive.language.vectors import (
+    PAST,
+    Each,
+    Field,
+    FieldAt,
+    Mean,
+    Mix,
+    Selection,
+    Softmax,
+    Total,
+    axes_of,
+    shown,
+)
+from derive.printing import text
+from derive.program.comments import covariance_of, equations_of
+from derive.program.labels import selection
+from derive.program.nodes import (
+    SCALAR,
+    Do,
+    Formula,
+    Function,
+    Let,
+    Op,
+    Product,
+    Quoted,
+    Ref,
+    Slot,
+    Sum,
+    Symbol,
+    Value,
+)
+from derive.program.recurrences import Coefficients
+from derive.records.method import Closure
+from derive.records.probe import SampledSites
+from derive.records.system import (
+    DisorderRule,
+    ElementwiseRule,
+    Rule,
+    SystemField,
+    Term,
+    is_moment,
+    quadratic_pairs,
+    weighing,
+)
+
+ONE = Formula(sp.S.One)
+Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
+"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time;
+("S", sector) for the law of groups of sites, and ("W", sector, a, b) for means in each."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A number that is recorded at every time, or once. axes: the sizes of its axes of labels."""
+
+    key: str
+    axes: tuple[sp.Expr, ...]
+    timed: bool
+
+
+@dataclass(frozen=True)
+class IntegratedLaw:
+    """A nonlinear law of Gaussian arguments, and its functions as a value."""
+
+    law: Law
+    functions: Value
+
+
+@dataclass(frozen=True)
+class TwoTimeTable:
+    """What two-time functions need: for each field the laws in it, and which functions there are not, and why."""
+
+    carried: tuple[tuple[Field, tuple[Law, ...]], ...] = ()
+    refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Forward:
+    """The program. `start` comes before the first time, `step` at every time, `order` after the last.
+
+    tables: coefficients of updated weights that have no closed form in time. remembered: fields whose values at
+    earlier times are needed. idle: fields that neither order parameters nor observables depend on. vectors: those that
+    the closure needs beside fields and what is drawn, with their roles. meetings: pairs of laws whose correlations are
+    needed, and whether at equal times only.
+    """
+
+    layout: Layout
+    needs: Needs
+    closure: Closure
+    responses: str
+    laws: Laws | None
+    time: Symbol
+    coefficients: Coefficients
+    tables: tuple[Let, ...]
+    start: tuple[Let | Do, ...]
+    step: tuple[Let | Do, ...]
+    observables: tuple[Series, ...]
+    means: tuple[Series, ...]
+    kept: tuple[str, ...]
+    """Means that stand in sums over earlier times."""
+    order: tuple[tuple[Key, Value], ...]
+    remembered: tuple[Field, ...]
+    idle: frozenset[Field]
+    lags: dict[Field, int]
+    vectors: tuple[tuple[Field, str], ...] = ()
+    integrands: tuple[IntegratedLaw, ...] = ()
+    meetings: tuple[tuple[Law, Law, bool], ...] = ()
+    two_time: TwoTimeTable = TwoTimeTable()
+
+
+class Lowering:
+    """Writes the program of exact averages; other closures differ in laws that are not linear, and in means."""
+
+    closure = Closure.EXACT
+
+    def __init__(self, layout: Layout, needs: Needs, laws: Laws | None, responses: str):
+        self.layout, self.needs, self.laws, self.responses = layout, needs, laws, responses
+        self.clock = layout.clock
+        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
+        self.now_slot = Slot(Ref(self.time), self.time.hint)
+        self.coefficients = Coefficients(layout)
+        self.rules = {f.field: f for f in layout.fields}
+        self.done: dict[Field, Symbol] = {}
+        """Values of the current time."""
+        self.kept: dict[sp.Expr, str] = {}
+        """Means that stand in sums over earlier times, by what they are of."""
+        self.remembered: dict[Field, None] = {}
+        self.lags: dict[Field, int] = {}
+        """How far back values are taken at single times."""
+        self.lines: list[Let | Do] = []
+
+    # -- the whole
+
+    def program(self) -> Forward:
+        for f in self.layout.fields:
+            if not f.field.timed:
+                self._field(f)
+        if self.clock is None:
+            means, observables = self._followed(), self._observed()
+        start, self.lines, self.done = tuple(self.lines), [], {}
+        if self.clock is not None:
+            for f in self.layout.fields:
+                if f.field.timed:
+                    self._field(f)
+            means, observables = self._followed(), self._observed()
+            for average, key in self.kept.items():
+                self.lines.append(Do(Op("keep", (Quoted(key), self.number(average)))))
+        step, self.lines = tuple(self.lines), []
+        order = self._order()
+        used = dict.fromkeys(symbol for symbol in self.coefficients.tables.values())
+        return Forward(
+            self.layout,
+            self.needs,
+            self.closure,
+            self.responses,
+            self.laws,
+            self.time,
+            self.coefficients,
+            self.coefficients.statements(used),
+            start,
+            step,
+            observables,
+            means,
+            tuple(self.kept.values()),
+            order,
+            self._remembered(),
+            self._idle(),
+            self.lags,
+        )
+
+    def _remembered(self) -> tuple[Field, ...]:
+        """Fields whose past is needed."""
+        return tuple(f.field for f in self.layout.fields if f.field in self.remembered)
+
+    def _idle(self) -> frozenset[Field]:
+        """Fields that no result depends on."""
+        waiting = {f for x in self.needs.letters for f in (x.a, x.b)}
+        waiting |= {f for table in self.needs.tables for _, f in (table.left, table.right)}
+        observed = [value for _, value in self.layout.system.model.observe]
+        asked = [*observed, *self.needs.means, *(v for sites in self.needs.sites for v in sites.values)]
+        waiting |= {value.field for expression in asked for value in sp.sympify(expression).atoms(FieldAt)}
+        found: set[Field] = set()
+        while waiting:
+            field = waiting.pop()
+            if field in found or field not in self.rules:
+                continue
+            found.add(field)
+            waiting |= self._needed_by(self.rules[field])
+        return frozenset(set(self.rules) - found)
+
+    def _needed_by(self, f: SystemField) -> set[Field]:
+        found: set[Field] = set()
+        for rule in (f.rule, *f.starts):
+            if isinstance(rule, DisorderRule):
+                found.add(rule.argument)
+            else:
+                found |= {value.field for value in rule.expression(f.time).atoms(FieldAt)}
+        for m in self.layout.memories(f.field):
+            found |= {m.a, m.on, m.noise} | {v.field for v in m.coefficient.atoms(FieldAt)}
+        for c in self.layout.covariances(f.field):
+            found |= {c.a, c.b} | {v.field for v in c.coefficient.atoms(FieldAt)}
+        return found
+
+    # -- numbers
+
+    def number(self, expression: sp.Expr) -> Formula:
+        """A number at the current time: of labels where it has them, of sites where it depends on traits."""
+        return self.formula(sp.sympify(expression))
+
+    def formula(
+        self, expression: sp.Expr, known: dict[FieldAt, Slot] | None = None, when: Slot | None = None
+    ) -> Formula:
+        """Arithmetic of values, means, data and coefficients at the current time. when: stands for earlier times."""
+        inner: dict[sp.Basic, sp.Expr] = dict(known or {})
+        for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Mix, Total)):
+            if node in inner:
+                continue
+            if isinstance(node, AppliedUndef):
+                inner[node] = self._coefficient(node)
+            elif node.has(PAST) and isinstance(node, (Mean, Mix, Total)):
+                inner[node] = Slot(Op("kept", (Quoted(self._kept(node)),)), shown(node))
+            else:
+                inner[node] = self.leaf(node)
+        moved: dict[sp.Basic, sp.Expr] = {} if when is None else {PAST: when}
+        if self.clock is not None:
+            moved[self.clock] = self.now_slot
+        return Formula(expression.xreplace(inner).xreplace(moved), None)
+
+    def _coefficient(self, node: AppliedUndef) -> Slot:
+        recurrence, position = self.coefficients.owners[node.func.__name__]
+        function = "coefficient" if recurrence.initial else "coefficients"
+        taken = (self.coefficients.tables[recurrence], self.number(node.args[0]), position)
+        return Slot(Op(function, taken), str(node.func))
+
+    def leaf(self, node: sp.Basic) -> sp.Expr:
+        """What stands for a node that is not arithmetic."""
+        if isinstance(node, Mean):
+            return self._mean(node)
+        if isinstance(node, FieldAt):
+            return Slot(self.value(node), shown(node))
+        if isinstance(node, DataAt):
+            return Slot(self.given(node), shown(node))
+        if isinstance(node, Mix):
+            table = self.table(node.table)
+            return Slot(Op("mixed", (table, self.number(node.vector), int(node.transposed))), shown(node))
+        inside = self.number(node.expression)
+        if isinstance(node, Softmax):
+            return Slot(Op("softmax", (inside, *_along(node))), shown(node))
+        return Slot(Op("total", (inside,)), shown(node))
+
+    def given(self, node: DataAt) -> Value:
+        """Data along labels."""
+        if isinstance(node, EntriesAt):
+            return Op("entries", (Formula(node.data, None), int(node.turned), *self._when(node)))
+        return Op("data", (Formula(node.data, None), *self._when(node)))
+
+    def table(self, node: DataAt | Selection) -> Value:
+        """Data as a matrix that acts on labels."""
+        if isinstance(node, Selection):
+            return Op("selection", selection(node).arguments)
+        return Op("root" if isinstance(node, RootAt) else "table", (Formula(node.data, None), *self._when(node)))
+
+    def _when(self, node: DataAt) -> tuple[Any, ...]:
+        """The time of data: none, so many steps earlier, or a given one."""
+        if node.time is None:
+            return ()
+        if self.clock is not None and node.time.has(self.clock):
+            return (int(sp.expand(self.clock - node.time)),)
+        return (0, self.number(node.time))
+
+    def _kept(self, node: sp.Expr) -> str:
+        """A mean at all earlier times."""
+        if axes_of(node):
+            raise DeclarationError(
+                f"{shown(node)}: a mean of fields with labels stands in a sum over earlier times; "
+                "give the vector times that mean a field of its own"
+            )
+        return self.kept.setdefault(node.xreplace({PAST: self.clock}), f"mean{len(self.kept)}")
+
+    def _mean(self, average: Mean) -> sp.Expr:
+        if is_moment(average):
+            return self._moment(average)
+        return Slot(Op("mean", (self._averaged(average), int(bool(axes_of(average))))), shown(average))
+
+    def _moment(self, average: Mean) -> sp.Expr:
+        """A mean of traits alone."""
+        traits = [value.field for value in traits_in(average.expression)]
+        bound = {trait(): Symbol(trait.name, SCALAR) for trait in traits}
+        slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
+        function = Function(tuple(bound.values()), self.formula(average.expression, known=slots))
+        names = tuple(Quoted(trait.name) for trait in traits)
+        return Slot(Op("moment", (Quoted(traits[0].sector.name), function, *names)), shown(average))
+
+    def _averaged(self, average: Mean) -> Value:
+        """What a mean is of: products of two values, each with a number."""
+        pairs = quadratic_pairs(average)
+        if pairs is None:
+            raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot have it")
+        return Sum(tuple((ONE, self._product(c, a, b)) for c, a, b in pairs), None)
+
+    def _product(self, coefficient: sp.Expr, a: FieldAt, b: FieldAt) -> Product:
+        first, last = sorted((a, b), key=lambda v: (-self.lag(v), self.layout.rank.get(v.field, -1)))
+        # the value that is known later comes first: its covariances with all others are known then
+        return Product(self.number(coefficient), (self.value(last), self.value(first)))
+
+    # -- vectors
+
+    def lag(self, value: FieldAt) -> int:
+        """How many steps before the current time a value is taken."""
+        lag = lag_of(value, self.clock)
+        if lag < 0:
+            raise DeclarationError(f"{shown(value)} lies in the future of the equation that uses it")
+        return lag
+
+    def present(self, field: Field) -> FieldAt:
+        return field(self.clock) if field.timed else field()
+
+    def value(self, value: FieldAt) -> Value:
+        """A vector over sites: a field at the current time or some steps earlier, what is drawn, a trait."""
+        field, lag = value.field, self.lag(value)
+        if isinstance(field, Trait):
+            return Op("trait", (Quoted(field.name),))
+        if field.role in ("normal", "constant"):
+            return Op("drawn", (Quoted(field.name), *((lag,) if lag else ())))
+        if lag:
+            self.remembered.setdefault(field)
+            return Op("earlier", (Quoted(field.name), lag))
+        if not field.timed and self.clock is not None and field not in self.done:
+            return Op("value", (Quoted(field.name),))
+        if field not in self.done:
+            raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
+        return Ref(self.done[field])
+
+    def _field(self, f: SystemField) -> None:
+        made = self._put(f)
+        symbol = self.done[f.field] = Symbol(f.field.name)
+        remark = "\n".join((*equations_of(self.layout, f), *self._noises(f)))
+        self.lines.append(Let(symbol, made, remark))
+
+    def _put(self, f: SystemField) -> Op:
+        """The value of a field, by its rule or by those of the first times."""
+        value = self._rule(f, f.rule)
+        if f.starts:
+            value = Op("starting", (tuple(self._rule(f, rule) for rule in f.starts), value))
+        return Op("put", (Quoted(f.field.name), value))
+
+    def _noises(self, f: SystemField) -> list[str]:
+        covariances = self.layout.covariances(f.field) if isinstance(f.rule, DisorderRule) else ()
+        return [covariance_of(self.layout, c) for c in covariances]
+
+    def _rule(self, f: SystemField, rule: Rule) -> Value:
+        if isinstance(rule, DisorderRule):
+            return self._matrix_product(f)
+        if isinstance(rule, ElementwiseRule):
+            return self._law(f, rule)
+        terms = [self._term(term, f.field) for term in rule.terms]
+        widths = {width for _, _, width in terms} - {sp.S.One}
+        if widths - {f.field.labels}:
+            wrong = max(widths - {f.field.labels}, key=sp.default_sort_key)
+            raise DeclarationError(
+                f"the equation of {f.field} has {wrong} labels on its right side; {f.field} has {f.field.labels}"
+            )
+        return Sum(tuple((factor, value) for factor, value, _ in terms), None)
+
+    def _law(self, f: SystemField, rule: ElementwiseRule) -> Value:
+        raise DeclarationError(f"the law of {f.field} is not linear")
+
+    def _matrix_product(self, f: SystemField) -> Op:
+        """A random matrix times a field: a noise with its covariances, and memories."""
+        for m in self.layout.memories(f.field):
+            if not m.fresh:
+                self.remembered.setdefault(m.on)
+        for c in self.layout.covariances(f.field):
+            if not c.fresh:
+                self.remembered.setdefault(c.b)
+        memories = tuple(self.number(m.coefficient) for m in self.layout.memories(f.field))
+        covariances = tuple(self.number(c.coefficient) for c in self.layout.covariances(f.field))
+        return Op("product", (Quoted(f.field.name), memories, covariances))
+
+    def _term(self, term: Term, target: Field) -> tuple[Formula, Value, sp.Expr]:
+        """A factor, what it multiplies, and how many labels their product has."""
+        if term.past is not None:
+            return self._past_term(term, target)
+        factor, width = self.number(term.coefficient), labels_along(axes_of(term.coefficient))
+        value = self.value(term.vector)
+        if term.pair is not None:
+            left, right = term.pair
+            return factor, Op("met", (self.value(right), self.value(left), value)), right.field.labels
+        labels = term.vector.field.labels
+        if term.mixing is None:
+            if labels != 1 and term.vector.field.axes != target.axes:
+                raise DeclarationError(
+                    f"the equation of {target} uses {term.vector.field}, which has other labels than {target}; "
+                    "sum over them"
+                )
+            return factor, value, labels if labels != 1 else width
+        if term.mixing.table is None:
+            return factor, Op("total", (value,)), width
+        table = self.table(term.mixing.table)
+        return factor, Op("mixed", (table, value, int(term.mixing.transposed))), target.labels
+
+    def _past_term(self, term: Term, target: Field) -> tuple[Formula, Value, sp.Expr]:
+        """A sum over earlier times."""
+        vector, reach = term.vector.field, int(sp.expand(sp.sympify(term.past) - self.clock))
+        self._check_reach(reach, vector, target)
+        coefficient, of_traits = split_traits(term.coefficient)
+        if reach > 0:  # the sum includes the current time
+            for node in outermost(coefficient, (Mean, Mix, Total)):
+                if node.has(PAST):
+                    number = self.number(node.xreplace({PAST: self.clock}))
+                    self.lines.append(Do(Op("keep", (Quoted(self._kept(node)), number))))
+        weight: Value = self.formula(coefficient)
+        if coefficient.has(PAST):
+            when = Symbol("s", SCALAR)
+            weight = Function((when,), self.formula(coefficient, when=Slot(Ref(when), "s")))
+        self.remembered.setdefault(vector)
+        if term.pair is None:
+            arguments: tuple[Any, ...] = (Quoted(vector.name), reach, weight)
+            return self.number(of_traits), Op("past_sum", arguments), vector.labels
+        left, right = term.pair
+        self.remembered.setdefault(left.field)
+        pair = (Quoted(left.field.name), self.value(right))
+        return self.number(of_traits), Op("past_sum", (Quoted(vector.name), reach, weight, *pair)), right.field.labels
+
+    def _check_reach(self, reach: int, vector: Field, target: Field) -> None:
+        if reach > 0:
+            raise DeclarationError(
+                f"the equation of {target} sums {vector} up to {self.clock}; use values before {self.clock} only"
+            )
+
+    # -- what is recorded
+
+    def _followed(self) -> tuple[Series, ...]:
+        """Means in probed matrices, at all times."""
+        found = []
+        for i, average in enumerate(self.needs.means):
+            moved, _ = weighing(average, self.clock)
+            key = f"{mean_key(average, i, self.clock)[0]} {i}"  # no observable has a space in its name
+            timed = self.clock is not None and any(v.time is not None for v in average.atoms(FieldAt))
+            found.append(Series(key, (labels_along(axes_of(average)),), timed))
+            self.lines.append(Do(Op("record", (Quoted(key), self._recorded(moved)))))
+        return tuple(found)
+
+    def _recorded(self, average: sp.Expr) -> Value:
+        return self._observable(average) if isinstance(average, Total) else self.number(average)
+
+    def _observed(self) -> tuple[Series, ...]:
+        found = []
+        for name, value in self.layout.system.model.observe:
+            axes = axes_of(value.expression) if isinstance(value, Each) else ()
+            timed = self.clock is not None and bool(value.has(self.clock))
+            found.append(Series(name, tuple(axis.size for axis in axes), timed))
+            op = Op("record", (Quoted(name), self._observable(value)))
+            self.lines.append(Do(op, f"{name} = {text(value)}"))
+        return tuple(found)
+
+    def _observable(self, value: sp.Expr) -> Value:
+        """An observable at the current time; outside total(...) and each(...) labels are averaged over."""
+        if isinstance(value, Each):
+            return self.number(value.expression)
+        inner: dict[sp.Basic, sp.Expr] = {}
+        for node in outermost(value, (Mean, Total)):
+            number = self.number(node)
+            labelled = isinstance(node, Mean) and bool(axes_of(node))
+            inner[node] = Slot(Op("mean_of_labels", (number,)) if labelled else number, shown(node))
+        moved = {self.clock: self.now_slot} if self.clock is not None else {}
+        return Formula(value.xreplace(inner).xreplace(moved), None)
+
+    # -- order parameters
+
+    def _order(self) -> tuple[tuple[Key, Value], ...]:
+        found: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in self.needs.letters]
+        for i, average in enumerate(self.needs.means):
+            key = mean_key(average, i, self.clock)
+            found.append((key, Op("series_before" if key[0] == "M" else "series", (Quoted(f"{key[0]} {i}"),))))
+        for sites in self.needs.sites:
+            found.append((sites.key, self._law_of_sites(sites)))
+        for table in self.needs.tables:
+            ends = (Quoted(part) for kind, field in (table.left, table.right) for part in (kind, field.name))
+            found.append((table.key, Op("by_value", (Quoted(table.sector.name), *ends))))
+        return tuple(found)
+
+    def _law_of_sites(self, sites: SampledSites) -> Op:
+        """What stands on diagonals in each group of sites, with the weights of the groups."""
+        entries = (self.number(entry.function) for entry in sites.entries)
+        return Op("law_of_sites", (Quoted(sites.sector.name), *entries))
+
+    def _letter(self, letter: Letter) -> Value:
+        known = self._known_as_covariance(letter)
+        if known is not None:
+            factor, product = known
+            value = Op("covariance", (Quoted(product.name),))
+            return value if factor == 1 else Sum(((self.number(factor), value),), None)
+        self.remembered.setdefault(letter.a)
+        if letter.kind == "C":
+            self.remembered.setdefault(letter.b)
+        when = () if letter.time is None else (self.number(letter.time),)
+        names = Quoted(letter.a.name), Quoted(letter.b.name)
+        return Op("correlation" if letter.kind == "C" else "response", (*names, *when))
+
+    def _known_as_covariance(self, letter: Letter) -> tuple[sp.Expr, Field] | None:
+        """A factor and a noise whose covariance is, times the factor, the correlation that is asked for.
+
+        Fields that random matrices multiply have their covariances already: nothing has to be computed again. Only
+        ratios of sizes are taken off, which are never zero; a matrix drawn afresh knows equal times only.
+        """
+        field = letter.a
+        if letter.kind != "C" or letter.b != field or letter.time is not None or not field.timed:
+            return None
+        ratios = {symbol for sector in self.layout.sectors for symbol in sector.ratio.free_symbols}
+        for c in self.layout.saddle.covariances:
+            if c.left != c.right or c.a != field or c.b != field or c.left not in self.rules:
+                continue
+            divides = c.coefficient.is_positive and c.coefficient.free_symbols <= ratios
+            divides = divides and not c.coefficient.atoms(Mean, AppliedUndef, DataAt, Total)
+            if divides and not c.fresh and c.left.labels == field.labels:
+                return 1 / c.coefficient, c.left
+        return None
+
+
+def key_of(letter: Letter) -> Key:
+    return (letter.kind, *letter.shown)
+
+
+def _along(node: Softmax) -> tuple[sp.Expr, sp.Expr]:
+    """How many labels an axis has, and how many there are along those behind it."""
+    axes = axes_of(node.expression)
+    return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])

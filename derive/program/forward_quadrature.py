@@ -1,0 +1,183 @@
+"""The forward pass where what enters nonlinear laws is Gaussian: laws and their averages are Gaussian integrals.
+
+The statements are those of the exact pass. A nonlinear law is a vector of its own, and the average of one is a number;
+numerics/runtime/quadrature.py integrates both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+
+from derive.equations.gaussian_laws import Law, Laws, factors, product_of
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
+from derive.language.symbols import Sector
+from derive.language.traits import split_traits, traits_in
+from derive.language.vectors import Field, FieldAt, Mean, axes_of, shown
+from derive.program.forward import ONE, Forward, IntegratedLaw, Lowering, TwoTimeTable
+from derive.program.nodes import SCALAR, Call, Formula, Function, Let, Op, Quoted, Ref, Slot, Sum, Symbol, Tuple, Value
+from derive.records.method import Closure
+from derive.records.system import ElementwiseRule, SystemField, is_moment
+
+
+class ByQuadrature(Lowering):
+    """Writes the program of averages by quadrature."""
+
+    closure = Closure.QUADRATURE
+
+    def __init__(self, layout: Layout, needs: Needs, laws: Laws | None, responses: str):
+        super().__init__(layout, needs, laws, responses)
+        assert laws is not None
+        self.gaussian = laws
+        self.integrands: dict[Law, None] = {}
+        self.without_time: set[Field] = set()
+        """Arguments without time that have their values."""
+        self.bound: dict[sp.Symbol, Symbol] = {}
+        """What the arguments and numbers of laws are called."""
+
+    def program(self) -> Forward:
+        made, laws = super().program(), self.gaussian
+        _, too_large = laws.all_meetings()
+        carried = tuple((field, tuple(held)) for field, held in laws.carried.items() if held)
+        sources = self.layout.system.sources
+        vectors = [(field, "field") for field in laws.arguments]
+        vectors += [(one, "constant") for one in laws.ones.values() if one not in sources]
+        vectors += [(law.own, "law") for law in laws.owned]
+        return replace(
+            made,
+            vectors=tuple(vectors),
+            integrands=tuple(map(self._integrand, self.integrands)),
+            meetings=tuple(
+                (a, b, laws.meetings[a, b])
+                for i, a in enumerate(laws.owned)
+                for b in laws.owned[i:]
+                if (a, b) in laws.meetings
+            ),
+            two_time=TwoTimeTable(carried, tuple(refusals(self.layout, laws, too_large))),
+        )
+
+    def _idle(self) -> frozenset[Field]:
+        """Also laws that are in idle fields alone, and arguments of nothing else."""
+        found, laws = super()._idle(), self.gaussian
+        used = {law: None for field, held in laws.carried.items() if field not in found for law in held}
+        averaged = (law for parts in laws.averages.values() for _, law in parts.laws)
+        arguments = {field for law in (*used, *averaged) for field in law.arguments}
+        return found | {law.own for law in laws.owned if law not in used} | (set(laws.arguments) - arguments)
+
+    # -- laws
+
+    def _law(self, f: SystemField, rule: ElementwiseRule) -> Value:
+        number = next(i for i, other in enumerate((f.rule, *f.starts)) if other is rule)
+        parts = self.gaussian.parts[f.field, number]
+        terms: list[tuple[Formula, Value]] = [(self.number(c), self.value(v)) for c, v in parts.linear]
+        terms += [(self.number(c), self._integral("law", law)) for c, law in parts.laws]
+        if parts.number != 0:
+            terms.append((self.number(parts.number), self.value(self._one(f.field.sector))))
+        return Sum(tuple(terms), None)
+
+    def _one(self, sector: Sector) -> FieldAt:
+        return self.gaussian.ones[sector]()
+
+    def _integral(self, operation: str, law: Law, *more: Any) -> Op:
+        """A law as a vector, or its average: by its name, with its arguments and numbers."""
+        self.integrands.setdefault(law)
+        arguments = tuple(self._argument(field) for field in law.arguments)
+        numbers = tuple(map(self.number, law.numbers))
+        given = (numbers, *more) if numbers or more else ()
+        return Op(operation, (Quoted(law.own.name), arguments, *given))
+
+    def _argument(self, field: Field) -> Value:
+        """An argument of a law at the current time; a combination of fields is a vector where it is first needed."""
+        rule = self.gaussian.arguments.get(field)
+        if rule is not None and field not in self.done and field not in self.without_time:
+            terms = tuple(self._term(term, field)[:2] for term in rule.terms)
+            symbol = Symbol(field.name)
+            self.lines.append(Let(symbol, Op("put", (Quoted(field.name), Sum(terms, None)))))
+            self.done[field] = symbol
+            if not field.timed:
+                self.without_time.add(field)
+        return self.value(self.present(field))
+
+    def _integrand(self, law: Law) -> IntegratedLaw:
+        """A law as data of the module."""
+        owned = law in self.gaussian.owned
+        slopes = None if law.slopes is None or not owned else self._function(law, *law.slopes)
+        kinks = self._function(law, *law.kinks) if law.kinks else None
+        straight = (True,) if law.straight else ()
+        value = Function(self._parameters(law), self._body(law, law.expression))
+        return IntegratedLaw(law, Call("Law", (value, slopes, kinks, law.kinds, *straight), None))
+
+    def _function(self, law: Law, *bodies: sp.Expr) -> Function:
+        return Function(self._parameters(law), Tuple(tuple(self._body(law, body) for body in bodies)))
+
+    def _parameters(self, law: Law) -> tuple[Symbol, ...]:
+        given = (*law.symbols, *law.number_symbols)
+        return tuple(self.bound.setdefault(symbol, Symbol(str(symbol), SCALAR)) for symbol in given)
+
+    def _body(self, law: Law, body: sp.Expr) -> Formula:
+        given = (*law.symbols, *law.number_symbols)
+        slots = {s: Slot(Ref(name), str(s)) for s, name in zip(given, self._parameters(law), strict=True)}
+        return Formula(sp.sympify(body).xreplace(slots))
+
+    # -- averages
+
+    def _mean(self, average: Mean) -> sp.Expr:
+        if is_moment(average):
+            return self._moment(average)
+        parts = self.gaussian.average(average)
+        products: list[tuple[Formula, Value]] = []
+        for term in sp.Add.make_args(sp.expand(average.expression)):
+            coefficient, core = factors(term)
+            pair = product_of(core)
+            if pair is not None:
+                products.append((ONE, self._product(coefficient, *pair)))
+        for coefficient, value in parts.linear:
+            products.append((ONE, self._product(coefficient, value, self._one(value.field.sector))))
+        found: list[sp.Expr] = []
+        if products:
+            op = Op("mean", (Sum(tuple(products), None), int(bool(axes_of(average)))))
+            found.append(Slot(op, shown(average)))
+        for coefficient, law in parts.laws:
+            number, of_traits = split_traits(coefficient)
+            op = self._integral("average", law, *self._of_traits(of_traits))
+            found.append(self.number(number).expression * Slot(op, law.shown))
+        for part in sp.Add.make_args(parts.number):
+            number, of_traits = split_traits(part)
+            moment = sp.S.One if of_traits == 1 else self._moment(Mean(of_traits))
+            found.append(self.number(number).expression * moment)
+        return sp.Add(*found)
+
+    def _of_traits(self, factor: sp.Expr) -> tuple[Any, ...]:
+        """A function of traits, and their names; nothing where it is one."""
+        if factor == 1:
+            return ()
+        bound = {value: Symbol(value.field.name, SCALAR) for value in traits_in(factor)}
+        slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
+        function = Function(tuple(bound.values()), self.formula(factor, known=slots))
+        return (function, *(Quoted(value.field.name) for value in bound))
+
+
+def refusals(
+    layout: Layout, laws: Laws, too_large: dict[tuple[Field, Field], str]
+) -> Iterable[tuple[tuple[str, str, str], str]]:
+    """Two-time functions that quadrature does not have, and why; ("R", "", b) is the response of any field to b.
+
+    too_large: pairs of fields whose correlations are integrals over too many variables.
+    """
+    for (a, b), why in too_large.items():
+        yield ("C", a.name, b.name), why
+    jumping = next((law for law in laws.owned if law.slopes is None and len(law.arguments) > 1), None)
+    for b in layout.named:
+        if b in laws.written_out:
+            where = laws.written_out[b]
+            yield (
+                ("R", "", b.name),
+                f"{where} is nonlinear in {b}, which is not Gaussian: its response is not an integral",
+            )
+        elif jumping is not None:
+            why = f"{jumping.shown} jumps and has several arguments: its response to one of them is not an integral"
+            yield ("R", "", b.name), why

@@ -1,0 +1,121 @@
+"""The forward pass where sites are sampled: laws of any kind, directions of the past that are remembered together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from derive.algebra.sites import SiteAverage, written_out
+from derive.algebra.words import Letter
+from derive.equations.layout import Layout
+from derive.equations.needs import Needs
+from derive.errors import DeclarationError
+from derive.language.traits import is_trait
+from derive.language.vectors import Field, FieldAt, Mean, axes_of, shown, values
+from derive.program.forward import Lowering
+from derive.program.nodes import Formula, Function, Op, Quoted, Ref, Slot, Symbol, Value
+from derive.program.sites import Sharing
+from derive.records.method import Closure
+from derive.records.probe import SampledSites
+from derive.records.system import ElementwiseRule, SystemField, is_moment, quadratic_pairs
+
+JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
+"""Functions whose derivative, where it exists, does not tell how they change."""
+
+
+def has_jumps(layout: Layout) -> bool:
+    """Whether some law jumps, so that its mean derivative is not the mean of its derivatives."""
+    rules = [rule for f in layout.fields for rule in (f.rule, *f.starts)]
+    return any(rule.law.has(*JUMPS) for rule in rules if isinstance(rule, ElementwiseRule))
+
+
+class BySampling(Lowering):
+    """Writes the program of a sampled pass."""
+
+    closure = Closure.SAMPLED
+
+    def __init__(self, layout: Layout, needs: Needs, laws: Any, responses: str):
+        super().__init__(layout, needs, laws, responses)
+        if responses == "pathwise" and has_jumps(layout):
+            raise DeclarationError(
+                "responses cannot be found pathwise where a law jumps: its derivative does not tell how it changes; "
+                "leave responses out, or write responses='stein'"
+            )
+        self.sharing = Sharing(layout, needs)
+        self._check_fresh()
+
+    def _check_fresh(self) -> None:
+        """Refuse responses to random matrices that are drawn anew at every time."""
+        for letter in self.needs.letters:
+            if letter.kind == "R" and self.sharing.channel_of(letter.b).fresh:
+                matrix = self.sharing.channel_of(letter.b).matrix
+                raise DeclarationError(
+                    f"the probed matrix needs how {letter.a} answers to {matrix}, which is drawn anew at every time; "
+                    "probe weights that start from a matrix that stays"
+                )
+        for table in self.needs.tables:
+            for kind, field in (table.left, table.right):
+                if kind == "R" and self.sharing.channel_of(field).fresh:
+                    matrix = self.sharing.channel_of(field).matrix
+                    raise DeclarationError(
+                        f"the probed matrix needs how sites answer to {matrix}, which is drawn anew at every time; "
+                        "probe weights that start from a matrix that stays"
+                    )
+
+    def value(self, value: FieldAt) -> Value:
+        if self.lag(value) and value.field.role == "field":
+            self.lags[value.field] = max(self.lags.get(value.field, 0), self.lag(value))
+        return super().value(value)
+
+    def _put(self, f: SystemField) -> Op:
+        base, factor = self.sharing.root(f.field)
+        if factor is None:
+            return super()._put(f)
+        return Op("put_multiple", (Quoted(f.field.name), self.number(factor), Quoted(base.name)))
+
+    def _law(self, f: SystemField, rule: ElementwiseRule) -> Value:
+        return Op("law", self._function(rule.law))
+
+    def _function(self, expression: sp.Expr) -> tuple[Value, ...]:
+        """A function of field values, and the values themselves; everything else in it is the same at all sites."""
+        arguments = [value for value in values(expression) if not is_trait(value)]
+        bound = {value: Symbol(value.field.name) for value in arguments}
+        slots = {value: Slot(Ref(symbol), shown(value)) for value, symbol in bound.items()}
+        body = self.formula(expression, known=slots)
+        return (Function(tuple(bound.values()), body), *map(self.value, arguments))
+
+    def _mean(self, average: Mean) -> sp.Expr:
+        known = written_out(SiteAverage(average.expression)) if is_moment(average) else None
+        if known is not None:
+            return known
+        if is_moment(average) or quadratic_pairs(average) is not None:
+            return super()._mean(average)
+        function, *given = self._function(average.expression)
+        return Slot(Op("average", (function, tuple(given), int(bool(axes_of(average))))), shown(average))
+
+    def _matrix_product(self, f: SystemField) -> Op:
+        """Noise, and what its random matrix remembers of the fields that have responded to it."""
+        memories: dict[tuple[Field, str], Formula] = {}
+        for m in self.layout.memories(f.field):
+            other = self.sharing.channel_of(m.noise)
+            if (m.a, other.hint) in memories:  # the normals of a random matrix stand for all of its noises
+                continue
+            # a multiple of the strength, and so finite where the variance of the matrix vanishes
+            deviation = self.sharing.strength(m.noise)
+            scale = sp.powsimp(sp.simplify(m.coefficient / deviation**2) * deviation)
+            memories[m.a, other.hint] = self.number(scale)
+        coefficients = tuple(self.number(m.coefficient) for m in self.layout.memories(f.field))
+        return Op("product", (Quoted(f.field.name), tuple(memories.values()), coefficients))
+
+    def _check_reach(self, reach: int, vector: Field, target: Field) -> None:
+        """Sums may include the current time."""
+
+    def _known_as_covariance(self, letter: Letter) -> None:
+        return None
+
+    def _law_of_sites(self, sites: SampledSites) -> Op:
+        return Op("law_of_sites", (Quoted(sites.sector.name),))
+
+    def _remembered(self) -> tuple[Field, ...]:
+        return self.sharing.kept

@@ -1,0 +1,274 @@
+"""What a generated training level consists of: its vectors, random matrices and records, and one function per phase.
+
+`start(p, x)` computes what has no time, `step(p, x, t)` all fields of one time, `order(p, x)` the order parameters that
+probed matrices need. `p` is a Point; `x` is the closure, which represents vectors over sites and averages over them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .point import Point
+
+if TYPE_CHECKING:
+    from .gaussian import Law
+
+Array = Any
+Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
+Axes = tuple[str, ...]
+"""Sizes of axes of labels: names of parameters, or numbers."""
+Wanted = tuple[tuple[str, str, str], ...]
+"""Two-time functions that are asked for: ("C", a, b) and ("R", a, b)."""
+
+
+def size_of(p: Point, axes: Axes) -> int:
+    """How many labels there are along some axes."""
+    return math.prod(sizes_of(p, axes))
+
+
+def sizes_of(p: Point, axes: Axes) -> tuple[int, ...]:
+    """The sizes of some axes."""
+    return tuple(int(axis) if axis.isdigit() else int(getattr(p, axis)) for axis in axes)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A vector over the sites of a sector.
+
+    role: "field" has an equation, "product" is a random matrix times a field, "normal" is drawn with the standard
+    deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law. past: its
+    values at earlier times are needed. idle: no result depends on it.
+
+    Where sites are sampled, lags: how many earlier values are needed at single times. spans: those in which it has
+    coordinates; home: the one that holds its past. multiple_of: the field that it is a multiple of at each time. group:
+    vectors of one group share their sites.
+    """
+
+    name: str
+    sector: str
+    axes: Axes = ()
+    timed: bool = True
+    role: str = "field"
+    past: bool = False
+    idle: bool = False
+    scale: Callable[[Point], Array] | None = None
+    lags: int = 0
+    spans: tuple[str, ...] = ()
+    home: str = ""
+    multiple_of: str = ""
+    group: int = 0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """R[a, noise] that acts on a field. fresh: at equal times only, because the matrix is drawn anew. lag: how many
+    steps after the noise a first responds."""
+
+    a: str
+    noise: str
+    on: str
+    fresh: bool = False
+    lag: int = 0
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """The covariance of a noise with another: C[a, b]."""
+
+    right: str
+    a: str
+    b: str
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class MatrixProduct:
+    """A random matrix times a field, by the name of the product. matrix: the name of the matrix, "T" behind it where it
+    is transposed."""
+
+    name: str
+    matrix: str
+    argument: str
+    memories: tuple[Memory, ...] = ()
+    covariances: tuple[Covariance, ...] = ()
+    strength: Callable[[Point], Array] | None = None
+    """The standard deviation of its noise for an argument of norm one, where sites are sampled."""
+
+
+@dataclass(frozen=True)
+class SpanOf:
+    """Vectors whose directions over the sites are remembered together. fresh: it starts anew at every time."""
+
+    name: str
+    vectors: tuple[str, ...]
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A random matrix, or its transpose, whose noises are sampled: what it is applied to, in which span that is, and
+    the products. fresh: it is drawn anew at every time."""
+
+    name: str
+    span: str
+    arguments: tuple[str, ...]
+    products: tuple[str, ...]
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class SitesOf:
+    """What stands on diagonals at the sites of a sector. values: the vectors and traits that entries are made of, and
+    the times of those that have one; entries(*values). reach: the parameter that says between which numbers the entries
+    lie; None where traits say it. known: whether it is a function of traits with a list of values. laws(p): the laws of
+    these traits."""
+
+    sector: str
+    values: tuple[str, ...]
+    times: Callable[[Point], tuple[Any, ...]]
+    entries: Callable[..., tuple[Array, ...]]
+    count: int
+    reach: str | None = None
+    known: bool = False
+    laws: Callable[[Point], tuple[Any, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class TraitLaw:
+    """The law of a trait of the sites of a sector. law(p, nodes): a density is taken at so many nodes."""
+
+    name: str
+    sector: str
+    law: Callable[[Point, int], Any]
+    discrete: bool = True
+    draw: Callable[..., Array] | None = None
+    """draw(p, normals, number): its values at sites, from one of their normals."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A number that is recorded at every time, or once."""
+
+    key: str
+    axes: Axes = ()
+    timed: bool = True
+
+
+@dataclass(frozen=True)
+class Integrand:
+    """A nonlinear law of Gaussian arguments: its functions, and the vectors that it takes. numbers: how many it takes
+    behind them. traits: those of its sites that it takes last. holds: the first time at which it is the law, and the
+    one after the last, None if there is none."""
+
+    law: Law
+    arguments: tuple[str, ...]
+    numbers: int = 0
+    traits: tuple[str, ...] = ()
+    holds: tuple[int, int | None] = (0, None)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two laws whose correlations are needed. together: at equal times only."""
+
+    a: str
+    b: str
+    together: bool = False
+
+
+class _Nothing:
+    """A closure that has no numbers, to be asked which order parameters there are."""
+
+    def __getattr__(self, name: str) -> Callable[..., float]:
+        return lambda *_: 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The training level. closure: "exact", "quadrature" or "sampled". times(p): how many times fields have;
+    before(p): how many of these order parameters have. observables and means: what `step` records.
+
+    laws(p), meetings: nonlinear laws by their names, and which of them meet. carried: for each field the laws that are
+    in it. refused: two-time functions that there are not, and why; ("R", "", b) is the response of any field to b.
+    """
+
+    closure: str
+    times: Callable[[Point], int]
+    before: Callable[[Point], int]
+    vectors: tuple[Vector, ...]
+    products: tuple[MatrixProduct, ...]
+    observables: tuple[Recorded, ...]
+    step: Callable[..., None] | None
+    order: Callable[..., Mapping[Key, Array]]
+    start: Callable[..., None] | None = None
+    tables: Callable[[Point], tuple[Array, ...]] | None = None
+    traits: tuple[TraitLaw, ...] = ()
+    means: tuple[Recorded, ...] = ()
+    kept: tuple[str, ...] = ()
+    laws: Callable[[Point], Mapping[str, Integrand]] | None = None
+    meetings: tuple[Meeting, ...] = ()
+    carried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    spans: tuple[SpanOf, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
+    """By group of vectors that share their sites, the channels and drawn vectors among them."""
+    lags: tuple[tuple[str, str, int], ...] = ()
+    """How many steps after a noise a vector first responds to it."""
+    links: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By vector those that enter its equation on the same site, and after how many steps."""
+    sites: tuple[SitesOf, ...] = ()
+    paired: bool = False
+    """Whether sites are drawn in pairs that differ by a sign."""
+    responses: str = "stein"
+    """How responses are estimated: "stein" or "pathwise"."""
+    refused: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """Two-time functions that there are not, and why."""
+    jumps: bool = False
+    """Whether some law jumps, so that its derivative does not tell how it changes."""
+
+    def refusal(self, name: tuple[str, str, str]) -> str:
+        """Why a two-time function is not given; empty if it is."""
+        if self.jumps and name[0] == "R":
+            return (
+                "a law jumps, and its derivative does not tell how it changes: responses to a source are not followed"
+            )
+        kind, _, b = name
+        return self.refused.get(name, self.refused.get((kind, "", b), ""))
+
+    @property
+    def densities(self) -> bool:
+        """Whether traits have densities, which are taken at a number of nodes."""
+        return any(not trait.discrete for trait in self.traits)
+
+    def strides(self, p: Point) -> dict[Key, tuple[int, ...]]:
+        """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
+        timed = {vector.name: size_of(p, vector.axes) for vector in self.vectors if vector.timed}
+        found: dict[Key, tuple[int, ...]] = {}
+        for key in self.order(p, _Nothing()):
+            if key[0] in ("C", "R"):
+                found[key] = tuple(timed.get(str(name), 0) for name in key[1:])
+            elif key[0] == "S":
+                found[key] = (0, 0)
+            elif key[0] == "W":
+                found[key] = (0, *(timed.get(str(end).split(" ", 1)[1], 0) for end in key[2:]))
+        return found
+
+    def delays(self, name: str) -> tuple[tuple[str, int], ...]:
+        """The vectors that respond to a source in the equation of one, and after how many steps they first do."""
+        onward: dict[str, list[tuple[str, int]]] = {}
+        for target, sources in self.links.items():
+            for source, lag in sources.items():
+                onward.setdefault(source, []).append((target, lag))
+        reached: dict[str, int] = {}
+        waiting = [(0, name)]
+        while waiting:
+            delay, here = heapq.heappop(waiting)
+            if here not in reached:
+                reached[here] = delay
+                for target, lag in onward.get(here, ()):
+                    heapq.heappush(waiting, (delay + lag, target))
+        return tuple(reached.items())

@@ -1,0 +1,606 @@
+"""The exact closure: a vector is a set of rows of coefficients over the Gaussian variables of a site.
+
+Where laws are linear, a field at one time is a row of coefficients over the noises of random matrices and over what is
+drawn, one row per label. Rows of a field at all times stand below each other, time by time: that is its past. Noises of
+one random matrix have a covariance of their own; what is drawn is independent and of variance one.
+
+Sites with equal traits are a group. All groups have the same variables and rows of their own, which stand beside each
+other in one long row; a mean over sites is a mean over the groups by their weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from . import coefficients as recurrences
+from .exact import (
+    Axes as Extents,
+    Block,
+    Site,
+    covariance_before,
+    dual,
+    earlier,
+    grow,
+    kick,
+    law_of_groups,
+    listed,
+    overlaps,
+    part,
+    part_before,
+    part_by_group,
+    products,
+    products_by_group,
+    put,
+    root,
+    selection,
+    shape_of,
+    site,
+    softmax,
+    stages,
+    store,
+    stored,
+    total,
+    unit,
+    units,
+    weighted,
+)
+from .point import Point
+from .program import Key, Recorded, Training, Vector, Wanted, size_of, sizes_of
+from .two_time import Rows as Followed, kicked, two_time
+
+Array = Any
+NODES = 128
+"""How many nodes are taken where their number is not given."""
+
+
+class Rows:
+    """A vector over the sites of one sector. Products with the past of a field are put off until the rows are needed,
+    so that two of them with one past are one. name, lag: which field it is, how many steps ago; None if it is none."""
+
+    __array_ufunc__ = None  # NumPy's numbers leave products to this class
+
+    def __init__(
+        self,
+        closure: ExactClosure,
+        dense: Array | None,
+        kernels: Mapping[str, Array] | None = None,
+        name: str | None = None,
+        lag: int = 0,
+    ):
+        self.closure, self.dense, self.kernels = closure, dense, dict(kernels or {})
+        self.name, self.lag = name, lag
+
+    @property
+    def rows(self) -> Array:
+        """The rows themselves, one per label."""
+        found = self.dense
+        for name, kernel in self.kernels.items():
+            product = self.closure.read(name, kernel @ self.closure.past(name))
+            found = product if found is None else found + product
+        return found
+
+    def __add__(self, other: Any) -> Rows:
+        if _is_zero(other):
+            return self
+        kernels = dict(self.kernels)
+        for name, kernel in other.kernels.items():
+            kernels[name] = kernels[name] + kernel if name in kernels else kernel
+        parts = [x for x in (self.dense, other.dense) if x is not None]
+        return Rows(self.closure, sum(parts[1:], parts[0]) if parts else None, kernels)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Rows:
+        return self.scaled(-1.0)
+
+    def __mul__(self, other: Any) -> Any:
+        return Quadratic(((None, self, other),)) if isinstance(other, Rows) else self.scaled(other)
+
+    __rmul__ = __mul__
+
+    def scaled(self, factor: Any) -> Rows:
+        """The vector times a number, of labels or of groups of sites too."""
+        if not isinstance(factor, (int, float)):
+            factor = jnp.asarray(factor)
+            if factor.ndim == 2 and factor.shape[1] != 1 and self.kernels:  # differs from group to group
+                return Rows(self.closure, factor * self.rows)
+        dense = None if self.dense is None else factor * self.dense
+        return Rows(self.closure, dense, {name: factor * kernel for name, kernel in self.kernels.items()})
+
+
+class Quadratic:
+    """A sum of products of two vectors, each with a number, which is to be averaged."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, terms: tuple[tuple[Any, Rows, Rows], ...]):
+        self.terms = terms
+
+    def __add__(self, other: Any) -> Quadratic:
+        return self if _is_zero(other) else Quadratic((*self.terms, *other.terms))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Quadratic:
+        return self * -1.0
+
+    def __mul__(self, factor: Any) -> Quadratic:
+        return Quadratic(tuple((factor if c is None else factor * c, a, b) for c, a, b in self.terms))
+
+    __rmul__ = __mul__
+
+
+def channel_of_laws(sector: str) -> str:
+    """The name of the covariance of nonlinear laws among those of random matrices, whose names have no spaces."""
+    return f"laws of {sector}"
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0
+
+
+class ExactClosure:
+    """The closure at one point, with room for so many times.
+
+    wanted: two-time functions that are asked for; fields that they respond to have impulses in their equations.
+    nodes: at how many values a density is taken.
+    """
+
+    def __init__(self, training: Training, p: Point, times: int, wanted: Wanted = (), nodes: int = 1):
+        self.training, self.p, self.times, self.wanted, self.nodes = training, p, times, wanted, nodes
+        self.vectors = {vector.name: vector for vector in training.vectors}
+        self.products = {product.name: product for product in training.products}
+        self.labels = {vector.name: size_of(p, vector.axes) for vector in training.vectors}
+        self.asked = {name for _, a, b in wanted for name in (a, b)}
+        self.sites: dict[str, Site] = {}
+        self.blocks: dict[str, Block] = {}
+        self.channels: dict[str, tuple[str, int]] = {}
+        """Of each random matrix the sector of its products, and its place among those of that sector."""
+        for sector in dict.fromkeys(vector.sector for vector in training.vectors):
+            self._lay_out(sector)
+        self.tables: tuple[Array, ...] = ()
+        self.begin(0, {})
+
+    # -- the variables of a site
+
+    def _lay_out(self, sector: str) -> None:
+        mine = [vector for vector in self.training.vectors if vector.sector == sector]
+        channels: dict[str, list[str]] = {}
+        for vector in mine:
+            if vector.role == "product":
+                channels.setdefault(self.products[vector.name].matrix, []).append(vector.name)
+            elif vector.role == "law":
+                channels.setdefault(channel_of_laws(sector), []).append(vector.name)
+        drawn = [vector.name for vector in mine if vector.role in ("normal", "constant")]
+        silent = [vector.name for vector in mine if vector.role == "field"] if self.wanted else []
+
+        def extent(name: str) -> tuple[int, int]:
+            return (self.times if self.vectors[name].timed else 1), self.labels[name]
+
+        kicks = tuple((kicked(self.wanted, name, extent(name)[0]), extent(name)[1]) for name in silent)
+        laws = tuple(trait.law(self.p, self.nodes) for trait in self.training.traits if trait.sector == sector)
+        groups = (tuple(map(extent, names)) for names in channels.values())
+        made = self.sites[sector] = site(*groups, drawn=tuple(map(extent, drawn)), kicks=kicks, traits=laws)
+        names = [*(name for group in channels.values() for name in group), *drawn, *silent]
+        self.blocks.update(zip(names, made, strict=True))
+        self.channels.update({matrix: (sector, number) for number, matrix in enumerate(channels)})
+
+    def site_of(self, name: str) -> Site:
+        return self.sites[self.vectors[name].sector]
+
+    def covariances_of(self, sector: str) -> tuple[Array, ...]:
+        return tuple(self.state[f"covariance {m}"] for m, (home, _) in self.channels.items() if home == sector)
+
+    def carried(self) -> dict[str, Extents]:
+        """The axes of all that is carried through time, each as the lengths of its parts."""
+        found: dict[str, Extents] = {}
+        for vector in self.training.vectors:
+            if vector.role in ("field", "product") and self._is_kept(vector):
+                lines = self.labels[vector.name] * (self.times if vector.timed else 1)
+                found[f"past {vector.name}"] = ((lines,), self.site_of(vector.name).parts)
+        for matrix, (sector, number) in self.channels.items():
+            extent = self.sites[sector].extent(number)
+            found[f"covariance {matrix}"] = (extent, extent)
+        for one in (*self.training.observables, *self.training.means):
+            found[f"series {one.key}"] = ((self.times if one.timed else 1,), (size_of(self.p, one.axes),))
+        return {**found, **{f"kept {key}": ((self.times,),) for key in self.training.kept}, "finite": ()}
+
+    def _is_kept(self, vector: Vector) -> bool:
+        return vector.past or not vector.timed or vector.name in self.asked
+
+    # -- time
+
+    def begin(self, t: Array, state: Mapping[str, Array]) -> None:
+        """Take up what is carried, at a time."""
+        self.t, self.state = t, dict(state)
+        self.now: dict[str, Array] = {}
+        self.duals: dict[tuple[str, int], tuple[int, Array]] = {}
+        self.overlaps: dict[tuple[str, int, str, bool], Array] = {}
+        self.reads: dict[str, list[Array]] = {}
+        self.known: dict[str, int] = dict.fromkeys(self.sites, 0)
+        """How many noises of a sector have their covariances of the current time."""
+        self.known_after: dict[str, int] = {}
+        """The same, with the last noise that the rows of a field hold."""
+        self.defect: Array = 0.0
+
+    def end(self) -> dict[str, Array]:
+        """What is carried on."""
+        finite = self.state["finite"]
+        self.state["finite"] = jnp.where((finite == self.t) & jnp.isfinite(self.defect), self.t + 1.0, finite)
+        return self.state
+
+    # -- vectors
+
+    def past(self, name: str) -> Array:
+        """The rows of a field at all times that are known; of what is drawn, all."""
+        if self.vectors[name].role in ("normal", "constant"):
+            return self._scaled(name, units(self.blocks[name]))
+        return self.state[f"past {name}"]
+
+    def read(self, name: str, found: Array) -> Array:
+        """What was found from a past: it must be known before the past is changed in place."""
+        if name not in self.now:
+            self.reads.setdefault(name, []).append(found)
+        return found
+
+    def drawn(self, name: str, lag: int = 0) -> Rows:
+        """What is drawn, so many steps ago."""
+        when = self.t - lag if self.vectors[name].timed else 0
+        return Rows(self, self._scaled(name, unit(self.blocks[name], when)), name=name, lag=lag)
+
+    def _scaled(self, name: str, rows: Array) -> Array:
+        """Rows of what is drawn times its standard deviation."""
+        scale = self.vectors[name].scale
+        return rows if scale is None else scale(self.p) * rows
+
+    def earlier(self, name: str, lag: int) -> Rows:
+        """A field so many steps ago; zero before the start."""
+        rows = self.read(name, earlier(self.past(name), self.labels[name], self.t, lag))
+        return Rows(self, rows, name=name, lag=lag)
+
+    def value(self, name: str) -> Rows:
+        """A field without time."""
+        return Rows(self, self.past(name), name=name)
+
+    def trait(self, name: str) -> Array:
+        """The values of a trait along a row."""
+        sector = next(trait.sector for trait in self.training.traits if trait.name == name)
+        return self.sites[sector].along(self._place(sector, name))
+
+    def _place(self, sector: str, name: str) -> int:
+        return [trait.name for trait in self.training.traits if trait.sector == sector].index(name)
+
+    def starting(self, first: tuple[Any, ...], later: Any) -> Rows:
+        """One of the first values at the first times, the later one at all others."""
+        found: Array = 0.0 if _is_zero(later) else later.rows
+        for k, one in enumerate(first):
+            found = jnp.where(jnp.equal(self.t, k), 0.0 if _is_zero(one) else one.rows, found)
+        return Rows(self, found)
+
+    def put(self, name: str, value: Any) -> Rows:
+        """The value of a field at the current time."""
+        vector, labels, place = self.vectors[name], self.labels[name], self.site_of(name)
+        rows = jnp.broadcast_to(0.0 if _is_zero(value) else value.rows, (labels, place.size))
+        if vector.role == "field" and self.wanted:
+            rows = rows + kick(self.blocks[name], self.t if vector.timed else 0)
+        if self._is_kept(vector):
+            rows = self._store(vector, rows)
+        self.now[name] = rows
+        self.known_after[name] = self.known[vector.sector] + (vector.role == "product")  # its own noise follows
+        self._watch(name, rows)
+        if vector.role == "product":
+            self._put_covariances(name)
+        return Rows(self, rows, name=name)
+
+    def _watch(self, name: str, numbers: Array) -> None:
+        """Take note of numbers of a vector that are not finite, unless no result depends on it."""
+        if not self.vectors[name].idle or name in self.asked:
+            self.defect = self.defect + jnp.sum(0.0 * numbers)  # zero, unless something is infinite or not a number
+
+    def _store(self, vector: Vector, rows: Array) -> Array:
+        key = f"past {vector.name}"
+        if not vector.timed:
+            self.state[key] = rows
+            return rows
+        read = [x for x in self.reads.pop(vector.name, []) if x.size]
+        when = self.t + (sum(x[0, 0] for x in read) < -jnp.inf) if read else self.t
+        self.state[key] = store(self.state[key], rows, when)
+        return stored(self.state[key], self.labels[vector.name], self.t)
+
+    def total(self, value: Any) -> Any:
+        """The sum over labels, of a vector or of numbers."""
+        return Rows(self, total(value.rows)) if isinstance(value, Rows) else total(value)
+
+    def mixed(self, table: Array, value: Any, transposed: int) -> Any:
+        """A table times the labels of a vector, or of numbers."""
+        acting = table.T if transposed else table
+        return Rows(self, acting @ value.rows) if isinstance(value, Rows) else acting @ value
+
+    def met(self, right: Rows, left: Rows, value: Rows) -> Rows:
+        """C[right, left] at one time, times a vector over the labels of the left."""
+        return Rows(self, (self.dual(right, left) @ left.rows.T) @ value.rows)
+
+    def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Rows | None = None) -> Rows:
+        """The sum over times s < t + reach of weight(s) * C[right, left](s) * the field at s; C is left out without a
+        pair."""
+        vector, labels = self.vectors[name], self.labels[name]
+        # what is not known yet is zero in the past, so that the sum ends by itself
+        ends = reach == 0 and not callable(weight) and vector.timed and vector.role in ("field", "product")
+        weights: Array | None = None
+        if not ends or name in self.now:
+            when, last = jnp.arange(self.times), self.t + reach - 1
+            values = weight(jnp.minimum(when, last)) if callable(weight) else weight
+            weights, weight = jnp.where(when <= last, values, 0.0), 1
+        if right is None:
+            series = jnp.ones(self.times) if weights is None else weights
+            if labels == 1:
+                return Rows(self, None, {name: series[None, :]}).scaled(weight)
+            past = self.past(name)
+            summed = (series @ past.reshape(self.times, labels * past.shape[1])).reshape(labels, past.shape[1])
+            return Rows(self, self.read(name, summed)).scaled(weight)
+        kernel = self.with_past(right, left)
+        return Rows(self, None, {name: kernel if weights is None else weighted(kernel, weights, labels)}).scaled(weight)
+
+    def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Rows:
+        """A random matrix times a field: its noise, and what it remembers of other fields."""
+        vector, made = self.vectors[name], self.products[name]
+        self.pending = name, covariances
+        found = Rows(self, unit(self.blocks[name], self.t if vector.timed else 0))
+        for factor, memory in zip(memories, made.memories, strict=True):
+            kernel = part(self._value(memory.a).rows, self.blocks[memory.noise])
+            if memory.fresh:
+                labels = self.labels[memory.noise]
+                here = jax.lax.dynamic_slice_in_dim(kernel, self.t * labels, labels, axis=1)
+                found = found + Rows(self, here @ self._value(memory.on).rows) * factor
+            else:
+                found = found + Rows(self, None, {memory.on: kernel}) * factor
+        return found
+
+    def _value(self, name: str) -> Rows:
+        """A vector at the current time, or one without time."""
+        if name in self.now:
+            return Rows(self, self.now[name], name=name)
+        return self.drawn(name) if self.vectors[name].role in ("normal", "constant") else self.value(name)
+
+    def _put_covariances(self, name: str) -> None:
+        """Put the covariance of a new noise with all noises that are known in its two places."""
+        vector, made, (named, numbers) = self.vectors[name], self.products[name], self.pending
+        assert named == name
+        key = f"covariance {made.matrix}"
+        for number, one in zip(numbers, made.covariances, strict=True):
+            other = self.vectors[one.right]
+            if (other.timed and not vector.timed) or (one.fresh and one.right not in self.now):
+                continue
+            a, column = self._value(one.a), None
+            if one.fresh:
+                b = self._value(one.b)
+                values, column = self.dual(a, b) @ b.rows.T, self.t
+            else:
+                values = self.with_past(a, one.b)
+            places = self.blocks[name], self.t if vector.timed else 0, self.blocks[one.right], column
+            self.state[key] = put(self.state[key], *places, number * values)
+            if one.right == name:  # a variance may overflow where rows do not
+                self._watch(name, number * values)
+        self.known[vector.sector] += 1
+
+    # -- averages
+
+    def dual(self, value: Rows, other: Rows | str) -> Array:
+        """Rows times the covariance of the variables of a site: their scalar product with other rows is a mean.
+
+        It is computed again only if the other vector holds noises whose covariances were not known before.
+        """
+        key = (value.name or "", value.lag)
+        needed = self.known_after.get(other if isinstance(other, str) else other.name or "", 0)
+        sector = self.vectors[key[0]].sector
+        if key not in self.duals or self.duals[key][0] < needed:
+            self.duals[key] = (self.known[sector], self._dual(value.rows, sector))
+        return self.duals[key][1]
+
+    def _dual(self, rows: Array, sector: str) -> Array:
+        return dual(rows, self.sites[sector], *self.covariances_of(sector))
+
+    def with_past(self, value: Rows, name: str) -> Array:
+        """Means of products of a value with a vector at all times, as far as they are known."""
+        key = (value.name or "", value.lag, name, name in self.now)
+        if key not in self.overlaps:
+            self.overlaps[key] = self.read(name, overlaps(self.dual(value, name), self.past(name)))
+        return self.overlaps[key]
+
+    def mean(self, value: Any, labelled: int) -> Array:
+        """The mean over sites, as a column over labels or as a number."""
+        found: Array = jnp.zeros((1, 1))
+        for factor, a, b in value.terms:
+            seen = self.dual(a, b)
+            inside = factor is not None and jnp.ndim(factor) == 2 and factor.shape[1] != 1  # of traits
+            column = products(factor * seen if inside else seen, b.rows)
+            found = found + (column if inside or factor is None else factor * column)
+        return found if labelled else found.reshape(())
+
+    def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
+        """The mean over sites of a function of traits."""
+        place = self.sites[sector]
+        return jnp.sum(place.weights * function(*(place.traits[self._place(sector, name)] for name in names)))
+
+    # -- numbers with labels, as columns
+
+    def data(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
+        """Data along one axis of labels, at a time if they have one."""
+        return self.table(array, lag, time)[:, None]
+
+    def table(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
+        """Data at a time, or without one; zero before the start."""
+        if lag is None:
+            return jnp.asarray(array)
+        t = self.t if time is None else time
+        return jnp.where(t >= lag, jnp.asarray(array)[t - lag], 0.0)
+
+    def entries(self, array: Array, turned: int, lag: int | None = None, time: Array | None = None) -> Array:
+        """The entries of a table below each other."""
+        found = self.table(array, lag, time)
+        return listed(found.T if turned else found)
+
+    def root(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
+        """The symmetric square root of a table of covariances."""
+        return root(self.table(array, lag, time))
+
+    def selection(self, rows: tuple[int, ...], columns: tuple[int, ...], places: tuple[int, ...]) -> Array:
+        """The table of zeros and ones that takes some labels to others."""
+        return selection(rows, columns, places)
+
+    def softmax(self, column: Array, size: int, behind: int) -> Array:
+        """exp over its sum along one axis of labels."""
+        return softmax(column, size, behind)
+
+    def mean_of_labels(self, column: Array) -> Array:
+        return jnp.mean(column)
+
+    # -- records
+
+    def record(self, key: str, value: Array) -> None:
+        """Record a number of the current time."""
+        timed = self.state[f"series {key}"].shape[0] > 1 or self.times == 1
+        row = jnp.broadcast_to(jnp.asarray(value, float).reshape(1, -1), (1, self.state[f"series {key}"].shape[1]))
+        self.state[f"series {key}"] = store(self.state[f"series {key}"], row, self.t if timed else 0)
+
+    def keep(self, key: str, value: Array) -> None:
+        """Keep a mean for sums over earlier times."""
+        self.state[f"kept {key}"] = self.state[f"kept {key}"].at[self.t].set(jnp.reshape(value, ()))
+
+    def kept(self, key: str) -> Array:
+        """A mean at all times."""
+        return self.state[f"kept {key}"]
+
+    def coefficient(self, table: Array, time: Array, position: int) -> Array:
+        return recurrences.coefficient(table, time, position)
+
+    def coefficients(self, table: Array, time: Array, position: int) -> Array:
+        return recurrences.coefficients(table, time, position, self.times)
+
+    # -- order parameters
+
+    def _before(self, name: str, time: Array | None = None) -> Array:
+        """The rows of a field at the times of order parameters, or at one time."""
+        past, labels = self.past(name), self.labels[name]
+        if not self.vectors[name].timed:
+            return past
+        if time is not None:
+            return stored(past, labels, time)
+        return past[: self.training.before(self.p) * labels]
+
+    def _count(self, name: str) -> int:
+        return self.labels[name] * (self.training.before(self.p) if self.vectors[name].timed else 1)
+
+    def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
+        """C[a, b]; with a time, one column of it."""
+        return self._dual(self._before(a), self.vectors[a].sector) @ self._before(b, time).T
+
+    def response(self, a: str, noise: str, time: Array | None = None) -> Array:
+        """R[a, noise]; with a time, one row of it."""
+        return part_before(self._before(a, time), self.blocks[noise], self._count(noise))
+
+    def covariance(self, name: str) -> Array:
+        """The covariance of a noise."""
+        matrix = self.products[name].matrix
+        return covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
+
+    def series(self, key: str) -> Array:
+        """A number that was recorded, at all times."""
+        return self.state[f"series {key}"]
+
+    def series_before(self, key: str) -> Array:
+        """The same at the times of order parameters."""
+        return self.series(key)[: self.training.before(self.p)]
+
+    def law_of_sites(self, sector: str, *entries: Array) -> Array:
+        """What stands on diagonals in each group of sites, with the weights of the groups."""
+        return law_of_groups(self.sites[sector], *entries)
+
+    def by_value(self, sector: str, _: str, left: str, kind: str, right: str) -> Array:
+        """Means of products, or responses, in each group of sites."""
+        rows = self._before(left)
+        if kind == "C":
+            return products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
+        return part_by_group(rows, self.blocks[right], self._count(right))
+
+    def two_time(self) -> dict[Any, Array]:
+        """The two-time functions that are wanted."""
+        return two_time(self.wanted, {name: self._followed(name) for name in self.asked})
+
+    def _followed(self, name: str) -> Followed:
+        vector = self.vectors[name]
+        covariances = self.covariances_of(vector.sector)
+        scale = 1.0 if vector.scale is None else vector.scale(self.p)
+        return Followed(self.past(name), self.labels[name], self.blocks[name], scale, self.site_of(name), covariances)
+
+
+def run(training: Training, p: Point, closure: Callable[[int], ExactClosure]) -> ExactClosure:
+    """The closure after the last time. Arrays are made longer in a few stages, so that early times cost less."""
+    times = training.times(p)
+    tables = () if training.tables is None else training.tables(p)
+    state: dict[str, Array] = {}
+    before: dict[str, Extents] = {}
+    numbers = sum(math.prod(shape_of(axes)) for axes in closure(times).carried().values())
+    x = closure(times)
+    for begin, end in stages(times, numbers):
+        x = closure(end)
+        x.tables = tables
+        after = x.carried()
+        if not state:
+            before = closure(0).carried()
+            state = {name: jnp.zeros(shape_of(axes)) for name, axes in before.items()}
+        # a loop returns what it carries in the order of the names
+        grown = grow(tuple(state[name] for name in after), tuple(before.values()), tuple(after.values()))
+        state, before = dict(zip(after, grown, strict=True)), after
+        if begin == 0 and training.start is not None:
+            x.begin(0, state)
+            training.start(p, x)
+            state = x.state
+        if training.step is not None:
+            state = jax.lax.fori_loop(begin, end, partial(_step, training, p, x), state)
+    x.begin(times, state)
+    return x
+
+
+def _step(training: Training, p: Point, x: ExactClosure, t: Array, state: dict[str, Array]) -> dict[str, Array]:
+    assert training.step is not None
+    x.begin(t, state)
+    training.step(p, x, t)
+    return x.end()
+
+
+class RowsPass:
+    """The functions of a forward pass over rows."""
+
+    def __init__(self, training: Training, closure: type[ExactClosure] = ExactClosure):
+        self.training, self.closure, self.strides = training, closure, training.strides
+
+    def forward_pass(self, p: Point, nodes: int = NODES) -> tuple[Mapping[Key, Array], dict[str, Array], Array]:
+        """Order parameters before the last update, observables at all times, and how many times are free of overflow.
+
+        nodes: of the quadratures, where there are any. Whole-number parameters fix shapes.
+        """
+        training = self.training
+        x = run(training, p, lambda times: self.closure(training, p, times, nodes=nodes))
+        observables = {one.key: _series(x, one) for one in training.observables}
+        return training.order(p, x), observables, self._finite(x)
+
+    def two_time(self, p: Point, wanted: Wanted, nodes: int = NODES) -> tuple[dict[Any, Array], Array]:
+        """The two-time functions that are wanted, each as times of a x labels of a x times of b x labels of b, and how
+        many times are free of overflow."""
+        x = run(self.training, p, lambda times: self.closure(self.training, p, times, wanted, nodes))
+        return x.two_time(), self._finite(x)
+
+    def _finite(self, x: ExactClosure) -> Array:
+        return x.state["finite"].astype(int) if self.training.step is not None else 1
+
+
+def _series(x: ExactClosure, one: Recorded) -> Array:
+    table = x.series(one.key)
+    return table.reshape(len(table), *sizes_of(x.p, one.axes))
