@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from . import coefficients as recurrences
+from .closure import Closure
 from .exact import (
     Axes as Extents,
     Block,
@@ -29,7 +29,6 @@ from .exact import (
     grow,
     kick,
     law_of_groups,
-    listed,
     overlaps,
     part,
     part_before,
@@ -37,11 +36,8 @@ from .exact import (
     products,
     products_by_group,
     put,
-    root,
-    selection,
     shape_of,
     site,
-    softmax,
     stages,
     store,
     stored,
@@ -145,7 +141,7 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == 0
 
 
-class ExactClosure:
+class ExactClosure(Closure):
     """The closure at one point, with room for so many times.
 
     wanted: two-time functions that are asked for; fields that they respond to have impulses in their equations.
@@ -153,10 +149,8 @@ class ExactClosure:
     """
 
     def __init__(self, training: Training, p: Point, times: int, wanted: Wanted = (), nodes: int = 1):
-        self.training, self.p, self.times, self.wanted, self.nodes = training, p, times, wanted, nodes
-        self.vectors = {vector.name: vector for vector in training.vectors}
-        self.products = {product.name: product for product in training.products}
-        self.labels = {vector.name: size_of(p, vector.axes) for vector in training.vectors}
+        super().__init__(training, p, times)
+        self.wanted, self.nodes = wanted, nodes
         self.asked = {name for _, a, b in wanted for name in (a, b)}
         self.sites: dict[str, Site] = {}
         self.blocks: dict[str, Block] = {}
@@ -164,7 +158,6 @@ class ExactClosure:
         """Of each random matrix the sector of its products, and its place among those of that sector."""
         for sector in dict.fromkeys(vector.sector for vector in training.vectors):
             self._lay_out(sector)
-        self.tables: tuple[Array, ...] = ()
         self.begin(0, {})
 
     # -- the variables of a site
@@ -430,58 +423,13 @@ class ExactClosure:
 
     # -- numbers with labels, as columns
 
-    def data(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """Data along one axis of labels, at a time if they have one."""
-        return self.table(array, lag, time)[:, None]
-
-    def table(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """Data at a time, or without one; zero before the start."""
-        if lag is None:
-            return jnp.asarray(array)
-        t = self.t if time is None else time
-        return jnp.where(t >= lag, jnp.asarray(array)[t - lag], 0.0)
-
-    def entries(self, array: Array, turned: int, lag: int | None = None, time: Array | None = None) -> Array:
-        """The entries of a table below each other."""
-        found = self.table(array, lag, time)
-        return listed(found.T if turned else found)
-
-    def root(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """The symmetric square root of a table of covariances."""
-        return root(self.table(array, lag, time))
-
-    def selection(self, rows: tuple[int, ...], columns: tuple[int, ...], places: tuple[int, ...]) -> Array:
-        """The table of zeros and ones that takes some labels to others."""
-        return selection(rows, columns, places)
-
-    def softmax(self, column: Array, size: int, behind: int) -> Array:
-        """exp over its sum along one axis of labels."""
-        return softmax(column, size, behind)
-
-    def mean_of_labels(self, column: Array) -> Array:
-        return jnp.mean(column)
-
-    # -- records
+    def oriented(self, numbers: Array) -> Array:
+        return numbers.reshape(-1, 1)
 
     def record(self, key: str, value: Array) -> None:
-        """Record a number of the current time."""
-        timed = self.state[f"series {key}"].shape[0] > 1 or self.times == 1
-        row = jnp.broadcast_to(jnp.asarray(value, float).reshape(1, -1), (1, self.state[f"series {key}"].shape[1]))
-        self.state[f"series {key}"] = store(self.state[f"series {key}"], row, self.t if timed else 0)
-
-    def keep(self, key: str, value: Array) -> None:
-        """Keep a mean for sums over earlier times."""
-        self.state[f"kept {key}"] = self.state[f"kept {key}"].at[self.t].set(jnp.reshape(value, ()))
-
-    def kept(self, key: str) -> Array:
-        """A mean at all times."""
-        return self.state[f"kept {key}"]
-
-    def coefficient(self, table: Array, time: Array, position: int) -> Array:
-        return recurrences.coefficient(table, time, position)
-
-    def coefficients(self, table: Array, time: Array, position: int) -> Array:
-        return recurrences.coefficients(table, time, position, self.times)
+        table = self.state[f"series {key}"]
+        row = jnp.broadcast_to(jnp.asarray(value, float).reshape(1, -1), (1, table.shape[1]))
+        self.state[f"series {key}"] = store(table, row, self.t if self.recorded[key].timed else 0)
 
     # -- order parameters
 

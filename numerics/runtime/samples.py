@@ -19,8 +19,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from . import coefficients as recurrences, diagonals, two_time as kicks
-from .exact import listed, past_sum, root, selection, softmax, store, weighted
+from . import diagonals, two_time as kicks
+from .closure import Closure
+from .exact import past_sum, store, weighted
 from .moments import Asked, OrderFromMoments, first_times, moments_of, noise_rows, reach_at, table_key
 from .point import Point
 from .program import Channel, Key, Memory, SpanOf, Training, Vector, Wanted, sizes_of
@@ -132,7 +133,7 @@ def _sum(one: Array | None, other: Array | None) -> Array | None:
     return other if one is None else one if other is None else one + other
 
 
-class SampledClosure(Sizes):
+class SampledClosure(Closure, Sizes):
     """The closure over some sites. tolerance: share of its variance below which a new direction is left out."""
 
     def __init__(
@@ -146,12 +147,12 @@ class SampledClosure(Sizes):
         wanted: Wanted = (),
     ):
         """rank: most directions of a span at this stage; whole: the same at the last one."""
-        super().__init__(training, p, rank, wanted)
+        Sizes.__init__(self, training, p, rank, wanted)
+        Closure.__init__(self, training, p, self.times)
         self.normals, self.tolerance = normals, tolerance
         self.whole = Sizes(training, p, whole, wanted)
         self.sites = next((len(x) for x in normals.values()), 1)
         self.noises = narrowed(normals, self.shapes(), tuple(self.channels))
-        self.tables: tuple[Array, ...] = ()
         self.correlated: frozenset[str] = frozenset()
         self.begin(0, {})
         self.asked = Asked(training, p)
@@ -587,59 +588,13 @@ class SampledClosure(Sizes):
         """The mean over sites of a function of traits."""
         return jnp.mean(function(*map(self.trait, names)))
 
-    def data(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """Data along one axis of labels, at a time if they have one."""
-        return self.table(array, lag, time)[None, :]
-
-    def table(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """Data at a time, or without one; zero before the start."""
-        if lag is None:
-            return jnp.asarray(array)
-        t = self.t if time is None else time
-        return jnp.where(t >= lag, jnp.asarray(array)[t - lag], 0.0)
-
-    def entries(self, array: Array, turned: int, lag: int | None = None, time: Array | None = None) -> Array:
-        """The entries of a table beside each other."""
-        found = self.table(array, lag, time)
-        return listed(found.T if turned else found).T
-
-    def root(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """The symmetric square root of a table of covariances."""
-        return root(self.table(array, lag, time))
-
-    def selection(self, rows: tuple[int, ...], columns: tuple[int, ...], places: tuple[int, ...]) -> Array:
-        """The table of zeros and ones that takes some labels to others."""
-        return selection(rows, columns, places)
-
-    def softmax(self, row: Array, size: int, behind: int) -> Array:
-        """exp over its sum along one axis of labels."""
-        return softmax(row, size, behind)
-
-    def mean_of_labels(self, row: Array) -> Array:
-        return jnp.mean(row)
-
-    # -- records
+    def oriented(self, numbers: Array) -> Array:
+        return numbers.reshape(1, -1)
 
     def record(self, key: str, value: Array) -> None:
-        """Record a number of the current time."""
-        if self.wanted:
-            return
-        table = self.state[f"series {key}"]
-        self.state[f"series {key}"] = record(table, value, self.t if len(table) > 1 or self.times == 1 else 0)
-
-    def keep(self, key: str, value: Array) -> None:
-        """Keep a mean for sums over earlier times."""
-        self.state[f"kept {key}"] = record(self.state[f"kept {key}"], value, self.t)
-
-    def kept(self, key: str) -> Array:
-        """A mean at all times."""
-        return self.state[f"kept {key}"]
-
-    def coefficient(self, table: Array, time: Array, position: int) -> Array:
-        return recurrences.coefficient(table, time, position)
-
-    def coefficients(self, table: Array, time: Array, position: int) -> Array:
-        return recurrences.coefficients(table, time, position, self.times)
+        if not self.wanted:
+            table = self.state[f"series {key}"]
+            self.state[f"series {key}"] = record(table, value, self.t if self.recorded[key].timed else 0)
 
     # -- after the last time
 
