@@ -32,10 +32,9 @@ from numerics.runtime.interface import (
     RecursionOf,
     Setting,
 )
+from numerics.runtime.passes import pass_of
 from numerics.runtime.point import Point, Table, replaced
-from numerics.runtime.program import Training
-from numerics.runtime.quadrature import QuadratureClosure
-from numerics.runtime.rows import ExactClosure, RowsPass
+from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
 from numerics.runtime.traits import NotSmooth
 
@@ -313,19 +312,12 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
 
     return Solver(
         setting,
-        _pass_of(part("training", "TRAINING", "training level")),
+        pass_of(part("training", "TRAINING", "training level")),
         partial(part, "simulation", "SIMULATION", "simulation"),
         partial(optional, "limit", "LIMIT"),
         partial(optional, "recursion", "RECURSION"),
         matrices,
     )
-
-
-def _pass_of(training: Training) -> RowsPass | SampledPass:
-    """The forward pass of a training level, by its closure."""
-    if training.closure == "sampled":
-        return SampledPass(training)
-    return RowsPass(training, QuadratureClosure if training.closure == "quadrature" else ExactClosure)
 
 
 def forget_compiled() -> None:
