@@ -27,7 +27,7 @@ from derive.algebra.generators import Generator, Generators, decode
 from derive.algebra.physical import Sample, check_vanishes
 from derive.algebra.recheck import check_same, domain_points
 from derive.algebra.scaling import size_free, size_order, split_sizes
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import DeclarationError, InternalError, ParameterError, SizeError
 from derive.pipeline import derive_model
 from derive.records.probe import MAP
@@ -229,7 +229,7 @@ def test_a_declared_domain_is_what_sympy_may_assume():
 @pytest.mark.parametrize(("coefficient", "refused"), [(sp.sqrt(1 + a), -2.0), (1 / a, 0.0), (sp.log(2 + a), -3.0)])
 def test_a_coefficient_that_is_not_real_is_refused_by_its_name(coefficient, refused):
     model = Model(parameters=(a,), equations=[], probe=spectrum(coefficient * goe("S", D)))
-    solver = load_solver(generate_files(model))
+    solver = load_solver(solver_files(model))
     assert solver.numbers({"a": 0.5})
     with pytest.raises(ParameterError, match="is not a finite number at these parameters"):
         solver.numbers({"a": refused})

@@ -162,12 +162,13 @@ jax.config.update("jax_enable_x64", True)
 from coupled_spikes import SETTING
 from coupled_spikes.bulk import BULK
 from coupled_spikes.probe import PROBE
+from coupled_spikes.runtime.passes import pass_of
 from coupled_spikes.runtime.point import Point
 from coupled_spikes.simulation import SIMULATION
 from coupled_spikes.training import TRAINING
 
 p = Point(**{q.name: q.default for q in SETTING.parameters})
-order, observables, finite = jax.jit(TRAINING.forward_pass)(p)
+order, observables, finite = jax.jit(pass_of(TRAINING).forward_pass)(p)
 (ring,) = PROBE.rings
 s = np.linalg.eigvals(np.asarray(ring.pencil(p, order)))
 places = [float(ring.inverse(p, x)) for x in s[np.abs(s.imag) < 1e-9].real if x != 0]

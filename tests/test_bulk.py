@@ -11,7 +11,7 @@ from conftest import solver_of, values_of
 
 from derive import Model, gaussian, goe, parameter, positive, sectors, spectrum
 from derive.algebra.nodes import Z
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import DeclarationError
 from derive.pipeline import derive_model
 from derive.stages.probe import RESOLVENT
@@ -72,7 +72,7 @@ def test_semicircle_density():
 
 
 def _solver(model: Model):
-    return load_solver(generate_files(model))
+    return load_solver(solver_files(model))
 
 
 @pytest.mark.parametrize("factors", [1, 2, 3])
@@ -166,7 +166,7 @@ def test_the_cube_of_a_goe_matrix():
     """Its many responses coincide but for four, so that the curve is found at once."""
     D = sectors("D")
     M = goe("M", D)
-    found = solve(load_solver(generate_files(Model(parameters=(), equations=[], probe=spectrum(M @ M @ M)))), {})
+    found = solve(load_solver(solver_files(Model(parameters=(), equations=[], probe=spectrum(M @ M @ M)))), {})
     np.testing.assert_allclose(found.bulk_edges, [(-8.0, 8.0)], rtol=1e-12)
     catalan = [comb(6 * k, 3 * k) / (3 * k + 1) for k in range(5)]
     np.testing.assert_allclose(found.layers[0].moments[::2], catalan, rtol=1e-13)

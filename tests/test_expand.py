@@ -32,7 +32,7 @@ from derive import (
     whole_positive,
 )
 from derive.algebra.nodes import TAU, Z
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import DeclarationError
 from derive.language.multiplied import half_product
 from derive.language.symbols import Parameter
@@ -58,7 +58,7 @@ a, b = normal("a", D), normal("b", D)
 
 def solved(model: Model, **changes):
     values = {p.name: p.default for p in model.parameters} | changes
-    solver = load_solver(generate_files(model))
+    solver = load_solver(solver_files(model))
     return solver, values, solve(solver, values, samples=20_000)
 
 
@@ -269,7 +269,7 @@ def test_left_overlaps_do_not_depend_on_how_a_product_is_written(forms):
     found = {}
     for name, form in forms.items():
         model = spiked(form)
-        solver = load_solver(generate_files(model))
+        solver = load_solver(solver_files(model))
         layer = solve(solver, {p.name: p.default for p in model.parameters}, overlaps=True).layers[0]
         found[name] = [(z, o["right"], o["left"]) for z, o in zip(layer.outliers, layer.overlaps, strict=True)]
     assert found["plain"] and all(None not in row for row in found["plain"])

@@ -38,7 +38,7 @@ from derive import (
     weights,
     whole_positive,
 )
-from derive.codegen import generate_files
+from derive.codegen import generate_files, solver_files
 from derive.equations.gaussian_laws import _degree, _kinks
 from derive.errors import NumericalError
 from derive.pipeline import derive_model
@@ -429,7 +429,7 @@ PROBED = ("power_iteration", "signs", "readout", "gates", "classes")
 
 @cache
 def solver_of(name):
-    return load_solver(generate_files(MODELS[name]()))
+    return load_solver(solver_files(MODELS[name]()))
 
 
 @cache
@@ -439,7 +439,7 @@ def theory_of(name):
 
 
 def solved(model, **values):
-    return solve(load_solver(generate_files(model)), {p.name: p.default for p in model.parameters} | values)
+    return solve(load_solver(solver_files(model)), {p.name: p.default for p in model.parameters} | values)
 
 
 @pytest.mark.slow
@@ -478,7 +478,7 @@ def test_learning_from_fresh_data_by_hand():
 def test_fixed_features_have_their_kernel():
     place = Path(__file__).parent / "declarations" / "frozen_features.py"
     (problem,) = load_grid(str(place), ()).problems
-    solver = load_solver(generate_files(problem.model))
+    solver = load_solver(solver_files(problem.model))
     assert solver.training.training.closure == "quadrature"
     found = solve(solver, problem.inputs)
     x, y = np.asarray(problem.inputs["x"]), np.asarray(problem.inputs["y"])
@@ -542,7 +542,7 @@ def test_what_answers_to_itself_nonlinearly_is_sampled():
     for equations in (through, nested, each_other):
         model = Model(parameters=(T,), equations=equations, observe={"square": mean(x(t) ** 2)})
         assert derive_model(model).method.sampled
-        assert load_solver(generate_files(model)).training.training.closure == "sampled"
+        assert load_solver(solver_files(model)).training.training.closure == "sampled"
 
 
 @pytest.mark.slow

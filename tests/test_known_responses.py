@@ -7,7 +7,7 @@ import pytest
 from sympy import tanh
 
 from derive import Eq, Model, field, gaussian, normal, parameter, positive, sectors, training_clock, whole_positive
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.pipeline import derive_model
 from numerics.solver import load_solver, solve
 from numerics.two_time import parsed
@@ -44,7 +44,7 @@ def test_delays_on_one_site_go_through_memory_and_not_through_the_matrix():
 
 @pytest.mark.slow
 def test_equal_times_and_structural_zeros_of_sampled_responses_are_exact():
-    solver = load_solver(generate_files(remembering()))
+    solver = load_solver(solver_files(remembering()))
     names = ("R[x,x]", "R[x,h]", "R[h,phi]", "R[start,start]", "R[phi,x]")
     found = solve(solver, {"g": 0.8, "T": 4}, samples=1000, two_time=tuple(map(parsed, names))).two_time
     equal = {name: np.diagonal(np.squeeze(found[parsed(name)].values)) for name in ("R[x,x]", "R[x,h]", "R[h,phi]")}

@@ -27,7 +27,7 @@ from derive import (
     weights,
     whole_positive as whole,
 )
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import DeriveError
 from derive.pipeline import derive_model
 from derive.program.comments import covariance_of, equations_of
@@ -165,7 +165,7 @@ def test_the_first_time_that_is_not_finite_ends_the_count():
     """A law that doubles its square overflows at a step that is known."""
     x = field("x", D, t)
     model = Model((T,), [Eq(x(0), 1e100 * n), Eq(x(t + 1), 1e100 * x(t))], {"norm": mean(x(t) ** 2)})
-    solver = load_solver(generate_files(model))
+    solver = load_solver(solver_files(model))
     *_, finite = solver.training.forward_pass(solver.point({"T": 6}))
     assert int(finite) == 3  # 1e100, 1e200, 1e300, and nothing beyond
 
@@ -239,7 +239,7 @@ def _model(factor) -> Model:
 def test_both_back_ends_of_a_decay_agree(factor):
     """A number as factor splits into powers of primes, whose exponents differ in sign."""
     model = _model(factor)
-    solution = solve(load_solver(generate_files(model)), {"T": 4})
+    solution = solve(load_solver(solver_files(model)), {"T": 4})
     derivation = derive_model(model)
     machine = ExactRun(forward_pass(derivation.layout), {T: sp.Integer(4)})
     for name, series in machine.observables.items():
@@ -290,7 +290,7 @@ def test_a_covariance_is_not_read_before_it_is_written(split):
         Eq(u(t + 1), n + A @ u(t) / sqrt(D)),
     ]
     model = Model((T,), equations, {"norm": mean(y(t) ** 2)}, name="products")
-    found = solve(load_solver(generate_files(model)), {"T": 2}).observables["norm"]
+    found = solve(load_solver(solver_files(model)), {"T": 2}).observables["norm"]
     assert np.allclose(found, [0, 3, 16], rtol=1e-13)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import jax
@@ -35,6 +36,7 @@ from derive.codegen import solver_files
 from derive.equations.dependence import _slopes
 from derive.errors import NumericalError
 from derive.pipeline import Derivation
+from derive.records.method import Closure
 from derive.stages.probe import project_probe
 from numerics.modules import load_solver
 from numerics.precision import in_float64
@@ -59,7 +61,10 @@ FEW = 20_000
 def sampled(equations, matrix, values, **observe):
     """The same declaration with what stands on its diagonals sampled, although its law is known."""
     model = Model(parameters=(nu, strength, T), equations=equations, observe=observe, probe=spectrum(matrix))
-    solver = load_solver(solver_files(model, Derivation(model, sampled=True)))
+    derivation = Derivation(model)
+    chosen = tuple(replace(one, closure=Closure.SAMPLED) for one in derivation.method.sectors)
+    vars(derivation)["method"] = replace(derivation.method, sectors=chosen, laws=None)
+    solver = load_solver(solver_files(model, derivation))
     given = {p.name: p.default for p in model.parameters} | values
     return solve(solver, given, samples=FEW, seed=3).layers[0]
 

@@ -34,7 +34,7 @@ from derive import (
     whole_positive,
 )
 from derive.cli import main
-from derive.codegen import generate_files
+from derive.codegen import generate_files, solver_files
 from derive.equations.needs import NOTHING
 from derive.errors import DeriveError
 from derive.pipeline import derive_model
@@ -133,7 +133,7 @@ def values_of(model: Model, **changes) -> dict:
 
 
 def solved(model: Model, two_time: tuple[str, ...] = (), samples: int = 20_000, **changes):
-    solver = load_solver(generate_files(model))
+    solver = load_solver(solver_files(model))
     return solve(solver, values_of(model, **changes), samples=samples, two_time=tuple(map(parsed, two_time)))
 
 
@@ -155,7 +155,7 @@ def test_kernels_of_a_linear_network_are_those_by_hand(data):
     problem = load_problem("deep_linear", ("L=2", f"data={data}", "T=5", "C=2", "nu=1.5", "gamma0=2"))
     wanted = [f"C[{f},{f}]" for f in ("h0", "h1", "h2", "g1", "g2", "v")]
     wanted += ["R[g1,J0_h0]", "R[g2,J1_h1]", "R[h1,J1T_g2]", "R[h0,J0T_g1]"]
-    solver = load_solver(generate_files(problem.model))
+    solver = load_solver(solver_files(problem.model))
     found = solve(solver, problem.inputs, two_time=tuple(map(parsed, wanted)))
     given = {k: v for k, v in problem.values.items() if k in ("alpha", "nu", "gamma0", "eta", "sigma", "T", "C")}
     hand = deep_linear_by_hand.solve(L=2, data=data, param="mup", **given)
@@ -381,7 +381,7 @@ def test_a_simulated_response_leaves_out_what_a_site_does_to_all_others():
         equations=[Eq(x(0), normal("g", D)), Eq(x(t + 1), x(t) / 2 + mean(x(t)))],
         observe={"square": mean(x(t) ** 2)},
     )
-    drawn = simulate(load_solver(generate_files(model)), {"T": 2}, 400, 2, two_time=(("R", "x", "x"),))
+    drawn = simulate(load_solver(solver_files(model)), {"T": 2}, 400, 2, two_time=(("R", "x", "x"),))
     values = np.nan_to_num(np.mean(drawn.two_time["R", "x", "x"], axis=0).squeeze())  # none before its cause
     assert np.allclose(values, [[1, 0, 0], [1 / 2, 1, 0], [1 / 4, 1 / 2, 1]], atol=0.1)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from derive.codegen import formatted
 from derive.codegen.store import stored_files
 from derive.errors import DeriveError, NumericalError, ParameterError
 from derive.loading import declaration_sources
@@ -54,7 +55,7 @@ def report(
     tell = progress or (lambda fraction, text: None)
     derivation = _derived(problem, part(tell, 0.0, 0.15))
     tell(0.15, "generating code")
-    files = stored_files(problem.model, derivation)
+    files = formatted(stored_files(problem.model, derivation))
     compared, told = None, None
     if compare is not None:
         compared = compare(part(tell, 0.2, 0.95))

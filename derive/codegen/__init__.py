@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from derive.errors import DeclarationError, blaming, wording
@@ -37,11 +40,11 @@ def generate_files(model: Model, runtime: str = RUNTIME) -> dict[str, str]:
     derivation = derive_model(model)
     document = markdown_of_derivation(derivation)
     document = document if document.endswith("\n") else document + "\n"
-    return dict(sorted({**solver_files(model, derivation, runtime), "derivation.md": document}.items()))
+    return dict(sorted({**formatted(solver_files(model, derivation, runtime)), "derivation.md": document}.items()))
 
 
 def solver_files(model: Model, derivation: Derivation | None = None, runtime: str = RUNTIME) -> dict[str, str]:
-    """The modules of a solver, formatted: file name to text.
+    """The modules of a solver, as they are executed: file name to text. `formatted` lays them out for readers.
 
     `derivation` is that of the model, where there is one already. `runtime` is where the code finds what all solvers
     share.
@@ -97,7 +100,10 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         )
     exact = not derivation.method.sampled
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
-    return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
+    texts = {name: _banner(model) + text for name, text in sorted(files.items())}
+    for text in texts.values():
+        _check_syntax(text)
+    return texts
 
 
 def generate_alone(model: Model) -> dict[str, str]:
@@ -129,19 +135,27 @@ def _banner(model: Model) -> str:
     )
 
 
-def _formatted(text: str) -> str:
-    """The text as the pinned formatter lays it out; the style is fixed here, not by any file around."""
+def _check_syntax(text: str) -> None:
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise DeclarationError(
+            f"the code generated from this declaration does not parse ({error.msg}); rename unusual names, "
+            "and please report the declaration"
+        ) from None
+
+
+def formatted(files: Mapping[str, str]) -> dict[str, str]:
+    """Files as the pinned formatter lays them out; the style is fixed here, not by any file around."""
     from ruff import find_ruff_bin
 
-    command = [find_ruff_bin(), "format", "--isolated", "--line-length", "110", "--stdin-filename", "generated.py", "-"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
-    if done.returncode != 0:
-        reason = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "no reason given"
-        raise DeclarationError(
-            f"the code generated from this declaration does not parse ({reason}); rename unusual names, "
-            "and please report the declaration"
-        )
-    return done.stdout
+    with TemporaryDirectory() as place:
+        paths = {name: Path(place, name) for name in files}
+        for name, path in paths.items():
+            path.write_text(files[name], encoding="utf-8")
+        command = [find_ruff_bin(), "format", "--isolated", "--no-cache", "--quiet", "--line-length", "110", place]
+        subprocess.run(command, check=True, capture_output=True)
+        return {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
 
 
 def declaration_digest(model: Model) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from derive.pipeline import Derivation
 
 KIND = "derived"
-TAKES_PART = ("sympy", "mpmath", "python-flint", "ruff")
+TAKES_PART = ("sympy", "mpmath", "python-flint")
 """What the text of a solver depends on beside the engine itself."""
 
 
