@@ -15,9 +15,7 @@ from functools import lru_cache
 from types import CodeType, FrameType
 
 _OURS = ("derive.language", "derive.errors", "derive.source_lines")
-_NUMERICAL = ("numpy", "jax", "jaxlib", "scipy")
-_LIBRARIES = ("sympy", *_NUMERICAL, "mpmath", "contextlib", "functools", "dataclasses")
-_ANSWERS = "derive.language.foreign"
+_LIBRARIES = ("sympy", "numpy", "jax", "jaxlib", "scipy", "mpmath", "contextlib", "functools", "dataclasses")
 
 
 @dataclass(frozen=True)
@@ -126,18 +124,6 @@ def declaring_frame() -> FrameType | None:
         user = is_user_frame(frame)
         if user is not None:
             return frame if user else None
-        frame = frame.f_back
-    return None
-
-
-def asking_frame() -> FrameType | None:
-    """The frame of a declaration that asks an expression for a number or an array, itself or through a numerical
-    library; None if SymPy or the engine asks."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__", ""))
-        if name != _ANSWERS and name.partition(".")[0] not in _NUMERICAL:
-            return frame if is_user_frame(frame) else None
         frame = frame.f_back
     return None
 

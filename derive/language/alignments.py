@@ -14,7 +14,7 @@ from sympy.printing.str import StrPrinter
 from derive.bounds import ALIGNMENT_LENGTH, ALIGNMENTS
 from derive.errors import DeclarationError
 from derive.language.contents import Declaration, atoms, everything
-from derive.language.cures import word
+from derive.language.expressions import word
 from derive.language.matrices import Evolving, Matrix, Sum, factors_of
 from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Parameter, Sector

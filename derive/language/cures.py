@@ -10,10 +10,8 @@ import ast
 import builtins
 import difflib
 import re
-from collections.abc import Callable
-from functools import wraps
 from types import FrameType, TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import sympy
 from sympy.core.function import FunctionClass
@@ -83,7 +81,6 @@ _WORDS = {
     "Model": "Model(parameters=(eta, T), equations=[...], observe={...}, probe=spectrum(...))",
 }
 """Each word as it is written."""
-Word = TypeVar("Word", bound=Callable[..., Any])
 OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
 OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
 _INTERNAL = (AttributeError, KeyError, IndexError, TypeError, ValueError, AssertionError, NotImplementedError)
@@ -155,27 +152,6 @@ def cure_of_attribute(name: str) -> str:
     if name in ("T", "transpose"):
         return f"only matrices have a transpose, written .T; {OF_TWO_VECTORS}"
     return f"write {_FORMULAS[name]}" if name in _FORMULAS else ""
-
-
-def word(made: Word) -> Word:
-    """A word of the language, a function or a class, that tells how it is written where its arguments are wrong."""
-    kind: Any = made if isinstance(made, type) else None
-    function: Any = made if kind is None else kind.__init__
-
-    @wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:
-        try:
-            return function(*arguments, **named)
-        except TypeError as error:
-            trace = error.__traceback__
-            if trace is None or trace.tb_next is not None:  # raised inside: the arguments were right
-                raise
-            raise as_declaration_error(error) from None
-
-    if kind is None:
-        return called  # type: ignore[return-value]
-    kind.__init__ = called
-    return made
 
 
 def _calling() -> tuple[ast.Call, FrameType] | None:

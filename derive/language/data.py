@@ -14,8 +14,7 @@ from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
-from derive.language.cures import word
-from derive.language.foreign import refuse_the_rest
+from derive.language.expressions import declared, refuse_the_rest, word
 from derive.language.symbols import Axis, Clock, _Named, exact
 from derive.language.vectors import GivenNumbers, Mix, axes_of, named_fields, sector_of, shown
 
@@ -130,7 +129,7 @@ class Table(DisplayedFormula):
             raise DeclarationError(f"{where}: the right-hand side is not a vector")
         mixed = Mix(self.value, self.transposed, vector)
         axes_of(mixed, where)
-        return self.scale * mixed
+        return declared(self.scale * mixed)
 
     def __str__(self) -> str:
         scale = "" if self.scale == 1 else f"{shown(self.scale)}*"
@@ -147,7 +146,7 @@ class Given(DisplayedFormula):
     data: Data
 
     def __call__(self, time: Any) -> DataAt | Table:
-        return _used(DataAt(self.data, exact(time)))
+        return declared(_used(DataAt(self.data, exact(time))))
 
     def _untimed(self, *_: object) -> NoReturn:
         raise Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")

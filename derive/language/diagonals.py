@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from derive.errors import DeclarationError
-from derive.language.cures import word
+from derive.language.expressions import word
 from derive.language.matrices import Evolving, Matrix, Sum
 from derive.language.symbols import Sector, exact
 from derive.language.vectors import Apply, Each, FieldAt, Total, axes_of, named_fields, sector_of, shown

@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
-from derive.language.cures import word
+from derive.language.expressions import word
 from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
 from derive.language.symbols import Clock, exact
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown

@@ -14,7 +14,8 @@ from typing import Any
 
 from derive.display import Displayed
 from derive.errors import DeclarationError, DeriveError, ParameterError
-from derive.language.cures import as_declaration_error, word
+from derive.language.cures import as_declaration_error
+from derive.language.expressions import word
 from derive.language.formulas import read_formula
 from derive.language.model import Model
 from derive.language.symbols import Domain

@@ -14,7 +14,7 @@ import sympy as sp
 from sympy.core.symbol import Str
 
 from derive.errors import DeclarationError
-from derive.language.cures import word
+from derive.language.expressions import word
 from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named, exact
 from derive.language.vectors import Field
 

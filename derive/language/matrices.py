@@ -15,9 +15,9 @@ from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedFormula, DisplayedNode
 from derive.errors import DeclarationError
-from derive.language.cures import cure_of_call, word
+from derive.language.cures import cure_of_call
 from derive.language.data import DataAt, Unusable
-from derive.language.foreign import operand, refuse_the_rest
+from derive.language.expressions import declared, operand, refuse_the_rest, word
 from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 from derive.language.vectors import (
     Apply,
@@ -198,7 +198,7 @@ class Matrix(DisplayedFormula, ABC):
                 f"{where}: the matrix takes vectors over {self.columns}, but this one lives on {sector}; "
                 "check the sectors or use .T"
             )
-        return self.applied_to(vector)
+        return declared(self.applied_to(vector))
 
     def __rmatmul__(self, other: Any) -> NoReturn:
         raise DeclarationError(

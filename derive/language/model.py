@@ -14,8 +14,8 @@ from derive.errors import DeclarationError
 from derive.language.alignments import Alignment, sides_of
 from derive.language.checks import check
 from derive.language.contents import symbols
-from derive.language.cures import word
 from derive.language.equations import Eq, Spectrum, named
+from derive.language.expressions import plain, word
 from derive.language.matrices import Evolving, Matrix
 from derive.language.starts import probe_written_out, starts_written_out
 from derive.language.symbols import Parameter, exact
@@ -115,7 +115,7 @@ def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:
     if isinstance(given, (str, Mapping, sp.Basic, Eq)) or not isinstance(given, Iterable):
         raise DeclarationError(f"{what}={named(given)}: give a list, as in {example}")
     try:
-        return tuple(given)
+        return tuple(map(plain, given))
     except TypeError:  # an array of no dimension says that it can be iterated over
         raise DeclarationError(f"{what}={given!s}: give a list, as in {example}") from None
 

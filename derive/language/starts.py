@@ -67,7 +67,7 @@ def _in_vector(expression: sp.Expr, starts: dict[sp.Basic, sp.Expr | Matrix]) ->
         start = starts[node.matrix]
         if not isinstance(start, Matrix):
             return sp.S.Zero
-        found: sp.Expr = (start.T if node.transposed else start) @ node.vector
+        found: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
         return found
 
     found = expression.replace(lambda node: isinstance(node, Apply) and node.matrix in starts, applied)

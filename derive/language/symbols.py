@@ -14,14 +14,14 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self, overload
+from typing import Any, Self, overload
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.display import DisplayedNode
 from derive.errors import DeclarationError, NotPickled, ParameterError
-from derive.language.cures import cure_of_call, word
+from derive.language.expressions import Condition, plain, word
 
 
 def exact(value: Any) -> sp.Expr:
@@ -29,6 +29,7 @@ def exact(value: Any) -> sp.Expr:
 
     What is no expression in real numbers is refused.
     """
+    value = plain(value)
     if isinstance(value, (sp.Symbol, sp.Rational)):
         return value
     if isinstance(value, str):
@@ -52,7 +53,9 @@ def exact(value: Any) -> sp.Expr:
     if not odd:
         return expression
     _check_real(expression, sorted(odd, key=str))
-    return expression.xreplace({n: sp.Rational(repr(float(n))) for n in odd if isinstance(n, sp.Float)})
+    numbers = {n: sp.Rational(repr(float(n))) for n in odd if isinstance(n, sp.Float)}
+    conditions = {n: n.func(*n.args) for n in odd if isinstance(n, Condition)}
+    return expression.xreplace({**numbers, **conditions})
 
 
 def _kind(value: Any) -> str:
@@ -73,7 +76,7 @@ def _other_than_expression(value: Any) -> str:
 _NOT_FINITE = tuple(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo))
 _OF_TIME = (sp.Derivative, sp.Integral, sp.Limit, sp.Product)
 _ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
-_ODD = (sp.Float, type(sp.I), AppliedUndef, *_NOT_FINITE, *_OF_TIME, *_ROUNDING)
+_ODD = (sp.Float, Condition, type(sp.I), AppliedUndef, *_NOT_FINITE, *_OF_TIME, *_ROUNDING)
 """What an expression may hold only within limits."""
 
 
@@ -195,26 +198,14 @@ def _check_latex(latex: str, where: str) -> None:
         )
 
 
-class WithoutEntries:
-    """A part of an expression, in square brackets where round ones are meant."""
-
-    __slots__ = ()
-
-    _iterable = False  # SymPy takes what has entries for something to go through
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        """Python asks for entries too, in sum(x(t))."""
-        cure = cure_of_call() or f"times are given in round brackets, {self}({index}), and single entries have no names"
-        raise DeclarationError(f"{self} has no entries: {cure}")
-
-
-class _Named(WithoutEntries, DisplayedNode, sp.Symbol):
+class _Named(DisplayedNode, sp.Symbol):
     """A symbol with a payload; two are equal when name, payload, assumptions and how they are written in LaTeX are.
 
     `fingerprint` is what numbers can depend on, `tex` how the declaration writes the symbol ("": after its name).
     """
 
     __slots__ = ("fingerprint", "looks", "payload", "tex")
+    varies = True  # from site to site, label to label or draw to draw
     fingerprint: tuple[Any, ...]
     looks: tuple[Any, ...]
     payload: tuple[Any, ...]
@@ -279,6 +270,7 @@ class Parameter(_Named):
     """A number that the user sets: `gamma0=2`."""
 
     __slots__ = ()
+    varies = False
 
     def __new__(
         cls, name: str, default: float | Parameter, domain: Domain = real, doc: str = "", latex: str = ""
@@ -339,6 +331,7 @@ class Sector(_Named):
     """An index space whose size grows; the symbol stands for its size. `ratio` is its size over the base's."""
 
     __slots__ = ()
+    varies = False
 
     def __new__(cls, name: str, ratio: Any = 1) -> Self:
         symbols = () if isinstance(ratio, str) else exact(ratio).free_symbols
@@ -461,6 +454,7 @@ class Clock(_Named):
     """
 
     __slots__ = ()
+    varies = False
 
     def __new__(
         cls,

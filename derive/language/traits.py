@@ -12,8 +12,8 @@ from typing import Any, Self
 import sympy as sp
 
 from derive.errors import DeclarationError
-from derive.language.cures import word
 from derive.language.data import DataAt
+from derive.language.expressions import declared, word
 from derive.language.laws import DrawnLaw
 from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact
 from derive.language.vectors import Field, FieldAt, Mean
@@ -195,7 +195,7 @@ def _number(name: str, what: str, given: Any) -> sp.Expr:
 def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
     if low is None or high is None:
         raise DeclarationError(f"trait {name}: give the ends of its density, low=... and high=...; oo is infinity")
-    formula = exact(density(VALUE) if callable(density) and not isinstance(density, sp.Basic) else density)
+    formula = exact(density(declared(VALUE)) if callable(density) and not isinstance(density, sp.Basic) else density)
     variables = sorted((s for s in formula.free_symbols if not isinstance(s, Parameter)), key=str)
     if len(variables) > 1:
         raise DeclarationError(

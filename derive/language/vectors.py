@@ -16,14 +16,13 @@ from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedNode
 from derive.errors import DeclarationError
-from derive.language.cures import word
+from derive.language.expressions import declared, word
 from derive.language.symbols import (
     Axis,
     Clock,
     EngineSymbol,
     Parameter,
     Sector,
-    WithoutEntries,
     _Named,
     axes_in_order,
     exact,
@@ -31,7 +30,7 @@ from derive.language.symbols import (
 )
 
 
-class Sited(WithoutEntries, DisplayedNode, sp.Expr):
+class Sited(DisplayedNode, sp.Expr):
     """A vector, or numbers made of vectors."""
 
 
@@ -683,4 +682,4 @@ def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
         raise DeclarationError(
             "past_sum takes a function of the earlier time and the clock; write past_sum(lambda s: x(s), t)"
         )
-    return PastSum(named_fields(exact(term(PAST))), (PAST, 0, clock - 1))
+    return PastSum(named_fields(exact(term(declared(PAST)))), (PAST, 0, clock - 1))
