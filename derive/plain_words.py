@@ -103,6 +103,19 @@ _SENTENCES: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (r"unhashable type: '(?P<a>[\w.]+)'", lambda m: f"{kind_named(m['a'])} cannot stand here"),
     (r"cannot import name '(?P<n>\w+)' from '(?P<a>[\w.]+)'.*", lambda m: f"{m['a']} has no {m['n']} to import"),
     (r"[Nn]o module named '(?P<a>[\w.]+)'.*", lambda m: f"there is no module {m['a']}"),
+    (
+        r"(?:loop of ufunc does not support argument \d+|can't multiply sequence by non-int) of type '?(?P<a>\w+)'?.*",
+        lambda m: f"{kind_named(m['a'])} stands where a number belongs",
+    ),
+    (
+        r"Cannot (?:convert|round) (?:symbols|expression|symbolic expression).*|Error interpreting argument to .*"
+        r"|'(?:\w+)' object cannot be interpreted as an integer",
+        lambda m: "an expression stands where a number belongs",
+    ),
+    (
+        r"cannot determine truth value of Relational: (?P<a>.*)",
+        lambda m: f"{m['a']} is neither true nor false, it depends on symbols",
+    ),
     (r"maximum recursion depth exceeded.*", lambda m: "this is nested too deeply"),
 )
 

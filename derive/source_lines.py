@@ -63,18 +63,29 @@ def place_of(frame: FrameType, line: int, instruction: int) -> Place:
     tree = None if here is None else syntax_of(frame)
     if tree is None or here is None:
         return Place(file, line)
+    return Place(file, line, _equation(tree, here))
+
+
+def place_in(tree: ast.Module, file: str, node: ast.expr) -> Place:
+    """The place of an expression of a declaration's source."""
+    end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    return Place(file, node.lineno, _equation(tree, (node.lineno, end[0], node.col_offset, end[1])))
+
+
+def _equation(tree: ast.Module, here: tuple[int, int, int, int]) -> str:
+    """The name of the equation that a stretch of source is in; "" if it is in none."""
     around = [
         node
         for node in nodes_around(tree, here[0])
         if isinstance(node, ast.Call) and _called(node) == "Eq" and node.args and _contains(node, here)
     ]
     if not around:
-        return Place(file, line)
+        return ""
     innermost = max(around, key=lambda node: (node.lineno, node.col_offset))
     target = innermost.args[0]
     named = target.func if isinstance(target, ast.Call) else target
     simple = isinstance(named, (ast.Name, ast.Subscript, ast.Attribute))
-    return Place(file, line, ast.unparse(named) if simple else "")
+    return ast.unparse(named) if simple else ""
 
 
 def syntax_of(frame: FrameType) -> ast.Module | None:

@@ -115,8 +115,9 @@ def _word_that_failed(error: BaseException, found: tuple[FrameType, int, int] | 
     if found is None or not inside or not isinstance(error, _INTERNAL):
         return ""
     node = _failing(found[0], found[2])
-    name = _called(node, found[0])[0] if isinstance(node, ast.Call) else ""
-    return name if name in _WORDS and trace is not None and trace.tb_frame.f_code.co_name != "called" else ""
+    name, library = called_function(node, found[0]) if isinstance(node, ast.Call) else ("", "")
+    ours = library == "derive" and name in _WORDS
+    return name if ours and trace is not None and trace.tb_frame.f_code.co_name != "called" else ""
 
 
 def cure_of_call(taken: Any = None) -> str:
@@ -128,12 +129,12 @@ def cure_of_call(taken: Any = None) -> str:
     if found is None:
         return ""
     node, frame = found
-    name, library = _called(node, frame)
+    name, library = called_function(node, frame)
     if library == "sympy" and name in ("Eq", "Equality"):
         return "this is SymPy's Eq: take Eq from derive, from derive import Eq"
     if taken is not None and name not in _FORMULAS:
         return ""
-    return _of_function(name, library)
+    return cure_of_function(name, library)
 
 
 def is_of_numbers_only() -> bool:
@@ -209,15 +210,15 @@ def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
 
 
 def _of_call(error: BaseException, node: ast.Call, frame: FrameType) -> str:
-    name, library = _called(node, frame)
+    name, library = called_function(node, frame)
     if library == "sympy" and name in _WORDS:
         return f"this is SymPy's {name}: take {name} from derive, from derive import {name} after the line of SymPy"
-    if isinstance(error, TypeError) and name in _WORDS:
+    if isinstance(error, TypeError) and name in _WORDS and library not in _NUMERICAL:
         return f"write it as in {_WORDS[name]}{_nearest_argument(str(error), _WORDS[name])}"
-    return _of_function(name, library)
+    return cure_of_function(name, library)
 
 
-def _of_function(name: str, library: str) -> str:
+def cure_of_function(name: str, library: str) -> str:
     """What to write instead of a function that is not of this language; "" if it is."""
     if library in _NUMERICAL:
         return f"{library}'s {name} takes numbers, not symbols: use {_instead(name)}"
@@ -232,7 +233,7 @@ def _of_function(name: str, library: str) -> str:
     return ""
 
 
-def _called(node: ast.Call, frame: FrameType) -> tuple[str, str]:
+def called_function(node: ast.Call, frame: FrameType) -> tuple[str, str]:
     """The name of a called function and the library that it comes from."""
     function = _function(node.func, frame)
     typed = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -146,7 +146,8 @@ class Given(DisplayedFormula):
     data: Data
 
     def __call__(self, time: Any) -> DataAt | Table:
-        return declared(_used(DataAt(self.data, exact(time))))
+        found: DataAt | Table = declared(_used(DataAt(self.data, exact(time))))
+        return found
 
     def _untimed(self, *_: object) -> NoReturn:
         raise Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")

@@ -10,6 +10,7 @@ import sympy as sp
 
 from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
+from derive.language.array_calls import refuse_array_calls
 from derive.language.expressions import word
 from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
 from derive.language.symbols import Clock, exact
@@ -39,6 +40,8 @@ class Eq(DisplayedFormula):
 
     def __init__(self, target: Any, value: Any) -> None:
         target, value = _sides(target, value)
+        if isinstance(value, sp.Expr):
+            refuse_array_calls([value])
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "value", value)
         line = line_of_caller()

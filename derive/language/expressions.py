@@ -113,7 +113,7 @@ class Expression:
         itself: a model with a mean would silently become another one without it. Arrays of expressions in parameters
         are harmless.
         """
-        if _varies(self.plain) or is_of_numbers_only():
+        if varies(self.plain) or is_of_numbers_only():
             raise _not_of_arrays(self)
         raise AttributeError("expressions in parameters have no arrays")
 
@@ -122,14 +122,18 @@ class Expression:
         raise _not_of_arrays(self)
 
 
-class Condition:
-    """A comparison of expressions of a declaration, for Piecewise. The engine's is of the class `func`."""
+class Condition(Relational):
+    """A comparison of expressions of a declaration, for Piecewise. `plain` is SymPy's, which the engine reads."""
 
     __slots__ = ()
 
     @property
     def func(self) -> type:
         return next(kind for kind in type(self).__mro__ if kind in _CONDITIONS)
+
+    @property
+    def plain(self) -> Relational:
+        return self.func(*self.args)
 
     def __bool__(self) -> NoReturn:
         cure = cure_of_call() or "conditions are written with Max, Min, Heaviside or Piecewise from sympy"
@@ -158,7 +162,12 @@ class _AtLeast(Condition, sp.GreaterThan):
     __slots__ = ()
 
 
-_CONDITIONS = {kind.__mro__[2]: kind for kind in (_Less, _AtMost, _Greater, _AtLeast)}
+_CONDITIONS = {
+    sp.StrictLessThan: _Less,
+    sp.LessThan: _AtMost,
+    sp.StrictGreaterThan: _Greater,
+    sp.GreaterThan: _AtLeast,
+}
 
 
 def plain(value: Any) -> Any:
@@ -210,7 +219,7 @@ def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _varies(expression: sp.Basic) -> bool:
+def varies(expression: sp.Basic) -> bool:
     """Whether anything but numbers, parameters, sizes and times stands in an expression."""
     return any(getattr(symbol, "varies", False) for symbol in expression.atoms(sp.Symbol))
 

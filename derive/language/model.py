@@ -12,8 +12,9 @@ import sympy as sp
 from derive.display import Displayed
 from derive.errors import DeclarationError
 from derive.language.alignments import Alignment, sides_of
+from derive.language.array_calls import refuse_array_calls
 from derive.language.checks import check
-from derive.language.contents import symbols
+from derive.language.contents import everything, symbols
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.expressions import plain, word
 from derive.language.matrices import Evolving, Matrix
@@ -84,6 +85,7 @@ class Model(Displayed):
         elif self.probe is not None:
             object.__setattr__(self, "probe", probe_written_out(self.probe, given))
         check(self)
+        refuse_array_calls(everything(self))
 
     @property
     def setting(self) -> str:

@@ -54,7 +54,7 @@ def exact(value: Any) -> sp.Expr:
         return expression
     _check_real(expression, sorted(odd, key=str))
     numbers = {n: sp.Rational(repr(float(n))) for n in odd if isinstance(n, sp.Float)}
-    conditions = {n: n.func(*n.args) for n in odd if isinstance(n, Condition)}
+    conditions = {n: n.plain for n in odd if isinstance(n, Condition)}
     return expression.xreplace({**numbers, **conditions})
 
 

@@ -1,0 +1,219 @@
+"""Calls of NumPy in the source of a declaration that are given functions of fields.
+
+NumPy takes SymPy's `tanh(x(t))` for an array of one object, whose numpy.mean is that object: a model with a mean would
+silently become another one without it. What flows where is read from the source, assignments, arguments and returned
+values of its functions included.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from types import FrameType, ModuleType
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import Application
+
+from derive.errors import DeclarationError
+from derive.language.cures import called_function, cure_of_function
+from derive.language.expressions import plain, varies
+from derive.source_lines import declaring_frame, place_in, syntax_of
+
+_VECTORS = ("field", "fields", "normal", "drawn", "trait", "data", "entries", "root")
+"""Words of the language that make vectors."""
+_OF_VECTORS = ("mean", "overlap", "total", "softmax", "relabel", "past_sum")
+"""Words that make expressions of vectors."""
+_JOINED = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.List, ast.Tuple, ast.Dict, ast.Starred)
+_FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+
+
+def refuse_array_calls(expressions: list[sp.Basic]) -> None:
+    """Raise DeclarationError if the declaration that is running gives NumPy a function of fields.
+
+    Args:
+        expressions: what the declaration says here; only SymPy's functions of fields can have gone through NumPy.
+    """
+    frame = declaring_frame()
+    if frame is None or not any(map(_has_functions, expressions)):
+        return
+    tree = syntax_of(frame)
+    if tree is None:
+        return
+    source = _scopes(tree)
+    flows = _Flows(source, frame)
+    for root, call in source.calls:
+        function = called_function(call, frame) if _is_numpys(frame, root) else ("", "")
+        given = next((one for one in _arguments(call) if flows.vectors(one)), None) if function[1] == "numpy" else None
+        if given is not None:
+            told = DeclarationError(f"NumPy and JAX cannot take {ast.unparse(given)}: {cure_of_function(*function)}")
+            told.blame(place_in(tree, frame.f_code.co_filename, call))
+            raise told
+
+
+def _is_numpys(frame: FrameType, name: str) -> bool:
+    """Whether a name of a declaration stands for NumPy or for something of it."""
+    value = frame.f_locals.get(name, frame.f_globals.get(name))
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return str(home or type(value).__module__).partition(".")[0] == "numpy"
+
+
+def _has_functions(expression: sp.Basic) -> bool:
+    """Whether SymPy has made a function or a root of fields, which is not of our class."""
+    found = expression.atoms(Application, sp.Pow)
+    return any(varies(node) for node in found if not (node.is_Pow and node.exp.is_Integer))
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(one.value for one in call.keywords)]
+
+
+class _Scope:
+    """A function of the source, or the whole: the expressions that each of its names stands for."""
+
+    def __init__(self, function: Any = None, outer: _Scope | None = None) -> None:
+        self.function, self.outer = function, outer
+        self.names: dict[str, list[Any]] = {}
+        self.returned: list[ast.expr] = []
+
+    def holding(self, name: str) -> _Scope | None:
+        """The innermost scope that has a name."""
+        scope: _Scope | None = self
+        while scope is not None and name not in scope.names:
+            scope = scope.outer
+        return scope
+
+
+class _Reader(ast.NodeVisitor):
+    """Finds the scope of every node, and what names stand for."""
+
+    def __init__(self) -> None:
+        self.scope = _Scope()
+        self.scopes: dict[ast.AST, _Scope] = {}
+        self.bodies: dict[ast.AST, _Scope] = {}
+        self.calls: list[tuple[str, ast.Call]] = []
+
+    def visit_Call(self, node: ast.Call) -> None:
+        root: ast.expr = node.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name):
+            self.calls.append((root.id, node))
+        self.generic_visit(node)
+
+    def visit(self, node: ast.AST) -> None:
+        self.scopes[node] = self.scope
+        super().visit(node)
+
+    def bind(self, target: ast.AST, value: Any) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                self.scope.names.setdefault(node.id, []).append(value)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            self.bind(target, node.value)
+        self.generic_visit(node)
+
+    def _visit_bound(self, node: Any) -> None:
+        self.bind(node.target, getattr(node, "iter", None) or node.value)
+        self.generic_visit(node)
+
+    visit_AnnAssign = visit_AugAssign = visit_NamedExpr = visit_For = visit_comprehension = _visit_bound
+
+    def _visit_function(self, node: Any) -> None:
+        if isinstance(node, ast.FunctionDef):
+            self.scope.names.setdefault(node.name, []).append(node)
+        outer, self.scope = self.scope, _Scope(node, self.scope)
+        self.bodies[node] = self.scope
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            self.scope.names.setdefault(argument.arg, [])
+        if isinstance(node, ast.Lambda):
+            self.scope.returned.append(node.body)
+        self.generic_visit(node)
+        self.scope = outer
+
+    visit_FunctionDef = visit_Lambda = _visit_function
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self.scope.returned.append(node.value)
+        self.generic_visit(node)
+
+
+@lru_cache(maxsize=8)
+def _scopes(tree: ast.Module) -> _Reader:
+    reader = _Reader()
+    reader.visit(tree)
+    for name, call in reader.calls:  # arguments of calls are what the names of arguments stand for
+        home = reader.scopes[call].holding(name) if isinstance(call.func, ast.Name) else None
+        for function in home.names[name] if home is not None else ():
+            if isinstance(function, _FUNCTIONS):
+                _pass(call, function, reader.bodies[function])
+    return reader
+
+
+def _pass(call: ast.Call, function: Any, body: _Scope) -> None:
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    given = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+    for name, value in given:
+        if name in body.names:
+            body.names[name].append(value)
+
+
+class _Flows:
+    """What is a vector in the source of a declaration that runs in a frame."""
+
+    def __init__(self, reader: _Reader, frame: FrameType) -> None:
+        self.scopes, self.bodies, self.frame = reader.scopes, reader.bodies, frame
+        self.known: dict[ast.AST, bool] = {}
+
+    def vectors(self, node: ast.AST) -> bool:
+        """Whether an expression of the source is a function of vectors."""
+        if node not in self.known:
+            self.known[node] = False  # what depends on itself is what it depends on besides
+            self.known[node] = self._are(node)
+        return self.known[node]
+
+    def _are(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Name):
+            return self._named(node)
+        if isinstance(node, ast.Call):
+            return self._called(node)
+        if isinstance(node, ast.Subscript):
+            return self.vectors(node.value)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+            return self.vectors(node.elt)
+        if isinstance(node, ast.DictComp):
+            return self.vectors(node.value)
+        return isinstance(node, _JOINED) and any(map(self.vectors, ast.iter_child_nodes(node)))
+
+    def _named(self, node: ast.Name) -> bool:
+        scope = self.scopes[node].holding(node.id)
+        known = self.frame.f_globals
+        if scope is None or (scope.function is None and node.id in known):
+            return _is_vector(known.get(node.id))
+        return any(self.vectors(value) for value in scope.names[node.id] if not isinstance(value, _FUNCTIONS))
+
+    def _called(self, node: ast.Call) -> bool:
+        function = node.func
+        if isinstance(function, ast.Attribute) and self.vectors(function.value):  # a method, as in x(t).subs(...)
+            return True
+        home = self.scopes[function].holding(function.id) if isinstance(function, ast.Name) else None
+        own = [] if home is None else [v for v in home.names[function.id] if isinstance(v, _FUNCTIONS)]  # type: ignore[attr-defined]
+        if own:
+            return any(self.vectors(value) for one in own for value in self.bodies[one].returned)
+        if self.vectors(function):
+            return True
+        name, library = called_function(node, self.frame)
+        if library == "derive" and name in _VECTORS:
+            return True
+        of_vectors = library == "sympy" or (library == "derive" and name in _OF_VECTORS)
+        return of_vectors and any(map(self.vectors, _arguments(node)))
+
+
+def _is_vector(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_vector, value))
+    value = plain(value)
+    return isinstance(value, sp.Basic) and varies(value)
