@@ -8,6 +8,7 @@ import sympy as sp
 
 from derive.display import DisplayedNode
 from derive.language.symbols import Clock, EngineSymbol
+from derive.language.traversal import outermost as outermost
 from derive.language.vectors import Field, FieldAt
 
 Z = EngineSymbol("z")
@@ -96,18 +97,3 @@ def index_size(field: Field) -> sp.Expr:
     if field.labelled:
         size *= field.labels
     return size
-
-
-def outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
-    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
-    found: dict[sp.Basic, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, kinds):
-            found[node] = None
-            return
-        for arg in node.args:
-            walk(arg)
-
-    walk(sp.sympify(expression))
-    return sorted(found, key=sp.default_sort_key)

@@ -6,7 +6,6 @@ import itertools
 
 import sympy as sp
 
-from derive.algebra.nodes import outermost
 from derive.algebra.scaling import cure, growth, norm_order, size_order
 from derive.algebra.sites import SiteValue
 from derive.equations.history import History
@@ -27,6 +26,7 @@ from derive.language.matrices import (
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, traits_in
+from derive.language.traversal import outermost
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
 from derive.records.system import (
     DisorderRule,

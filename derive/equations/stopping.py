@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import sympy as sp
 
-from derive.algebra.nodes import outermost
 from derive.equations.history import History
 from derive.equations.made import Made
 from derive.language.matrices import Atom, Matrix, Product, Sum, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Parameter, whole_nonnegative
+from derive.language.traversal import outermost
 from derive.language.vectors import PAST, FieldAt, Mean, Total
 from derive.records.system import LinearRule, Stopping, SystemField, Term
 

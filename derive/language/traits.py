@@ -16,7 +16,7 @@ from derive.language.data import DataAt
 from derive.language.expressions import declared, word
 from derive.language.laws import DrawnLaw
 from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact
-from derive.language.vectors import Field, FieldAt, Mean
+from derive.language.vectors import Field, FieldAt, Mean, values
 
 VALUE = EngineSymbol("x", real=True)
 """The variable of a density."""
@@ -53,17 +53,7 @@ def is_trait(node: sp.Basic) -> bool:
 
 def traits_in(expression: sp.Basic) -> tuple[FieldAt, ...]:
     """The traits that an expression depends on, those inside means apart, in a fixed order."""
-    found: dict[FieldAt, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if is_trait(node):
-            found[node] = None
-        elif not isinstance(node, Mean):
-            for arg in node.args:
-                walk(arg)
-
-    walk(sp.sympify(expression))
-    return tuple(sorted(found, key=sp.default_sort_key))
+    return tuple(value for value in values(expression) if is_trait(value))
 
 
 def split_traits(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

@@ -28,6 +28,7 @@ from derive.language.symbols import (
     exact,
     labels_along,
 )
+from derive.language.traversal import ByKind, changed, outermost, parts
 
 
 class Sited(DisplayedNode, sp.Expr):
@@ -290,123 +291,123 @@ def named_fields(expression: sp.Expr) -> sp.Expr:
     """The expression with fields that have no clock written as values, and its decimals as fractions."""
     expression = exact(expression)
     bare = {symbol: FieldAt(symbol) for symbol in expression.atoms(Field) if not symbol.timed}
-    plain = _outside_values(expression)
-    clocked = sorted((str(symbol), symbol) for symbol in plain if symbol.timed)
+    clocked = sorted((str(symbol), symbol) for symbol in parts(expression, (Field,), (FieldAt,)) if symbol.timed)
     if clocked:
         symbol = clocked[0][1]
         raise DeclarationError(f"{symbol} lives on clock {symbol.clock}: write {symbol}({symbol.clock})")
-    return _replace_outside_values(expression, bare)
-
-
-def _outside_values(expression: sp.Basic) -> set[Field]:
-    if isinstance(expression, Field):
-        return {expression}
-    if isinstance(expression, FieldAt):
-        return set()
-    return set().union(*(_outside_values(arg) for arg in expression.args)) if expression.args else set()
-
-
-def _replace_outside_values(expression: sp.Basic, replacement: dict[sp.Basic, sp.Basic]) -> sp.Basic:
-    if isinstance(expression, Field):
-        return replacement.get(expression, expression)
-    if isinstance(expression, FieldAt) or not expression.args:
-        return expression
-    return expression.func(*(_replace_outside_values(arg, replacement) for arg in expression.args))
+    found: sp.Expr = changed(expression, (Field, FieldAt), lambda node: bare.get(node, node))
+    return found
 
 
 def values(expression: sp.Basic) -> list[FieldAt]:
     """The field values that act site by site (those inside a mean do not), in a fixed order."""
-    found: dict[FieldAt, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, FieldAt):
-            found[node] = None
-        elif not isinstance(node, Mean):
-            for arg in node.args:
-                walk(arg)
-
-    walk(expression)
-    return sorted(found, key=sp.default_sort_key)
+    return outermost(expression, (FieldAt,), (Mean,))
 
 
 def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | None:
     """The sector that an elementwise expression lives on; None for a scalar."""
     found: dict[Sector, str] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, FieldAt):
-            found.setdefault(node.field.sector, str(node.field))
-        elif isinstance(node, Field):
-            found.setdefault(node.sector, str(node))
-        elif isinstance(node, Apply):
-            rows, columns = node.matrix.shape
-            if node.transposed:
-                rows, columns = columns, rows
-            inner = sector_of(node.vector, where)
-            if inner is not None and inner != columns:
-                raise DeclarationError(
-                    f"{where}: {node.matrix}{'.T' if node.transposed else ''} takes vectors over {columns}, "
-                    f"but its argument lives on {inner}; check the sectors or use .T"
-                )
-            found.setdefault(rows, f"{node.matrix} @ ...")
-        elif isinstance(node, Project):
-            walk(node.left)
-        elif isinstance(node, Mix):
-            walk(node.vector)
-        elif not isinstance(node, Mean):
-            for arg in node.args:
-                walk(arg)
-
-    walk(expression)
+    for sector, name in _sectors(expression, where):
+        found.setdefault(sector, name)
     if len(found) > 1:
-        parts = " and ".join(f"{name} over {sector}" for sector, name in found.items())
-        raise DeclarationError(f"{where} mixes sectors: {parts}; elementwise operations need one sector")
+        told = " and ".join(f"{name} over {sector}" for sector, name in found.items())
+        raise DeclarationError(f"{where} mixes sectors: {told}; elementwise operations need one sector")
     return next(iter(found), None)
+
+
+@ByKind
+def _sectors(node: sp.Basic, where: str) -> list[tuple[Sector, str]]:
+    """The sectors that an expression lives on, each with the name of what lives there."""
+    return [found for arg in node.args for found in _sectors(arg, where)]
+
+
+@_sectors.on(FieldAt)
+def _(node: FieldAt, where: str) -> list[tuple[Sector, str]]:
+    return [(node.field.sector, str(node.field))]
+
+
+@_sectors.on(Field)
+def _(node: Field, where: str) -> list[tuple[Sector, str]]:
+    return [(node.sector, str(node))]
+
+
+@_sectors.on(Apply)
+def _(node: Apply, where: str) -> list[tuple[Sector, str]]:
+    rows, columns = node.matrix.shape[:: -1 if node.transposed else 1]
+    inner = sector_of(node.vector, where)
+    if inner is not None and inner != columns:
+        raise DeclarationError(
+            f"{where}: {node.matrix}{'.T' if node.transposed else ''} takes vectors over {columns}, "
+            f"but its argument lives on {inner}; check the sectors or use .T"
+        )
+    return [(rows, f"{node.matrix} @ ...")]
+
+
+@_sectors.on(Project)
+def _(node: Project, where: str) -> list[tuple[Sector, str]]:
+    return _sectors(node.left, where)
+
+
+@_sectors.on(Mix)
+def _(node: Mix, where: str) -> list[tuple[Sector, str]]:
+    return _sectors(node.vector, where)
+
+
+@_sectors.on(Mean)
+def _(node: Mean, where: str) -> list[tuple[Sector, str]]:
+    return []
 
 
 def axes_of(expression: sp.Basic, where: str = "an expression") -> tuple[Axis, ...]:
     """The axes of a vector or number, sorted by name; none if it has no labels."""
-    found: dict[Axis, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, FieldAt):
-            found.update(dict.fromkeys(node.field.axes))
-        elif isinstance(node, GivenNumbers):
-            found.update(dict.fromkeys(node.own_axes(where)))
-        elif isinstance(node, Mix):
-            found.update(dict.fromkeys(_axes_of_mix(node, where)))
-        elif isinstance(node, Project):
-            walk(node.vector)
-        elif isinstance(node, Softmax):
-            inner = axes_of(node.expression, where)
-            if node.axis not in inner:
-                raise DeclarationError(f"{where}: {shown(node)} is along {node.axis}, but {_having(inner)}")
-            found.update(dict.fromkeys(inner))
-        elif isinstance(node, Total):
-            inner = axes_of(node.expression, where)
-            if not inner:
-                raise DeclarationError(f"{where}: {shown(node)} is over labels, but there are none; leave it out")
-            if node.axis is not None and node.axis not in inner:
-                raise DeclarationError(f"{where}: {shown(node)} is over {node.axis}, but {_having(inner)}")
-            found.update(dict.fromkeys(axis for axis in inner if node.axis not in (None, axis)))
-        else:
-            for arg in node.args:
-                walk(arg)
-
-    walk(expression)
-    return tuple(sorted(found, key=lambda axis: axis.name))
+    return tuple(sorted(_axes(expression, where), key=lambda axis: axis.name))
 
 
-def _having(axes: tuple[Axis, ...]) -> str:
-    return f"its argument has the axes {', '.join(map(str, axes))}" if axes else "its argument has no labels"
+@ByKind
+def _axes(node: sp.Basic, where: str) -> set[Axis]:
+    found: set[Axis] = set()
+    return found.union(*(_axes(arg, where) for arg in node.args))
 
 
-def _axes_of_mix(node: Mix, where: str) -> tuple[Axis, ...]:
-    """The axes of a table times a vector: those of its rows in place of those of its columns."""
+@_axes.on(FieldAt)
+def _(node: FieldAt, where: str) -> set[Axis]:
+    return set(node.field.axes)
+
+
+@_axes.on(GivenNumbers)
+def _(node: GivenNumbers, where: str) -> set[Axis]:
+    return set(node.own_axes(where))
+
+
+@_axes.on(Project)
+def _(node: Project, where: str) -> set[Axis]:
+    return _axes(node.vector, where)
+
+
+@_axes.on(Softmax)
+def _(node: Softmax, where: str) -> set[Axis]:
+    inner = axes_of(node.expression, where)
+    if node.axis not in inner:
+        raise DeclarationError(f"{where}: {shown(node)} is along {node.axis}, but {_having(inner)}")
+    return set(inner)
+
+
+@_axes.on(Total)
+def _(node: Total, where: str) -> set[Axis]:
+    inner = axes_of(node.expression, where)
+    if not inner:
+        raise DeclarationError(f"{where}: {shown(node)} is over labels, but there are none; leave it out")
+    if node.axis is not None and node.axis not in inner:
+        raise DeclarationError(f"{where}: {shown(node)} is over {node.axis}, but {_having(inner)}")
+    return {axis for axis in inner if node.axis not in (None, axis)}
+
+
+@_axes.on(Mix)
+def _(node: Mix, where: str) -> set[Axis]:
+    """Those of the rows of the table in place of those of its columns."""
     inner = axes_of(node.vector, where)
     if isinstance(node.table, Selection):
-        told: tuple[Axis, ...] = node.table.rows
-        return told
+        return set(node.table.rows)
     rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
     if columns not in inner:
         raise DeclarationError(
@@ -419,7 +420,11 @@ def _axes_of_mix(node: Mix, where: str) -> tuple[Axis, ...]:
             f"{where}: {node.table.data} gives the axis {rows}, but its argument has {', '.join(map(str, inner))}; "
             f"give it a vector with {columns} alone, or another name to an axis with relabel(...)"
         )
-    return tuple(sorted((rows, *rest), key=lambda axis: axis.name))
+    return {rows, *rest}
+
+
+def _having(axes: tuple[Axis, ...]) -> str:
+    return f"its argument has the axes {', '.join(map(str, axes))}" if axes else "its argument has no labels"
 
 
 @word
@@ -600,10 +605,10 @@ def mean(expression: Any) -> sp.Expr:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
     if expression.has(Mean) or _times_outside_values(expression):
         return sp.Add(*map(_mean_of_product, sp.Add.make_args(_multiplied_out(expression))))
-    parts = sp.Add.make_args(expression)
-    numbers = [part for part in parts if sector_of(part) is None and not part.has(GivenNumbers, Total, Mix)]
-    known = [part for part in parts if values(part) and all(v.field.role == "trait" for v in values(part))]
-    rest = [part for part in parts if part not in (*numbers, *known)]
+    terms = sp.Add.make_args(expression)
+    numbers = [part for part in terms if sector_of(part) is None and not part.has(GivenNumbers, Total, Mix)]
+    known = [part for part in terms if values(part) and all(v.field.role == "trait" for v in values(part))]
+    rest = [part for part in terms if part not in (*numbers, *known)]
     if known and rest:  # moments of traits stand apart from means of fields
         return sp.Add(*numbers, Mean(sp.Add(*known)), Mean(sp.Add(*rest)))
     return sp.Add(*numbers, Mean(sp.Add(*known, *rest)))
@@ -628,11 +633,7 @@ def _mean_of_product(term: sp.Expr) -> sp.Expr:
 
 def _times_outside_values(expression: sp.Basic) -> bool:
     """Whether time itself stands in an expression, not as the time of a value."""
-    if isinstance(expression, (Clock, EngineSymbol)):
-        return True
-    if isinstance(expression, (FieldAt, GivenNumbers)):
-        return False
-    return any(map(_times_outside_values, expression.args))
+    return any(True for _ in parts(expression, (Clock, EngineSymbol), (FieldAt, GivenNumbers)))
 
 
 @word

@@ -1,0 +1,82 @@
+"""Functions of expressions by rules, one for each class of node, and the parts of an expression by their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial, update_wrapper
+from typing import Any, Generic, TypeVar
+
+import sympy as sp
+
+Result = TypeVar("Result")
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+Kinds = tuple[type, ...]
+
+
+class ByKind(Generic[Result]):
+    """A function, or a method, of a node: the rule of the nearest of its classes says what it is.
+
+    What is decorated holds for nodes of all classes without a rule, and `on` adds the rules of some:
+
+    >>> import sympy as sp
+    >>> @ByKind
+    ... def depth(node):
+    ...     return 1 + max(map(depth, node.args))
+    >>> @depth.on(sp.Symbol, sp.Number)
+    ... def _(node):
+    ...     return 0
+    >>> depth(sp.Symbol("x") ** 2 + 1)
+    2
+    """
+
+    def __init__(self, otherwise: Callable[..., Result]) -> None:
+        update_wrapper(self, otherwise)
+        self._rules: dict[type, Callable[..., Result]] = {object: otherwise}
+        self._nearest: dict[type, Callable[..., Result]] = {}
+
+    def on(self, *kinds: type) -> Callable[[Rule], Rule]:
+        """Add the rule for nodes of some classes."""
+
+        def added(rule: Rule) -> Rule:
+            self._rules.update(dict.fromkeys(kinds, rule))
+            self._nearest.clear()
+            return rule
+
+        return added
+
+    def _rule(self, kind: type) -> Callable[..., Result]:
+        if kind not in self._nearest:
+            self._nearest[kind] = next(self._rules[one] for one in kind.__mro__ if one in self._rules)
+        return self._nearest[kind]
+
+    def __call__(self, node: Any, *more: Any) -> Result:
+        return self._rule(type(node))(node, *more)
+
+    def _method(self, owner: Any, node: Any, *more: Any) -> Result:
+        return self._rule(type(node))(owner, node, *more)
+
+    def __get__(self, owner: Any, _: type | None = None) -> Callable[..., Result]:
+        return self if owner is None else partial(self._method, owner)
+
+
+def parts(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> Iterator[Any]:
+    """Nodes of these kinds that stand inside no other of them, nor inside one of those named outside."""
+    if isinstance(expression, kinds):
+        yield expression
+    elif not isinstance(expression, outside):
+        for arg in expression.args:
+            yield from parts(arg, kinds, outside)
+
+
+def outermost(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> list[Any]:
+    """The same, each once and in a fixed order."""
+    return sorted({node: None for node in parts(sp.sympify(expression), kinds, outside)}, key=sp.default_sort_key)
+
+
+def changed(expression: sp.Basic, kinds: Kinds, change: Callable[[Any], sp.Basic]) -> Any:
+    """The expression with these outermost nodes changed."""
+    if isinstance(expression, kinds):
+        return change(expression)
+    if not expression.args:
+        return expression
+    return expression.func(*(changed(arg, kinds, change) for arg in expression.args))
