@@ -42,7 +42,7 @@ def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Poin
 
     The first point is generic; then come points with other signs, with zeros and ends of the domains, and larger ones.
     """
-    named = sorted({s for s in symbols if isinstance(s, sp.Symbol)}, key=symbol_order)
+    named = sorted({s for s in map(sp.sympify, symbols) if isinstance(s, sp.Symbol)}, key=symbol_order)
     parameters = {s for s in named if isinstance(s, Parameter)}
     sizes = [s for s in named if isinstance(s, Sector)]
     parameters |= {p for size in sizes for p in size.ratio.free_symbols}
@@ -94,6 +94,7 @@ def check_same(before: sp.Expr, after: sp.Expr, stage: str, where: str) -> None:
     Means, data and functions without a definition are numbers here. A point at which the first expression has no value
     shows nothing.
     """
+    before, after = sp.sympify(before), sp.sympify(after)
     if before == after:
         return
     for point, left, right in _values(before, after):

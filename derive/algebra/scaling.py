@@ -17,6 +17,7 @@ from derive.language.vectors import shown
 
 def size_order(expression: sp.Expr, where: str) -> sp.Rational:
     """The power of the base size with which a scalar coefficient grows."""
+    expression = sp.sympify(expression)
     order = _degree(expression)
     if order is None:
         order = _degree(sp.expand_mul(expression))
@@ -33,6 +34,7 @@ def size_free(expression: sp.Expr, where: str) -> sp.Expr:
 
     A homogeneous function of degree zero has the same value for the sizes and for their ratios to the base size.
     """
+    expression = sp.sympify(expression)
     sizes = {sector: sector.ratio for sector in expression.atoms(Sector)}
     if not sizes:
         return expression
@@ -95,7 +97,7 @@ def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     SymPy multiplies denominators out: a size is taken out of sqrt(D)*t + sqrt(D) first, or t would count as a size.
     A factor with sizes and other symbols is a power of one of its sizes times what it is at the ratios to that size.
     """
-    sizes, rest = sp.S.One, sp.S.One
+    coefficient, sizes, rest = sp.sympify(coefficient), sp.S.One, sp.S.One
     for factor in sp.Mul.make_args(sp.expand_power_base(sp.factor_terms(coefficient))):
         inside = sorted(factor.atoms(Sector), key=lambda sector: sector.name)
         degree = _degree(factor) if inside and factor.free_symbols - set(inside) else None

@@ -6,7 +6,6 @@ table of zeros and ones takes one list to another. What a mean holds with other 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import sympy as sp
@@ -15,9 +14,10 @@ from derive.errors import DeclarationError, blaming
 from derive.language.contents import declared_names, everything
 from derive.language.data import DataAt, EntriesAt
 from derive.language.equations import Eq
-from derive.language.matrices import Dyad, Matrix, Product, Sum
+from derive.language.matrices import Dyad, Matrix
 from derive.language.model import Model
 from derive.language.symbols import Axis
+from derive.language.traversal import ByKind, changed
 from derive.language.vectors import (
     Apply,
     Each,
@@ -81,20 +81,16 @@ class _Spreading:
             return equation.with_value(self.like(equation.value, equation.target.field.axes))
 
     def number(self, value: sp.Expr) -> sp.Expr:
-        """An observable."""
+        """An observable, or the coefficient of a matrix."""
         if isinstance(value, Each):
             return Each(self.own(value.expression))
-        return self._mapped(value, self._inside)
+        found: sp.Expr = changed(value, LEAVES, self._inside)
+        return found
 
     def matrix(self, matrix: Matrix) -> Matrix:
-        if isinstance(matrix, Sum):
-            terms = tuple((self._mapped(c, self._inside), self.matrix(part)) for c, part in matrix.terms)
-            return Sum(matrix.rows, matrix.columns, terms)
-        if isinstance(matrix, Product):
-            return Product(matrix.rows, matrix.columns, tuple(map(self.matrix, matrix.factors)))
         if isinstance(matrix, Dyad):
             return Dyad(matrix.rows, matrix.columns, self.own(matrix.left), self.own(matrix.right))
-        return matrix
+        return matrix.rebuilt(self.matrix, lambda scale, _: self.number(scale))
 
     def own(self, expression: sp.Expr) -> sp.Expr:
         """An expression whose parts all have its axes."""
@@ -107,34 +103,45 @@ class _Spreading:
             found, own = self._inside(node), axes_of(node)
             return spread(found, axes, own) if own else found
 
-        return self._mapped(expression, leaf)
+        found: sp.Expr = changed(expression, LEAVES, leaf)
+        return found
 
-    def _mapped(self, expression: sp.Expr, leaf: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
-        if isinstance(expression, LEAVES):
-            return leaf(expression)
-        if not expression.args:
-            return expression
-        return expression.func(*(self._mapped(arg, leaf) for arg in expression.args))
-
+    @ByKind
     def _inside(self, node: sp.Expr) -> sp.Expr:
         """A node with what it acts on made alike."""
-        if isinstance(node, (FieldAt, GivenNumbers)):
-            return node
-        if isinstance(node, Mean):
-            return Mean(self._in_mean(node))
-        if isinstance(node, Softmax):
-            return Softmax(self.own(node.expression), node.axis)
-        if isinstance(node, Total):
-            inner, axes = self.own(node.expression), axes_of(node.expression)
-            rest = tuple(axis for axis in axes if node.axis not in (None, axis))
-            return Total(inner) if not rest else spread(inner, rest, axes)
-        if isinstance(node, Project):
-            return Project(*map(self.own, node.args))
-        if isinstance(node, sp.Sum):
-            return PastSum(self.own(node.function), *node.limits)
-        if isinstance(node, Mix) and isinstance(node.table, DataAt) and len(axes_of(node.vector)) > 1:
-            return self._mixed(node)
         return node.func(*node.args[:-1], self.own(node.args[-1]))
+
+    @_inside.on(FieldAt, GivenNumbers)
+    def _(self, node: sp.Expr) -> sp.Expr:
+        return node
+
+    @_inside.on(Mean)
+    def _(self, node: Mean) -> sp.Expr:
+        return Mean(self._in_mean(node))
+
+    @_inside.on(Softmax)
+    def _(self, node: Softmax) -> sp.Expr:
+        return Softmax(self.own(node.expression), node.axis)
+
+    @_inside.on(Total)
+    def _(self, node: Total) -> sp.Expr:
+        inner, axes = self.own(node.expression), axes_of(node.expression)
+        rest = tuple(axis for axis in axes if node.axis not in (None, axis))
+        return Total(inner) if not rest else spread(inner, rest, axes)
+
+    @_inside.on(Project)
+    def _(self, node: Project) -> sp.Expr:
+        return Project(*map(self.own, node.args))
+
+    @_inside.on(sp.Sum)
+    def _(self, node: sp.Sum) -> sp.Expr:
+        return PastSum(self.own(node.function), *node.limits)
+
+    @_inside.on(Mix)
+    def _(self, node: Mix) -> sp.Expr:
+        if isinstance(node.table, DataAt) and len(axes_of(node.vector)) > 1:
+            return self._mixed(node)
+        return Mix(node.table, node.transposed, self.own(node.vector))
 
     def _mixed(self, node: Mix) -> sp.Expr:
         """A table times a vector that has other axes besides: the sum over its columns of entries times the vector."""

@@ -18,10 +18,10 @@ from derive.language.matrices import (
     Atom,
     Dyad,
     Matrix,
-    Product,
     Sum,
     WeightsAt,
     factors_of,
+    terms_of,
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
@@ -43,12 +43,8 @@ WIDEST, GRID, HALVED = 8, 800, 60
 
 def with_site_values(matrix: Matrix) -> Matrix:
     """A matrix in which training fields on diagonals are numbers of their sites, as traits are."""
-    if isinstance(matrix, Sum):
-        return Sum(matrix.rows, matrix.columns, tuple((c, with_site_values(m)) for c, m in matrix.terms))
-    if isinstance(matrix, Product):
-        return Product(matrix.rows, matrix.columns, tuple(map(with_site_values, matrix.factors)))
     if not isinstance(matrix, Diagonal):
-        return matrix
+        return matrix.rebuilt(with_site_values)
     fields = [value for value in values(matrix.entries) if not is_trait(value)]
     return Diagonal(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
 
@@ -213,18 +209,13 @@ def _size(number: sp.Expr) -> float | None:
 
 
 def _diagonals(matrix: Matrix) -> list[sp.Expr]:
-    if isinstance(matrix, Sum):
-        return [entries for _, part in matrix.terms for entries in _diagonals(part)]
-    if isinstance(matrix, Product):
-        return [entries for factor in matrix.factors for entries in _diagonals(factor)]
-    return [matrix.entries] if isinstance(matrix, Diagonal) else []
+    return [leaf.entries for leaf in matrix.leaves if isinstance(leaf, Diagonal)]
 
 
 def _multiple(matrix: Matrix) -> tuple[sp.Expr, Matrix]:
     """A matrix as a number times another one."""
-    if isinstance(matrix, Sum) and len(matrix.terms) == 1:
-        return matrix.terms[0]
-    return sp.S.One, matrix
+    terms = terms_of(matrix)
+    return terms[0] if len(terms) == 1 else (sp.S.One, matrix)
 
 
 class Probing:
@@ -265,7 +256,7 @@ class Probing:
 
     def _check_sizes(self, matrix: Matrix, wanted: sp.Expr) -> None:
         """Raise SizeError for the first term whose norm grows with another power of the size than is wanted."""
-        for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
+        for scale, part in terms_of(matrix):
             for factor in factors_of(part):
                 if isinstance(factor, Sum):
                     self._check_sizes(factor, norm_order(self._at_start(factor)))
@@ -294,15 +285,9 @@ class Probing:
 
         The bulk then stays what it is: equations in responses, whose coefficients are numbers.
         """
-        if isinstance(matrix, Sum):
-            terms = (
-                (scale if isinstance(part, Dyad) else self._number(scale), self._measured(part))
-                for scale, part in matrix.terms
-            )
-            return Sum(matrix.rows, matrix.columns, tuple(terms))
-        if isinstance(matrix, Product):
-            return Product(matrix.rows, matrix.columns, tuple(map(self._measured, matrix.factors)))
-        return matrix
+        return matrix.rebuilt(
+            self._measured, lambda scale, part: scale if isinstance(part, Dyad) else self._number(scale)
+        )
 
     def _number(self, scale: sp.Expr) -> sp.Expr:
         return scale.xreplace({average: self.made.measured(average) for average in outermost(scale, (Mean, Total))})
@@ -353,12 +338,8 @@ class Probing:
 
     def _at_start(self, matrix: Matrix) -> Matrix:
         """Weights replaced by their initial matrices, which set their size."""
-        if isinstance(matrix, Sum):
-            return Sum(matrix.rows, matrix.columns, tuple((c, self._at_start(m)) for c, m in matrix.terms))
-        if isinstance(matrix, Product):
-            return Product(matrix.rows, matrix.columns, tuple(map(self._at_start, matrix.factors)))
         if not (isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt)):
-            return matrix
+            return matrix.rebuilt(self._at_start)
         parts = self.history.starts(matrix.symbol.weights)
         if not parts:
             raise DeclarationError(

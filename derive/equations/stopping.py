@@ -8,7 +8,7 @@ import sympy as sp
 
 from derive.equations.history import History
 from derive.equations.made import Made
-from derive.language.matrices import Atom, Matrix, Product, Sum, WeightsAt
+from derive.language.matrices import Atom, Matrix, WeightsAt, factors_of, terms_of
 from derive.language.model import Model
 from derive.language.symbols import Parameter, whole_nonnegative
 from derive.language.traversal import outermost
@@ -33,9 +33,8 @@ def stopping(model: Model, made: Made, history: History) -> Stopping | None:
 
 def _measures(matrix: Matrix) -> bool:
     """Whether means stand in the coefficients of a probed matrix, so that it depends on when they are taken."""
-    if isinstance(matrix, Sum):
-        return any(sp.sympify(scale).has(Mean) or _measures(part) for scale, part in matrix.terms)
-    return isinstance(matrix, Product) and any(map(_measures, matrix.factors))
+    factors = (factor for _, part in terms_of(matrix) for factor in factors_of(part) if factor != matrix)
+    return any(sp.sympify(scale).has(Mean) for scale, _ in terms_of(matrix)) or any(map(_measures, factors))
 
 
 def _updates(history: History) -> list[sp.Expr]:
@@ -47,15 +46,10 @@ def _updates(history: History) -> list[sp.Expr]:
 
 def stopped(matrix: Matrix, times: Stopping) -> Matrix:
     """The matrix with its last time as a number of its own. Means are numbers of the training level, taken later."""
-    if isinstance(matrix, Sum):
-        terms = ((_at_stop(scale, times), stopped(part, times)) for scale, part in matrix.terms)
-        return Sum(matrix.rows, matrix.columns, tuple(terms))
-    if isinstance(matrix, Product):
-        return Product(matrix.rows, matrix.columns, tuple(stopped(factor, times) for factor in matrix.factors))
     if isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt):
         symbol = WeightsAt(matrix.symbol.weights, _at_stop(matrix.symbol.time, times))
         return Atom(matrix.rows, matrix.columns, symbol, matrix.transposed)
-    return matrix
+    return matrix.rebuilt(lambda part: stopped(part, times), lambda scale, _: _at_stop(scale, times))
 
 
 def _at_stop(scale: sp.Expr, times: Stopping) -> sp.Expr:

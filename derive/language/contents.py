@@ -8,9 +8,8 @@ from typing import Any, Protocol
 import sympy as sp
 
 from derive.language.data import Data
-from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
-from derive.language.matrices import Atom, Disorder, Dyad, Product, Sum, Weights
+from derive.language.matrices import Disorder, Matrix, Weights
 from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.vectors import Field
 
@@ -54,17 +53,7 @@ class Declaration(Protocol):
 
 def expressions(node: Any) -> list[sp.Basic]:
     """All SymPy expressions inside a matrix expression."""
-    if isinstance(node, Sum):
-        return [e for scale, part in node.terms for e in (scale, *expressions(part))]
-    if isinstance(node, Product):
-        return [e for factor in node.factors for e in expressions(factor)]
-    if isinstance(node, Dyad):
-        return [node.left, node.right]
-    if isinstance(node, Diagonal):
-        return [node.entries]
-    if isinstance(node, Atom):
-        return [node.symbol]
-    return [node]
+    return node.expressions if isinstance(node, Matrix) else [node]
 
 
 def everything(model: Declaration) -> list[sp.Basic]:

@@ -27,6 +27,10 @@ class Diagonal(Matrix):
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         return self.entries * vector
 
+    @property
+    def expressions(self) -> list[sp.Basic]:
+        return [self.entries]
+
     def __str__(self) -> str:
         return f"diag({shown(self.entries)})"
 

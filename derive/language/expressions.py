@@ -80,7 +80,7 @@ class Expression:
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ARRAYS:
             raise NotAMatrix(f"{operand(self)}.{name}: {cure_of_attribute(name)}")
-        if name == "plain" or name.startswith("__"):
+        if name in ("plain", "args", "func") or name.startswith("__"):  # trees are taken apart as SymPy's
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         found = getattr(self.plain, name)
         return _calling(found) if isinstance(found, MethodType) else declared(found)

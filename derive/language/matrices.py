@@ -7,6 +7,7 @@ exist, so a declaration cannot use disorder in any other way by accident.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
@@ -124,6 +125,14 @@ class WeightsAt(MatrixAt):
     weights = property(lambda self: self.args[0])
 
 
+def _as_it_is(scale: sp.Expr, part: Matrix) -> sp.Expr:
+    return scale
+
+
+Scaling = Callable[[sp.Expr, "Matrix"], sp.Expr]
+"""What becomes of the coefficient of a part."""
+
+
 @dataclass(frozen=True, repr=False)
 class Matrix(DisplayedFormula, ABC):
     """Base of all matrix expressions: `rows` x `columns`, with +, -, scalar *, /, @ and .T."""
@@ -139,6 +148,20 @@ class Matrix(DisplayedFormula, ABC):
     @abstractmethod
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         """The matrix times a vector, as an elementwise expression."""
+
+    @property
+    @abstractmethod
+    def expressions(self) -> list[sp.Basic]:
+        """All SymPy expressions inside."""
+
+    @property
+    def leaves(self) -> list[Matrix]:
+        """The matrices that are neither sums nor products, of which it is made."""
+        return [self]
+
+    def rebuilt(self, part: Callable[[Matrix], Matrix], scale: Scaling = _as_it_is) -> Matrix:
+        """The sum or product of its parts, changed; itself if it has none."""
+        return self
 
     def __add__(self, other: Any) -> Matrix:
         if isinstance(other, Matrix):
@@ -251,7 +274,7 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
         return Sum.of((scalar, matrix))
     outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
-    for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
+    for scale, part in terms_of(matrix):
         if not isinstance(part, Dyad) and not axes and not _outside_totals(scalar).has(DataAt, Mix):
             # a sum over labels is a number
             parts.append((scalar * scale, part))
@@ -273,6 +296,10 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
 def _outside_totals(scalar: sp.Expr) -> sp.Expr:
     """A scalar with sums over labels left out."""
     return scalar.xreplace({node: sp.S.One for node in scalar.atoms(Total)})
+
+
+def terms_of(matrix: Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
+    return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
 
 
 def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
@@ -309,6 +336,10 @@ class Atom(Matrix):
 
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         return Apply(self.symbol, self.transposed, vector)
+
+    @property
+    def expressions(self) -> list[sp.Basic]:
+        return [self.symbol]
 
     def __call__(self, time: Any) -> Matrix:
         if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
@@ -364,6 +395,10 @@ class Dyad(Matrix):
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         return Project(self.left, self.right, vector)
 
+    @property
+    def expressions(self) -> list[sp.Basic]:
+        return [self.left, self.right]
+
     def __str__(self) -> str:
         return f"outer({shown(self.left)}, {shown(self.right)})"
 
@@ -383,7 +418,7 @@ class Sum(Matrix):
                 raise DeclarationError(
                     f"cannot add {parts[0][1]} ({rows} x {columns}) and {matrix} ({matrix.rows} x {matrix.columns})"
                 )
-            for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
+            for scale, part in terms_of(matrix):
                 total[part] = total.get(part, sp.S.Zero) + coefficient * scale
         return Sum(rows, columns, tuple((scale, part) for part, scale in total.items() if scale != 0))
 
@@ -393,6 +428,17 @@ class Sum(Matrix):
 
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         return sp.Add(*(coefficient * part.applied_to(vector) for coefficient, part in self.terms))
+
+    @property
+    def expressions(self) -> list[sp.Basic]:
+        return [e for scale, part in self.terms for e in (scale, *part.expressions)]
+
+    @property
+    def leaves(self) -> list[Matrix]:
+        return [leaf for _, part in self.terms for leaf in part.leaves]
+
+    def rebuilt(self, part: Callable[[Matrix], Matrix], scale: Scaling = _as_it_is) -> Matrix:
+        return Sum(self.rows, self.columns, tuple((scale(factor, one), part(one)) for factor, one in self.terms))
 
     def __str__(self) -> str:
         if not self.terms:
@@ -421,6 +467,17 @@ class Product(Matrix):
         for factor in reversed(self.factors):
             vector = factor.applied_to(vector)
         return vector
+
+    @property
+    def expressions(self) -> list[sp.Basic]:
+        return [e for factor in self.factors for e in factor.expressions]
+
+    @property
+    def leaves(self) -> list[Matrix]:
+        return [leaf for factor in self.factors for leaf in factor.leaves]
+
+    def rebuilt(self, part: Callable[[Matrix], Matrix], scale: Scaling = _as_it_is) -> Matrix:
+        return Product(self.rows, self.columns, tuple(map(part, self.factors)))
 
     def __str__(self) -> str:
         return " @ ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)

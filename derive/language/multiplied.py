@@ -9,38 +9,58 @@ import sympy as sp
 
 from derive.language.diagonals import Diagonal, DiagonalLetter, diagonal_words
 from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, factors_of
+from derive.language.traversal import ByKind
 from derive.language.vectors import axes_of, sector_of
 
 Letters = tuple[tuple[Any, ...] | DiagonalLetter, ...]
+Words = dict[Letters, sp.Expr]
+Spelling = Callable[[Atom], Words]
 
 
-def words_of(matrix: Matrix, letters: Callable[[Atom], dict[Letters, sp.Expr]] | None = None) -> dict[Letters, sp.Expr]:
+@ByKind
+def words_of(matrix: Matrix, letters: Spelling | None = None) -> Words:
     """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or outer products.
 
     `letters` says what a matrix symbol stands for; itself if it is left out.
     """
-    total: dict[Letters, sp.Expr] = {}
-    if isinstance(matrix, Sum):
-        for scale, part in matrix.terms:
-            for word, value in words_of(part, letters).items():
-                total[word] = total.get(word, sp.S.Zero) + scale * value
-        return total
-    if isinstance(matrix, Product):
-        total = {(): sp.S.One}
-        for factor in matrix.factors:
-            following = words_of(factor, letters)
-            longer: dict[Letters, sp.Expr] = {}
-            for a, x in total.items():
-                for b, y in following.items():
-                    word, scale = _joined(a, b)
-                    longer[word] = longer.get(word, sp.S.Zero) + x * y * scale
-            total = longer
-        return total
-    if isinstance(matrix, Dyad):
-        return dyad_words(matrix.left, matrix.right)
-    if isinstance(matrix, Diagonal):
-        return {word: scale for word, scale in diagonal_words(matrix.entries).items()}
-    assert isinstance(matrix, Atom)
+    raise NotImplementedError(type(matrix).__name__)
+
+
+@words_of.on(Sum)
+def _(matrix: Sum, letters: Spelling | None = None) -> Words:
+    total: Words = {}
+    for scale, part in matrix.terms:
+        for word, value in words_of(part, letters).items():
+            total[word] = total.get(word, sp.S.Zero) + scale * value
+    return total
+
+
+@words_of.on(Product)
+def _(matrix: Product, letters: Spelling | None = None) -> Words:
+    total: Words = {(): sp.S.One}
+    for factor in matrix.factors:
+        following = words_of(factor, letters)
+        longer: Words = {}
+        for a, x in total.items():
+            for b, y in following.items():
+                word, scale = _joined(a, b)
+                longer[word] = longer.get(word, sp.S.Zero) + x * y * scale
+        total = longer
+    return total
+
+
+@words_of.on(Dyad)
+def _(matrix: Dyad, letters: Spelling | None = None) -> Words:
+    return dyad_words(matrix.left, matrix.right)
+
+
+@words_of.on(Diagonal)
+def _(matrix: Diagonal, letters: Spelling | None = None) -> Words:
+    return {word: scale for word, scale in diagonal_words(matrix.entries).items()}
+
+
+@words_of.on(Atom)
+def _(matrix: Atom, letters: Spelling | None = None) -> Words:
     return {((matrix.symbol, matrix.transposed),): sp.S.One} if letters is None else letters(matrix)
 
 

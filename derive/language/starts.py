@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
 import sympy as sp
 
@@ -12,7 +13,11 @@ from derive.errors import DeclarationError, blaming
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
 from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, WeightsAt, product_of
+from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, FieldAt
+
+Starts = dict[sp.Basic, sp.Expr | Matrix]
+"""Fields and weights at starting times, and what their equations say."""
 
 
 def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
@@ -34,11 +39,11 @@ def probe_written_out(probe: Spectrum, equations: Sequence[Eq]) -> Spectrum:
     return replace(probe, matrix=written[0], between=between)
 
 
-def _starting_values(equations: Sequence[Eq]) -> dict[sp.Basic, sp.Expr | Matrix]:
+def _starting_values(equations: Sequence[Eq]) -> Starts:
     return {e.target if isinstance(e.target, FieldAt) else e.target.symbol: e.value for e in equations if _starts(e)}
 
 
-def _settled(matrix: Matrix, starts: dict[sp.Basic, sp.Expr | Matrix]) -> Matrix:
+def _settled(matrix: Matrix, starts: Starts) -> Matrix:
     for _ in range(len(starts)):  # a start may be said in terms of an earlier one
         matrix = _in_matrix(matrix, starts)
     return matrix
@@ -48,7 +53,7 @@ def _starts(e: Eq) -> bool:
     return isinstance(e, Eq) and e.time is not None and bool(e.time.is_Integer)
 
 
-def _written_out(e: Eq, starts: dict[sp.Basic, sp.Expr | Matrix]) -> Eq:
+def _written_out(e: Eq, starts: Starts) -> Eq:
     if not isinstance(e, Eq):
         return e
     for _ in range(len(starts)):  # a start may be said in terms of an earlier one
@@ -59,7 +64,7 @@ def _written_out(e: Eq, starts: dict[sp.Basic, sp.Expr | Matrix]) -> Eq:
     return e
 
 
-def _in_vector(expression: sp.Expr, starts: dict[sp.Basic, sp.Expr | Matrix]) -> sp.Expr:
+def _in_vector(expression: sp.Expr, starts: Starts) -> sp.Expr:
     if not expression.has(*starts):
         return expression
 
@@ -76,25 +81,35 @@ def _in_vector(expression: sp.Expr, starts: dict[sp.Basic, sp.Expr | Matrix]) ->
     return result
 
 
-def _in_matrix(matrix: Matrix, starts: dict[sp.Basic, sp.Expr | Matrix]) -> Matrix:
-    if isinstance(matrix, Sum):
-        terms = [(_in_vector(scale, starts), part, _in_matrix(part, starts)) for scale, part in matrix.terms]
-        if all(new is old or new == old for _, old, new in terms) and all(
-            scale == old for (scale, *_), (old, _) in zip(terms, matrix.terms, strict=True)
-        ):
-            return matrix
-        return Sum.of(*((scale, part) for scale, _, part in terms))
-    if isinstance(matrix, Product):
-        first, *rest = (_in_matrix(factor, starts) for factor in matrix.factors)
-        for factor in rest:
-            first = product_of(first, factor)
-        return first
-    if isinstance(matrix, Dyad):
-        return Dyad(matrix.rows, matrix.columns, _in_vector(matrix.left, starts), _in_vector(matrix.right, starts))
-    if isinstance(matrix, Diagonal):
-        return Diagonal(matrix.rows, matrix.columns, _in_vector(matrix.entries, starts))
-    if isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt) and matrix.symbol in starts:
-        start = starts[matrix.symbol]
-        if isinstance(start, Matrix):
-            return start.T if matrix.transposed else start
-    return matrix
+@ByKind
+def _in_matrix(matrix: Matrix, starts: Starts) -> Matrix:
+    raise NotImplementedError(type(matrix).__name__)
+
+
+@_in_matrix.on(Sum)
+def _(matrix: Sum, starts: Starts) -> Matrix:
+    terms = tuple((_in_vector(scale, starts), _in_matrix(part, starts)) for scale, part in matrix.terms)
+    return matrix if terms == matrix.terms else Sum.of(*terms)
+
+
+@_in_matrix.on(Product)
+def _(matrix: Product, starts: Starts) -> Matrix:
+    return reduce(product_of, (_in_matrix(factor, starts) for factor in matrix.factors))
+
+
+@_in_matrix.on(Dyad)
+def _(matrix: Dyad, starts: Starts) -> Matrix:
+    return Dyad(matrix.rows, matrix.columns, _in_vector(matrix.left, starts), _in_vector(matrix.right, starts))
+
+
+@_in_matrix.on(Diagonal)
+def _(matrix: Diagonal, starts: Starts) -> Matrix:
+    return Diagonal(matrix.rows, matrix.columns, _in_vector(matrix.entries, starts))
+
+
+@_in_matrix.on(Atom)
+def _(matrix: Atom, starts: Starts) -> Matrix:
+    start = starts.get(matrix.symbol)
+    if not isinstance(start, Matrix):
+        return matrix
+    return start.T if matrix.transposed else start
