@@ -19,6 +19,7 @@ from sympy.logic.boolalg import Boolean
 
 from derive.errors import InternalError
 from derive.language.symbols import Clock, Domain, Parameter, Sector, symbol_order
+from derive.language.traversal import ByKind
 
 DIGITS = 50
 POINTS = 4
@@ -135,10 +136,22 @@ def _is_defined(function: sp.Function) -> bool:
     return str(type(function).__module__).startswith("sympy.")
 
 
+@ByKind
 def _opaque(expression: sp.Basic) -> list[sp.Basic]:
     """The outermost nodes that are not scalar functions of symbols."""
-    if isinstance(expression, (sp.Number, sp.NumberSymbol, sp.Symbol)):
-        return []
-    if isinstance(expression, _COMPOSED) or (isinstance(expression, sp.Function) and _is_defined(expression)):
-        return [node for arg in expression.args for node in _opaque(arg)]
     return [expression]
+
+
+@_opaque.on(sp.Number, sp.NumberSymbol, sp.Symbol)
+def _(expression: sp.Basic) -> list[sp.Basic]:
+    return []
+
+
+@_opaque.on(*_COMPOSED)
+def _composed(expression: sp.Basic) -> list[sp.Basic]:
+    return [node for arg in expression.args for node in _opaque(arg)]
+
+
+@_opaque.on(sp.Function)
+def _(expression: sp.Function) -> list[sp.Basic]:
+    return _composed(expression) if _is_defined(expression) else [expression]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 import sympy as sp
@@ -12,6 +13,7 @@ from derive.errors import DeclarationError, SizeError
 from derive.language.diagonals import Diagonal
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum
 from derive.language.symbols import Sector
+from derive.language.traversal import ByKind
 from derive.language.vectors import shown
 
 
@@ -56,29 +58,64 @@ def _degree(expression: sp.Basic) -> sp.Rational | None:
 
     None for any other function. The rules hold whatever the signs of the other symbols are.
     """
-    if not expression.atoms(Sector):
-        return sp.S.Zero
-    if isinstance(expression, Sector):
-        return sp.S.One
-    if isinstance(expression, sp.Pow) and expression.exp.is_Rational:
-        inner = _degree(expression.base)
+    return _homogeneous(expression) if expression.atoms(Sector) else sp.S.Zero
+
+
+def _degrees(expression: sp.Basic) -> list[sp.Rational | None]:
+    return [_degree(arg) for arg in expression.args]
+
+
+def _common(degrees: Iterable[sp.Rational | None]) -> sp.Rational | None:
+    """The degree that all have."""
+    found = set(degrees)
+    return found.pop() if len(found) == 1 else None
+
+
+@ByKind
+def _homogeneous(expression: sp.Basic) -> sp.Rational | None:
+    return sp.S.Zero if all(degree == 0 for degree in _degrees(expression)) else None
+
+
+@_homogeneous.on(Sector)
+def _(expression: Sector) -> sp.Rational | None:
+    return sp.S.One
+
+
+@_homogeneous.on(sp.Pow)
+def _(expression: sp.Pow) -> sp.Rational | None:
+    inner = _degree(expression.base)
+    if expression.exp.is_Rational:
         return None if inner is None else inner * expression.exp
-    if isinstance(expression, sp.Piecewise):
-        degrees = {_degree(value) for value, _ in expression.args}
-        decided = all(_degree(condition) == 0 for _, condition in expression.args)
-        return degrees.pop() if decided and len(degrees) == 1 else None
-    parts = [_degree(arg) for arg in expression.args]
-    if any(part is None for part in parts):
-        return None
-    if isinstance(expression, sp.Mul):
-        return sp.Add(*parts)
-    if isinstance(expression, (sp.Add, sp.Min, sp.Max, sp.Abs)):
-        return parts[0] if len(set(parts)) == 1 else None
-    if isinstance(expression, (sp.sign, sp.Heaviside)):  # the second argument of Heaviside is its value at zero
-        return sp.S.Zero if all(part == 0 for part in parts[1:]) else None
-    if isinstance(expression, Relational):
-        return sp.S.Zero if len(set(parts)) == 1 else None
-    return sp.S.Zero if all(part == 0 for part in parts) else None
+    return sp.S.Zero if inner == 0 and _degree(expression.exp) == 0 else None
+
+
+@_homogeneous.on(sp.Piecewise)
+def _(expression: sp.Piecewise) -> sp.Rational | None:
+    decided = all(_degree(condition) == 0 for _, condition in expression.args)
+    return _common(_degree(value) for value, _ in expression.args) if decided else None
+
+
+@_homogeneous.on(sp.Mul)
+def _(expression: sp.Mul) -> sp.Rational | None:
+    degrees = _degrees(expression)
+    return None if None in degrees else sp.Add(*degrees)
+
+
+@_homogeneous.on(sp.Add, sp.Min, sp.Max, sp.Abs)
+def _(expression: sp.Expr) -> sp.Rational | None:
+    return _common(_degrees(expression))
+
+
+@_homogeneous.on(sp.sign, sp.Heaviside)
+def _(expression: sp.Expr) -> sp.Rational | None:
+    """The second argument of Heaviside is its value at zero."""
+    first, *others = _degrees(expression)
+    return sp.S.Zero if first is not None and all(degree == 0 for degree in others) else None
+
+
+@_homogeneous.on(Relational)
+def _(expression: Relational) -> sp.Rational | None:
+    return None if _common(_degrees(expression)) is None else sp.S.Zero
 
 
 def growth(order: sp.Rational, size: Sector) -> str:
@@ -112,16 +149,34 @@ def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return sizes, rest
 
 
+@ByKind
 def norm_order(matrix: Matrix) -> sp.Rational:
     """The power of the base size with which the largest singular value of a matrix grows."""
-    if isinstance(matrix, Sum):
-        return max(size_order(scale, str(matrix)) + norm_order(part) for scale, part in matrix.terms)
-    if isinstance(matrix, Product):
-        return sum(map(norm_order, matrix.factors), sp.S.Zero)
-    if isinstance(matrix, Dyad):
-        return sp.S.One
-    if isinstance(matrix, Diagonal):
-        return sp.S.Zero
-    if isinstance(matrix, Atom) and isinstance(matrix.symbol, Disorder):
-        return (1 + size_order(matrix.symbol.variance, str(matrix))) / 2
-    raise DeclarationError(f"{matrix}: its size is not known; state weights by their update rule")
+    raise NotImplementedError(type(matrix).__name__)
+
+
+@norm_order.on(Sum)
+def _(matrix: Sum) -> sp.Rational:
+    return max(size_order(scale, str(matrix)) + norm_order(part) for scale, part in matrix.terms)
+
+
+@norm_order.on(Product)
+def _(matrix: Product) -> sp.Rational:
+    return sum(map(norm_order, matrix.factors), sp.S.Zero)
+
+
+@norm_order.on(Dyad)
+def _(matrix: Dyad) -> sp.Rational:
+    return sp.S.One
+
+
+@norm_order.on(Diagonal)
+def _(matrix: Diagonal) -> sp.Rational:
+    return sp.S.Zero
+
+
+@norm_order.on(Atom)
+def _(matrix: Atom) -> sp.Rational:
+    if not isinstance(matrix.symbol, Disorder):
+        raise DeclarationError(f"{matrix}: its size is not known; state weights by their update rule")
+    return (1 + size_order(matrix.symbol.variance, str(matrix))) / 2

@@ -14,6 +14,7 @@ from derive.language.data import DataAt
 from derive.language.matrices import DisorderAt, WeightsAt
 from derive.language.symbols import Clock, Sector
 from derive.language.traits import apart, is_trait, split_traits, traits_in
+from derive.language.traversal import ByKind
 from derive.language.vectors import (
     PAST,
     VECTORS,
@@ -203,35 +204,55 @@ class Rules:
             return self.history.applied(inner)
         return inner
 
+    @ByKind
     def _lowered(self, expression: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
         """The expression with every applied matrix replaced by a field."""
-        if isinstance(expression, (FieldAt, Mean)) or not expression.args:
+        if not expression.args:
             return expression
-        if isinstance(expression, Apply):
-            return self._product(expression, sp.S.One, clock, where)
-        if isinstance(expression, (Mix, Total)):
-            if not _has_vector(expression):
-                return expression
-            summed = isinstance(expression, Total)  # over its only axis, which may be named and need not be
-            factor, value = self._value(expression.expression if summed else expression.vector, clock, where)
-            if value is None:
-                return sp.S.Zero
-            return factor * (Total(value) if summed else expression.func(*expression.args[:-1], value))
-        if isinstance(expression, Project):
-            parts = [self._value(arg, clock, where) for arg in expression.args]
-            if any(value is None for _, value in parts):
-                return sp.S.Zero
-            return sp.Mul(*(factor for factor, _ in parts)) * Project(*(value for _, value in parts))
-        if isinstance(expression, sp.Mul):
-            scale, others = _split(expression)
-            if len(others) == 1 and isinstance(others[0], Apply):
-                return self._product(others[0], scale, clock, where)
-            product = sp.Mul(scale, *(self._lowered(f, clock, where) for f in others))
-            return product if _is_nonlinear(product) else apart(sp.expand, product)
-        if isinstance(expression, sp.Sum):
-            body = apart(sp.expand, self._lowered(apart(sp.expand, expression.function), clock, where))
-            return sp.Add(*(PastSum(part, *expression.limits) for part in sp.Add.make_args(body)))
         return expression.func(*(self._lowered(arg, clock, where) for arg in expression.args))
+
+    @_lowered.on(FieldAt, Mean)
+    def _(self, expression: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
+        return expression
+
+    @_lowered.on(Apply)
+    def _(self, expression: Apply, clock: Clock | None, where: str) -> sp.Expr:
+        return self._product(expression, sp.S.One, clock, where)
+
+    @_lowered.on(Mix)
+    def _(self, expression: Mix, clock: Clock | None, where: str) -> sp.Expr:
+        if not _has_vector(expression):
+            return expression
+        factor, value = self._value(expression.vector, clock, where)
+        return sp.S.Zero if value is None else factor * Mix(expression.table, expression.transposed, value)
+
+    @_lowered.on(Total)
+    def _(self, expression: Total, clock: Clock | None, where: str) -> sp.Expr:
+        """Over its only axis, which may be named and need not be."""
+        if not _has_vector(expression):
+            return expression
+        factor, value = self._value(expression.expression, clock, where)
+        return sp.S.Zero if value is None else factor * Total(value)
+
+    @_lowered.on(Project)
+    def _(self, expression: Project, clock: Clock | None, where: str) -> sp.Expr:
+        found = [self._value(arg, clock, where) for arg in expression.args]
+        if any(value is None for _, value in found):
+            return sp.S.Zero
+        return sp.Mul(*(factor for factor, _ in found)) * Project(*(value for _, value in found))
+
+    @_lowered.on(sp.Mul)
+    def _(self, expression: sp.Mul, clock: Clock | None, where: str) -> sp.Expr:
+        scale, others = _split(expression)
+        if len(others) == 1 and isinstance(others[0], Apply):
+            return self._product(others[0], scale, clock, where)
+        product = sp.Mul(scale, *(self._lowered(f, clock, where) for f in others))
+        return product if _is_nonlinear(product) else apart(sp.expand, product)
+
+    @_lowered.on(sp.Sum)
+    def _(self, expression: sp.Sum, clock: Clock | None, where: str) -> sp.Expr:
+        body = apart(sp.expand, self._lowered(apart(sp.expand, expression.function), clock, where))
+        return sp.Add(*(PastSum(part, *expression.limits) for part in sp.Add.make_args(body)))
 
     def _product(self, node: Apply, scale: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
         """scale * W @ vector as a multiple of the field that stands for that product."""
@@ -413,16 +434,33 @@ def _is_nonlinear(expression: sp.Expr) -> bool:
     """Whether a power or a function of vectors stands in an expression; such laws are never multiplied out."""
     if isinstance(expression, (sp.Add, sp.Mul)):
         return any(_is_nonlinear(arg) for arg in expression.args)
-    return _has_vector(expression) and not isinstance(expression, (FieldAt, Apply, Project, Mix, Total, sp.Sum))
+    return _has_vector(expression) and not isinstance(expression, (*VECTORS, Total))
 
 
+@ByKind
 def _has_vector(expression: sp.Basic) -> bool:
     """Whether fields stand in an expression; traits do not count, because laws are linear or not given them."""
-    if isinstance(expression, Mean) or is_trait(expression):
-        return False
-    if isinstance(expression, Mix):
-        return _has_vector(expression.vector)
-    return isinstance(expression, VECTORS) or any(map(_has_vector, expression.args))
+    return any(map(_has_vector, expression.args))
+
+
+@_has_vector.on(Apply, Project, sp.Sum)
+def _(expression: sp.Expr) -> bool:
+    return True
+
+
+@_has_vector.on(FieldAt)
+def _(expression: FieldAt) -> bool:
+    return not is_trait(expression)
+
+
+@_has_vector.on(Mix)
+def _(expression: Mix) -> bool:
+    return _has_vector(expression.vector)
+
+
+@_has_vector.on(Mean)
+def _(expression: Mean) -> bool:
+    return False
 
 
 def _distributed(expression: sp.Expr) -> sp.Expr:

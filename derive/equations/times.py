@@ -11,7 +11,11 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.matrices import DisorderAt, WeightsAt
 from derive.language.symbols import Clock
+from derive.language.traversal import ByKind, parts
 from derive.language.vectors import PAST, Apply, FieldAt, Mean, Mix, Project, Total, shown
+
+TIMED = (FieldAt, DataAt, DisorderAt, WeightsAt)
+"""Values that may have a time."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,14 @@ def used_times(expression: sp.Basic) -> tuple[list[sp.Expr], list[sp.Expr]]:
     """
     found: dict[sp.Expr, None] = {}
     ends: dict[sp.Expr, None] = {}
-
-    def walk(node: sp.Basic, bound: bool) -> None:
-        if isinstance(node, (FieldAt, DataAt, DisorderAt, WeightsAt)):
-            if node.time is not None and not (bound and node.time.has(PAST)):
-                found.setdefault(node.time)
-        elif isinstance(node, sp.Sum):
+    for node in parts(expression, (*TIMED, sp.Sum)):
+        if isinstance(node, sp.Sum):
             ends.setdefault(node.limits[0][2] + 1)
-            walk(node.function, True)
-        else:
-            for arg in node.args:
-                walk(arg, bound)
-
-    walk(expression, False)
+            inside, later = used_times(node.function)
+            found.update(dict.fromkeys(time for time in inside if not time.has(PAST)))
+            ends.update(dict.fromkeys(later))
+        elif node.time is not None:
+            found.setdefault(node.time)
     return list(found), list(ends)
 
 
@@ -77,28 +76,51 @@ def home_moment(expression: sp.Expr, where: str) -> Moment | None:
     return Moment(latest.variable, 0)
 
 
+@ByKind
 def vanishes_before_start(expression: sp.Basic) -> bool:
     """Whether an expression is zero wherever its values with a time are."""
-    if isinstance(expression, FieldAt):
-        return expression.time is not None
-    if isinstance(expression, sp.Sum):
-        return True
-    if isinstance(expression, (Apply, Mix)):
-        return vanishes_before_start(expression.vector)
-    if isinstance(expression, Total):
-        return vanishes_before_start(expression.expression)
-    if isinstance(expression, (sp.Mul, Project)):
-        return any(map(vanishes_before_start, expression.args))
-    if isinstance(expression, sp.Add):
-        return all(map(vanishes_before_start, expression.args))
-    if isinstance(expression, Mean) or not expression.args:
-        return bool(expression == 0)
     inside = {arg: sp.S.Zero for arg in expression.args if vanishes_before_start(arg)}
     return bool(inside) and bool(expression.func(*(inside.get(arg, arg) for arg in expression.args)) == 0)
 
 
+@vanishes_before_start.on(sp.Atom, Mean)
+def _(expression: sp.Expr) -> bool:
+    return bool(expression == 0)
+
+
+@vanishes_before_start.on(FieldAt)
+def _(expression: FieldAt) -> bool:
+    return expression.time is not None
+
+
+@vanishes_before_start.on(sp.Sum)
+def _(expression: sp.Sum) -> bool:
+    return True
+
+
+@vanishes_before_start.on(Apply, Mix)
+def _(expression: Apply | Mix) -> bool:
+    return vanishes_before_start(expression.vector)
+
+
+@vanishes_before_start.on(Total)
+def _(expression: Total) -> bool:
+    return vanishes_before_start(expression.expression)
+
+
+@vanishes_before_start.on(sp.Mul, Project)
+def _(expression: sp.Expr) -> bool:
+    return any(map(vanishes_before_start, expression.args))
+
+
+@vanishes_before_start.on(sp.Add)
+def _(expression: sp.Add) -> bool:
+    return all(map(vanishes_before_start, expression.args))
+
+
 def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
     """The last time that an expression needs; None if it does not depend on time."""
+    expression = sp.sympify(expression)
     needed, ends = ([Moment.of(time, where) for time in times] for times in used_times(expression))
     bare = {s for s in expression.free_symbols if isinstance(s, Clock) or s == PAST}
     variables = {m.variable for m in (*needed, *ends)} | bare
@@ -127,11 +149,14 @@ def from_time(first: int, expression: sp.Expr, clock: Clock) -> sp.Expr:
     """
     if first == 0 or not expression.has(clock):
         return expression
-    if isinstance(expression, (FieldAt, DataAt, DisorderAt, WeightsAt, Boolean)) or not expression.args:
+    if isinstance(expression, (*TIMED, Boolean)) or not expression.args:
         return expression
     if isinstance(expression, sp.Sum):
         return expression.func(from_time(first, expression.function, clock), *expression.limits)
-    inner = (FieldAt, DataAt, DisorderAt, WeightsAt, sp.Sum, sp.Piecewise)
-    if isinstance(expression, sp.Expr) and not expression.has(*inner) and not expression.is_polynomial(clock):
+    if (
+        isinstance(expression, sp.Expr)
+        and not expression.has(*TIMED, sp.Sum, sp.Piecewise)
+        and not expression.is_polynomial(clock)
+    ):
         return expression.subs(clock, sp.Max(first, clock))
     return expression.func(*(from_time(first, arg, clock) for arg in expression.args))

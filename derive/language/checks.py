@@ -15,6 +15,7 @@ from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
 from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import Trait, is_trait
+from derive.language.traversal import ByKind, outermost, parts
 from derive.language.vectors import (
     PAST,
     Apply,
@@ -131,19 +132,36 @@ def _check_numbers(model: Declaration) -> None:
             raise DeclarationError(f"the {what} of {symbol} is {value}; it must be positive")
 
 
+@ByKind
 def _described(symbol: Any) -> str:
     """A symbol with what tells it from another of its name."""
-    if isinstance(symbol, Field):
-        kind = {"normal": "a normal vector", "trait": "a trait"}.get(symbol.role, "a field")
-        return f"{kind} over {symbol.sector}" + (f" on {symbol.clock}" if symbol.timed else "")
-    if isinstance(symbol, (Disorder, Weights)):
-        kind = "a random matrix" if isinstance(symbol, Disorder) else "weights"
-        return f"{kind} of {symbol.shape[0]} x {symbol.shape[1]}"
-    if isinstance(symbol, Parameter):
-        return f"a parameter with default {symbol.default:g}"
-    if isinstance(symbol, Axis):
-        return f"an axis of {symbol.size} labels"
     return f"a {type(symbol).__name__.lower()}"
+
+
+@_described.on(Field)
+def _(symbol: Field) -> str:
+    kind = {"normal": "a normal vector", "trait": "a trait"}.get(symbol.role, "a field")
+    return f"{kind} over {symbol.sector}" + (f" on {symbol.clock}" if symbol.timed else "")
+
+
+@_described.on(Disorder)
+def _(symbol: Disorder) -> str:
+    return f"a random matrix of {symbol.shape[0]} x {symbol.shape[1]}"
+
+
+@_described.on(Weights)
+def _(symbol: Weights) -> str:
+    return f"weights of {symbol.shape[0]} x {symbol.shape[1]}"
+
+
+@_described.on(Parameter)
+def _(symbol: Parameter) -> str:
+    return f"a parameter with default {symbol.default:g}"
+
+
+@_described.on(Axis)
+def _(symbol: Axis) -> str:
+    return f"an axis of {symbol.size} labels"
 
 
 def _check_parameters(model: Declaration) -> None:
@@ -369,68 +387,112 @@ def _check_before_start(model: Declaration, equation: Eq) -> None:
             )
 
 
+@ByKind
 def _vanishes(expression: sp.Expr, time: sp.Expr) -> bool:
     """Whether an expression is zero wherever fields at a time, or earlier, are."""
-    if isinstance(expression, FieldAt):
-        return expression.time is not None and bool(sp.expand(expression.time - time).is_nonpositive)
-    if isinstance(expression, (Apply, Project)):
-        return _vanishes(expression.vector, time)
-    if isinstance(expression, sp.Add):
-        return all(_vanishes(term, time) for term in expression.args)
-    if isinstance(expression, sp.Mul):
-        return any(_vanishes(factor, time) for factor in expression.args)
-    if isinstance(expression, sp.Pow):
-        return bool(expression.exp.is_positive) and _vanishes(expression.base, time)
-    if isinstance(expression, sp.Function) and len(expression.args) == 1:
-        return _vanishes(expression.args[0], time) and expression.func(sp.S.Zero) == 0
     return False
 
 
+@_vanishes.on(FieldAt)
+def _(expression: FieldAt, time: sp.Expr) -> bool:
+    return expression.time is not None and bool(sp.expand(expression.time - time).is_nonpositive)
+
+
+@_vanishes.on(Apply, Project)
+def _(expression: Apply | Project, time: sp.Expr) -> bool:
+    return _vanishes(expression.vector, time)
+
+
+@_vanishes.on(sp.Add)
+def _(expression: sp.Add, time: sp.Expr) -> bool:
+    return all(_vanishes(term, time) for term in expression.args)
+
+
+@_vanishes.on(sp.Mul)
+def _(expression: sp.Mul, time: sp.Expr) -> bool:
+    return any(_vanishes(factor, time) for factor in expression.args)
+
+
+@_vanishes.on(sp.Pow)
+def _(expression: sp.Pow, time: sp.Expr) -> bool:
+    return bool(expression.exp.is_positive) and _vanishes(expression.base, time)
+
+
+@_vanishes.on(sp.Function)
+def _(expression: sp.Function, time: sp.Expr) -> bool:
+    single = len(expression.args) == 1 and _vanishes(expression.args[0], time)
+    return bool(single and expression.func(sp.S.Zero) == 0)
+
+
 def _check_times_of(model: Declaration, equation: Eq) -> None:
-    clock = equation.clock
-    start = equation.time is not None and equation.time.is_Integer
     for node in (n for e in expressions(equation.value) for n in sp.preorder_traversal(e)):
-        if isinstance(node, sp.Sum) and (len(node.limits) > 1 or node.function.has(sp.Sum)):
-            raise DeclarationError(
-                f"the equation of {equation.name} has a sum over earlier times inside another one; "
-                "give the inner sum a field of its own"
-            )
-        if isinstance(node, sp.Sum) and node.function.has(WeightsAt, DisorderAt):
-            changing = min(node.function.atoms(WeightsAt, DisorderAt), key=sp.default_sort_key).args[0]
-            raise DeclarationError(
-                f"the equation of {equation.name} has products with {changing}, which changes in time, in a sum "
-                "over earlier times; give the product a field of its own and sum over that"
-            )
-        if isinstance(node, FieldAt) and node.field.timed and node.field.clock != clock:
-            raise DeclarationError(
-                f"the equation of {equation.name} uses {node.field}, which lives on another clock "
-                f"({node.field.clock}); use one clock for all fields"
-            )
-        if isinstance(node, (FieldAt, WeightsAt, DisorderAt, DataAt)) and node.time is not None:
-            relative = sp.expand(node.time - clock).is_Integer or node.time.has(PAST)
-            fixed = not (node.time.free_symbols - set(model.parameters))
-            if fixed and not start:
-                raise DeclarationError(
-                    f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
-                    f"side times are relative to the clock: {clock}, {clock} - 1, ..."
-                )
-            if not fixed and not relative and not start:
-                raise DeclarationError(
-                    f"the equation of {equation.name} uses {shown(node)}; times are {clock}, {clock} - 1, ... in whole "
-                    "steps, or a sum over earlier times, past_sum(lambda s: ..., t)"
-                )
-            if isinstance(node, DataAt) and node.data.clock != clock:
-                raise DeclarationError(
-                    f"the equation of {equation.name} uses {node.data}, which lives on another clock "
-                    f"({node.data.clock}); use one clock for all"
-                )
-            if isinstance(node, DataAt) and (node.time - equation.time).is_positive:
-                raise DeclarationError(
-                    f"the equation of {equation.name} at {equation.time} uses {shown(node)}, which comes later; "
-                    f"use data up to {equation.time}"
-                )
+        _check_node(node, equation, model)
     if equation.time is None and not isinstance(equation.value, Matrix) and equation.value.atoms(Clock):
         raise DeclarationError(f"{equation.name} has no clock, but its equation depends on time; put it on the clock")
+
+
+@ByKind
+def _check_node(node: sp.Basic, equation: Eq, model: Declaration) -> None:
+    """Times of a node on the right side of an equation; most have none."""
+
+
+@_check_node.on(sp.Sum)
+def _(node: sp.Sum, equation: Eq, model: Declaration) -> None:
+    if len(node.limits) > 1 or node.function.has(sp.Sum):
+        raise DeclarationError(
+            f"the equation of {equation.name} has a sum over earlier times inside another one; "
+            "give the inner sum a field of its own"
+        )
+    if node.function.has(WeightsAt, DisorderAt):
+        changing = min(node.function.atoms(WeightsAt, DisorderAt), key=sp.default_sort_key).args[0]
+        raise DeclarationError(
+            f"the equation of {equation.name} has products with {changing}, which changes in time, in a sum "
+            "over earlier times; give the product a field of its own and sum over that"
+        )
+
+
+@_check_node.on(WeightsAt, DisorderAt)
+def _check_time(node: Any, equation: Eq, model: Declaration) -> None:
+    clock = equation.clock
+    if node.time is None or _start(equation):
+        return
+    if not (node.time.free_symbols - set(model.parameters)):
+        raise DeclarationError(
+            f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
+            f"side times are relative to the clock: {clock}, {clock} - 1, ..."
+        )
+    if not (sp.expand(node.time - clock).is_Integer or node.time.has(PAST)):
+        raise DeclarationError(
+            f"the equation of {equation.name} uses {shown(node)}; times are {clock}, {clock} - 1, ... in whole "
+            "steps, or a sum over earlier times, past_sum(lambda s: ..., t)"
+        )
+
+
+@_check_node.on(FieldAt)
+def _(node: FieldAt, equation: Eq, model: Declaration) -> None:
+    if node.field.timed and node.field.clock != equation.clock:
+        raise DeclarationError(
+            f"the equation of {equation.name} uses {node.field}, which lives on another clock "
+            f"({node.field.clock}); use one clock for all fields"
+        )
+    _check_time(node, equation, model)
+
+
+@_check_node.on(DataAt)
+def _(node: DataAt, equation: Eq, model: Declaration) -> None:
+    _check_time(node, equation, model)
+    if node.time is None:
+        return
+    if node.data.clock != equation.clock:
+        raise DeclarationError(
+            f"the equation of {equation.name} uses {node.data}, which lives on another clock "
+            f"({node.data.clock}); use one clock for all"
+        )
+    if (node.time - equation.time).is_positive:
+        raise DeclarationError(
+            f"the equation of {equation.name} at {equation.time} uses {shown(node)}, which comes later; "
+            f"use data up to {equation.time}"
+        )
 
 
 def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
@@ -502,10 +564,7 @@ def _check_observable(name: str, value: sp.Expr) -> None:
 
 def _check_linear(expression: sp.Expr, where: str) -> None:
     """Matrices applied to vectors may only be added and multiplied by scalars."""
-    marks = {
-        node: sp.Symbol(f"applied_{i}")
-        for i, node in enumerate(sorted((n for n in _outermost(expression)), key=sp.default_sort_key))
-    }
+    marks = {node: sp.Symbol(f"applied_{i}") for i, node in enumerate(_outermost(expression))}
     if not marks:
         return
     plain = expression.xreplace(marks)
@@ -526,18 +585,15 @@ def _matrix_name(node: Apply | Project) -> str:
     return f"{node.matrix}{'.T' if node.transposed else ''}"
 
 
-def _outermost(expression: sp.Basic) -> set[Any]:
+def _outermost(expression: sp.Basic) -> list[Any]:
     """Applied matrices that are not inside another one, nor inside a mean."""
-    if isinstance(expression, (Apply, Project)):
-        return {expression}
-    if isinstance(expression, Mean):
-        inner = min(_not_elementwise(expression), key=sp.default_sort_key, default=None)
+    for average in parts(expression, (Mean,), (Apply, Project)):
+        inner = min(_not_elementwise(average), key=sp.default_sort_key, default=None)
         if inner is not None:
             raise DeclarationError(
-                f"{shown(expression)}: give {shown(inner)} a field of its own and use that field inside the mean"
+                f"{shown(average)}: give {shown(inner)} a field of its own and use that field inside the mean"
             )
-        return set()
-    return set().union(*(_outermost(arg) for arg in expression.args)) if expression.args else set()
+    return outermost(expression, (Apply, Project), (Mean,))
 
 
 def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:

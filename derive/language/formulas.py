@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import difflib
+import operator
+from collections.abc import Callable
+from typing import Any
 
 import sympy as sp
 
 from derive.errors import ParameterError
+from derive.language.traversal import ByKind
 
 FUNCTIONS = {
     "tanh": sp.tanh,
@@ -30,6 +34,14 @@ FUNCTIONS = {
     "min": sp.Min,
 }
 NUMBERS = {"pi": sp.pi, "e": sp.E}
+OPERATORS: dict[type, Callable[..., sp.Expr]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+SIGNS: dict[type, Callable[[sp.Expr], sp.Expr]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
 LONGEST, LARGEST_POWER, LARGEST_NUMBER, MOST_BITS = 500, 32, 1e100, 4096
 
 
@@ -48,40 +60,65 @@ def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple
         raise ParameterError(
             f"{where} is not a formula; write it as in Python, such as tanh(x) or x + x**2/2"
         ) from None
-    symbols = {name: sp.Symbol(name, real=True) for name in variables}
-
-    def value(node: ast.expr) -> sp.Expr:
-        return _moderate(part(node), where)
-
-    def part(node: ast.expr) -> sp.Expr:
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-            if not abs(node.value) <= LARGEST_NUMBER:
-                raise ParameterError(f"{where} has a number beyond {LARGEST_NUMBER:g}; keep numbers moderate")
-            return sp.Rational(str(node.value))
-        if isinstance(node, ast.Name):
-            found = symbols.get(node.id, NUMBERS.get(node.id))
-            if found is None:
-                words = f", and by name there are {', '.join(named)}" if named else ""
-                raise ParameterError(
-                    f"{where}: {node.id} is not known; its variables are {', '.join(variables)}{words}"
-                )
-            return found
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-            inner = value(node.operand)
-            return -inner if isinstance(node.op, ast.USub) else inner
-        if isinstance(node, ast.BinOp):
-            return _operated(node.op, value(node.left), value(node.right), where)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            return _called(node.func.id, [value(a) for a in node.args], where)
-        raise ParameterError(f"{where} has a part that is not arithmetic; use + - * / ** and elementwise functions")
-
+    reader = _Reader({name: sp.Symbol(name, real=True) for name in variables}, where, named)
     try:
-        found = sp.sympify(value(tree.body))
+        found = sp.sympify(reader.value(tree.body))
     except RecursionError:
         raise ParameterError(f"{where} is nested too deeply; simplify it") from None
     if found.has(sp.I, sp.nan, sp.zoo, sp.oo, -sp.oo):
         raise ParameterError(f"{where} is not a real number for real {' and '.join(variables)}; correct the formula")
     return found
+
+
+class _Reader:
+    """Makes an expression of the syntax tree of a formula."""
+
+    def __init__(self, symbols: dict[str, sp.Symbol], where: str, named: tuple[str, ...]) -> None:
+        self.symbols, self.where, self.named = symbols, where, named
+
+    def value(self, node: ast.expr) -> sp.Expr:
+        return _moderate(self._part(node), self.where)
+
+    @ByKind
+    def _part(self, node: ast.expr) -> sp.Expr:
+        raise ParameterError(
+            f"{self.where} has a part that is not arithmetic; use + - * / ** and elementwise functions"
+        )
+
+    @_part.on(ast.Constant)
+    def _(self, node: ast.Constant) -> sp.Expr:
+        number: Any = node.value
+        if type(number) not in (int, float):
+            return _Reader._part.default(self, node)
+        if not abs(number) <= LARGEST_NUMBER:
+            raise ParameterError(f"{self.where} has a number beyond {LARGEST_NUMBER:g}; keep numbers moderate")
+        return sp.Rational(str(number))
+
+    @_part.on(ast.Name)
+    def _(self, node: ast.Name) -> sp.Expr:
+        found = self.symbols.get(node.id, NUMBERS.get(node.id))
+        if found is None:
+            words = f", and by name there are {', '.join(self.named)}" if self.named else ""
+            raise ParameterError(
+                f"{self.where}: {node.id} is not known; its variables are {', '.join(self.symbols)}{words}"
+            )
+        return found
+
+    @_part.on(ast.UnaryOp)
+    def _(self, node: ast.UnaryOp) -> sp.Expr:
+        if type(node.op) not in SIGNS:
+            return _Reader._part.default(self, node)
+        return SIGNS[type(node.op)](self.value(node.operand))
+
+    @_part.on(ast.BinOp)
+    def _(self, node: ast.BinOp) -> sp.Expr:
+        return _operated(node.op, self.value(node.left), self.value(node.right), self.where)
+
+    @_part.on(ast.Call)
+    def _(self, node: ast.Call) -> sp.Expr:
+        if not isinstance(node.func, ast.Name) or node.keywords:
+            return _Reader._part.default(self, node)
+        return _called(node.func.id, [self.value(argument) for argument in node.args], self.where)
 
 
 def _moderate(found: sp.Expr, where: str) -> sp.Expr:
@@ -101,24 +138,15 @@ def _moderate(found: sp.Expr, where: str) -> sp.Expr:
     return found
 
 
-def _operated(operator: ast.operator, left: sp.Expr, right: sp.Expr, where: str) -> sp.Expr:
-    if isinstance(operator, ast.Add):
-        return left + right
-    if isinstance(operator, ast.Sub):
-        return left - right
-    if isinstance(operator, ast.Mult):
-        return left * right
-    if isinstance(operator, ast.Div):
-        if right.is_zero:
-            raise ParameterError(f"{where} divides by zero")
-        return left / right
-    if isinstance(operator, ast.Pow):
-        if not right.is_number or abs(right) > LARGEST_POWER:
-            raise ParameterError(f"{where}: powers must be numbers up to {LARGEST_POWER}; write exp(...) otherwise")
-        if left.is_zero and right.is_negative:
-            raise ParameterError(f"{where} divides by zero")
-        return left**right
-    raise ParameterError(f"{where} has an operator that is not arithmetic; use + - * / **")
+def _operated(sign: ast.operator, left: sp.Expr, right: sp.Expr, where: str) -> sp.Expr:
+    kind = type(sign)
+    if kind not in OPERATORS:
+        raise ParameterError(f"{where} has an operator that is not arithmetic; use + - * / **")
+    if kind is ast.Pow and (not right.is_number or abs(right) > LARGEST_POWER):
+        raise ParameterError(f"{where}: powers must be numbers up to {LARGEST_POWER}; write exp(...) otherwise")
+    if (kind is ast.Div and right.is_zero) or (kind is ast.Pow and left.is_zero and right.is_negative):
+        raise ParameterError(f"{where} divides by zero")
+    return OPERATORS[kind](left, right)
 
 
 def _called(name: str, arguments: list[sp.Expr], where: str) -> sp.Expr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial, update_wrapper
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import sympy as sp
 
@@ -31,6 +31,7 @@ class ByKind(Generic[Result]):
 
     def __init__(self, otherwise: Callable[..., Result]) -> None:
         update_wrapper(self, otherwise)
+        self.default = otherwise
         self._rules: dict[type, Callable[..., Result]] = {object: otherwise}
         self._nearest: dict[type, Callable[..., Result]] = {}
 
@@ -55,7 +56,11 @@ class ByKind(Generic[Result]):
     def _method(self, owner: Any, node: Any, *more: Any) -> Result:
         return self._rule(type(node))(owner, node, *more)
 
-    def __get__(self, owner: Any, _: type | None = None) -> Callable[..., Result]:
+    @overload
+    def __get__(self, owner: None, _: type | None = None) -> ByKind[Result]: ...
+    @overload
+    def __get__(self, owner: object, _: type | None = None) -> Callable[..., Result]: ...
+    def __get__(self, owner: object | None, _: type | None = None) -> ByKind[Result] | Callable[..., Result]:
         return self if owner is None else partial(self._method, owner)
 
 
