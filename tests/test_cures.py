@@ -20,7 +20,8 @@ import derive
 from derive.cli import main
 from derive.codegen import declaration_digest, generate_files
 from derive.errors import DeclarationError
-from derive.language.expressions import Expression
+from derive.language.expressions import Condition, Expression
+from derive.language.symbols import exact
 from derive.loading import load_model
 from derive.pipeline import derive_model
 
@@ -565,6 +566,13 @@ def test_arithmetic_keeps_the_class_and_sympy_reads_what_it_holds():
         assert type(sympy.sympify(expression)).__module__.startswith(("sympy", "derive.language.vectors"))
     assert sympy.tanh(v + w) + v - sympy.tanh(w + v) == v
     assert {v + w: 1}[sympy.sympify(w + v)] == 1
+    clipped = exact(sympy.Piecewise((v, v > 0.5), (0, True)) + 0.25)
+    assert not clipped.atoms(sympy.Float, Condition) and clipped.atoms(sympy.Rational) >= {
+        sympy.S.Half,
+        sympy.S.One / 4,
+    }
+    with pytest.raises(AttributeError):  # a walk through the tree is of SymPy's expression
+        _ = (v + w).args
     assert sympy.Piecewise((v, v > 0), (0, True)) * v - v * sympy.Piecewise((v, v > 0), (0, True)) == 0
 
 

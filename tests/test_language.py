@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import sympy as sp
 
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
+from derive.language.traversal import ByKind
+from derive.language.vectors import PAST, Each, PastSum, Softmax, Total
 from derive.loading import load_model
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
@@ -175,3 +178,23 @@ def test_decimals_are_the_fractions_they_are_written_as(declared):
     )
     assert decimal == fraction
     assert "z - (9/10)^T R[psi0, M0 psi0](z)" in decimal
+
+
+def test_the_rule_of_the_nearest_class_holds():
+    """PastSum is a Sum, Softmax a Total: what has no rule of its own has that of the class it is made from."""
+
+    @ByKind
+    def told(node: sp.Basic, more: str) -> str:
+        return f"any {more}"
+
+    @told.on(sp.Sum, Total)
+    def _(node: sp.Basic, more: str) -> str:
+        return f"sum {more}"
+
+    @told.on(Softmax)
+    def _(node: Softmax, more: str) -> str:
+        return f"softmax {more}"
+
+    kinds = (PastSum, Total, Each, Softmax, sp.Add)
+    nodes = [PastSum(PAST, (PAST, 0, 3)), *(kind(sp.Symbol("x")) for kind in kinds[1:4]), sp.Symbol("x") + 1]
+    assert [told(node, "x") for node in nodes] == ["sum x", "sum x", "sum x", "softmax x", "any x"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.language.symbols import EngineSymbol
+from derive.language.traversal import ByKind
 
 
 class Generator(EngineSymbol):
@@ -64,13 +65,21 @@ class Generators:
             return generator**order
         if node.is_Rational or node.is_Symbol or not node.free_symbols and node.is_Pow and node.base.is_Rational:
             return node
-        if isinstance(node, (sp.Add, sp.Mul)):
-            return node.func(*map(self.encode, node.args))
-        if isinstance(node, sp.Pow):
-            if node.exp.is_Integer:
-                return self.encode(node.base) ** node.exp
-            return sp.Mul(*(self._power(*power) for power in _factors(node)))
+        return self._encoded(node)
+
+    @ByKind
+    def _encoded(self, node: sp.Expr) -> sp.Expr:
         return Generator.of(f"_{node}", node)
+
+    @_encoded.on(sp.Add, sp.Mul)
+    def _(self, node: sp.Expr) -> sp.Expr:
+        return node.func(*map(self.encode, node.args))
+
+    @_encoded.on(sp.Pow)
+    def _(self, node: sp.Pow) -> sp.Expr:
+        if node.exp.is_Integer:
+            return self.encode(node.base) ** node.exp
+        return sp.Mul(*(self._power(*power) for power in _factors(node)))
 
     def _power(self, key: Key, exponent: sp.Rational) -> sp.Expr:
         if key in self.powers:
@@ -94,17 +103,27 @@ def generic_value(generator: Generator) -> sp.Rational:
     return sp.Rational(1, 2) + sp.Rational(int.from_bytes(digest[:3], "big"), 2**24 - 3)
 
 
+@ByKind
 def _collect(node: sp.Expr, orders: dict[Key, int]) -> None:
     """The keys of all powers that are not whole, with the least common denominator of their exponents."""
-    if isinstance(node, sp.Pow) and not node.exp.is_Integer:
-        for key, exponent in _factors(node):
-            if exponent.is_Integer and key[1] == 1:
-                _collect(key[0], orders)
-            elif not (key[0].is_Rational and key[1] == 1):
-                orders[key] = int(sp.ilcm(orders.get(key, 1), exponent.q))
-    elif isinstance(node, (sp.Add, sp.Mul, sp.Pow)):
-        for arg in node.args:
-            _collect(arg, orders)
+
+
+@_collect.on(sp.Add, sp.Mul)
+def _(node: sp.Expr, orders: dict[Key, int]) -> None:
+    for arg in node.args:
+        _collect(arg, orders)
+
+
+@_collect.on(sp.Pow)
+def _(node: sp.Pow, orders: dict[Key, int]) -> None:
+    if node.exp.is_Integer:
+        _collect(node.base, orders)
+        return
+    for key, exponent in _factors(node):
+        if exponent.is_Integer and key[1] == 1:
+            _collect(key[0], orders)
+        elif not (key[0].is_Rational and key[1] == 1):
+            orders[key] = int(sp.ilcm(orders.get(key, 1), exponent.q))
 
 
 def _factors(power: sp.Pow) -> list[tuple[Key, sp.Rational]]:

@@ -63,26 +63,39 @@ class Rules:
         scale, vectors = _split(part)
         if not vectors:
             return (Term(_size_free(scale, where), self.made.constant(target.sector)()),)
-        if len(vectors) > 1 or not isinstance(vectors[0], (FieldAt, Project, Mix, Total, sp.Sum)):
-            return None
-        vector = vectors[0]
-        if isinstance(vector, (Mix, Total)):
-            mixing = Mixing(None) if isinstance(vector, Total) else Mixing(vector.table, vector.transposed)
-            return (Term(_size_free(scale, where), vector.args[-1], mixing=mixing),)
-        if isinstance(vector, FieldAt):
-            return (Term(_size_free(scale, where), vector),)
-        if isinstance(vector, Project):
-            return (self._projected(scale, vector, None, where),)
-        return self._past_terms(scale, vector, target, where)
+        return None if len(vectors) > 1 else self._multiple(vectors[0], scale, target, where)
 
-    def _past_terms(self, scale: sp.Expr, node: sp.Sum, target: Field, where: str) -> tuple[Term, ...] | None:
+    @ByKind
+    def _multiple(self, vector: sp.Expr, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
+        """A number times a vector as terms, or None if the vector is a function of others."""
+        return None
+
+    @_multiple.on(FieldAt)
+    def _(self, vector: FieldAt, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...]:
+        return (Term(_size_free(scale, where), vector),)
+
+    @_multiple.on(Mix)
+    def _(self, vector: Mix, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...]:
+        mixing = Mixing(vector.table, vector.transposed)
+        return (Term(_size_free(scale, where), vector.vector, mixing=mixing),)
+
+    @_multiple.on(Total)
+    def _(self, vector: Total, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...]:
+        return (Term(_size_free(scale, where), vector.args[-1], mixing=Mixing(None)),)
+
+    @_multiple.on(Project)
+    def _(self, vector: Project, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...]:
+        return (self._projected(scale, vector, None, where),)
+
+    @_multiple.on(sp.Sum)
+    def _past_terms(self, node: sp.Sum, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
         """A sum over earlier times as terms; what it has at the time of the target itself stands apart."""
         ((index, low, high),) = node.limits
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
         if target.timed and (high + 1 - target.clock).is_positive:
             now = apart(sp.expand, scale * node.function.subs(PAST, high))
-            earlier = self._past_terms(scale, PastSum(node.function, (PAST, 0, high - 1)), target, where)
+            earlier = self._past_terms(PastSum(node.function, (PAST, 0, high - 1)), scale, target, where)
             parts = [earlier, *(self._linear_terms(part, target, where) for part in sp.Add.make_args(now))]
             return None if None in parts else tuple(term for part in parts for term in part or ())
         terms = []

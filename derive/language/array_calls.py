@@ -18,13 +18,13 @@ from sympy.core.function import Application
 from derive.errors import DeclarationError
 from derive.language.cures import called_function, cure_of_function
 from derive.language.expressions import plain, varies
+from derive.language.traversal import ByKind
 from derive.source_lines import declaring_frame, place_in, syntax_of
 
 _VECTORS = ("field", "fields", "normal", "drawn", "trait", "data", "entries", "root")
 """Words of the language that make vectors."""
 _OF_VECTORS = ("mean", "overlap", "total", "softmax", "relabel", "past_sum")
 """Words that make expressions of vectors."""
-_JOINED = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.List, ast.Tuple, ast.Dict, ast.Starred)
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 
 
@@ -82,6 +82,14 @@ class _Scope:
         while scope is not None and name not in scope.names:
             scope = scope.outer
         return scope
+
+    def functions(self, name: str) -> list[Any]:
+        """The functions of the source that a name stands for."""
+        return [value for value in self.names[name] if isinstance(value, _FUNCTIONS)]
+
+    def values(self, name: str) -> list[ast.expr]:
+        """The expressions that a name stands for."""
+        return [value for value in self.names[name] if not isinstance(value, _FUNCTIONS)]
 
 
 class _Reader(ast.NodeVisitor):
@@ -147,9 +155,8 @@ def _scopes(tree: ast.Module) -> _Reader:
     reader.visit(tree)
     for name, call in reader.calls:  # arguments of calls are what the names of arguments stand for
         home = reader.scopes[call].holding(name) if isinstance(call.func, ast.Name) else None
-        for function in home.names[name] if home is not None else ():
-            if isinstance(function, _FUNCTIONS):
-                _pass(call, function, reader.bodies[function])
+        for function in home.functions(name) if home is not None else ():
+            _pass(call, function, reader.bodies[function])
     return reader
 
 
@@ -175,32 +182,36 @@ class _Flows:
             self.known[node] = self._are(node)
         return self.known[node]
 
+    @ByKind
     def _are(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Name):
-            return self._named(node)
-        if isinstance(node, ast.Call):
-            return self._called(node)
-        if isinstance(node, ast.Subscript):
-            return self.vectors(node.value)
-        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-            return self.vectors(node.elt)
-        if isinstance(node, ast.DictComp):
-            return self.vectors(node.value)
-        return isinstance(node, _JOINED) and any(map(self.vectors, ast.iter_child_nodes(node)))
+        return False
 
-    def _named(self, node: ast.Name) -> bool:
-        scope = self.scopes[node].holding(node.id)
-        known = self.frame.f_globals
+    @_are.on(ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.List, ast.Tuple, ast.Dict, ast.Starred)
+    def _(self, node: ast.AST) -> bool:
+        return any(map(self.vectors, ast.iter_child_nodes(node)))
+
+    @_are.on(ast.Subscript, ast.DictComp)
+    def _(self, node: ast.Subscript | ast.DictComp) -> bool:
+        return self.vectors(node.value)
+
+    @_are.on(ast.ListComp, ast.GeneratorExp, ast.SetComp)
+    def _(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> bool:
+        return self.vectors(node.elt)
+
+    @_are.on(ast.Name)
+    def _(self, node: ast.Name) -> bool:
+        scope, known = self.scopes[node].holding(node.id), self.frame.f_globals
         if scope is None or (scope.function is None and node.id in known):
             return _is_vector(known.get(node.id))
-        return any(self.vectors(value) for value in scope.names[node.id] if not isinstance(value, _FUNCTIONS))
+        return any(map(self.vectors, scope.values(node.id)))
 
-    def _called(self, node: ast.Call) -> bool:
+    @_are.on(ast.Call)
+    def _(self, node: ast.Call) -> bool:
         function = node.func
         if isinstance(function, ast.Attribute) and self.vectors(function.value):  # a method, as in x(t).subs(...)
             return True
         home = self.scopes[function].holding(function.id) if isinstance(function, ast.Name) else None
-        own = [] if home is None else [v for v in home.names[function.id] if isinstance(v, _FUNCTIONS)]  # type: ignore[attr-defined]
+        own = [] if home is None else home.functions(ast.unparse(function))
         if own:
             return any(self.vectors(value) for one in own for value in self.bodies[one].returned)
         if self.vectors(function):

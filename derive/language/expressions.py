@@ -123,17 +123,13 @@ class Expression:
 
 
 class Condition(Relational):
-    """A comparison of expressions of a declaration, for Piecewise. `plain` is SymPy's, which the engine reads."""
+    """A comparison of expressions of a declaration, for Piecewise. The engine reads SymPy's, of the class `func`."""
 
     __slots__ = ()
 
     @property
     def func(self) -> type:
         return next(kind for kind in type(self).__mro__ if kind in _CONDITIONS)
-
-    @property
-    def plain(self) -> Relational:
-        return self.func(*self.args)
 
     def __bool__(self) -> NoReturn:
         cure = cure_of_call() or "conditions are written with Max, Min, Heaviside or Piecewise from sympy"

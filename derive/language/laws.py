@@ -15,7 +15,7 @@ from sympy.core.symbol import Str
 
 from derive.errors import DeclarationError
 from derive.language.expressions import word
-from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named, exact
+from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named, exact, other_symbols
 from derive.language.vectors import Field
 
 VALUE_FREE = "use numbers and parameters only"
@@ -169,7 +169,7 @@ def _law(kind: str, *numbers: Any) -> DrawnLaw:
 
 def _number(kind: str, given: Any) -> sp.Expr:
     found = exact(given)
-    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, Parameter))
+    unknown = other_symbols(found, Parameter)
     if unknown:
         raise DeclarationError(f"{kind}: {found} depends on {unknown[0]}; {VALUE_FREE}")
     if found.has(sp.oo, -sp.oo, sp.nan, sp.zoo, sp.I):

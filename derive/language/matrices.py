@@ -19,7 +19,7 @@ from derive.errors import DeclarationError
 from derive.language.cures import cure_of_call
 from derive.language.data import DataAt, Unusable
 from derive.language.expressions import declared, operand, refuse_the_rest, word
-from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
+from derive.language.symbols import Clock, Parameter, Sector, _Named, exact, other_symbols
 from derive.language.vectors import (
     Apply,
     Each,
@@ -57,7 +57,7 @@ class Disorder(_Named):
         if fresh is not None:
             _check_clock(name, fresh)
         size = exact(variance)
-        unknown = sorted(str(s) for s in size.free_symbols if not isinstance(s, (Parameter, Sector)))
+        unknown = other_symbols(size, Parameter, Sector)
         if unknown:
             raise DeclarationError(
                 f"matrix {name}: its variance {size} depends on {unknown[0]}; use numbers, parameters and sizes only"

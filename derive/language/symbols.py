@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self, overload
+from typing import Any, NoReturn, Self, overload
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -22,6 +22,7 @@ from sympy.core.function import AppliedUndef
 from derive.display import DisplayedNode
 from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.expressions import Condition, plain, word
+from derive.language.traversal import ByKind
 
 
 def exact(value: Any) -> sp.Expr:
@@ -49,13 +50,9 @@ def exact(value: Any) -> sp.Expr:
         ) from None
     if not isinstance(expression, sp.Expr):
         raise DeclarationError(f"{expression} is not an expression; {_other_than_expression(expression)}")
-    odd = expression.atoms(*_ODD)  # one walk finds all that needs a second look
-    if not odd:
-        return expression
-    _check_real(expression, sorted(odd, key=str))
-    numbers = {n: sp.Rational(repr(float(n))) for n in odd if isinstance(n, sp.Float)}
-    conditions = {n: n.plain for n in odd if isinstance(n, Condition)}
-    return expression.xreplace({**numbers, **conditions})
+    odd = sorted(expression.atoms(*_odd.kinds), key=str)  # one walk finds all that needs a second look
+    changes = {node: _odd(node, expression) for node in odd}
+    return expression.xreplace({node: new for node, new in changes.items() if new is not node}) if odd else expression
 
 
 def _kind(value: Any) -> str:
@@ -73,34 +70,55 @@ def _other_than_expression(value: Any) -> str:
     return "fields, parameters and numbers make expressions"
 
 
-_NOT_FINITE = tuple(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo))
-_OF_TIME = (sp.Derivative, sp.Integral, sp.Limit, sp.Product)
+@ByKind
+def _odd(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
+    """A node that an expression holds only within limits, as the engine takes it."""
+    return node
+
+
+@_odd.on(sp.Float)
+def _(node: sp.Float, expression: sp.Expr) -> sp.Basic:
+    return sp.Rational(repr(float(node)))
+
+
+@_odd.on(Condition)
+def _(node: Condition, expression: sp.Expr) -> sp.Basic:
+    return node.func(*map(exact, node.args))
+
+
+@_odd.on(*(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo)))
+def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
+    raise DeclarationError(
+        "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
+    )
+
+
+@_odd.on(type(sp.I))
+def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
+    raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
+
+
+@_odd.on(AppliedUndef)
+def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
+    raise DeclarationError(
+        f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or "
+        "use one that SymPy knows, such as tanh"
+    )
+
+
+@_odd.on(sp.Derivative, sp.Integral, sp.Limit, sp.Product)
+def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
+    raise DeclarationError(f"{node}: time is discrete, so write x(t + 1) = x(t) + dt * ..., and past_sum(...) for sums")
+
+
 _ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
-_ODD = (sp.Float, Condition, type(sp.I), AppliedUndef, *_NOT_FINITE, *_OF_TIME, *_ROUNDING)
-"""What an expression may hold only within limits."""
 
 
-def _check_real(expression: sp.Expr, odd: list[sp.Basic]) -> None:
-    """Numbers are finite and real, functions are known, and nothing is differentiated or integrated."""
-    for node in odd:
-        if isinstance(node, _NOT_FINITE):
-            raise DeclarationError(
-                "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
-            )
-        if node == sp.I:
-            raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
-        if isinstance(node, AppliedUndef):
-            raise DeclarationError(
-                f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or "
-                "use one that SymPy knows, such as tanh"
-            )
-        if isinstance(node, _OF_TIME):
-            raise DeclarationError(
-                f"{node}: time is discrete, so write x(t + 1) = x(t) + dt * ..., and past_sum(...) for sums"
-            )
-        for rounding, sign in _ROUNDING.items():
-            if isinstance(node, rounding) and node.atoms(Sector):
-                raise DeclarationError(f"{node}: {sign} rounds a ratio of sizes; write / for the quotient")
+@_odd.on(*_ROUNDING)
+def _(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
+    if node.atoms(Sector):
+        raise DeclarationError(f"{node}: {_ROUNDING[type(node)]} rounds a ratio of sizes; write / for the quotient")
+    return node
 
 
 @dataclass(frozen=True)
@@ -261,6 +279,11 @@ class EngineSymbol(DisplayedNode, sp.Symbol):
         return sp.Symbol.class_key()
 
 
+def other_symbols(expression: sp.Basic, *kinds: type) -> list[sp.Symbol]:
+    """The symbols of an expression that are of none of these kinds, by name."""
+    return sorted((symbol for symbol in expression.free_symbols if not isinstance(symbol, kinds)), key=str)
+
+
 def symbol_order(symbol: sp.Symbol) -> tuple[str, str]:
     """A key that sorts symbols the same way in every run, also where two have one name."""
     return symbol.name, type(symbol).__name__
@@ -334,8 +357,7 @@ class Sector(_Named):
     varies = False
 
     def __new__(cls, name: str, ratio: Any = 1) -> Self:
-        symbols = () if isinstance(ratio, str) else exact(ratio).free_symbols
-        unknown = [ratio] if isinstance(ratio, str) else sorted(str(x) for x in symbols if not isinstance(x, Parameter))
+        unknown = [ratio] if isinstance(ratio, str) else other_symbols(exact(ratio), Parameter)
         if unknown:
             raise DeclarationError(
                 f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "

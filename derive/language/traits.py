@@ -15,7 +15,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.expressions import declared, word
 from derive.language.laws import DrawnLaw
-from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact
+from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact, other_symbols
 from derive.language.vectors import Field, FieldAt, Mean, values
 
 VALUE = EngineSymbol("x", real=True)
@@ -176,7 +176,7 @@ def _numbers(name: str, what: str, given: Any) -> list[sp.Expr]:
 
 def _number(name: str, what: str, given: Any) -> sp.Expr:
     found = exact(given)
-    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, Parameter))
+    unknown = other_symbols(found, Parameter)
     if unknown:
         raise DeclarationError(f"trait {name}: {what} depends on {unknown[0]}; use numbers and parameters only")
     return found
@@ -186,7 +186,7 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
     if low is None or high is None:
         raise DeclarationError(f"trait {name}: give the ends of its density, low=... and high=...; oo is infinity")
     formula = exact(density(declared(VALUE)) if callable(density) and not isinstance(density, sp.Basic) else density)
-    variables = sorted((s for s in formula.free_symbols if not isinstance(s, Parameter)), key=str)
+    variables = other_symbols(formula, Parameter)
     if len(variables) > 1:
         raise DeclarationError(
             f"trait {name}: its density has the symbols {variables[0]} and {variables[1]}; one is the value, and all "

@@ -45,6 +45,11 @@ class ByKind(Generic[Result]):
 
         return added
 
+    @property
+    def kinds(self) -> Kinds:
+        """The classes that have a rule."""
+        return tuple(self._rules)[1:]
+
     def _rule(self, kind: type) -> Callable[..., Result]:
         if kind not in self._nearest:
             self._nearest[kind] = next(self._rules[one] for one in kind.__mro__ if one in self._rules)

@@ -27,6 +27,7 @@ from derive.language.symbols import (
     axes_in_order,
     exact,
     labels_along,
+    other_symbols,
 )
 from derive.language.traversal import ByKind, changed, outermost, parts
 
@@ -79,7 +80,7 @@ class Field(Sited, _Named):
 
 def _checked_scale(name: str, scale: Any) -> sp.Expr:
     found = exact(scale)
-    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, Parameter))
+    unknown = other_symbols(found, Parameter)
     if unknown:
         raise DeclarationError(f"{name}: its scale {found} depends on {unknown[0]}; use numbers and parameters only")
     return found

@@ -10,6 +10,7 @@ from sympy.printing.str import StrPrinter
 
 from derive.algebra.nodes import TAU, Correlation, Dot, Hat, Noise, Response, Source, TauDerivative
 from derive.language.data import DataAt
+from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, PastSum, Project, Total
 from derive.printing.names import Names
 
@@ -24,20 +25,34 @@ def is_memory(expression: sp.Basic) -> bool:
     return isinstance(expression, AppliedUndef) and expression.func.__name__ == "sum_s"
 
 
+@ByKind
 def tidy(expression: sp.Basic) -> sp.Basic:
     """The same mathematics with constant factors in front of sums over times."""
-    if isinstance(expression, sp.MatrixExpr) or not expression.args or isinstance(expression, (FieldAt, Noise)):
-        return expression
-    arguments = [tidy(arg) for arg in expression.args]
-    if isinstance(expression, sp.Sum):
-        scale, body = arguments[0].as_independent(expression.limits[0][0], as_Add=False)
-        return scale * PastSum(body, *expression.limits)
-    if is_memory(expression):
-        scale, body = arguments[0].as_independent(*VALUES, sp.KroneckerDelta, as_Add=False)
-        return scale * expression.func(body)
-    if isinstance(expression, (sp.Add, sp.Mul)):
-        return expression.func(*arguments)
     return expression
+
+
+@tidy.on(sp.MatrixExpr)
+def _(expression: sp.MatrixExpr) -> sp.Basic:
+    return expression
+
+
+@tidy.on(sp.Add, sp.Mul)
+def _(expression: sp.Expr) -> sp.Basic:
+    return expression.func(*map(tidy, expression.args))
+
+
+@tidy.on(sp.Sum)
+def _(expression: sp.Sum) -> sp.Basic:
+    scale, body = tidy(expression.function).as_independent(expression.limits[0][0], as_Add=False)
+    return scale * PastSum(body, *expression.limits)
+
+
+@tidy.on(AppliedUndef)
+def _(expression: AppliedUndef) -> sp.Basic:
+    if not is_memory(expression):
+        return expression
+    scale, body = tidy(expression.args[0]).as_independent(*VALUES, sp.KroneckerDelta, as_Add=False)
+    return scale * expression.func(body)
 
 
 def is_negative(term: sp.Expr) -> bool:
