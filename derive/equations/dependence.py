@@ -11,7 +11,7 @@ from derive.algebra.sites import SiteValue
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
 from derive.language.traits import is_trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean, values
+from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.records.saddle import TimeOrder
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
 
@@ -75,7 +75,7 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr:
     if not rule.starts and rule.shift == 0 and not field.labelled:
         now = field.clock if field.timed else None
         law = rule.rule.expression(field.clock) if isinstance(rule.rule, (LinearRule, ElementwiseRule)) else None
-        inside = [] if law is None else [v for v in values(law) if not is_trait(v)]
+        inside = [] if law is None else [v for v in _outside_means(law) if not is_trait(v)]
         if law is not None and not law.has(Mean, PAST, sp.Sum) and all(v.time in (None, now) for v in inside):
             return law.xreplace(
                 {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
@@ -98,7 +98,7 @@ def _multiples(
         if isinstance(rule.rule, ElementwiseRule) and not rule.rule.law.has(Mean, PAST) and not field.labelled:
             law = rule.rule.law
             known = law.xreplace(_known(system, order, law, held))
-            others = sorted((v for v in values(known) if not is_trait(v)), key=sp.default_sort_key)
+            others = sorted((v for v in _outside_means(known) if not is_trait(v)), key=sp.default_sort_key)
             slopes = _slopes(known, others)
             if not others:
                 return [(known, None)]
@@ -115,7 +115,7 @@ def _multiples(
 def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
     """Values in a law that are functions of held ones."""
     found: dict[FieldAt, sp.Expr] = {}
-    for value in values(law):
+    for value in _outside_means(law):
         with suppress(DeclarationError):
             written = sp.S.Zero if is_trait(value) else of_normals(system, order, value)
             made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
@@ -190,7 +190,7 @@ def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> s
         if isinstance(rule, LinearRule):
             found |= {term.vector.field for term in rule.terms}
         elif isinstance(rule, ElementwiseRule):
-            found |= {v.field for v in values(rule.law) if not is_trait(v)}
+            found |= {v.field for v in _outside_means(rule.law) if not is_trait(v)}
         elif isinstance(rule, DisorderRule):
             back = [
                 g.rule
@@ -201,3 +201,11 @@ def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> s
             ]
             found |= {r.argument for r in back if r.argument.sector == f.field.sector}
     return found
+
+
+def _outside_means(expression: sp.Basic) -> set[FieldAt]:
+    if isinstance(expression, FieldAt):
+        return {expression}
+    if isinstance(expression, Mean):
+        return set()
+    return {value for arg in expression.args for value in _outside_means(arg)}
