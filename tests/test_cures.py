@@ -460,8 +460,10 @@ def test_numpy_is_given_no_function_of_fields_by_any_way(way, declared):
 
 
 def test_numpy_makes_numbers_for_a_declaration(declared):
-    """In helpers whose names are those of fields too, and where results of a model are looked at."""
+    """In helpers whose names are those of fields too, where results of a model are looked at, and where none has run."""
     before = "def draws(x): return np.mean(x) * np.sqrt(2.0)\nscale = draws(np.ones(3))\n"
+    before += "scale += sum(np.mean(x**2) for x in [np.ones(2)])\n"
+    before += "def never():\n    x = field('x', D, t)\n    return np.mean(tanh(x(t)))\n"
     after = "def look(s): return np.testing.assert_allclose(s['x'], np.array([1.0]))\n"
     path = declared(HEADER + before + law("np.mean([scale, 1.0]) * tanh(x(t))") + "\n" + after)
     assert "tanh" in str(load_model(str(path)).equations[-1])

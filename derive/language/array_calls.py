@@ -1,14 +1,15 @@
 """Calls of NumPy in the source of a declaration that are given functions of fields.
 
 NumPy takes SymPy's `tanh(x(t))` for an array of one object, whose numpy.mean is that object: a model with a mean would
-silently become another one without it. What flows where is read from the source, assignments, arguments and returned
-values of its functions included.
+silently become another one without it. What flows where is read from the source that has run, assignments, arguments
+and returned values of its functions included.
 """
 
 from __future__ import annotations
 
 import ast
 from functools import lru_cache
+from math import inf
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -41,14 +42,36 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
     if tree is None:
         return
     source = _scopes(tree)
-    flows = _Flows(source, frame)
-    for root, call in source.calls:
-        function = called_function(call, frame) if _is_numpys(frame, root) else ("", "")
-        given = next((one for one in _arguments(call) if flows.vectors(one)), None) if function[1] == "numpy" else None
-        if given is not None:
+    calls = [(call, line) for root, call, line in source.calls if _is_numpys(frame, root)]
+    flows, ran = _Flows(source, frame), _ran(source, frame) if calls else {}
+    for call, line in calls:
+        function, has_run = called_function(call, frame), line <= ran.get(source.scopes[call], 0)
+        given = next((one for one in _arguments(call) if has_run and flows.vectors(one)), None)
+        if given is not None and function[1] == "numpy":
             told = DeclarationError(f"NumPy and JAX cannot take {ast.unparse(given)}: {cure_of_function(*function)}")
             told.blame(place_in(tree, frame.f_code.co_filename, call))
             raise told
+
+
+def _ran(source: _Reader, frame: FrameType | None) -> dict[_Scope, float]:
+    """The functions of the source that have run, or may have, with the line that each is at."""
+    whole = inf
+    lines = {source.scope: whole}
+    file = "" if frame is None else frame.f_code.co_filename
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == file:
+            scope = source.running.get((code.co_name, code.co_firstlineno))
+            lines[scope or source.scope] = frame.f_lineno if scope or code.co_name == "<module>" else whole
+        frame = frame.f_back
+    waiting = list(lines)
+    for scope in waiting:
+        named = [one for name in scope.loads if (home := scope.holding(name)) for one in home.functions(name)]
+        for inner in (*scope.inner, *(source.bodies[one] for one in named)):
+            if inner not in lines:
+                lines[inner] = whole if inner.is_named else lines[scope]
+                waiting.append(inner)
+    return lines
 
 
 def _is_numpys(frame: FrameType, name: str) -> bool:
@@ -69,12 +92,20 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 class _Scope:
-    """A function of the source, or the whole: the expressions that each of its names stands for."""
+    """A function of the source, a comprehension, or the whole: the expressions that each of its names stands for.
+
+    loads: names that it uses. inner: functions without a name and comprehensions, which run where they stand.
+    """
 
     def __init__(self, function: Any = None, outer: _Scope | None = None) -> None:
         self.function, self.outer = function, outer
+        self.is_named = isinstance(function, ast.FunctionDef)
         self.names: dict[str, list[Any]] = {}
+        self.loads: dict[str, None] = {}
         self.returned: list[ast.expr] = []
+        self.inner: list[_Scope] = []
+        if outer is not None and not self.is_named:
+            outer.inner.append(self)
 
     def holding(self, name: str) -> _Scope | None:
         """The innermost scope that has a name."""
@@ -99,21 +130,31 @@ class _Reader(ast.NodeVisitor):
         self.scope = _Scope()
         self.scopes: dict[ast.AST, _Scope] = {}
         self.bodies: dict[ast.AST, _Scope] = {}
-        self.calls: list[tuple[str, ast.Call]] = []
+        self.calls: list[tuple[str, ast.Call, int]] = []
+        self.running: dict[tuple[str, int], _Scope] = {}
+        self.line = 0
 
     def visit_Call(self, node: ast.Call) -> None:
         root: ast.expr = node.func
         while isinstance(root, ast.Attribute):
             root = root.value
         if isinstance(root, ast.Name):
-            self.calls.append((root.id, node))
+            self.calls.append((root.id, node, self.line))
         self.generic_visit(node)
 
     def visit(self, node: ast.AST) -> None:
         self.scopes[node] = self.scope
+        self.line = node.lineno if isinstance(node, ast.stmt) else self.line
         super().visit(node)
 
+    def visit_Name(self, node: ast.Name) -> None:
+        self.scope.loads[node.id] = None
+
     def bind(self, target: ast.AST, value: Any) -> None:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            for one, its in zip(target.elts, value.elts, strict=True):
+                self.bind(one, its)
+            return
         for node in ast.walk(target):
             if isinstance(node, ast.Name):
                 self.scope.names.setdefault(node.id, []).append(value)
@@ -129,10 +170,19 @@ class _Reader(ast.NodeVisitor):
 
     visit_AnnAssign = visit_AugAssign = visit_NamedExpr = visit_For = visit_comprehension = _visit_bound
 
-    def _visit_function(self, node: Any) -> None:
-        if isinstance(node, ast.FunctionDef):
-            self.scope.names.setdefault(node.name, []).append(node)
+    def _visit_comprehension(self, node: Any) -> None:
         outer, self.scope = self.scope, _Scope(node, self.scope)
+        self.generic_visit(node)
+        self.scope = outer
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension
+
+    def _visit_function(self, node: Any) -> None:
+        outer, self.scope = self.scope, _Scope(node, self.scope)
+        if isinstance(node, ast.FunctionDef):
+            outer.names.setdefault(node.name, []).append(node)
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            self.running[node.name, first] = self.scope
         self.bodies[node] = self.scope
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             self.scope.names.setdefault(argument.arg, [])
@@ -153,7 +203,7 @@ class _Reader(ast.NodeVisitor):
 def _scopes(tree: ast.Module) -> _Reader:
     reader = _Reader()
     reader.visit(tree)
-    for name, call in reader.calls:  # arguments of calls are what the names of arguments stand for
+    for name, call, _ in reader.calls:  # arguments of calls are what the names of arguments stand for
         home = reader.scopes[call].holding(name) if isinstance(call.func, ast.Name) else None
         for function in home.functions(name) if home is not None else ():
             _pass(call, function, reader.bodies[function])

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import sympy as sp
+from sympy.core.relational import Relational
 
 from derive.language.alignments import Alignment
 from derive.language.contents import atoms
@@ -17,6 +18,7 @@ from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Product, 
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Domain, Sector
 from derive.language.traits import VALUE, Trait
+from derive.language.traversal import ByKind
 from derive.language.vectors import (
     PAST,
     Apply,
@@ -77,6 +79,10 @@ def _domain(domain: Domain) -> str:
     ends = [f"{end!r}" if abs(end) != float("inf") else f'float("{end}")' for end in (domain.low, domain.high)]
     more = [f"{word}=True" for word in ("low_included", "high_included", "whole") if getattr(domain, word)]
     return f"Domain({', '.join((*ends, *more))})"
+
+
+_CONSTANTS = {sp.pi: "pi", sp.E: "E", sp.oo: "oo"}
+_RELATIONS = {sp.Gt: "Gt", sp.Ge: "Ge", sp.Lt: "Lt", sp.Le: "Le"}
 
 
 class _Reader:
@@ -142,14 +148,9 @@ class _Reader:
 
     # expressions
 
+    @ByKind
     def tree(self, expression: Any, past: bool = False) -> Node:
         """An expression, a matrix or a law as a tree; `past`: inside a sum over earlier times."""
-        if isinstance(expression, (Atom, Dyad, Sum, Product, Diagonal)):
-            return self._matrix(expression)
-        for kind, read in _NODES.items():
-            if isinstance(expression, kind):
-                found: Node = read(self, expression, past)
-                return found
         if expression.is_Rational:
             return number(Fraction(int(expression.p), int(expression.q)))
         if expression in (PAST, VALUE):
@@ -172,28 +173,43 @@ class _Reader:
             return power(root(base), value.numerator)
         return power(base, int(value)) if value.denominator == 1 else power(base, exponent)
 
-    def _matrix(self, matrix: Any) -> Node:
-        if isinstance(matrix, Sum):
-            terms = [self._scaled(scale, part) for scale, part in matrix.terms]
-            return drafts.add(*terms) if terms else number(0)
-        if isinstance(matrix, Product):
-            return Node("matmul", tuple(map(self._matrix, matrix.factors)))
-        if isinstance(matrix, Dyad):
-            return outer(self.tree(matrix.left), self.tree(matrix.right))
-        if isinstance(matrix, Diagonal):
-            return Node("diag", (self.tree(matrix.entries),))
-        found = self._symbol(matrix.symbol, False)
+    # matrices
+
+    @tree.on(Sum)
+    def _(self, matrix: Sum, past: bool = False) -> Node:
+        terms = [drafts.times(self.tree(scale), self.tree(part)) for scale, part in matrix.terms]
+        return drafts.add(*terms) if terms else number(0)
+
+    @tree.on(Product)
+    def _(self, matrix: Product, past: bool = False) -> Node:
+        return Node("matmul", tuple(map(self.tree, matrix.factors)))
+
+    @tree.on(Dyad)
+    def _(self, matrix: Dyad, past: bool = False) -> Node:
+        return outer(self.tree(matrix.left), self.tree(matrix.right))
+
+    @tree.on(Diagonal)
+    def _(self, matrix: Diagonal, past: bool = False) -> Node:
+        return Node("diag", (self.tree(matrix.entries),))
+
+    @tree.on(Atom)
+    def _(self, matrix: Atom, past: bool = False) -> Node:
+        found = self.tree(matrix.symbol)
         return turned(found) if matrix.transposed else found
 
-    def _scaled(self, scale: sp.Expr, part: Any) -> Node:
-        return drafts.times(self.tree(scale), self._matrix(part))
-
-    def _symbol(self, symbol: Any, past: bool) -> Node:
-        if isinstance(symbol, DisorderAt):
-            return self._timed("fresh", symbol.disorder.name, symbol.time, past)
-        if isinstance(symbol, WeightsAt):
-            return self._timed("weights", symbol.weights.name, symbol.time, past)
+    @tree.on(Disorder)
+    def _(self, symbol: Disorder, past: bool = False) -> Node:
         return Node("matrix", (symbol.name,))
+
+    @tree.on(DisorderAt)
+    def _(self, symbol: DisorderAt, past: bool = False) -> Node:
+        return self._timed("fresh", symbol.disorder.name, symbol.time, past)
+
+    @tree.on(WeightsAt)
+    def _(self, symbol: WeightsAt, past: bool = False) -> Node:
+        return self._timed("weights", symbol.weights.name, symbol.time, past)
+
+    # vectors and numbers
 
     def _timed(self, op: str, word: str, time: sp.Expr | None, past: bool, *more: Any) -> Node:
         """Something at a time: a delay where it is the clock less a number."""
@@ -207,15 +223,22 @@ class _Reader:
             return Node("now", (self._timed(op, word, time, False, *more),))
         return made
 
-    def _apply(self, node: Apply, past: bool) -> Node:
-        matrix = self._symbol(node.matrix, past)
+    @tree.on(FieldAt)
+    def _(self, node: FieldAt, past: bool = False) -> Node:
+        return self._timed("at", node.field.name, node.time, past)
+
+    @tree.on(Apply)
+    def _(self, node: Apply, past: bool = False) -> Node:
+        matrix = self.tree(node.matrix, past)
         return Node("apply", (turned(matrix) if node.transposed else matrix, self.tree(node.vector, past)))
 
-    def _project(self, node: Project, past: bool) -> Node:
+    @tree.on(Project)
+    def _(self, node: Project, past: bool = False) -> Node:
         left, right, vector = (self.tree(part, past) for part in node.args)
         return Node("apply", (outer(left, right), vector))
 
-    def _mix(self, node: Mix, past: bool) -> Node:
+    @tree.on(Mix)
+    def _(self, node: Mix, past: bool = False) -> Node:
         inner = self.tree(node.vector, past)
         if isinstance(node.table, Selection):
             for old, new in zip(node.table.columns, node.table.named, strict=True):
@@ -225,51 +248,54 @@ class _Reader:
         word, time = node.table.data.name, node.table.time
         return self._timed("mix", word, time, past, int(node.transposed), inner, *how)
 
-    def _total(self, node: Total, past: bool) -> Node:
+    @tree.on(Total)
+    def _(self, node: Total, past: bool = False) -> Node:
         inner = self.tree(node.expression, past)
-        if isinstance(node, Softmax) or node.axis is not None:
-            return Node("softmax" if isinstance(node, Softmax) else "total_over", (inner, node.axis.name))
-        return Node("each" if isinstance(node, Each) else "total", (inner,))
+        return Node("total", (inner,)) if node.axis is None else Node("total_over", (inner, node.axis.name))
 
-    def _sum(self, node: PastSum, past: bool) -> Node:
+    @tree.on(Softmax)
+    def _(self, node: Softmax, past: bool = False) -> Node:
+        return Node("softmax", (self.tree(node.expression, past), node.axis.name))
+
+    @tree.on(Each)
+    def _(self, node: Each, past: bool = False) -> Node:
+        return Node("each", (self.tree(node.expression, past),))
+
+    @tree.on(Mean)
+    def _(self, node: Mean, past: bool = False) -> Node:
+        return drafts.mean(self.tree(node.expression, past))
+
+    @tree.on(PastSum)
+    def _(self, node: PastSum, past: bool = False) -> Node:
         end = node.limits[0][2] + 1
         (clock,) = end.atoms(Clock)
         later = int(end - clock)
         return Node("past", (self.tree(node.function, True), *((later,) if later else ())))
 
-    def _data(self, node: DataAt, past: bool) -> Node:
-        return self._timed("entries" if isinstance(node, EntriesAt) else "data", node.data.name, node.time, past)
+    @tree.on(DataAt)
+    def _(self, node: DataAt, past: bool = False) -> Node:
+        return self._timed("data", node.data.name, node.time, past)
 
-    def _cases(self, node: sp.Piecewise, past: bool) -> Node:
-        parts = [self.tree(part, past) for pair in node.args for part in pair if part != sp.true]
-        return Node("cases", tuple(parts))
+    @tree.on(EntriesAt)
+    def _(self, node: EntriesAt, past: bool = False) -> Node:
+        return self._timed("entries", node.data.name, node.time, past)
 
-    def _law(self, law: DrawnLaw, past: bool) -> Node:
+    @tree.on(Alignment)
+    def _(self, node: Alignment, past: bool = False) -> Node:
+        return Node("alignment", (self.tree(node.direction),))
+
+    @tree.on(sp.Piecewise)
+    def _(self, node: sp.Piecewise, past: bool = False) -> Node:
+        cases = [self.tree(part, past) for pair in node.args for part in pair if part != sp.true]
+        return Node("cases", tuple(cases))
+
+    @tree.on(*_RELATIONS)
+    def _(self, node: Relational, past: bool = False) -> Node:
+        return drafts.compare(_RELATIONS[node.func], self.tree(node.lhs, past), self.tree(node.rhs, past))
+
+    @tree.on(DrawnLaw)
+    def _(self, law: DrawnLaw, past: bool = False) -> Node:
         if law.kind not in ("discrete", "mixture"):
             return Node("law", (law.kind, *map(self.tree, law.args[1:])))
         shares, others = (Node("list", tuple(map(self.tree, some))) for some in law.args[1:])
         return Node("law", (law.kind, *((others, shares) if law.kind == "discrete" else (shares, others))))
-
-
-_CONSTANTS = {sp.pi: "pi", sp.E: "E", sp.oo: "oo"}
-_RELATIONS = {sp.Gt: "Gt", sp.Ge: "Ge", sp.Lt: "Lt", sp.Le: "Le"}
-_NODES: dict[type, Any] = {
-    FieldAt: lambda reader, node, past: reader._timed("at", node.field.name, node.time, past),
-    Apply: _Reader._apply,
-    Project: _Reader._project,
-    Mix: _Reader._mix,
-    Total: _Reader._total,
-    Mean: lambda reader, node, past: drafts.mean(reader.tree(node.expression, past)),
-    PastSum: _Reader._sum,
-    DataAt: _Reader._data,
-    Alignment: lambda reader, node, past: Node("alignment", (reader.tree(node.direction),)),
-    sp.Piecewise: _Reader._cases,
-    DrawnLaw: _Reader._law,
-    **{
-        kind: lambda reader, node, past, word=word: drafts.compare(
-            word, reader.tree(node.lhs, past), reader.tree(node.rhs, past)
-        )
-        for kind, word in _RELATIONS.items()
-    },
-}
-"""How each kind of node of the language is read."""
