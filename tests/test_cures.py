@@ -460,7 +460,7 @@ def test_numpy_is_given_no_function_of_fields_by_any_way(way, declared):
 
 
 def test_numpy_makes_numbers_for_a_declaration(declared):
-    """In helpers whose names are those of fields too, where results of a model are looked at, and where none has run."""
+    """In helpers whose names are those of fields, where results are looked at, and in code that has not run."""
     before = "def draws(x): return np.mean(x) * np.sqrt(2.0)\nscale = draws(np.ones(3))\n"
     before += "scale += sum(np.mean(x**2) for x in [np.ones(2)])\n"
     before += "def never():\n    x = field('x', D, t)\n    return np.mean(tanh(x(t)))\n"
