@@ -9,7 +9,7 @@ from derive.language.data import DataAt
 from derive.language.symbols import Clock
 from derive.language.vectors import PAST, Field, FieldAt, Mean, shown
 from derive.records.limit import Part
-from derive.records.system import DisorderRule, LinearRule, Rule, System, SystemField, Term
+from derive.records.system import Rule, System, SystemField, Term
 
 
 def _bent_part(law: sp.Expr) -> sp.Expr:
@@ -32,11 +32,9 @@ class LinearLaws:
         self.clock: Clock = min(clocks, key=str)
 
     def check_rule(self, field: Field, rule: Rule) -> None:
-        if isinstance(rule, DisorderRule):
-            return
-        if not isinstance(rule, LinearRule):
+        for law in rule.laws:
             raise DeclarationError(
-                f"{shown(_bent_part(rule.law))} is not linear, and the limit of many steps is derived for linear "
+                f"{shown(_bent_part(law))} is not linear, and the limit of many steps is derived for linear "
                 "training; solve it at a large T"
             )
         for term in rule.terms:
@@ -70,8 +68,6 @@ class LinearLaws:
 
     def parts(self, f: SystemField) -> list[Part]:
         """What multiplies fields in the equation of one."""
-        if not isinstance(f.rule, LinearRule):
-            return []
         return [
             Part(f.field, t.vector.field, t.coefficient, self.lag(f.field, t.vector), mixing=t.mixing)
             for t in f.rule.terms

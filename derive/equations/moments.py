@@ -18,7 +18,7 @@ from derive.errors import DeclarationError, blaming
 from derive.language.data import DataAt
 from derive.language.symbols import Parameter
 from derive.language.vectors import Field, FieldAt, Mean, Mix, Total, shown
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, System
+from derive.records.system import System
 
 NUMBERS = (Mean, Total, Mix, AppliedUndef, DataAt)
 """What a law holds of other sites, times and data."""
@@ -35,9 +35,9 @@ def check_moments(system: System) -> None:
     for each in system.fields:
         later = {each.time: each.time + each.shift} if each.shift else {}
         for rule in (each.rule, *each.starts):
-            if isinstance(rule, ElementwiseRule):
+            for law in rule.laws:
                 with blaming(each.origin):
-                    _check(rule.law.subs(later), everywhere, 0.5, f"the equation of {each.field}: the mean square of")
+                    _check(law.subs(later), everywhere, 0.5, f"the equation of {each.field}: the mean square of")
     for name, value in system.model.observe:
         for average in sorted(value.atoms(Mean), key=sp.default_sort_key):
             _check(average.args[0], everywhere, 1.0, f"observable {name}: the mean of")
@@ -46,11 +46,9 @@ def check_moments(system: System) -> None:
 def _with_a_density_everywhere(system: System) -> set[Field]:
     """Normals, random matrices applied to anything, and sums with one of these at its own time."""
     found = {source for source in system.sources if source.role == "normal"}
-    found |= {f.field for f in system.fields if isinstance(f.rule, DisorderRule)}
+    found |= {f.field for f in system.fields if f.product is not None}
     for each in system.fields:
-        if isinstance(each.rule, LinearRule) and any(
-            term.vector.field in found and term.past is None for term in each.rule.terms
-        ):
+        if any(term.vector.field in found and term.past is None for term in each.rule.terms):
             found.add(each.field)
     return found
 

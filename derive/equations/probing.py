@@ -29,9 +29,6 @@ from derive.language.traits import is_trait, traits_in
 from derive.language.traversal import outermost
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
 from derive.records.system import (
-    DisorderRule,
-    ElementwiseRule,
-    LinearRule,
     SpectralFields,
     Stopping,
     SystemField,
@@ -103,7 +100,7 @@ def _written_out(entries: sp.Expr, made: Made) -> sp.Expr:
         ):
             continue
         written = _written_out(law, made)
-        if isinstance(whole.rule, ElementwiseRule) or written != law or not values(law):
+        if whole.rule.laws or written != law or not values(law):
             known[value] = written  # else it is a sum of normal fields, which says no more
     return sp.sympify(entries.xreplace(known))
 
@@ -113,7 +110,7 @@ def _takes_all_numbers(value: FieldAt, made: Made) -> bool:
     whole = made.rules.get(value.field)
     if whole is None:
         return bool(value.field.role == "normal")
-    return not (whole.starts and value.time == 0) and isinstance(whole.rule, (DisorderRule, LinearRule))
+    return not (whole.starts and value.time == 0) and not whole.rule.laws
 
 
 def _check_between(name: str, matrix: Matrix, made: Made) -> None:
@@ -247,7 +244,7 @@ class Probing:
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
         if self.times is not None:
             fields = tuple(without_later(field, self.times) for field in fields)
-        if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
+        if _diagonals(matrix) and all(f.product is None for f in fields):
             raise DeclarationError(
                 f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
                 "add one, or look at the law of the trait"

@@ -60,7 +60,7 @@ def _at_stop(scale: sp.Expr, times: Stopping) -> sp.Expr:
 
 def without_later(field: SystemField, times: Stopping) -> SystemField:
     """An equation of a probe without the spikes that are added after the matrix is taken."""
-    if not isinstance(field.rule, LinearRule):
+    if not field.rule.terms:
         return field
     return replace(field, rule=LinearRule(tuple(_term(term, times) for term in field.rule.terms)))
 

@@ -13,7 +13,7 @@ from derive.language.matrices import Disorder
 from derive.language.vectors import Field
 from derive.records.base import Record
 from derive.records.probe import ProjectedProbe
-from derive.records.system import DisorderRule, System
+from derive.records.system import System
 
 GREEK = (
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho sigma tau "
@@ -95,9 +95,9 @@ class Names:
             return Names()
         declared = set(atoms(system.model, Field))
         products = {
-            f.field: Product(f.rule.matrix, f.rule.transposed, f.rule.argument)
+            f.field: Product(product.matrix, product.transposed, product.argument)
             for f in system.fields
-            if isinstance(f.rule, DisorderRule) and f.field not in declared
+            if (product := f.product) is not None and f.field not in declared
         }
         symbols: dict[str, Meaning] = {}
 
@@ -116,7 +116,7 @@ class Names:
                     add(f"L_{a}_{b}", Pair("L", a, b, False))
             for response in projected.responses:
                 add(response.symbol.name, Pair("R", response.field, response.noise, True))
-            kicked = [f.field for f in system.spectral if isinstance(f.rule, DisorderRule)]
+            kicked = [f.field for f in system.spectral if f.product is not None]
             for a in projected.probes:
                 for b in kicked:
                     add(f"R_{a}_{b}", Pair("R", a, b, True))

@@ -30,7 +30,7 @@ from derive.printing.statements import Section, Statement, matrix_law, recurrenc
 from derive.records.action import Action, AveragedAction, Leg, Quartic, clock_of
 from derive.records.method import Method
 from derive.records.saddle import Covariance, SaddlePoint, SingleSite, TimeOrder
-from derive.records.system import DisorderRule, System, SystemField
+from derive.records.system import System, SystemField
 
 WRITTEN_OUT = (
     "Weights are replaced by their initial matrix plus all that learning has added, a sum of outer products, and each "
@@ -152,7 +152,7 @@ def action_sections(record: Action) -> tuple[Section, ...]:
     for f in record.system.fields:
         value = at(f.field, f.time)
         left = TauDerivative(value) if f.derivative else value
-        right = sp.S.Zero if isinstance(f.rule, DisorderRule) else f.rule.expression(f.time)
+        right = sp.S.Zero if f.product is not None else f.rule.expression(f.time)
         right += Source() if f.derivative else 0
         deterministic.append(Statement(Hat(value), left - right, relation="i dot"))
     for c in record.couplings:
@@ -279,7 +279,7 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
             if f.field.sector != sector:
                 continue
             value = at(f.field, f.time)
-            if isinstance(f.rule, DisorderRule):
+            if f.product is not None:
                 right: sp.Expr = Noise(f.field, *times_of(f.field, f.time))
                 for m in record.memories(f.field):
                     right += remembered(m)

@@ -12,7 +12,7 @@ from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field
 from derive.records.action import clock_of
 from derive.records.base import Record, gathered
-from derive.records.system import DisorderRule, System
+from derive.records.system import System
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ class SingleSite(Record):
         return self.saddle.system
 
     def noises(self, sector: Sector) -> tuple[Field, ...]:
-        return tuple(
-            f.field for f in self.system.fields if isinstance(f.rule, DisorderRule) and f.field.sector == sector
-        )
+        return tuple(f.field for f in self.system.fields if f.product is not None and f.field.sector == sector)
 
     def memories(self, target: Field) -> tuple[Memory, ...]:
         return tuple(m for m in self.saddle.memories if m.target == target)
@@ -130,6 +128,6 @@ class TimeOrder(Record):
     @cached_property
     def lags(self) -> tuple[tuple[Field, Field, int], ...]:
         """The responses of one site to its noises, with their delays, in the order of computation."""
-        kicked = [f.field for f in self.system.training if isinstance(f.rule, DisorderRule)]
+        kicked = [f.field for f in self.system.training if f.product is not None]
         pairs = ((a, j) for a in self.order if a.timed for j in kicked if a.sector == j.sector)
         return tuple((a, j, self._table[a, j]) for a, j in pairs if (a, j) in self._table)

@@ -53,8 +53,20 @@ class Term:
         return body if self.past is None else PastSum(body, (PAST, 0, self.past - 1))
 
 
+class RuleParts:
+    """What a rule is made of: linear terms, or nonlinear laws."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return ()
+
+    @property
+    def laws(self) -> tuple[sp.Expr, ...]:
+        return ()
+
+
 @dataclass(frozen=True)
-class DisorderRule:
+class DisorderRule(RuleParts):
     """field = coefficient * matrix (or its transpose) @ argument."""
 
     matrix: Disorder
@@ -69,14 +81,19 @@ class DisorderRule:
 @dataclass(frozen=True)
 class LinearRule:
     terms: tuple[Term, ...]
+    laws = ()
 
     def expression(self, time: sp.Expr) -> sp.Expr:
         return sp.Add(*(term.expression() for term in self.terms))
 
 
 @dataclass(frozen=True)
-class ElementwiseRule:
+class ElementwiseRule(RuleParts):
     law: sp.Expr
+
+    @property
+    def laws(self) -> tuple[sp.Expr, ...]:
+        return (self.law,)
 
     def expression(self, time: sp.Expr) -> sp.Expr:
         return self.law
@@ -96,6 +113,11 @@ class SystemField:
     derivative: bool = False
     origin: Eq | None = data_field(default=None, compare=False, repr=False)
     """The declared equation that it comes from, for messages."""
+
+    @property
+    def product(self) -> DisorderRule | None:
+        """The random matrix and the field whose product it is, if it is one."""
+        return self.rule if isinstance(self.rule, DisorderRule) else None
 
     @property
     def time(self) -> sp.Expr:
@@ -182,7 +204,7 @@ class System(Record):
     @cached_property
     def disorder(self) -> tuple[Disorder, ...]:
         """The random matrices that act on fields."""
-        return tuple(dict.fromkeys(f.rule.matrix for f in self.fields if isinstance(f.rule, DisorderRule)))
+        return tuple(dict.fromkeys(f.product.matrix for f in self.fields if f.product is not None))
 
     @cached_property
     def sectors(self) -> tuple[Sector, ...]:
@@ -202,10 +224,10 @@ class System(Record):
     def trained_traits(self) -> tuple[Trait, ...]:
         """Those among them that fields, means or observables of the training level depend on."""
         rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
-        laws = [rule.law for rule in rules if isinstance(rule, ElementwiseRule)]
-        laws += [term.coefficient for rule in rules if isinstance(rule, LinearRule) for term in rule.terms]
+        laws = [law for rule in rules for law in rule.laws]
+        laws += [term.coefficient for rule in rules for term in rule.terms]
         laws += [value for _, value in self.model.observe]
-        probing = [f.rule for probe in self.probes for f in probe.fields if isinstance(f.rule, LinearRule)]
+        probing = [f.rule for probe in self.probes for f in probe.fields]
         laws += [m for rule in probing for term in rule.terms for m in term.coefficient.atoms(Mean)]
         found = {trait for law in laws for trait in law.atoms(Trait)}
         return tuple(trait for trait in self.traits if trait in found)
@@ -228,15 +250,9 @@ class System(Record):
         """Whether every law and every average is linear or quadratic, so that all fields are Gaussian."""
         rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
         probing = [f.rule for probe in self.probes for f in probe.fields]
-        averages = [
-            m
-            for rule in (*rules, *probing)
-            if isinstance(rule, LinearRule)
-            for term in rule.terms
-            for m in term.coefficient.atoms(Mean)
-        ]
+        averages = [m for rule in (*rules, *probing) for term in rule.terms for m in term.coefficient.atoms(Mean)]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
-        return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
+        return not any(rule.laws for rule in rules) and all(map(is_quadratic, averages))
 
 
 def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:

@@ -36,9 +36,8 @@ def _put(table: Table, left: str, right: str, entry: tuple[sp.Expr, str, str, bo
 
 def _expected(system: Any) -> tuple[Table, Table]:
     from derive.language.symbols import Sector
-    from derive.records.system import DisorderRule
 
-    products = [f for f in system.training if isinstance(f.rule, DisorderRule)]
+    products = [f for f in system.training if f.product is not None]
     delays = _delays(system)
     base = next((s for s in system.sectors if s.ratio == 1), sp.Symbol("size", positive=True))
     covariances: Table = {}

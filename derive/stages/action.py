@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from derive.records.action import Action, Coupling
-from derive.records.system import DisorderRule, System
+from derive.records.system import System
 
 
 def build_action(system: System) -> Action:
     """Collect what multiplies each random matrix: exp(-i Tr W^T X)."""
     couplings = tuple(
-        Coupling(f.rule.matrix, f.rule.transposed, f.rule.coefficient, f.field, f.rule.argument)
+        Coupling(product.matrix, product.transposed, product.coefficient, f.field, product.argument)
         for f in system.fields
-        if isinstance(f.rule, DisorderRule)
+        if (product := f.product) is not None
     )
     return Action(
         system, couplings, (*system.assumptions, "the Jacobian of the equations is 1 (causal discretisation)")
