@@ -18,6 +18,7 @@ from derive.language.expressions import word
 from derive.language.matrices import Evolving, Matrix, Sum, factors_of
 from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.traversal import ByKind
 from derive.language.vectors import Field, FieldAt, Sited, named_fields, shown
 
 RIGHT, LEFT = "right", "left"
@@ -157,14 +158,25 @@ def _typed(model: Declaration, text: str) -> Alignment:
     return alignment(field(_time(node.args[0], symbols, text)))
 
 
+@ByKind
 def _time(node: ast.expr, symbols: dict[str, Any], text: str) -> sp.Expr:
     """A time: a whole number, a name, or one of these more or less another."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return sp.Integer(node.value)
-    if isinstance(node, ast.Name) and node.id in symbols:
-        found: sp.Expr = symbols[node.id]
-        return found
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        sign = 1 if isinstance(node.op, ast.Add) else -1
-        return _time(node.left, symbols, text) + sign * _time(node.right, symbols, text)
     raise DeclarationError(f"align={text}: write its time as a whole number, or as the last one less some: v(T - 1)")
+
+
+@_time.on(ast.Constant)
+def _(node: ast.Constant, symbols: dict[str, Any], text: str) -> sp.Expr:
+    return sp.Integer(node.value) if isinstance(node.value, int) else _time.default(node, symbols, text)
+
+
+@_time.on(ast.Name)
+def _(node: ast.Name, symbols: dict[str, Any], text: str) -> sp.Expr:
+    return symbols[node.id] if node.id in symbols else _time.default(node, symbols, text)
+
+
+@_time.on(ast.BinOp)
+def _(node: ast.BinOp, symbols: dict[str, Any], text: str) -> sp.Expr:
+    sign = {ast.Add: 1, ast.Sub: -1}.get(type(node.op))
+    if sign is None:
+        return _time.default(node, symbols, text)
+    return _time(node.left, symbols, text) + sign * _time(node.right, symbols, text)

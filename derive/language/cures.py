@@ -17,6 +17,7 @@ import sympy
 from sympy.core.function import FunctionClass
 
 from derive.errors import DeclarationError
+from derive.language.traversal import ByKind
 from derive.plain_words import in_plain_words
 from derive.source_lines import declaring_frame, is_user_frame, nodes_around, place_of, position, syntax_of
 
@@ -182,18 +183,25 @@ def _cure(error: BaseException, found: tuple[FrameType, int, int] | None) -> str
         return "the declaration calls itself without end, or an expression is nested too deeply; shorten it"
     if found is None:
         return ""
-    node = _failing(found[0], found[2])
-    if isinstance(node, ast.Call):
-        return _of_call(error, node, found[0])
-    if isinstance(node, ast.BinOp):
-        return _of_operator(node)
-    if isinstance(node, ast.Attribute) and isinstance(error, AttributeError):
-        return cure_of_attribute(node.attr)
-    if isinstance(node, ast.Subscript):
-        return f"times are given in round brackets: {ast.unparse(node.value)}({ast.unparse(node.slice)})"
+    return _cure_at(_failing(found[0], found[2]), error, found[0])
+
+
+@ByKind
+def _cure_at(node: ast.expr | None, error: BaseException, frame: FrameType) -> str:
+    """What to write instead of an expression of the source."""
     if "truth value of Relational" in str(error):
         return "conditions on fields are written with Max, Min, Heaviside or Piecewise from sympy"
     return ""
+
+
+@_cure_at.on(ast.Attribute)
+def _(node: ast.Attribute, error: BaseException, frame: FrameType) -> str:
+    return cure_of_attribute(node.attr) if isinstance(error, AttributeError) else _cure_at.default(node, error, frame)
+
+
+@_cure_at.on(ast.Subscript)
+def _(node: ast.Subscript, error: BaseException, frame: FrameType) -> str:
+    return f"times are given in round brackets: {ast.unparse(node.value)}({ast.unparse(node.slice)})"
 
 
 def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
@@ -209,7 +217,8 @@ def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
     return None
 
 
-def _of_call(error: BaseException, node: ast.Call, frame: FrameType) -> str:
+@_cure_at.on(ast.Call)
+def _(node: ast.Call, error: BaseException, frame: FrameType) -> str:
     name, library = called_function(node, frame)
     if library == "sympy" and name in _WORDS:
         return f"this is SymPy's {name}: take {name} from derive, from derive import {name} after the line of SymPy"
@@ -265,9 +274,12 @@ def _nearest_argument(message: str, example: str) -> str:
     return f"; did you mean {near[0]}=...?" if near else ""
 
 
-def _of_operator(node: ast.BinOp) -> str:
-    if isinstance(node.op, ast.MatMult):
-        return f"@ applies a matrix to the vector after it; of two vectors {OF_TWO_VECTORS}"
-    if isinstance(node.op, ast.BitXor):
-        return "powers are written with **"
-    return OF_OPERATORS
+_OF_SIGNS: dict[type, str] = {
+    ast.MatMult: f"@ applies a matrix to the vector after it; of two vectors {OF_TWO_VECTORS}",
+    ast.BitXor: "powers are written with **",
+}
+
+
+@_cure_at.on(ast.BinOp)
+def _(node: ast.BinOp, error: BaseException, frame: FrameType) -> str:
+    return _OF_SIGNS.get(type(node.op), OF_OPERATORS)

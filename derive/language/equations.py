@@ -14,6 +14,7 @@ from derive.language.array_calls import refuse_array_calls
 from derive.language.expressions import word
 from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
 from derive.language.symbols import Clock, exact
+from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
 from derive.source_lines import Place, line_of_caller
 
@@ -39,6 +40,8 @@ class Eq(DisplayedFormula):
     place: Place | None = data_field(default=None, compare=False, repr=False)
 
     def __init__(self, target: Any, value: Any) -> None:
+        if isinstance(value, Evolving):
+            raise value.untimed()
         target, value = _sides(target, value)
         if isinstance(value, sp.Expr):
             refuse_array_calls([value])
@@ -82,22 +85,35 @@ def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Exp
     return sp.Max(shift, starts) - shift, equation.clock.steps + 1 - shift
 
 
+@ByKind
 def _sides(target: Any, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
     """The sides of an equation, if they fit together."""
-    if isinstance(target, Field):
-        target = target()
-    if isinstance(value, Evolving):
-        raise value.untimed()
-    if isinstance(target, Atom) and isinstance(target.symbol, WeightsAt) and not target.transposed:
-        return target, _value_of_weights(target, value)
-    if isinstance(target, FieldAt):
-        return target, _value_of_field(target, value)
-    if isinstance(target, Evolving):
-        raise target.untimed()
     raise DeclarationError(
         f"Eq({target!s}, ...): the left side must be a field such as v(t), or weights W(t + 1), and nothing else; "
         "bring the rest to the right side"
     )
+
+
+@_sides.on(Field)
+def _(target: Field, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+    return _sides(target(), value)
+
+
+@_sides.on(FieldAt)
+def _(target: FieldAt, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+    return target, _value_of_field(target, value)
+
+
+@_sides.on(Evolving)
+def _(target: Evolving, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+    raise target.untimed()
+
+
+@_sides.on(Atom)
+def _(target: Atom, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+    if not isinstance(target.symbol, WeightsAt) or target.transposed:
+        return _sides.default(target, value)
+    return target, _value_of_weights(target, value)
 
 
 def _value_of_weights(target: Atom, value: Any) -> Matrix:
@@ -212,8 +228,22 @@ def _between(matrix: Matrix, given: Any) -> tuple[tuple[str, Matrix], ...]:
     return tuple(given.items())
 
 
+@ByKind
 def named(given: Any) -> str:
     """Something that was given where it cannot stand, in a word."""
-    if isinstance(given, (str, sp.Basic, Matrix, Evolving)):
-        return repr(given) if isinstance(given, str) else str(given)
-    return given.name if isinstance(given, Eq) else "None" if given is None else f"a {type(given).__name__}"
+    return f"a {type(given).__name__}"
+
+
+@named.on(str, type(None))
+def _(given: str | None) -> str:
+    return repr(given)
+
+
+@named.on(sp.Basic, Matrix, Evolving)
+def _(given: Any) -> str:
+    return str(given)
+
+
+@named.on(Eq)
+def _(given: Eq) -> str:
+    return given.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -13,6 +14,7 @@ from derive.algebra import nodes
 from derive.algebra.nodes import TAU
 from derive.language import matrices
 from derive.language.symbols import EngineSymbol
+from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Field, Mix, Project
 from derive.printing.layout import (
     Times,
@@ -74,20 +76,29 @@ class TextPrinter(StrPrinter):
         return self._meaning(symbol.name)
 
     def _meaning(self, name: str) -> str:
-        meaning = self.names.symbols.get(name)
-        if isinstance(meaning, Pair):
-            fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-            places = ",".join("." if time is None else self._time(time) for time in meaning.places)
-            return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
-        if isinstance(meaning, Overlap):
-            return f"<{self.names.source} {self._print_Field(meaning.field)}>"
-        if isinstance(meaning, Conjugate):
-            return f"X[{meaning.matrix}]"
+        return self._meant(self.names.symbols.get(name), name)
+
+    @ByKind
+    def _meant(self, meaning: Any, name: str) -> str:
         block = re.fullmatch(r"A_(\d+)_(\d+)", name)
         if block:
             return f"A[{block[1]},{block[2]}]"
         right = re.fullmatch(r"q0_(\d+)", name)
         return f"q0[{right[1]}]" if right else PLAIN_SYMBOLS.get(name, name)
+
+    @_meant.on(Pair)
+    def _(self, meaning: Pair, name: str) -> str:
+        fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
+        places = ",".join("." if time is None else self._time(time) for time in meaning.places)
+        return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
+
+    @_meant.on(Overlap)
+    def _(self, meaning: Overlap, name: str) -> str:
+        return f"<{self.names.source} {self._print_Field(meaning.field)}>"
+
+    @_meant.on(Conjugate)
+    def _(self, meaning: Conjugate, name: str) -> str:
+        return f"X[{meaning.matrix}]"
 
     def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol) -> str:
         return self._meaning(symbol.name)

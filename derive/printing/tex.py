@@ -14,6 +14,7 @@ from derive.algebra import nodes
 from derive.algebra.nodes import TAU
 from derive.language import matrices
 from derive.language.symbols import EngineSymbol
+from derive.language.traversal import ByKind
 from derive.language.vectors import Field
 from derive.printing.layout import (
     Times,
@@ -71,18 +72,10 @@ class TexPrinter(LatexPrinter):
         return self._meaning(symbol.name) if engine else latex_symbol(symbol)
 
     def _meaning(self, name: str) -> str:
-        meaning = self.names.symbols.get(name)
-        if isinstance(meaning, Pair):
-            fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-            places = ", ".join(r"\cdot" if time is None else self._print(time) for time in meaning.places)
-            return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
-        if isinstance(meaning, Overlap):
-            return rf"\langle {self._source()}\, {self._print_Field(meaning.field)} \rangle"
-        if isinstance(meaning, Drive) and meaning.unknown.b is not None:
-            unknown = meaning.unknown.kind + self._index(meaning.unknown.a, meaning.unknown.b)
-            return rf"b^{{\mathrm{{{meaning.side}}}}}_{{{unknown}}}"
-        if isinstance(meaning, Conjugate):
-            return f"X_{{{latex_symbol(meaning.matrix)}}}"
+        return self._meant(self.names.symbols.get(name), name)
+
+    @ByKind
+    def _meant(self, meaning: Any, name: str) -> str:
         block = re.fullmatch(r"A_(\d+)_(\d+)", name)
         if block:
             return f"A_{{{block[1]},{block[2]}}}"
@@ -90,6 +83,27 @@ class TexPrinter(LatexPrinter):
         if right:
             return f"q^{{(0)}}_{{{right[1]}}}"
         return LATEX_SYMBOLS.get(name) or latex_name(name)
+
+    @_meant.on(Pair)
+    def _(self, meaning: Pair, name: str) -> str:
+        fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
+        places = ", ".join(r"\cdot" if time is None else self._print(time) for time in meaning.places)
+        return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
+
+    @_meant.on(Overlap)
+    def _(self, meaning: Overlap, name: str) -> str:
+        return rf"\langle {self._source()}\, {self._print_Field(meaning.field)} \rangle"
+
+    @_meant.on(Drive)
+    def _(self, meaning: Drive, name: str) -> str:
+        if meaning.unknown.b is None:
+            return self._meant(None, name)
+        unknown = meaning.unknown.kind + self._index(meaning.unknown.a, meaning.unknown.b)
+        return rf"b^{{\mathrm{{{meaning.side}}}}}_{{{unknown}}}"
+
+    @_meant.on(Conjugate)
+    def _(self, meaning: Conjugate, name: str) -> str:
+        return f"X_{{{latex_symbol(meaning.matrix)}}}"
 
     def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol, style: str = "plain") -> str:
         return self._meaning(symbol.name)
