@@ -26,8 +26,9 @@ from derive.equations.moments import NUMBERS
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
 from derive.language.traits import is_trait, traits_in
+from derive.language.traversal import ByKind, changed
 from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values
-from derive.records.system import ElementwiseRule, LinearRule, Rule, SystemField, Term
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, SystemField, Term
 
 SMOOTH, SPLIT = 0, -1
 """Kinds of arguments: one the law is analytic in, one with kinks or jumps; a polynomial has its degree."""
@@ -488,18 +489,14 @@ def _taken_apart(
 
 
 def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> sp.Expr:
-    if expression in replacement:
-        return replacement[expression]
-    if isinstance(expression, (Mean, FieldAt)) or not expression.args:
-        return expression
-    return expression.func(*(_outside_means(arg, replacement) for arg in expression.args))
+    found: sp.Expr = changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
+    return found
 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:
     """Numbers of a rule, in which means may stand, and the expressions of laws."""
-    if isinstance(rule, LinearRule):
-        return [term.coefficient for term in rule.terms]
-    return [rule.law] if isinstance(rule, ElementwiseRule) else [rule.coefficient]
+    product = [rule.coefficient] if isinstance(rule, DisorderRule) else []
+    return [*product, *(term.coefficient for term in rule.terms), *rule.laws]
 
 
 Combination = tuple[tuple[sp.Symbol, sp.Expr], ...]
@@ -586,31 +583,10 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
                 found.setdefault(piece)
 
     def walk(node: sp.Basic) -> None:
-        if not node.has(*symbols):
+        if not node.has(*symbols) or node.is_Symbol:
             return
-        if isinstance(node, sp.Symbol):
-            return
-        if isinstance(node, Relational):
-            kink(node.lhs - node.rhs)
-        elif isinstance(node, (BooleanFunction, Boolean, ExprCondPair)):
-            pass
-        elif isinstance(node, (sp.Max, sp.Min)):
-            for i, a in enumerate(node.args):
-                for b in node.args[:i]:
-                    kink(a - b)
-        elif isinstance(node, KINKED):
-            kink(node.args[0])
-        elif node.is_Pow:
-            whole = node.exp.is_Integer and node.exp >= 0
-            positive = node.base.is_positive and not node.exp.has(*symbols)
-            constant_base = not node.base.has(*symbols) and node.base.is_positive
-            if not (whole or positive or constant_base):
-                raise NotGaussian(f"{where} takes a power of {node.base}, which may vanish")
-        elif isinstance(node, sp.log):
-            if not node.args[0].is_positive:
-                raise NotGaussian(f"{where} takes a logarithm of {node.args[0]}, which may vanish")
-        elif not (node.is_Add or node.is_Mul or isinstance(node, (sp.Piecewise, *ANALYTIC))):
-            raise NotGaussian(f"{where} has {node.func.__name__}, which is not known to be analytic")
+        for function in _vanishing_at_kinks(node, symbols, where):
+            kink(function)
         for arg in node.args:
             walk(arg)
 
@@ -618,23 +594,87 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
     return tuple(found)
 
 
+@ByKind
+def _vanishing_at_kinks(node: sp.Basic, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
+    """Functions whose zeros are the kinks and jumps of a node, apart from those of its arguments; refused where it is
+    not known to be analytic everywhere else."""
+    raise NotGaussian(f"{where} has {node.func.__name__}, which is not known to be analytic")
+
+
+@_vanishing_at_kinks.on(sp.Add, sp.Mul, sp.Piecewise, *ANALYTIC, BooleanFunction, Boolean, ExprCondPair)
+def _(node: sp.Basic, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
+    return []
+
+
+@_vanishing_at_kinks.on(Relational)
+def _(node: Relational, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
+    return [node.lhs - node.rhs]
+
+
+@_vanishing_at_kinks.on(sp.Max, sp.Min)
+def _(node: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
+    return [a - b for i, a in enumerate(node.args) for b in node.args[:i]]
+
+
+@_vanishing_at_kinks.on(*KINKED)
+def _(node: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
+    return [node.args[0]]
+
+
+@_vanishing_at_kinks.on(sp.Pow)
+def _(node: sp.Pow, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
+    whole = node.exp.is_Integer and node.exp >= 0
+    positive = node.base.is_positive and not node.exp.has(*symbols)
+    constant_base = not node.base.has(*symbols) and node.base.is_positive
+    if not (whole or positive or constant_base):
+        raise NotGaussian(f"{where} takes a power of {node.base}, which may vanish")
+    return []
+
+
+@_vanishing_at_kinks.on(sp.log)
+def _(node: sp.log, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
+    if not node.args[0].is_positive:
+        raise NotGaussian(f"{where} takes a logarithm of {node.args[0]}, which may vanish")
+    return []
+
+
 def _pieces(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
     """What an expression may be, by which side of its own kinks and jumps its values are on: where it vanishes one of
     these does."""
     if not expression.has(*symbols) or expression in symbols:
         return [expression]
-    if isinstance(expression, sp.sign):
-        return [sp.S.NegativeOne, sp.S.Zero, sp.S.One]
-    if isinstance(expression, sp.Heaviside):
-        return [sp.S.Zero, sp.S.Half, sp.S.One]
-    if isinstance(expression, sp.Piecewise):
-        return [piece for value, _ in expression.args for piece in _pieces(value, symbols)]
-    each = [_pieces(arg, symbols) for arg in expression.args]
-    if isinstance(expression, (sp.Max, sp.Min)):
-        return [piece for pieces in each for piece in pieces]
-    if isinstance(expression, sp.Abs):
-        return [side * piece for piece in each[0] for side in (1, -1)]
+    return _sides(expression, symbols)
+
+
+@ByKind
+def _sides(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
+    each = (_pieces(arg, symbols) for arg in expression.args)
     return list(dict.fromkeys(expression.func(*args) for args in product(*each)))
+
+
+@_sides.on(sp.sign)
+def _(expression: sp.sign, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
+    return [sp.S.NegativeOne, sp.S.Zero, sp.S.One]
+
+
+@_sides.on(sp.Heaviside)
+def _(expression: sp.Heaviside, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
+    return [sp.S.Zero, sp.S.Half, sp.S.One]
+
+
+@_sides.on(sp.Piecewise)
+def _(expression: sp.Piecewise, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
+    return [piece for value, _ in expression.args for piece in _pieces(value, symbols)]
+
+
+@_sides.on(sp.Max, sp.Min)
+def _(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
+    return [piece for arg in expression.args for piece in _pieces(arg, symbols)]
+
+
+@_sides.on(sp.Abs)
+def _(expression: sp.Abs, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
+    return [side * piece for piece in _pieces(expression.args[0], symbols) for side in (1, -1)]
 
 
 def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) -> int:
@@ -649,18 +689,40 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
 def _degree(expression: sp.Basic, symbol: sp.Symbol) -> sp.Expr:
     """The degree, in a symbol, of the polynomials that an expression is made of between kinks and jumps; infinite where
     it is made of something else, or may be."""
-    if not expression.has(symbol) or isinstance(expression, (sp.sign, sp.Heaviside)):
-        return sp.S.Zero
     if expression == symbol:
         return sp.S.One
-    if isinstance(expression, sp.Piecewise):
-        return sp.Max(*(_degree(value, symbol) for value, _ in expression.args))
-    degrees = [_degree(arg, symbol) for arg in expression.args]
-    if isinstance(expression, sp.Mul):
-        return sp.Add(*degrees)
-    if isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0:
-        return expression.exp * degrees[0]
-    return sp.Max(*degrees) if isinstance(expression, (sp.Add, sp.Abs, sp.Max, sp.Min)) else sp.oo
+    return _degree_of(expression, symbol) if expression.has(symbol) else sp.S.Zero
+
+
+@ByKind
+def _degree_of(expression: sp.Basic, symbol: sp.Symbol) -> sp.Expr:
+    return sp.oo
+
+
+@_degree_of.on(sp.sign, sp.Heaviside)
+def _(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    return sp.S.Zero
+
+
+@_degree_of.on(sp.Piecewise)
+def _(expression: sp.Piecewise, symbol: sp.Symbol) -> sp.Expr:
+    return sp.Max(*(_degree(value, symbol) for value, _ in expression.args))
+
+
+@_degree_of.on(sp.Mul)
+def _(expression: sp.Mul, symbol: sp.Symbol) -> sp.Expr:
+    return sp.Add(*(_degree(arg, symbol) for arg in expression.args))
+
+
+@_degree_of.on(sp.Pow)
+def _(expression: sp.Pow, symbol: sp.Symbol) -> sp.Expr:
+    whole = expression.exp.is_Integer and expression.exp > 0
+    return expression.exp * _degree(expression.base, symbol) if whole else sp.oo
+
+
+@_degree_of.on(sp.Add, sp.Abs, sp.Max, sp.Min)
+def _(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    return sp.Max(*(_degree(arg, symbol) for arg in expression.args))
 
 
 def _manners(core: sp.Expr, where: str) -> list[int]:
