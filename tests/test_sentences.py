@@ -101,7 +101,7 @@ u = Symbol("u")
 def test_the_average_that_has_not_converged_is_named(entries, name):
     """A trait, or a field on a diagonal: what there is none of is not blamed."""
     code = solver_files(Model(parameters=(), probe=spectrum(S + diag(entries))))["bulk.py"]
-    assert f'"{name}"' in code
+    assert repr(name) in code
     kind = "trait" if "trait" in name else "field"
     refusal = str(not_converged(((kind, name),), "with 4096 values the bulk still moves by 1.0e-04"))
     assert f"the average over {name} has not converged" in refusal
