@@ -18,7 +18,7 @@ from derive.language.symbols import Sector
 from derive.language.vectors import Field
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
-from derive.records.limit import LabelledLimit, Limit, Recursion
+from derive.records.limit import Limit, Recursion
 from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
@@ -104,7 +104,7 @@ class Derivation(Displayed):
         return needs_of(probed.blocks for probed in self.probes.values())
 
     @cached_property
-    def limit(self) -> Limit | LabelledLimit:
+    def limit(self) -> Limit:
         """Where training comes to rest, if its laws are linear and the same at all times; refused otherwise."""
         with wording(self.as_declared):
             return find_limit(self.saddle, self.order)

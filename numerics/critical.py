@@ -17,8 +17,9 @@ from scipy.optimize import brentq, minimize_scalar
 
 from derive.errors import NumericalError
 from numerics.precision import in_float64
-from numerics.recursion import BRANCHING, TOUCHING, Examined, Reached, Step, Undecided, needed_for, step_at
-from numerics.runtime.interface import RecursionOf
+from numerics.recursion import BRANCHING, TOUCHING, Examined, Step, needed_for, on_circle, step_at
+from numerics.responses import Reached, Undecided
+from numerics.runtime.linear import RecursionOf
 from numerics.runtime.point import Point
 
 FARTHEST = 30
@@ -120,7 +121,7 @@ class _Search:
     def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
         """A root with its interval. Covariances of fresh data diverge where a mode does, and so are lost before."""
         kind, error = self._kind(above), CONVERGED * root.rate
-        if kind == "mean" and self.of.white:
+        if kind == "mean" and any(c.fresh for c in self.of.covariances):
             error = root.rate - below
         return CriticalRate(root.rate, error, below, above, kind, root.angle)
 
@@ -198,7 +199,7 @@ class _Search:
             return
         step, lost = self.step(low), self.examined(high)
         equations = (self._pole,) if lost.fixed < BRANCHING else (self._fold, self._radius, self._pole)
-        seen = [abs(float(np.angle(self.examined(rate).at.w))) for rate in (high, low)]
+        seen = [abs(self.examined(rate).at.angle) for rate in (high, low)]
         for angle in dict.fromkeys((math.pi, 0.0, *(angle for angle in seen if SMALL < angle < math.pi - SMALL))):
             for equation in equations:
                 root = equation(step, low, high, angle)
@@ -208,7 +209,7 @@ class _Search:
     def _to(self, step: Step, angle: float) -> Reached:
         """The responses on the circle, on the way from w = 0."""
         turned = np.exp(1j * np.linspace(0.0, angle, 2 + int(24 * angle / math.pi)))
-        return step.along([0.5, 0.9, 0.99, *(0.999 * turned[:-1]), turned[-1]], step.start)[-1]
+        return step.along([0.5, 0.1, 0.01, *(1 - 0.999 * turned[:-1]), 1 - turned[-1]], step.start)[-1]
 
     def _fold(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
         """Newton's method for a branch point of the responses on the circle."""
@@ -220,7 +221,7 @@ class _Search:
         except Undecided:
             return None
         real = angle in (0.0, math.pi)
-        slope = step.system(np.array([here.w]), here.responses[None])[2][0]
+        slope = step.system(*here.row)[2][0]
         null = np.linalg.svd(slope)[2][-1].conj()
         weights = null.conj()
         steps: dict[float, Step] = {}
@@ -234,7 +235,7 @@ class _Search:
         def residual(x: np.ndarray) -> np.ndarray:
             rate, turn, r, v = unpack(x)
             now = steps[rate] if rate in steps else steps.setdefault(rate, self.step(rate))
-            value, _, slope = now.system(np.array([np.exp(1j * turn)]), np.asarray(r, complex)[None])
+            value, _, slope = now.system(np.array([on_circle(turn)]), np.asarray(r, complex)[None])
             found = np.concatenate([value[0], slope[0] @ v, [weights @ v - 1]])
             return np.asarray(found.real if real else np.concatenate([found.real, found.imag]))
 
@@ -284,9 +285,9 @@ class _Search:
         guess = [here.responses]
 
         def values(rate: float, turn: float) -> np.ndarray:
-            now, w = self.step(rate), complex(np.exp(1j * turn))
-            guess[0] = now.newton(w, guess[0])[0]
-            return now.denominators(w, guess[0])
+            now, v = self.step(rate), complex(on_circle(turn))
+            guess[0] = now.newton(v, guess[0])[0]
+            return now.denominators(v, guess[0])
 
         with np.errstate(all="ignore"):
             ends = [values(rate, angle) for rate in (low, high)]

@@ -1,49 +1,46 @@
-"""Where linear training comes to rest, without running there.
+"""The stationary limit of linear training, without running there.
 
-Order parameters are known in z, the variable of z/(1 + z) sum_t x(t) (1 + z)^(-t): the last value of x(t) is that at
-z = 0. There single responses may have a pole, as without a ridge some directions never forget their start, but what
-has a limit is analytic in a disc around z = 0 unless modes decay arbitrarily slowly. Its value in the centre is its
+Order parameters are known in v = z/(1 + z), the variable of v sum_t x(t) (1 - v)^t: the last value of x(t) is that at
+v = 0. There single responses may have a pole, as without a ridge some directions never forget their start, but what
+has a limit is analytic in a disc around v = 0 unless modes decay arbitrarily slowly. Its value in the centre is its
 mean over a circle, by Cauchy's formula, which rounding alone limits: nothing is extrapolated.
 
-Responses are followed from large z, where only what is answered at once remains. That training is stable means that
-they and all means are analytic outside of the circle |1 + z| = 1: then their values there follow from those on the
-circle, which is tried. Directions of growth, single or many, would break it.
+That training is stable means that responses and all means are analytic where |1 - v| < 1: then their values there
+follow from those on the circle, which is tried. Directions of growth, single or many, would break it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.jets import Jet
-from numerics.labelled_limit import LabelledEquations as _Labelled
+from numerics.linear_sites import Inverses, Pairs, end_of, factor_at, laws_at, slices, stacked
 from numerics.precision import in_float64
-from numerics.runtime.interface import NODES, LabelledLimitOf, LimitOf
+from numerics.responses import Reached, ResponsesAt
+from numerics.runtime.interface import NODES
+from numerics.runtime.linear import LimitOf, MeanProduct
 from numerics.runtime.point import Point
-from numerics.runtime.traits import Law
 
-FARTHEST, NEAREST = 1e12, 1e-10
-"""Largest z from which responses are followed, and the smallest circle that is tried."""
-WIDEST, SHRINK, POINTS = 0.25, 4.0, 32
-"""Radius of the first circle, by how much the next one is smaller, and points on its upper half."""
+NEAREST, WIDEST, SHRINK = 1e-10, 0.25, 4.0
+"""Radii of the smallest and the first circle that is tried, and by how much the next one is smaller."""
+PIECES, POINTS = 8, 8
+"""Pieces of the upper half of a circle, and points in each."""
 CLEAN = 1e-10
 """How far two numbers of points on a circle may differ, and how large what should vanish on it may be, relatively."""
 NOTHING = 1e-13
 """What is smaller than this beside its values on the circle is zero."""
 STABLE = 1e-6
-"""To which values outside must follow from those on the circle |1 + z| = 1."""
-ORDER, RESOLVED, NARROWEST = 12, 1e-7, 1e-9
-"""Points in a panel of that circle, when it is fine enough, and the smallest one: modes that decay or oscillate for
-long are close to the circle."""
-OUTSIDE = (0.5, 1.0, 4.0)
+"""To which values inside must follow from those on the circle |1 - v| = 1."""
+INSIDE = (0.8, 0.5, 1 / 3)
 """Where it is tried."""
 SETTLED, MOST = 1e-10, 4096
 """How far results may move with twice as many values of a density, and the most that are tried."""
+NUMBERS = 4_000_000
+"""Entries of inverses that are held at once."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +55,9 @@ class AtRest:
 
 
 @in_float64
-def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
+def at_rest(limit: LimitOf, p: Point) -> AtRest:
     """The observables after arbitrarily many steps."""
-    found = way_at(limit, p, NODES).rested()
+    found = limit_at(limit, p, NODES).rested()
     nodes, moved = NODES, 0.0
     while limit.settles:
         if nodes >= MOST:
@@ -69,15 +66,15 @@ def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
                 f"still move by {moved:.1e}; cut its density off, or take values and weights instead"
             )
         nodes *= 2
-        finer = way_at(limit, p, nodes).rested()
+        finer = limit_at(limit, p, nodes).rested()
         now, before = (np.concatenate([np.ravel(x) for x in one.observables.values()]) for one in (finer, found))
         moved = float(np.max(np.abs(now - before) / np.maximum(np.abs(now), 1e-3 * np.max(np.abs(now)))))
         found = replace(finer, error=max(finer.error, moved))
         if moved <= SETTLED:
             break
-    way = way_at(limit, p, nodes)
-    way.check_stable(found.radius)
-    if limit.forgotten and way.remembers(found.radius):
+    last = limit_at(limit, p, nodes)
+    last.check_stable(found.radius)
+    if limit.forgotten and last.remembers(found.radius):
         raise NumericalError(
             f"some directions never forget how they began, and {limit.forgotten} is not given by what is drawn; add a "
             "ridge, or start all fields from what is drawn"
@@ -85,177 +82,171 @@ def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
     return replace(found, nodes=nodes if limit.settles else None)
 
 
-def way_at(limit: LimitOf | LabelledLimitOf, p: Point, nodes: int) -> Way:
-    laws = tuple(Law(np.asarray(law.values), np.asarray(law.weights)) for law in limit.sites(p, nodes))
-    return Way(_Labelled(limit, p, laws) if isinstance(limit, LabelledLimitOf) else _Plain(limit, p, laws))
+def limit_at(limit: LimitOf, p: Point, nodes: int) -> LimitAt:
+    return LimitAt(limit, p, laws_at(limit, p, nodes))
 
 
 @dataclass(frozen=True)
-class Reached:
-    """Responses at a point, and their rates in z."""
+class LimitAt(ResponsesAt):
+    """The limit at parameters. reached: points of the real axis where the responses are known already."""
 
-    z: complex
-    responses: np.ndarray
-    rates: np.ndarray
-
-
-def _responses(points: Sequence[Reached]) -> np.ndarray:
-    """One row per point."""
-    return np.array([one.responses for one in points]).reshape(len(points), -1)
-
-
-class _Equations(Protocol):
-    """What responses and means at z obey. count: of responses."""
-
-    @property
-    def count(self) -> int: ...
-
-    def system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Residual, rate in z and slope in r of the response equations."""
-
-    def means(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The means at points with their responses: one row per point."""
-
-    def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
-        """Observables by name from means at rest."""
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """Without labels: functions of z and numbers."""
-
-    limit: LimitOf
-    p: Point
-    laws: tuple[Law, ...]
-
-    @property
-    def count(self) -> int:
-        return len(self.limit.responses)
-
-    def system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Residual, rate in z and slope in r of the response equations."""
-        count = len(r) + 1
-        shape = (1, 1) if self.laws else ()  # groups of sites x points; numbers are faster where all sites are alike
-        jets = []
-        for number, value in enumerate((z, *r)):
-            slopes = np.zeros((count, *shape), complex)
-            slopes[number] = 1.0
-            jets.append(Jet(np.full(shape, value, complex)[()], slopes))
-        found = self.limit.equations(self.p, jets[0], jets[1:], self.laws)
-        residual = np.array([e.value for e in found]).reshape(len(found))
-        slopes = np.array([e.slopes for e in found]).reshape(len(found), count)
-        return residual, slopes[:, 0], slopes[:, 1:]
-
-    def means(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The means at points with their responses: one row per point. Correlations are linear in each other."""
-        columns, count = list(r.T), len(self.limit.correlations)
-
-        def residual(c: Any) -> np.ndarray:
-            found = self.limit.correlating(self.p, z, columns, c, self.laws)
-            return np.array([np.broadcast_to(np.asarray(e), z.shape) for e in found])
-
-        nothing = [np.zeros(z.shape, complex)] * count
-        c: list[np.ndarray] = []
-        if count:
-            alone = residual(nothing)
-            units = [[np.ones(z.shape, complex) if i == k else nothing[0] for i in range(count)] for k in range(count)]
-            matrix = np.stack([residual(unit) - alone for unit in units], axis=-1)
-            c = list(np.linalg.solve(np.moveaxis(matrix, 1, 0), -alone.T[..., None])[..., 0].T)
-        found = self.limit.means(self.p, z, columns, c, self.laws)
-        return np.array([np.broadcast_to(np.asarray(e), z.shape) for e in found]).reshape(len(found), z.size).T
-
-    def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
-        values = self.limit.observing(self.p, tuple(means))
-        return dict(zip(self.limit.observables, map(float, map(np.asarray, values)), strict=True))
-
-
-@dataclass(frozen=True)
-class Way:
-    """Responses at parameters, followed along ways in the complex plane."""
-
-    equations: _Equations
+    of: LimitOf
     reached: list[Reached] = field(default_factory=list)
-    """Points of the positive real axis where the responses are known already."""
+
+    # -- means
 
     @cached_property
-    def start(self) -> Reached:
-        """The responses at a large z: no loop comes back at once, so that iterating them ends."""
-        z = 1e3
-        while z <= FARTHEST:
-            r = np.zeros(self.equations.count, complex)
-            with np.errstate(all="ignore"):
-                for _ in range(200):
-                    step = self.equations.system(z, r)[0] if len(r) else r
-                    r = r - step
-                    if np.all(np.abs(step) <= 1e-13 * (1 + np.abs(r))):
-                        return Reached(z, *self.newton(z, r)[:2])
-            z *= 1e3
-        raise NumericalError("the responses of training are not found at large z; take less extreme parameters")
+    def _drawn(self) -> dict[str, slice]:
+        """The places of the sources among all their labels."""
+        return slices({one.name: self.sizes[one.name] for one in self.of.sources})
 
-    def newton(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Improved responses, their rate in z, and whether Newton's method came to an end."""
-        if not len(r):
-            return r, r, True
-        before = np.inf
-        for _ in range(12):
-            residual, rate, slope = self.equations.system(z, r)
-            try:
-                both = np.linalg.solve(slope, np.stack([residual, -rate], axis=-1))
-            except np.linalg.LinAlgError:
-                return r, r, False
-            r = r - both[:, 0]
-            size = float(np.max(np.abs(both[:, 0]) / (np.abs(r) + 1e-3 * np.max(np.abs(r)) + 1e-300)))
-            if not np.isfinite(size) or size > 10 * before:
-                return r, r, False
-            # corrections are squared from one to the next, until rounding
-            if size < 1e-12 or (size < 1e-8 and size < 1e-2 * before) or (size >= before / 4 and before < 1e-10):
-                return r, both[:, 1], True
-            before = size
-        return r, r, False
-
-    def advanced(self, here: Reached, there: complex) -> Reached:
-        """The responses at another point, along the straight line between the two."""
-        r, tangent, way = here.responses, here.rates, there - here.z
-        share, done = 1.0, 0.0
-        with np.errstate(all="ignore"):
-            while done < 1.0:
-                share = min(share, 1.0 - done)
-                z = here.z + way * (done + share)
-                guess = r + tangent * way * share
-                found, rate, good = self.newton(z, guess)
-                size = np.abs(found) + 0.01 * np.max(np.abs(found), initial=0.0) + 1e-300
-                if good and np.max(np.abs(found - guess) / size, initial=0.0) < 0.05:
-                    r, tangent, done = found, rate, done + share
-                    share *= 2.0
-                    continue
-                share /= 3.0
-                if share < 1e-9:
-                    raise NumericalError(f"the responses of training cannot be followed near z = {z:.4g}")
-        return Reached(there, r, tangent)
-
-    def along(self, points: Iterable[complex], here: Reached) -> list[Reached]:
-        """The responses at points in their order."""
-        found = []
-        for point in points:
-            here = self.advanced(here, complex(point))
-            found.append(here)
+    @cached_property
+    def _drives(self) -> dict[str, dict[tuple[int, int], np.ndarray]]:
+        """By sector, delay and power of v what is drawn in its equations: groups x rows x drawn."""
+        found: dict[str, dict[tuple[int, int], np.ndarray]] = {name: {} for name in self.sectors}
+        for term in self.of.drives:
+            name = self.places[term.target].sector
+            sector = self.sectors[name]
+            empty = np.zeros((len(sector.weights), sector.rows, end_of(self._drawn)))
+            added = found[name].setdefault((term.delay, term.power), empty)
+            added[:, sector.places[term.target], self._drawn[term.of]] += self.block(sector, term)
         return found
 
-    def inward(self, radius: float) -> Reached:
-        """The responses on the real axis at z = radius, from the nearest point outside that was reached."""
-        here = min(
-            (one for one in self.reached if one.z.real >= radius), key=lambda one: one.z.real, default=self.start
+    @cached_property
+    def _variances(self) -> np.ndarray:
+        """Of the sources, label by label."""
+        found = np.zeros(end_of(self._drawn))
+        for source, variance in zip(self.of.sources, self.of.variances, strict=True):
+            found[self._drawn[source.name]] = self.coefficient(self.sectors[source.sector], variance)[0, :, 0]
+        return found
+
+    def _to_drawn(self, v: np.ndarray, r: np.ndarray, inverse: Inverses) -> Inverses:
+        """What the fields of each sector answer to what is drawn: points x groups x rows x drawn."""
+        responses, found = self.matrices(r), {}
+        for name, own in inverse.items():
+            sector = self.sectors[name]
+            drive = np.zeros((*own.shape[:3], end_of(self._drawn)), complex)
+            for (delay, power), block in self._drives[name].items():
+                drive += factor_at(v, delay, power) * block
+            for m, scale in self._memories:
+                if m.target in sector.places and m.on not in sector.places:
+                    drive[:, :, sector.places[m.target], self._drawn[m.on]] += scale * responses[m.response][:, None]
+            found[name] = own @ drive
+        return found
+
+    def _seen(self, drawn: Inverses, name: str) -> np.ndarray:
+        """What a field, or a source, answers to what is drawn: points x groups x labels x drawn."""
+        sector = self.sector_of(name)
+        if name in sector.places:
+            return drawn[self.places[name].sector][:, :, sector.places[name]]
+        own = np.zeros((self.sizes[name], end_of(self._drawn)))
+        own[:, self._drawn[name]] = np.eye(self.sizes[name])
+        return np.broadcast_to(own, (len(next(iter(drawn.values()))), len(sector.weights), *own.shape))
+
+    def means(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """The means at points with their responses, with both times at the same v: one row per point."""
+        entries = sum(len(sector.weights) * sector.rows**2 for sector in self.sectors.values())
+        count = min(len(v), 1 + len(v) * entries // NUMBERS)
+        return np.concatenate(
+            [self._means(*part) for part in zip(np.array_split(v, count), np.array_split(r, count), strict=True)]
         )
-        if here.z == radius:
-            return here
-        count = 2 + int(2 * np.log2(here.z.real / radius))
-        self.reached.extend(self.along(np.geomspace(here.z.real, radius, count)[1:], here))
-        return self.reached[-1]
+
+    def _means(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
+        inverse = self.inverses(v, r)
+        drawn = self._to_drawn(v, r, inverse)
+        correlations = self._correlations(inverse, drawn)
+        sizes = self._mean_sizes
+        found = np.zeros((len(v), end_of(sizes)), complex)
+        for k, products in enumerate(self.of.means):
+            for product in products:
+                found[:, sizes[k]] += self._mean_of(product, inverse, drawn, correlations)
+        return found
+
+    def _correlations(self, inverse: Inverses, drawn: Inverses) -> dict[tuple[str, str], np.ndarray]:
+        """Those that noises have: linear in each other."""
+        pairs: Pairs = self.fixed_pairs
+        if not pairs:
+            return {}
+        right = np.zeros((len(next(iter(inverse.values()))), end_of(pairs), 1), complex)
+        for (a, b), where in pairs.items():
+            one, other = self._seen(drawn, a), self._seen(drawn, b)
+            weighed = self.sector_of(a).weights[:, None, None] * one * self._variances
+            free = np.einsum("mgid,mgjd->mij", weighed, other)
+            right[:, where, 0] = free.reshape(len(free), -1)
+        matrix = np.eye(end_of(pairs)) - self.products(inverse, inverse, pairs, False)
+        found = np.linalg.solve(matrix, right)[..., 0]
+        return {
+            (a, b): found[:, where].reshape(len(found), self.sizes[a], self.sizes[b]) for (a, b), where in pairs.items()
+        }
+
+    def _mean_of(
+        self,
+        product: MeanProduct,
+        inverse: Inverses,
+        drawn: Inverses,
+        correlations: dict[tuple[str, str], np.ndarray],
+    ) -> np.ndarray:
+        """The mean over sites of a number times a product of two fields, label by label."""
+        sector = self.sectors[product.sector]
+        scale = sector.weights[:, None] * self.coefficient(sector, product.coefficient)[..., 0]
+        if product.a is None or product.b is None:
+            return np.asarray(np.sum(scale, axis=0))
+        found = np.sum(self._seen(drawn, product.a) * self._variances * self._seen(drawn, product.b), axis=3)
+        if product.a in sector.places and product.b in sector.places:
+            for c, strength in self._covariances:
+                if c.left in sector.places:
+                    left, right = self.answer(inverse, product.a, c.left), self.answer(inverse, product.b, c.right)
+                    noise = np.sum(left @ correlations[c.of][:, None] * right, axis=3)
+                    found = found + strength[:, 0] * noise
+        return np.asarray(np.sum(scale * found, axis=1))
+
+    @cached_property
+    def _mean_sizes(self) -> dict[int, slice]:
+        """How many labels each mean has."""
+
+        def size(product: MeanProduct) -> int:
+            own = self.coefficient(self.sectors[product.sector], product.coefficient).shape[1]
+            return max(own, *(self.sizes[name] for name in (product.a, product.b) if name is not None), 1)
+
+        return slices({k: max(map(size, products)) for k, products in enumerate(self.of.means)})
+
+    def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
+        """Observables by name from means at rest; those that are followed label by label as arrays."""
+        rows = tuple(means[None, where] for where in self._mean_sizes.values())
+        found: dict[str, float | np.ndarray] = {}
+        for name, value in zip(self.of.observables, self.of.observing(self.p, rows), strict=True):
+            array = np.asarray(value, float)
+            found[name] = float(array.ravel()[0]) if array.size == 1 else np.squeeze(array, axis=0)
+        return found
 
     # -- the value in the centre
 
+    def inward(self, radius: float) -> Reached:
+        """The responses on the real axis at v = radius, from the nearest point outside that was reached."""
+        known = (one for one in self.reached if one.v.real >= radius)
+        here = min(known, key=lambda one: one.v.real, default=self.start)
+        if here.v == radius:
+            return here
+        count = 2 + int(2 * np.log2(here.v.real / radius))
+        self.reached.extend(self.along(np.geomspace(here.v.real, radius, count)[1:], here))
+        return self.reached[-1]
+
+    def _half_circle(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Angles of points on the upper half of a circle, the responses there, and those at v = -radius."""
+        here, found = self.inward(radius), []
+        angles = np.pi * (np.arange(PIECES * POINTS) + 0.5) / (PIECES * POINTS)
+        for piece, part in enumerate(angles.reshape(PIECES, POINTS), start=1):
+            points = radius * np.exp(1j * part)
+            end = self.advanced(here, complex(radius * np.exp(1j * np.pi * piece / PIECES)))
+            between = self.between(here, end, points)
+            if between is None:
+                between = np.array([one.responses for one in self.along(points, here)])
+            found.append(between)
+            here = end
+        return angles, np.concatenate(found), here.responses
+
     def rested(self) -> AtRest:
-        """The observables at z = 0, from the largest circle inside of which nothing else happens."""
+        """The observables at v = 0, from the largest circle inside of which nothing else happens."""
         radius = WIDEST
         while radius >= NEAREST:
             try:
@@ -263,7 +254,7 @@ class Way:
             except (NumericalError, np.linalg.LinAlgError):
                 error = np.inf
             if error <= CLEAN:
-                return AtRest(self.equations.observed(centre), radius, float(error), None)
+                return AtRest(self.observed(centre), radius, float(error), None)
             radius /= SHRINK
         raise NumericalError(
             "training does not come to rest: its last modes decay arbitrarily slowly, or something grows without "
@@ -272,77 +263,46 @@ class Way:
 
     def _centre(self, radius: float) -> tuple[np.ndarray, float]:
         """The mean of all means over a circle, and by how much it is off or not that of an analytic function."""
-        angles = np.pi * (np.arange(2 * POINTS) + 0.5) / (2 * POINTS)
-        points = radius * np.exp(1j * angles)
-        responses = _responses(self.along(np.append(points, -radius), self.inward(radius)))
-        values = self.equations.means(points, responses[:-1])
-        last = self.equations.means(np.array([-radius + 0j]), responses[-1:])[0]
+        angles, responses, end = self._half_circle(radius)
+        values = self.means(radius * np.exp(1j * angles), responses)
+        last = self.means(np.array([-radius + 0j]), end[None])[0]
         centre, size = np.mean(values, axis=0).real, np.max(np.abs(values), axis=0) + 1e-300
         defects = [np.abs(last.imag)]
-        for k in (1, 2, 3):  # powers of 1/z, which an analytic function has not
+        # powers of 1/v, which an analytic function has not, and one that is too high for half as many points
+        for k in (1, 2, 3, -len(angles)):
             defects.append(np.abs(np.mean(values * np.exp(1j * k * angles)[:, None], axis=0).real))
-        # powers that are too high for half as many points
-        defects.append(np.abs(np.mean(values * np.exp(-2j * POINTS * angles)[:, None], axis=0).real))
         usual = np.maximum(np.abs(centre), 1e-3 * np.max(size))
         centre = np.where(np.abs(centre) < NOTHING * size, 0.0, centre)
         return centre, float(np.max(np.max(defects, axis=0) / usual)) if np.isfinite(values).all() else np.inf
 
     def remembers(self, radius: float) -> bool:
-        """Whether a response has a pole at z = 0, so that starts are not forgotten."""
-        angles = np.pi * (np.arange(POINTS) + 0.5) / POINTS
-        responses = _responses(self.along(radius * np.exp(1j * angles), self.inward(radius)))
+        """Whether a response has a pole at v = 0, so that starts are not forgotten."""
+        angles, responses, _ = self._half_circle(radius)
         poles = np.abs(np.mean(responses * np.exp(1j * angles)[:, None], axis=0).real)
         return bool(np.any(poles > 1e-8 * np.max(np.abs(responses), axis=0)))
 
     # -- stability
 
     def check_stable(self, radius: float) -> None:
-        """Refuse training that grows: values outside of |1 + z| = 1 must follow from those on it."""
-        tried = np.array(OUTSIDE, complex)
-        beyond = _responses(self.along(tried[::-1], self.start))[::-1]
-        right = np.concatenate([beyond, self.equations.means(tried, beyond)], axis=1).real
-        usual = np.max(np.abs(right), axis=0) + 1e-300
-        turn, first = np.arccos(-radius / 2), 2 * np.arcsin(radius / 2)
+        """Refuse training that grows: values where |1 - v| < 1 must follow from those on the circle."""
+        points = self.along(INSIDE, self.start)
+        tried, responses = np.array([one.v for one in points]), np.array([one.responses for one in points])
+        right = self._functions(tried, responses)[0].real
         try:
-            small, here = self._integrated(0.0, radius, (0.0, turn), tried, self.inward(radius))
-            large, _ = self._integrated(-1.0, 1.0, (first, np.pi), tried, here)
+            found, _ = self.from_contour(radius, self.inward(radius), self._functions, tried)
         except (NumericalError, np.linalg.LinAlgError):
             raise NumericalError(
                 "it cannot be told whether training comes to rest: at these parameters it is close to growing; lower "
                 "the rate or the momentum a little"
             ) from None
-        defect = -(small + large).imag / np.pi - right
-        if not np.all(np.abs(defect - defect[-1]) <= STABLE * usual):
+        if not np.all(np.abs(found - right) <= STABLE * (np.max(np.abs(right), axis=0) + 1e-300)):
             raise NumericalError(
                 "training does not come to rest: it grows without bound at these parameters; lower the rate"
             )
 
-    def _integrated(
-        self, centre: float, radius: float, ends: tuple[float, float], tried: np.ndarray, here: Reached
-    ) -> tuple[np.ndarray, Reached]:
-        """Responses and means along an arc, integrated with weights 1 / (z - each of some points): panels are halved
-        until they are resolved. Also where it ends."""
-        nodes, weights = np.polynomial.legendre.leggauss(ORDER)
-        series = np.linalg.inv(np.polynomial.legendre.legvander(nodes, ORDER - 1))
-        total: Any = 0.0
-        waiting = [ends]
-        while waiting:
-            low, high = waiting.pop()
-            turned = radius * np.exp(1j * ((low + high) / 2 + (high - low) / 2 * nodes))
-            circle = centre + turned
-            points = self.along(circle, here)
-            inside = _responses(points)
-            values = np.concatenate([inside, self.equations.means(circle, inside)], axis=1)
-            if not np.isfinite(values).all():
-                raise NumericalError("something is infinite")
-            tail = np.abs(series[-3:] @ values)
-            if np.any(tail > RESOLVED * np.max(np.abs(values), axis=0)):
-                if high - low < NARROWEST * (ends[1] - ends[0]):
-                    raise NumericalError("something is not smooth")
-                middle = (low + high) / 2
-                waiting += [(middle, high), (low, middle)]
-                continue
-            step = 1j * turned * weights * (high - low) / 2
-            total = total + np.array([(step / (circle - x)) @ values for x in tried])
-            here = self.advanced(points[-1], complex(centre + radius * np.exp(1j * high)))
-        return total, here
+    def _functions(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Any]:
+        """What must be analytic where |1 - v| < 1."""
+        values = stacked([r, self.means(v, r)])
+        if not np.isfinite(values).all():
+            raise NumericalError("something is infinite")
+        return values, None

@@ -1,9 +1,14 @@
-"""Linear laws at the sites of all sectors, put together from the numbers and tables of generated code."""
+"""Linear laws at the sites of all sectors, at parameters: one site's inverse, responses and products of responses.
+
+Points of the complex plane are given by v = 1 - w = z/(1 + z), where w stands for a delay by one step: v = 0 is the end
+of long training, v = 1 is what happens at once, and |1 - v| = 1 is the circle of modes that neither grow nor decay.
+One site inverts S(v), in which the responses R(v) of the memory terms stand: means over sites of blocks of G = 1/S.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,107 +16,270 @@ from typing import Any
 import numpy as np
 
 from derive.errors import ParameterError
-from numerics.runtime.interface import LinearSites
+from numerics.runtime.linear import Coefficient, LinearSitesOf, LinearTerm, MemoryTerm, NoiseCovariance, SiteField
 from numerics.runtime.point import Point
 from numerics.runtime.traits import Law
 
-SUMMED = -2
-"""In place of a table: labels are summed over."""
 MOST = 2000
 """Largest number of responses, or of correlations: entries of matrices over labels."""
+Inverses = dict[str, np.ndarray]
+"""G by sector: points x groups x rows x rows."""
+Pairs = dict[tuple[str, str], slice]
+"""Ordered pairs of fields, and the places of the entries of their matrix over labels among all unknowns."""
 
 
 @dataclass(frozen=True)
-class SitesOf:
-    """The sites of a sector. places: of its fields in the rows of S; weights: of groups of sites; numbers: coefficients
-    of each group; delayed: by delay, groups x rows x rows."""
+class SectorAt:
+    """The sites of a sector. places: of its fields in the rows of S; weights: of groups of sites; traits: their values,
+    groups x 1 x 1; operator: by delay and power, groups x rows x rows."""
 
-    places: dict[int, slice]
+    places: dict[str, slice]
     rows: int
     weights: np.ndarray
-    numbers: list[tuple[Any, ...]]
-    delayed: dict[int, np.ndarray]
+    traits: tuple[np.ndarray, ...]
+    operator: dict[tuple[int, int], np.ndarray]
+
+
+def slices(sizes: Mapping[Any, int]) -> dict[Any, slice]:
+    """Consecutive places of parts with these sizes."""
+    ends = list(itertools.accumulate(sizes.values(), initial=0))
+    return {key: slice(*ends[i : i + 2]) for i, key in enumerate(sizes)}
+
+
+def end_of(places: Mapping[Any, slice]) -> int:
+    return max((where.stop for where in places.values()), default=0)
+
+
+def laws_at(of: LinearSitesOf, p: Point, nodes: int) -> tuple[Law, ...]:
+    """The laws of traits at parameters."""
+    return tuple(Law(np.asarray(law.values), np.asarray(law.weights)) for law in of.sites(p, nodes))
 
 
 @dataclass(frozen=True)
-class AtPoint:
-    """Generated linear laws at parameters; laws: of what differs from site to site."""
+class SitesAt:
+    """Linear laws at parameters; laws: of what differs from site to site."""
 
-    of: LinearSites
+    of: LinearSitesOf
     p: Point
     laws: tuple[Law, ...]
 
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(int(n) for n in self.of.sizes(self.p))
+    # -- one site
 
     @cached_property
-    def sectors(self) -> dict[int, SitesOf]:
-        inside = range(len(self.of.fields))
-        return {number: self._sector(number) for number in dict.fromkeys(self.of.sectors[k] for k in inside)}
+    def places(self) -> dict[str, SiteField]:
+        """Fields and sources by name."""
+        return {one.name: one for one in (*self.of.fields, *self.of.sources)}
 
-    def _sector(self, number: int) -> SitesOf:
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many labels each has."""
+        return {name: 1 if one.labels is None else int(one.labels(self.p)) for name, one in self.places.items()}
+
+    @cached_property
+    def sectors(self) -> dict[str, SectorAt]:
+        named = [*(one.sector for one in self.places.values()), *(sector for _, sector in self.of.traits)]
+        return {name: self._sector(name) for name in dict.fromkeys(named)}
+
+    def sector_of(self, name: str) -> SectorAt:
+        return self.sectors[self.places[name].sector]
+
+    def _sector(self, name: str) -> SectorAt:
         of = self.of
-        inside = [k for k in range(len(of.fields)) if of.sectors[k] == number]
-        ends = list(itertools.accumulate((self.sizes[k] for k in inside), initial=0))
-        places = {k: slice(*ends[i : i + 2]) for i, k in enumerate(inside)}
-        own = [i for i, sector in enumerate(of.traits) if sector == number]
+        places = slices({one.name: self.sizes[one.name] for one in of.fields if one.sector == name})
+        own = [i for i, (_, sector) in enumerate(of.traits) if sector == name]
         groups = list(itertools.product(*(range(len(self.laws[i].weights)) for i in own)))
         weights = np.array([np.prod([self.laws[i].weights[k] for i, k in zip(own, g, strict=True)]) for g in groups])
-        values = np.ones((len(of.traits), len(groups)))
+        traits = np.ones((len(of.traits), len(groups), 1, 1))
         for place, i in enumerate(own):
-            values[i] = self.laws[i].values[[group[place] for group in groups]]
-        numbers = self._numbers_at(values)
-        rows = ends[-1]
-        delayed: dict[int, np.ndarray] = {}
-        for target, other, coefficient, delay, _, table, turned in of.parts:
-            if target in places:
-                made = delayed.setdefault(delay, np.zeros((len(groups), rows, rows)))
-                made[:, places[target], places[other]] += self.blocks(
-                    numbers, coefficient, target, other, table, turned
-                )
-        return SitesOf(places, rows, weights, numbers, delayed)
+            traits[i, :, 0, 0] = self.laws[i].values[[group[place] for group in groups]]
+        made = SectorAt(places, end_of(places), weights, tuple(traits), {})
+        for term in of.operator:
+            if term.target in places:
+                empty = np.zeros((len(groups), made.rows, made.rows))
+                added = made.operator.setdefault((term.delay, term.power), empty)
+                added[:, places[term.target], places[term.of]] += self.block(made, term)
+        return made
 
-    def _numbers_at(self, values: np.ndarray) -> list[tuple[Any, ...]]:
-        """Coefficients at groups of sites with given traits; all at once where there are no labels."""
-        if max(self.sizes) > 1:
-            return [tuple(np.asarray(x) for x in self.of.numbers(self.p, *group)) for group in values.T]
-        columns = [np.broadcast_to(np.asarray(x), values.shape[1:]) for x in self.of.numbers(self.p, *values)]
-        return list(zip(*columns, strict=True)) if columns else [()] * values.shape[1]
+    def coefficient(self, sector: SectorAt, coefficient: Coefficient) -> np.ndarray:
+        """A coefficient at the groups of sites: groups x labels, or one where all are alike, x 1."""
+        value = np.asarray(coefficient(self.p, *sector.traits), float)
+        value = value.reshape((1,) * (3 - value.ndim) + value.shape)
+        return np.broadcast_to(value, (len(sector.weights), *value.shape[1:]))
+
+    def block(self, sector: SectorAt, term: LinearTerm) -> np.ndarray:
+        """How a field or a source enters the equation of another: groups x labels x labels."""
+        rows, columns = self.sizes[term.target], self.sizes[term.of]
+        if term.acting is not None:
+            table = np.asarray(term.acting(self.p), float)
+        else:
+            table = np.eye(columns) if rows == columns else np.ones((rows, columns))
+        if table.shape[1] != columns or table.shape[0] not in (1, rows):
+            raise ParameterError(f"{term.target} and {term.of} have labels that do not fit")
+        scale = self.coefficient(sector, term.coefficient)
+        return np.broadcast_to(scale * table, (len(scale), rows, columns))
 
     @cached_property
-    def _tables(self) -> list[np.ndarray]:
-        return [np.asarray(table, float) for table in self.of.tables(self.p)]
+    def _memories(self) -> list[tuple[MemoryTerm, np.ndarray]]:
+        return [(m, self.coefficient(self.sector_of(m.target), m.coefficient)[:, :1]) for m in self.of.memories]
 
-    def blocks(
-        self, numbers: Iterable[tuple[Any, ...]], coefficient: int, target: int, other: int, table: int, turned: int
-    ) -> np.ndarray:
-        """For each group how a field, or what is drawn, enters the equation of another: matrices over labels."""
-        rows, columns = self.sizes[target], self.sizes[other]
-        if table == SUMMED:
-            acting = np.ones((1, columns))
-        elif table >= 0:
-            acting = self._tables[table].T if turned else self._tables[table]
-        else:
-            acting = np.eye(columns) if rows == columns else np.ones((rows, columns))
-        if acting.shape[1] != columns or acting.shape[0] not in (1, rows):
-            raise ParameterError(f"{self._name(target)} and {self._name(other)} have labels that do not fit")
-        return np.array([np.broadcast_to(_column(one[coefficient]) * acting, (rows, columns)) for one in numbers])
+    @cached_property
+    def _covariances(self) -> list[tuple[NoiseCovariance, np.ndarray]]:
+        return [(c, self.coefficient(self.sector_of(c.left), c.coefficient)[:, :1]) for c in self.of.covariances]
 
-    def _name(self, place: int) -> str:
-        return (*self.of.fields, *self.of.sources)[place]
+    # -- responses
+
+    @cached_property
+    def _responses(self) -> list[tuple[str, str]]:
+        return list(dict.fromkeys(m.response for m in self.of.memories))
+
+    @cached_property
+    def unknown(self) -> Pairs:
+        """The responses that memories of fixed matrices hold."""
+        inside = {m.response for m in self.of.memories if not m.fresh}
+        return self._places(one for one in self._responses if one in inside)
+
+    def _places(self, pairs: Iterable[tuple[str, str]], what: str = "responses") -> Pairs:
+        found: Pairs = slices({(a, b): self.sizes[a] * self.sizes[b] for a, b in pairs})
+        if end_of(found) > MOST:
+            raise ParameterError(
+                f"there are {end_of(found)} {what} between labels, more than {MOST}; take fewer labels"
+            )
+        return found
+
+    @property
+    def count(self) -> int:
+        return end_of(self.unknown)
+
+    @cached_property
+    def at_once(self) -> dict[tuple[str, str], np.ndarray]:
+        """All responses at equal times, v = 1. No loop comes back at once, so that iterating them ends."""
+        found = {(a, b): np.zeros((self.sizes[a], self.sizes[b])) for a, b in self._responses}
+        for _ in range(2 * len(found) + 2):
+            inverse = self._inverted(np.ones(1), {pair: one[None] for pair, one in found.items()}, found)
+            new = {(a, b): self._mean(inverse, a, b)[0].real for a, b in found}
+            if all(np.array_equal(new[pair], one) for pair, one in found.items()):
+                break
+            found = new
+        return found
+
+    def matrices(self, r: np.ndarray) -> dict[tuple[str, str], np.ndarray]:
+        """The unknown responses at points as matrices over labels."""
+        return {
+            (a, b): r[:, where].reshape(len(r), self.sizes[a], self.sizes[b]) for (a, b), where in self.unknown.items()
+        }
+
+    def _inverted(
+        self,
+        v: np.ndarray,
+        responses: Mapping[tuple[str, str], np.ndarray],
+        at_once: Mapping[tuple[str, str], np.ndarray],
+    ) -> Inverses:
+        found = {}
+        for name, sector in self.sectors.items():
+            if not sector.rows:
+                continue
+            matrix = np.zeros((len(v), len(sector.weights), sector.rows, sector.rows), complex)
+            for (delay, power), block in sector.operator.items():
+                matrix += factor_at(v, delay, power) * block
+            for m, scale in self._memories:
+                if m.target in sector.places and m.on in sector.places:
+                    value = at_once[m.response] if m.fresh else responses[m.response][:, None]
+                    matrix[:, :, sector.places[m.target], sector.places[m.on]] -= scale * value
+            found[name] = np.linalg.inv(matrix)
+        return found
+
+    def inverses(self, v: np.ndarray, r: np.ndarray) -> Inverses:
+        """G at points with their responses."""
+        return self._inverted(v, self.matrices(r), self.at_once if any(m.fresh for m in self.of.memories) else {})
+
+    def answer(self, inverse: Inverses, a: str, noise: str) -> np.ndarray:
+        """What a field answers to another's equation: points x groups x labels x labels; nothing in another sector."""
+        own, sector = inverse[self.places[noise].sector], self.sector_of(noise)
+        if a not in sector.places:
+            return np.zeros((*own.shape[:2], self.sizes[a], self.sizes[noise]))
+        return own[:, :, sector.places[a], sector.places[noise]]
+
+    def _mean(self, inverse: Inverses, a: str, noise: str) -> np.ndarray:
+        return np.asarray(np.einsum("g,mgij->mij", self.sector_of(noise).weights, self.answer(inverse, a, noise)))
+
+    def system(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Residual, derivative in v and slope in r of the equations of the responses, point by point."""
+        inverse, responses = self.inverses(v, r), self.matrices(r)
+        residual, rate = np.zeros(r.shape, complex), np.zeros(r.shape, complex)
+        slope = np.zeros((*r.shape, self.count), complex) + np.eye(self.count)
+        for (a, noise), where in self.unknown.items():
+            sector = self.sector_of(noise)
+            residual[:, where] = (responses[a, noise] - self._mean(inverse, a, noise)).reshape(len(v), -1)
+            if a not in sector.places:
+                continue
+            own, rows, columns = inverse[self.places[noise].sector], sector.places[a], sector.places[noise]
+            weighed = sector.weights[:, None, None]
+            change = sum(_factor_rate(v, *powers) * block for powers, block in sector.operator.items())
+            changed = np.sum(weighed * (own[:, :, rows] @ change @ own[:, :, :, columns]), axis=1)
+            rate[:, where] = changed.reshape(len(v), -1)
+            for m, scale in self._memories:
+                if m.target in sector.places and m.on in sector.places and not m.fresh:
+                    left = weighed * scale * own[:, :, rows, sector.places[m.target]]
+                    right = np.swapaxes(own[:, :, sector.places[m.on], columns], 2, 3)
+                    slope[:, where, self.unknown[m.response]] -= _kron(left, right)
+        return residual, rate, slope
+
+    # -- correlations
+
+    def _pairs(self, fresh: bool) -> Pairs:
+        both = (pair for c in self.of.covariances if c.fresh == fresh for pair in (c.of, c.of[::-1]))
+        return self._places(dict.fromkeys(both), "correlations")
+
+    @cached_property
+    def fixed_pairs(self) -> Pairs:
+        """Correlations that noises of fixed matrices have."""
+        return self._pairs(False)
+
+    @cached_property
+    def white_pairs(self) -> Pairs:
+        """Those of noises that are drawn afresh at each step."""
+        return self._pairs(True)
+
+    def products(self, one: Inverses, other: Inverses, to: Pairs, fresh: bool) -> np.ndarray:
+        """What correlations of noises add to those of pairs of fields, points x pairs x pairs; one, other: the inverses
+        at the points of the two times."""
+        of = self.white_pairs if fresh else self.fixed_pairs
+        points = len(next(iter(one.values())))
+        found = np.zeros((points, end_of(to), end_of(of)), complex)
+        for (a, b), rows in to.items():
+            for c, scale in self._covariances:
+                sector = self.sector_of(c.left)
+                if c.fresh == fresh and a in sector.places and b in sector.places:
+                    left, right = self.answer(one, a, c.left), self.answer(other, b, c.right)
+                    found[:, rows, of[c.of]] += _kron(sector.weights[:, None, None] * scale * left, right)
+        return found
 
 
-def _column(number: Any) -> np.ndarray:
-    return np.reshape(number, (-1, 1))
+def factor_at(v: np.ndarray, delay: int, power: int) -> np.ndarray:
+    """(1 - v)^delay v^power at points, to multiply blocks with."""
+    return np.asarray((1 - v) ** delay * v**power)[:, None, None, None]
 
 
-def scaled(numbers: Sequence[tuple[Any, ...]], coefficient: int) -> np.ndarray:
-    """A coefficient of each group, to multiply matrices of groups with."""
-    return np.array([float(np.ravel(one[coefficient])[0]) for one in numbers])[:, None, None]
+def _factor_rate(v: np.ndarray, delay: int, power: int) -> np.ndarray:
+    """Its derivative in v."""
+    found = np.zeros((len(v), 1, 1, 1), complex)
+    if power:
+        found += power * factor_at(v, delay, power - 1)
+    if delay:
+        found -= delay * factor_at(v, delay - 1, power)
+    return found
 
 
-def kron(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The sum over groups of Kronecker products."""
-    found: np.ndarray = np.einsum("gij,gkl->ikjl", left, right)
-    return found.reshape(left.shape[1] * right.shape[1], -1)
+def _kron(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The sum over groups of Kronecker products, point by point."""
+    found: np.ndarray = np.einsum("mgij,mgkl->mikjl", left, right)
+    return found.reshape(len(left), left.shape[2] * right.shape[2], -1)
+
+
+def conjugate(inverse: Inverses) -> Inverses:
+    return {name: np.conj(own) for name, own in inverse.items()}
+
+
+def stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Parts side by side, one row per point."""
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

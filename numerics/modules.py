@@ -26,12 +26,11 @@ from numerics.runtime.interface import (
     BulkLaw,
     Demand,
     FiniteSize,
-    LimitOf,
     Order,
     Probe,
-    RecursionOf,
     Setting,
 )
+from numerics.runtime.linear import LimitOf, RecursionOf
 from numerics.runtime.passes import pass_of
 from numerics.runtime.point import Point, Table, replaced
 from numerics.runtime.rows import RowsPass

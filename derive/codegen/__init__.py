@@ -27,9 +27,6 @@ RUNTIME = "numerics.runtime"
 
 _PROBE = "A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."
 _BULK, _CURVE = "The bulk: self-consistent responses", ", the curve of the resolvent G, and where its edges may lie"
-_LIMIT = "Where training comes to rest: order parameters in z, whose last values are those at z = 0."
-
-_RECURSION = "The step that linear training applies over and over, as numbers: its spectral radius decides stability."
 
 
 def generate_files(model: Model, runtime: str = RUNTIME) -> dict[str, str]:
@@ -65,14 +62,12 @@ def solver_files(model: Model, derivation: Derivation | None = None, runtime: st
 
 def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, str]:
     from derive.program.forward_text import ForwardText
-    from derive.program.labelled_limit import labelled_limit_record, recursion_record
-    from derive.program.limit import limit_record
+    from derive.program.limit import limit_text, recursion_text
     from derive.program.lowering import forward_program
     from derive.program.module import front_text
     from derive.program.probe import bulk_record, probe_record
     from derive.program.simulation_text import write_simulation
     from derive.program.text import module_text
-    from derive.records.limit import LabelledLimit
 
     layout, needs = derivation.layout, derivation.needs
     stems = _stems(model)
@@ -90,14 +85,9 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
                 record = bulk_record(bulk, layout, needs.means)
                 files[f"{name}{stem}.py"] = module_text(doc, "BULK", record, runtime)
     with suppress(DeclarationError):  # it is told why where the limit is asked for
-        limit = derivation.limit
-        labelled = isinstance(limit, LabelledLimit)
-        made = labelled_limit_record(limit) if isinstance(limit, LabelledLimit) else limit_record(limit)
-        files["limit.py"] = module_text(_LIMIT, "LIMIT", made, runtime, labelled)
+        files["limit.py"] = limit_text(derivation.limit, runtime)
     with suppress(DeclarationError):  # stability is then extrapolated from finite runs
-        files["recursion.py"] = module_text(
-            _RECURSION, "RECURSION", recursion_record(derivation.recursion), runtime, labelled=True
-        )
+        files["recursion.py"] = recursion_text(derivation.recursion, runtime)
     exact = not derivation.method.sampled
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     texts = {name: _banner(model) + text for name, text in sorted(files.items())}

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+
 import sympy as sp
 
 from derive.algebra.nodes import Z
+from derive.algebra.sites import averaged, site_responses
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field
 from derive.printing.statements import Section, Statement
-from derive.records.limit import LabelledLimit, Limit, LinearSites, OverlapTerm, Part, Recursion
+from derive.records.limit import Limit, LinearSites, OverlapTerm, Part, Recursion
 from derive.records.system import DisorderRule
 
-RESPONSES = (
+SITES = (
     "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
-    "linear equation per field, which each site inverts; the last value of $x(t)$ is $x(z)$ at $z = 0$."
+    "linear equation per field, which each site inverts; the last value of $x(t)$ is $x(z)$ at $z = 0$. With labels all "
+    "symbols are matrices over labels."
 )
+RESPONSES = "R[a, b] is the mean over sites of how a answers to the noise of b, an entry of the inverse."
 CORRELATIONS = "Noises have the covariances of the saddle point, both times at the same $z$."
 
 
 def limit_sections(record: Limit) -> tuple[Section, ...]:
-    """Responses, correlations and means in z, and the observables."""
-    responses = zip(record.responses, record.response_equations, strict=True)
-    correlations = zip(record.correlations, record.correlation_equations, strict=True)
-    means = zip(record.mean_symbols, record.means, strict=True)
-    found = (
-        Section("responses", tuple(Statement(s.symbol, s.symbol - e) for s, e in responses), RESPONSES),
-        Section("correlations", tuple(Statement(s.symbol, s.symbol - e) for s, e in correlations), CORRELATIONS),
-        Section("means", tuple(Statement(symbol, value, remark=str(mean)) for (symbol, mean), value in means)),
-        Section("observables", tuple(Statement(value, remark=name) for name, value in record.observables)),
-    )
-    return tuple(section for section in found if section.statements)
-
-
-LABELLED = (
-    "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
-    "linear equation per field, in which responses R and tables are matrices over labels. Each site inverts them; "
-    "R[a, b] is the mean over sites of how a answers to the noise of b, and the last value of $x(t)$ is $x(z)$ at "
-    "$z = 0$."
-)
-
-
-def labelled_limit_sections(record: LabelledLimit) -> tuple[Section, ...]:
-    """The equations of one site in z, the covariances of its noises, and the observables."""
+    """The equations of one site in z, its responses, the covariances of its noises, and the observables."""
     rules = {f.field: f.rule for f in record.system.training}
     sites = tuple(Statement(_at(field), _equation(record, field, rules[field])) for field in record.fields)
+    responses = () if record.labelled else tuple(_closed(record))
     noises = tuple(
         Statement(_pair("C", c.left, c.right), c.coefficient * _pair("C", c.a, c.b)) for c in record.covariances
     )
@@ -51,11 +36,24 @@ def labelled_limit_sections(record: LabelledLimit) -> tuple[Section, ...]:
         Statement(value.xreplace(dict(record.mean_symbols)), remark=n) for n, value in record.observables
     )
     found = (
-        Section("one site", sites, LABELLED),
+        Section("one site", sites, SITES),
+        Section("responses", responses, RESPONSES),
         Section("noises", noises, CORRELATIONS),
         Section("observables", observables),
     )
     return tuple(section for section in found if section.statements)
+
+
+def _closed(record: Limit) -> Iterator[Statement]:
+    """The responses as averages of rational functions of each other."""
+    rules = {f.field: f.rule for f in record.system.training}
+    for sector, some in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
+        rows = [field for field in record.fields if field.sector == sector]
+        equations = [_at(f) - _equation(record, f, rules[f]) for f in rows]
+        inverse = site_responses([[sp.expand(e).coeff(_at(f)) for f in rows] for e in equations])
+        for a, noise in some:
+            answer = inverse[rows.index(a), rows.index(noise)] if a in rows else sp.S.Zero
+            yield Statement(_pair("R", a, noise), averaged(answer))
 
 
 RECURSION = (
@@ -97,7 +95,7 @@ def _pair(kind: str, a: Field, b: Field) -> sp.Symbol:
 
 def _equation(record: LinearSites, field: Field, rule: object) -> sp.Expr:
     total = EngineSymbol(f"u_{field}", field) if isinstance(rule, DisorderRule) else sp.S.Zero
-    drives = record.drives if isinstance(record, LabelledLimit) else ()
+    drives = record.drives if isinstance(record, Limit) else ()
     for term in record.overlap_terms if isinstance(record, Recursion) else ():
         if term.target == field:
             total += _overlap(term)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from derive.printing.of_limit import labelled_limit_sections, limit_sections, recursion_sections
+from derive.printing.of_limit import limit_sections, recursion_sections
 from derive.printing.of_probe import blocks_sections, bulk_sections, pencil_sections, probe_sections
 from derive.printing.of_training import (
     action_sections,
@@ -18,7 +18,7 @@ from derive.printing.of_training import (
 from derive.printing.statements import Section
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
-from derive.records.limit import LabelledLimit, Limit, Recursion
+from derive.records.limit import Limit, Recursion
 from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
@@ -43,5 +43,4 @@ sections_of.register(BlockMatrix, blocks_sections)
 sections_of.register(Pencil, pencil_sections)
 sections_of.register(Bulk, bulk_sections)
 sections_of.register(Limit, limit_sections)
-sections_of.register(LabelledLimit, labelled_limit_sections)
 sections_of.register(Recursion, recursion_sections)

@@ -1,61 +1,254 @@
-"""Where linear training comes to rest, as a program: order parameters at any z, and observables made of them."""
+"""Linear laws with constant coefficients as modules: terms with names and formulas, from which the numerics put matrices
+over labels together. For the stationary limit of training, and for the step that it applies over and over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
-from derive.printing import text
-from derive.program.at_sites import AtSites
-from derive.program.nodes import Definition, Record, Symbol
-from derive.records.limit import Limit
+from derive.algebra.nodes import outermost
+from derive.errors import DeclarationError
+from derive.language.data import DataAt, EntriesAt, RootAt
+from derive.language.symbols import EngineSymbol, labels_along
+from derive.language.vectors import Each, Field, Mean, Mix, Selection, Softmax, Total, axes_of, shown
+from derive.program.nodes import SCALAR, Call, Definition, Formula, Function, Record, Ref, Slot, Symbol, Transposed
+from derive.program.nodes import Tuple, Value
+from derive.program.text import PARAMETERS, ModuleText, joined
+from derive.program.traits import law_of
+from derive.program.labels import apart, selection
+from derive.records.limit import Limit, LinearSites, Overlap, Part, Recursion
+from derive.records.system import Mixing
 
 
-def limit_record(limit: Limit) -> Record:
-    r, c, m = Symbol("r"), Symbol("c"), Symbol("m")
-    responses, correlations = ([one.symbol for one in some] for some in (limit.responses, limit.correlations))
-    work = AtSites(limit.traits, {r: responses, c: correlations, m: [symbol for symbol, _ in limit.mean_symbols]})
-
-    def function(
-        name: str, given: tuple[Symbol, ...], doc: str, told: Iterable[str], results: Iterable[sp.Expr]
-    ) -> Definition:
-        return work.function(name, given, "\n".join((doc, *told)), work.numbers(results))
-
-    named = {
-        "responses": tuple(s.name for s in responses),
-        "correlations": tuple(s.name for s in correlations),
+def limit_text(limit: Limit, runtime: str) -> str:
+    """The module of the stationary limit."""
+    doc = "Where training comes to rest: the equations of one site, with w for a delay by one step, and observables."
+    work = _Lowering(limit)
+    means = dict(zip((symbol for symbol, _ in limit.mean_symbols), limit.means, strict=True))
+    own = {
+        "drives": tuple(map(work.term, limit.drives)),
+        "variances": tuple(work.coefficient(source.scale**2) for source in limit.sources),
+        "means": tuple(tuple(work.product(*pair) for pair in pairs) for pairs in means.values()),
         "observables": tuple(name for name, _ in limit.observables),
-        "sites": work.site_laws(),
-        "equations": function(
-            "equations",
-            (work.z, r, work.laws),
-            "Each is zero at the responses r at z, which are what is answered at once as z grows:",
-            (f"0 = {text(e)}" for e in limit.response_equations),
-            limit.response_equations,
-        ),
-        "correlating": function(
-            "correlating",
-            (work.z, r, c, work.laws),
-            "Each is linear in the correlations c and zero at them:",
-            (f"0 = {text(e)}" for e in limit.correlation_equations),
-            limit.correlation_equations,
-        ),
-        "means": function(
-            "means",
-            (work.z, r, c, work.laws),
-            "The transform, with both times at the same z, of:",
-            (text(mean) for _, mean in limit.mean_symbols),
-            limit.means,
-        ),
-        "observing": function(
-            "observing",
-            (m,),
-            "The observables from the means at rest:",
-            (f"{name} = {text(e)}" for name, e in limit.observables),
-            [value for _, value in limit.observables],
-        ),
-        "settles": any(not trait.discrete for trait in limit.traits),
         "forgotten": limit.forgotten,
+        "observing": work.observing(limit),
     }
-    return Record("LimitOf", (), named)
+    return _LinearText(runtime).module(doc, "LIMIT", Record("LimitOf", (), work.structure() | own))
+
+
+def recursion_text(recursion: Recursion, runtime: str) -> str:
+    """The module of the step that training applies over and over."""
+    doc = "The step that linear training applies over and over, with w for a delay by one step."
+    work = _Lowering(recursion)
+    own = {
+        "observed": tuple((name, tuple(f.name for f in fields)) for name, fields in recursion.observed),
+        "stirred": tuple(field.name for field in recursion.stirred),
+        "overlaps": tuple(work.overlap(recursion, overlap) for overlap in recursion.overlaps),
+        "renewed": tuple(source.name for source in recursion.sources if source.timed),
+    }
+    return _LinearText(runtime).module(doc, "RECURSION", Record("RecursionOf", (), work.structure() | own))
+
+
+class _LinearText(ModuleText):
+    """A module that offers a record, in which formulas stand where they are used."""
+
+    sources = (*ModuleText.sources, "exact", "linear")
+
+    def __init__(self, runtime: str):
+        super().__init__(runtime, ())
+
+    def module(self, doc: str, name: str, record: Record) -> str:
+        functions = tuple(record.functions)
+        for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
+            self.names.of(symbol)
+        body = [line for function in functions for line in self.text.function(function)]
+        end = f"{name} = {self._offered(record)[:-1]},)"  # one line per entry
+        return self.whole(doc, [*body, end], ())
+
+    def _offered(self, entry: Any) -> str:
+        if isinstance(entry, Record):
+            named = (f"{word}={self._offered(value)}" for word, value in entry.named.items() if value is not None)
+            return f"{self.called(entry.kind)}({', '.join((*map(self._offered, entry.entries), *named))})"
+        if isinstance(entry, Value):
+            return self.text.value(entry)
+        if isinstance(entry, tuple):
+            return f"({joined(map(self._offered, entry))})"
+        return entry.name if isinstance(entry, Definition) else repr(entry)
+
+    def imports(self, *interface: str) -> list[str]:
+        return [line for line in super().imports(*interface) if not line.endswith("import ")]
+
+
+class _Lowering:
+    """Records of `numerics.runtime.linear` for linear laws."""
+
+    def __init__(self, linear: LinearSites):
+        self.linear = linear
+        self.values = {trait: Symbol(trait.name, SCALAR) for trait in linear.traits}
+
+    def structure(self) -> dict[str, object]:
+        linear = self.linear
+        return {
+            "fields": tuple(map(self.site_field, linear.fields)),
+            "sources": tuple(map(self.site_field, linear.sources)),
+            "traits": tuple((trait.name, trait.sector.name) for trait in linear.traits),
+            "operator": tuple(self.operator()),
+            "memories": tuple(
+                Record(
+                    "MemoryTerm",
+                    (m.target.name, m.on.name, self.coefficient(m.coefficient), (m.a.name, m.noise.name)),
+                    {"fresh": m.fresh or None},
+                )
+                for m in linear.memories
+            ),
+            "covariances": tuple(
+                Record(
+                    "NoiseCovariance",
+                    (c.left.name, c.right.name, self.coefficient(c.coefficient), (c.a.name, c.b.name)),
+                    {"fresh": c.fresh or None},
+                )
+                for c in linear.covariances
+            ),
+            "settles": any(not trait.discrete for trait in linear.traits),
+            "sites": self.site_laws(),
+        }
+
+    def site_field(self, field: Field) -> Record:
+        labels = Function((PARAMETERS,), Formula(labels_along(field.axes))) if field.labelled else None
+        return Record("SiteField", (field.name, field.sector.name), {"labels": labels})
+
+    def operator(self) -> Iterator[Record]:
+        """The terms of S(w) = 1 - parts."""
+        rows: dict[Field, dict[tuple[Field, Mixing | None], dict[int, sp.Expr]]] = {
+            field: {(field, None): {0: sp.S.One}} for field in self.linear.fields
+        }
+        for part in self.linear.parts:
+            powers = rows[part.target].setdefault((part.of, part.mixing), {})
+            powers[part.delay] = powers.get(part.delay, sp.S.Zero) - part.coefficient
+        for target, row in rows.items():
+            for (of, mixing), powers in row.items():
+                for (delay, power), coefficient in _at_rest_first(powers).items():
+                    yield self.term(Part(target, of, coefficient, delay + power, power, mixing))
+
+    def term(self, part: Part) -> Record:
+        """z^power (1 + z)^-delay is (1 - w)^power w^(delay - power)."""
+        named = {
+            "delay": part.delay - part.power or None,
+            "power": part.power or None,
+            "acting": self.acting(part.mixing, part.of),
+        }
+        return Record("LinearTerm", (part.target.name, part.of.name, self.coefficient(part.coefficient)), named)
+
+    def acting(self, mixing: Mixing | None, of: Field) -> Function | None:
+        """The table that acts on the labels of a field; None where each label stays for itself."""
+        if mixing is None:
+            return None
+        if mixing.table is None:
+            return Function((PARAMETERS,), Call("summing", (labels_along(of.axes),), None))
+        table = _given(mixing.table)
+        return Function((PARAMETERS,), Transposed(table) if mixing.transposed else table)
+
+    def product(self, scale: sp.Expr, a: Field | None, b: Field | None) -> Record:
+        inside = [trait.sector for trait in self.linear.traits if sp.sympify(scale).has(trait())]
+        sector = next(iter([*(f.sector for f in (a, b) if f is not None), *inside, self.linear.fields[0].sector]))
+        names = tuple(f.name for f in (a, b) if f is not None)
+        return Record("MeanProduct", (self.coefficient(scale), sector.name, *names))
+
+    def overlap(self, recursion: Recursion, overlap: Overlap) -> Record:
+        terms = tuple(
+            Record("PlantedTerm", (use.target.name, use.source.name, self.coefficient(use.coefficient)))
+            for use in recursion.overlap_terms
+            if use.overlap == overlap
+        )
+        variance = self.coefficient(overlap.scale * overlap.source.scale**2)
+        entries = (overlap.source.name, overlap.field.name, overlap.delay, variance, terms)
+        return Record("PlantedOverlap", entries)
+
+    # -- formulas
+
+    def coefficient(self, expression: sp.Expr) -> Function:
+        return Function((PARAMETERS, *self.values.values()), self._formula(expression))
+
+    def _formula(self, expression: sp.Expr) -> Formula:
+        expression = sp.sympify(expression)
+        for node in outermost(expression, (Mean, Mix, Total, AppliedUndef)):
+            raise DeclarationError(
+                f"the coefficient {shown(expression)} holds {shown(node)}, for which the limit of many steps is not "
+                "derived; solve it at a large T"
+            )
+        slots: dict[sp.Basic, sp.Expr] = {trait(): Slot(Ref(s), trait.name) for trait, s in self.values.items()}
+        slots |= {node: Slot(_column(node), shown(node)) for node in expression.atoms(DataAt)}
+        return Formula(expression.xreplace(slots), None)
+
+    def site_laws(self) -> Definition:
+        doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
+        nodes = Symbol("nodes", SCALAR)
+        laws = Tuple(tuple(law_of(trait, (Ref(nodes),), self._formula) for trait in self.linear.traits))
+        return Definition("sites", (PARAMETERS, nodes), doc, (), laws)
+
+    def observing(self, limit: Limit) -> Definition:
+        m, means = Symbol("m"), dict(limit.mean_symbols)
+        symbols = {symbol: Symbol(symbol.name) for symbol in means}
+        rows = {symbol: Slot(Ref(row), symbol.name) for symbol, row in symbols.items()}
+        told = (f"{symbol} = {shown(mean)}" for symbol, mean in means.items())
+        doc = "\n".join(("The observables from means at rest, each a row with one number per label:", *told))
+        found = Tuple(tuple(_observed(value, rows, means) for _, value in limit.observables))
+        return Definition("observing", (PARAMETERS, m), doc, (), found, ((m, tuple(symbols.values())),))
+
+
+def _at_rest_first(powers: dict[int, sp.Expr]) -> dict[tuple[int, int], sp.Expr]:
+    """A polynomial in w by powers of w and 1 - w: its value at w = 1, and multiples of 1 - w^d = (1 - w)(1 + w + ...),
+    so that nothing cancels numerically where training comes to rest. A single power stays."""
+    powers = {delay: value for delay, value in powers.items() if value != 0}
+    if len(powers) < 2:
+        return {(delay, 0): value for delay, value in powers.items()}
+    found = {(0, 0): sp.Add(*powers.values())}
+    for k in range(max(powers)):
+        found[k, 1] = -sp.Add(*(value for delay, value in powers.items() if delay > k))
+    shortest = {key: min(value, sp.expand(value), key=sp.count_ops) for key, value in found.items()}
+    return {key: value for key, value in shortest.items() if value != 0}
+
+
+def _observed(value: sp.Expr, rows: dict[EngineSymbol, Slot], means: dict[EngineSymbol, Mean]) -> Value:
+    """An observable; outside total(...) and each(...) labels are averaged over."""
+    if isinstance(value, Each):
+        return apart(_by_label(value.expression, rows), value.expression.xreplace(means))
+    inner: dict[sp.Basic, sp.Expr] = {}
+    for node in outermost(value, (Total,)):
+        summed = Call("total_of_labels", (_by_label(node.expression, rows),), None)
+        inner[node] = Slot(summed, shown(node))
+    averaged = {
+        symbol: Slot(Call("mean_of_labels", (row.value,), None), symbol.name) if axes_of(means[symbol]) else row
+        for symbol, row in rows.items()
+    }
+    return Formula(value.xreplace(inner).xreplace(averaged), None)
+
+
+def _by_label(expression: sp.Expr, rows: dict[EngineSymbol, Slot]) -> Value:
+    inner: dict[sp.Basic, sp.Expr] = {}
+    for node in outermost(expression, (DataAt, Mix, Softmax, Total)):
+        if not isinstance(node, DataAt) or node.time is not None:
+            raise DeclarationError(
+                f"an observable holds {shown(node)}, for which the limit of many steps is not derived; leave it out"
+            )
+        turned = (int(node.turned),) if isinstance(node, EntriesAt) else ()
+        inner[node] = Slot(Call("given_series", (Formula(node.data, None), 0, 0, *turned), None), shown(node))
+    return Formula(expression.xreplace(inner).xreplace(rows), None)
+
+
+def _given(node: DataAt | Selection) -> Value:
+    if isinstance(node, Selection):
+        return selection(node)
+    found = Call("given", (Formula(node.data, None), None, 0), None)
+    return Call("root", (found,), None) if isinstance(node, RootAt) else found
+
+
+def _column(node: DataAt) -> Value:
+    """Data with one axis, or the entries of a table, as a column."""
+    found = _given(node)
+    if not isinstance(node, EntriesAt):
+        return found
+    return Call("listed", (Transposed(found) if node.turned else found,), (labels_along(axes_of(node)), sp.S.One))

@@ -1,4 +1,4 @@
-"""Where linear training comes to rest: its order parameters as functions of one complex variable."""
+"""Linear training with constant laws: its stationary limit, and the step that it applies over and over."""
 
 from __future__ import annotations
 
@@ -16,50 +16,9 @@ from derive.records.system import Mixing, System
 
 
 @dataclass(frozen=True)
-class OrderSymbol:
-    """The symbol for R[a, b], the transform of the response of a to a kick in the equation of b, or for C[a, b]."""
-
-    symbol: EngineSymbol
-    a: Field
-    b: Field
-
-
-@dataclass(frozen=True, repr=False)
-class Limit(Record):
-    """The training level in z, the variable of z/(1 + z) sum_t x(t) (1 + z)^(-t), which tends to the last value of x(t)
-    as z -> 0.
-
-    responses: unknowns of `response_equations`, which hold at every z; as z grows they tend to what a field answers at
-    once. correlations: unknowns of `correlation_equations`, linear in them, with both times at the same z.
-    means: those in the observables, in terms of both. observables: formulas of the numbers `mean_symbols`.
-    forgotten: a start that has been left out, because what is drawn does not give it at once; it does not count where
-    training forgets how it began.
-    """
-
-    system: System
-    responses: tuple[OrderSymbol, ...]
-    response_equations: tuple[sp.Expr, ...]
-    correlations: tuple[OrderSymbol, ...]
-    correlation_equations: tuple[sp.Expr, ...]
-    mean_symbols: tuple[tuple[EngineSymbol, Mean], ...]
-    means: tuple[sp.Expr, ...]
-    observables: tuple[tuple[str, sp.Expr], ...]
-    forgotten: str
-    assumptions: tuple[str, ...]
-    title = "Limit of long training"
-
-    @cached_property
-    def traits(self) -> tuple[Trait, ...]:
-        """What differs from site to site in the averages."""
-        averages = (*self.response_equations, *self.correlation_equations, *self.means)
-        inside = {t.field for e in averages for m in e.atoms(Mean) for t in traits_in(m.expression)}
-        return tuple(trait for trait in self.system.traits if trait in inside)
-
-
-@dataclass(frozen=True)
 class Part:
-    """coefficient * z^power * (1 + z)^(-delay) times a field or what is drawn, perhaps after a table has acted on its
-    labels; a table that is None sums over them if `summed`."""
+    """coefficient * z^power * (1 + z)^(-delay) times a field or a source, perhaps after `mixing` has acted on its
+    labels."""
 
     target: Field
     of: Field
@@ -71,10 +30,10 @@ class Part:
 
 @dataclass(frozen=True, repr=False)
 class LinearSites(Record):
-    """Linear laws with constant coefficients, where every symbol may be a matrix over labels.
+    """Linear laws with constant coefficients, where every symbol is a matrix over labels: with one label a number.
 
-    A site inverts S(z) = 1 - parts - memories, whose blocks belong to fields. responses: pairs (a, noise), R[a, noise]
-    the mean over sites of the block of the inverse.
+    In z, the variable of z/(1 + z) sum_t x(t) (1 + z)^(-t), a site inverts S(z) = 1 - parts - memories, whose blocks
+    belong to fields.
     """
 
     system: System
@@ -83,8 +42,18 @@ class LinearSites(Record):
     parts: tuple[Part, ...]
     memories: tuple[Memory, ...]
     covariances: tuple[Covariance, ...]
-    responses: tuple[tuple[Field, Field], ...]
     assumptions: tuple[str, ...]
+
+    @property
+    def responses(self) -> tuple[tuple[Field, Field], ...]:
+        """Pairs (a, noise): R[a, noise] is the mean over sites of the block of the inverse of S."""
+        return tuple(dict.fromkeys((m.a, m.noise) for m in self.memories))
+
+    @property
+    def labelled(self) -> bool:
+        """Whether some symbols are matrices over labels."""
+        fields = (*self.fields, *self.sources)
+        return any(f.labelled for f in fields) or any(part.mixing is not None for part in self.parts)
 
     def _own(self) -> list[sp.Expr]:
         """Coefficients beside those of parts, memories and covariances."""
@@ -147,11 +116,13 @@ class Recursion(LinearSites):
 
 
 @dataclass(frozen=True, repr=False)
-class LabelledLimit(LinearSites):
-    """The limit of long training where fields have labels, or data stand in equations.
+class Limit(LinearSites):
+    """The stationary limit of linear training: x(z) tends to the last value of x(t) as z -> 0.
 
     drives: what is drawn in the equations of fields. means: by symbol, those in the observables, each as (coefficient,
-    a, b) with the mean of a b label by label; without fields for a mean of traits alone.
+    a, b) with the mean of a b label by label; without fields for a mean of traits alone. forgotten: a start that has
+    been left out, because what is drawn does not give it at once; it does not count where training forgets how it
+    began.
     """
 
     drives: tuple[Part, ...]
@@ -159,7 +130,7 @@ class LabelledLimit(LinearSites):
     means: tuple[tuple[tuple[sp.Expr, Field | None, Field | None], ...], ...]
     observables: tuple[tuple[str, sp.Expr], ...]
     forgotten: str
-    title = "Limit of long training, with labels"
+    title = "Limit of long training"
 
     def _own(self) -> list[sp.Expr]:
         found = [part.coefficient for part in self.drives]

@@ -53,7 +53,6 @@ class _Repeated(LinearLaws):
             parts=tuple(part for f in self.fields.values() for part in self.parts(f)),
             memories=tuple(memories),
             covariances=tuple(c for c in self.saddle.covariances if c.a in self.fields and c.b in self.fields),
-            responses=tuple(dict.fromkeys((m.a, m.noise) for m in memories)),
             observed=tuple(observed),
             stirred=tuple(field for field, terms in rules.items() if any(map(self._drawn_afresh, terms))),
             overlap_terms=tuple(term for some in overlaps for term in some),

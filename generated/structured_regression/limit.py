@@ -1,11 +1,11 @@
 # Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Where training comes to rest: order parameters in z, whose last values are those at z = 0."""
+"""Where training comes to rest: the equations of one site, with w for a delay by one step, and observables."""
 
 import jax.numpy as jnp
 
-from numerics.runtime.interface import LimitOf
-from numerics.runtime.traits import discrete, over_sites
+from numerics.runtime.linear import LimitOf, LinearTerm, MeanProduct, MemoryTerm, NoiseCovariance, SiteField
+from numerics.runtime.traits import discrete
 
 
 def sites(p, nodes):
@@ -13,218 +13,63 @@ def sites(p, nodes):
     return (discrete((1, p.kappa), (1 - p.share, p.share)),)
 
 
-def equations(p, z, r, laws):
-    """Each is zero at the responses r at z, which are what is answered at once as z grows:
-    0 = R_u_h - eta (-z - 1) <lam/(eta ridge z + eta ridge + eta R_delta_Z_u z lam + eta R_delta_Z_u lam - mu z + z^2 + z)>
-    0 = alpha/(R_u_h - alpha) + R_delta_Z_u
-    """
-    R_u_h, R_delta_Z_u = r
-    (law_lam,) = laws
-    return (
-        -p.eta
-        * over_sites(
-            z,
-            lambda lam: (
-                lam
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-            ),
-            law_lam,
-        )
-        * (-z - 1)
-        + R_u_h,
-        p.alpha / (-p.alpha + R_u_h) + R_delta_Z_u,
-    )
-
-
-def correlating(p, z, r, c, laws):
-    """Each is linear in the correlations c and zero at them:
-    0 = C_u_u - (eta ridge z + eta ridge - mu z + z^2 + z)^2 <lam/(eta ridge z + eta ridge + eta R_delta_Z_u z lam + eta R_delta_Z_u lam - mu z + z^2 + z)^2> - (eta^2 C_delta_delta (-z - 1)^2/alpha) <lam^2/(eta ridge z + eta ridge + eta R_delta_Z_u z lam + eta R_delta_Z_u lam - mu z + z^2 + z)^2>
-    0 = C_delta_delta - alpha^2 sigma^2/(R_u_h - alpha)^2 - alpha^2 C_u_u/(R_u_h - alpha)^2
-    """
-    R_u_h, R_delta_Z_u = r
-    C_u_u, C_delta_delta = c
-    (law_lam,) = laws
-    return (
-        C_u_u
-        - over_sites(
-            z,
-            lambda lam: (
-                lam
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-                ** 2
-            ),
-            law_lam,
-        )
-        * (p.eta * p.ridge * z + p.eta * p.ridge - p.mu * z + z**2 + z) ** 2
-        - p.eta**2
-        * C_delta_delta
-        * over_sites(
-            z,
-            lambda lam: (
-                lam**2
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-                ** 2
-            ),
-            law_lam,
-        )
-        * (-z - 1) ** 2
-        / p.alpha,
-        -(p.alpha**2) * p.sigma**2 / (-p.alpha + R_u_h) ** 2
-        - p.alpha**2 * C_u_u / (-p.alpha + R_u_h) ** 2
-        + C_delta_delta,
-    )
-
-
-def means(p, z, r, c, laws):
-    """The transform, with both times at the same z, of:
-    <delta(t)^2>
-    <u(t)^2>
-    <(teacher - w(t))^2>
-    """
-    R_u_h, R_delta_Z_u = r
-    C_u_u, C_delta_delta = c
-    (law_lam,) = laws
-    return (
-        p.alpha**2 * p.sigma**2 / (-p.alpha + R_u_h) ** 2 + p.alpha**2 * C_u_u / (-p.alpha + R_u_h) ** 2,
-        over_sites(
-            z,
-            lambda lam: (
-                lam
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-                ** 2
-            ),
-            law_lam,
-        )
-        * (p.eta * p.ridge * z + p.eta * p.ridge - p.mu * z + z**2 + z) ** 2
-        + p.eta**2
-        * C_delta_delta
-        * over_sites(
-            z,
-            lambda lam: (
-                lam**2
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-                ** 2
-            ),
-            law_lam,
-        )
-        * (-z - 1) ** 2
-        / p.alpha,
-        p.eta**2
-        * R_delta_Z_u**2
-        * over_sites(
-            z,
-            lambda lam: (
-                lam**2
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-                ** 2
-            ),
-            law_lam,
-        )
-        * (z + 1) ** 2
-        - 2
-        * p.eta
-        * R_delta_Z_u
-        * over_sites(
-            z,
-            lambda lam: (
-                lam
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-            ),
-            law_lam,
-        )
-        * (z + 1)
-        + 1
-        + p.eta**2
-        * C_delta_delta
-        * over_sites(
-            z,
-            lambda lam: (
-                lam
-                / (
-                    p.eta * p.ridge * z
-                    + p.eta * p.ridge
-                    - p.mu * z
-                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
-                    + z**2
-                    + z
-                )
-                ** 2
-            ),
-            law_lam,
-        )
-        * (z + 1) ** 2
-        / p.alpha,
-    )
-
-
 def observing(p, m):
-    """The observables from the means at rest:
-    train_loss = mean_0
-    test_loss = sigma^2 + mean_1
-    distance = mean_2
+    """The observables from means at rest, each a row with one number per label:
+    mean_0 = mean(delta(t)**2)
+    mean_1 = mean(u(t)**2)
+    mean_2 = mean((teacher - w(t))**2)
     """
     mean_0, mean_1, mean_2 = m
     return (mean_0, p.sigma**2 + mean_1, mean_2)
 
 
 LIMIT = LimitOf(
-    responses=("R_u_h", "R_delta_Z_u"),
-    correlations=("C_u_u", "C_delta_delta"),
-    observables=("train_loss", "test_loss", "distance"),
-    sites=sites,
-    equations=equations,
-    correlating=correlating,
-    means=means,
-    observing=observing,
+    fields=(
+        SiteField("h", "D"),
+        SiteField("u", "D"),
+        SiteField("Z_u", "P"),
+        SiteField("delta", "P"),
+        SiteField("w", "D"),
+    ),
+    sources=(SiteField("eps", "P"), SiteField("teacher", "D")),
+    traits=(("lam", "D"),),
+    operator=(
+        LinearTerm("h", "h", lambda p, lam: 1),
+        LinearTerm("u", "u", lambda p, lam: 1),
+        LinearTerm("u", "w", lambda p, lam: jnp.sqrt(lam)),
+        LinearTerm("Z_u", "Z_u", lambda p, lam: 1),
+        LinearTerm("delta", "delta", lambda p, lam: 1),
+        LinearTerm("delta", "Z_u", lambda p, lam: -1),
+        LinearTerm("w", "w", lambda p, lam: p.eta * p.ridge),
+        LinearTerm("w", "w", lambda p, lam: -p.eta * p.ridge + 1, power=1),
+        LinearTerm("w", "w", lambda p, lam: -p.mu, delay=1, power=1),
+        LinearTerm("w", "h", lambda p, lam: -p.eta * jnp.sqrt(lam), delay=1),
+    ),
+    memories=(
+        MemoryTerm("Z_u", "delta", lambda p, lam: 1 / p.alpha, ("u", "h")),
+        MemoryTerm("h", "u", lambda p, lam: 1, ("delta", "Z_u")),
+    ),
+    covariances=(
+        NoiseCovariance("h", "h", lambda p, lam: 1 / p.alpha, ("delta", "delta")),
+        NoiseCovariance("Z_u", "Z_u", lambda p, lam: 1, ("u", "u")),
+    ),
     settles=False,
+    sites=sites,
+    drives=(
+        LinearTerm("u", "teacher", lambda p, lam: jnp.sqrt(lam)),
+        LinearTerm("delta", "eps", lambda p, lam: p.sigma),
+    ),
+    variances=(lambda p, lam: 1, lambda p, lam: 1),
+    means=(
+        (MeanProduct(lambda p, lam: 1, "P", "delta", "delta"),),
+        (MeanProduct(lambda p, lam: 1, "D", "u", "u"),),
+        (
+            MeanProduct(lambda p, lam: 1, "D", "teacher", "teacher"),
+            MeanProduct(lambda p, lam: 1, "D", "w", "w"),
+            MeanProduct(lambda p, lam: -2, "D", "teacher", "w"),
+        ),
+    ),
+    observables=("train_loss", "test_loss", "distance"),
     forgotten="",
+    observing=observing,
 )

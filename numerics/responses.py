@@ -1,0 +1,239 @@
+"""Responses of linear training followed in the complex plane, and Cauchy integrals over the circle of lasting modes.
+
+Responses start from v = 1, where only what is answered at once remains, and are followed by Newton's method. What is
+analytic where |1 - v| < 1 has values there that follow from those on the circle. Modes that stay for ever lie at v = 0,
+around which the contour makes a small arc.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.linear_sites import SitesAt
+
+ORDER, RESOLVED, NARROWEST = 12, 1e-8, 1e-13
+"""Points in a panel of the contour, the relative size of its last coefficients at which it is resolved, and the width
+in radians of the smallest one."""
+ROUNDING = 1e-13
+"""What is smaller beside the largest values is rounding."""
+PANELS = 400
+"""Most panels that are tried on an arc: beyond, rounding hides what is next to the circle."""
+
+Functions = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, Any]]
+"""Of points and their responses: values, one row per point, and what else is kept of the computation."""
+
+
+class Undecided(NumericalError):
+    """The responses cannot be followed along the circle; last: how far they could."""
+
+    def __init__(self, sentence: str, last: Reached | None = None):
+        super().__init__(sentence)
+        self.last = last
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Responses at a point, and their derivatives in v."""
+
+    v: complex
+    responses: np.ndarray
+    rates: np.ndarray
+
+    @property
+    def angle(self) -> float:
+        """That of the mode w = 1 - v."""
+        return float(np.angle(1 - self.v))
+
+    @property
+    def row(self) -> tuple[np.ndarray, np.ndarray]:
+        """The point and its responses as arrays of one point."""
+        return np.array([self.v]), self.responses[None]
+
+
+@dataclass(frozen=True)
+class ResponsesAt(SitesAt):
+    """Linear laws at parameters whose responses are followed."""
+
+    @cached_property
+    def start(self) -> Reached:
+        """The responses at v = 1: what is answered at once."""
+        r = np.zeros(self.count, complex)
+        for pair, where in self.unknown.items():
+            r[where] = self.at_once[pair].ravel()
+        return Reached(1.0, *self.newton(1.0, r)[:2])
+
+    def newton(self, v: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """Improved responses, their derivative in v, and whether Newton's method converged."""
+        found, rate, good = self.newtons(np.array([v], complex), r[None])
+        return found[0], rate[0], good
+
+    def newtons(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The same at several points."""
+        if not self.count:
+            return r, r, True
+        before = np.inf
+        for _ in range(12):
+            residual, rate, slope = self.system(v, r)
+            try:
+                both = np.linalg.solve(slope, np.stack([residual, -rate], axis=-1))
+            except np.linalg.LinAlgError:
+                return r, r, False
+            r = r - both[..., 0]
+            sizes = np.abs(r) + 1e-3 * np.max(np.abs(r), axis=1, keepdims=True) + 1e-300
+            size = float(np.max(np.abs(both[..., 0]) / sizes))
+            if not np.isfinite(size) or size > 10 * before:
+                return r, r, False
+            # corrections are squared from one to the next, until rounding
+            if size < 1e-12 or (size < 1e-8 and size < 1e-2 * before) or (size >= before / 4 and before < 1e-10):
+                return r, both[..., 1], True
+            before = size
+        return r, r, False
+
+    def advanced(self, here: Reached, there: complex) -> Reached:
+        """The responses at another point, along the straight line between the two."""
+        if not self.count:
+            return Reached(there, here.responses, here.rates)
+        r, tangent, way = here.responses, here.rates, there - here.v
+        share, done = 1.0, 0.0
+        with np.errstate(all="ignore"):
+            while done < 1.0:
+                share = min(share, 1.0 - done)
+                v = here.v + way * (done + share)
+                guess = r + tangent * way * share
+                found, rate, good = self.newton(v, guess)
+                if good and _near(found, guess):
+                    r, tangent, done = found, rate, done + share
+                    share *= 2.0
+                    continue
+                share /= 3.0
+                if share < 1e-9:
+                    last = Reached(here.v + way * done, r, tangent)
+                    raise Undecided(f"the responses of training cannot be followed near w = {1 - v:.4g}", last)
+        return Reached(there, r, tangent)
+
+    def between(self, here: Reached, end: Reached, v: np.ndarray) -> np.ndarray | None:
+        """The responses at points between two, from the cubic through both; None where that is too far off."""
+        if not self.count:
+            return np.zeros((len(v), 0), complex)
+        way = end.v - here.v
+        x = ((v - here.v) / way)[:, None]
+        lower = (1 + 2 * x) * here.responses + x * way * here.rates
+        upper = (3 - 2 * x) * end.responses + (x - 1) * way * end.rates
+        guess = (1 - x) ** 2 * lower + x**2 * upper
+        with np.errstate(all="ignore"):
+            found, _, good = self.newtons(v, guess)
+        return found if good and _near(found, guess) else None
+
+    def along(self, points: Iterable[complex], here: Reached) -> list[Reached]:
+        """The responses at points in their order."""
+        found = []
+        for point in points:
+            here = self.advanced(here, complex(point))
+            found.append(here)
+        return found
+
+    # -- contours
+
+    def panels(
+        self, arc: Arc, here: Reached, functions: Functions, rough: Callable[[np.ndarray, np.ndarray, float], bool]
+    ) -> Iterator[Panel]:
+        """Pieces of an arc that are halved until functions of the responses are resolved on them, in their order.
+
+        rough: whether they are not, from the last coefficients of their Legendre series, their values and the width.
+        """
+        nodes, weights = np.polynomial.legendre.leggauss(ORDER)
+        series = np.linalg.inv(np.polynomial.legendre.legvander(nodes, ORDER - 1))
+        waiting = arc.pieces()[::-1]
+        for _ in range(PANELS):
+            if not waiting:
+                return
+            low, high = waiting.pop()
+            v = arc.at((low + high) / 2 + (high - low) / 2 * nodes)
+            end = self.advanced(here, complex(arc.at(high)))
+            r = self.between(here, end, v)
+            narrow = abs(high - low) <= NARROWEST
+            if r is not None:
+                values, kept = functions(v, r)
+                if narrow or not rough(np.abs(series[-3:] @ values), values, abs(high - low)):
+                    yield Panel(v=v, r=r, weights=weights * (high - low) / 2, values=values, kept=kept, end=end)
+                    here = end
+                    continue
+            if narrow:
+                raise Undecided(f"the responses of training cannot be followed near w = {1 - v[0]:.4g}")
+            middle = (low + high) / 2
+            waiting += [(middle, high), (low, middle)]
+        raise Undecided("something next to the circle is not resolved")
+
+    def from_contour(
+        self,
+        radius: float,
+        here: Reached,
+        functions: Functions,
+        inside: np.ndarray,
+        seen: Callable[[Panel], None] = lambda _: None,
+    ) -> tuple[np.ndarray, Reached]:
+        """What functions are at points inside |1 - v| < 1 if they are analytic there, by Cauchy's formula, and where the
+        contour ends. It starts at v = radius, makes an arc around v = 0 and follows the upper half of the circle."""
+        turn = math.acos(radius / 2)
+        total: Any = 0.0
+        for arc in (Arc(0.0, radius, (0.0, -turn)), Arc(1.0, 1.0, (2 * math.asin(radius / 2), math.pi))):
+            for panel in self.panels(arc, here, functions, _rough):
+                seen(panel)
+                weights = 1j * (panel.v - arc.centre) * panel.weights
+                total = total + np.array([(weights / (panel.v - x)) @ panel.values for x in inside])
+                here = panel.end
+        return total.imag / math.pi, here
+
+
+@dataclass(frozen=True)
+class Arc:
+    """Points of a circle in the plane of v between two angles: around v = 0 its own, around v = 1 those of w."""
+
+    centre: float
+    radius: float
+    ends: tuple[float, float]
+
+    def pieces(self) -> list[tuple[float, float]]:
+        """Pieces to start from: those next to v = 0 are as long as they are far from it, up to a sixth of pi."""
+        first, last = self.ends
+        ends = [first]
+        while self.centre and first < last / 6:
+            first *= 2
+            ends.append(first)
+        count = max(2, math.ceil(6 * abs(last - ends[-1]) / math.pi))
+        ends = [*ends[:-1], *np.linspace(ends[-1], last, count + 1)]
+        return list(itertools.pairwise(map(float, ends)))
+
+    def at(self, angle: Any) -> Any:
+        return self.centre + (-1 if self.centre else 1) * self.radius * np.exp(1j * angle)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A resolved piece of an arc. weights: of its points in an integral over the angle; kept: of the last call."""
+
+    v: np.ndarray
+    r: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray
+    kept: Any
+    end: Reached
+
+
+def _rough(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
+    sizes = np.abs(values)
+    return bool(np.any(tail > RESOLVED * np.max(sizes, axis=0) + ROUNDING * np.max(sizes)))
+
+
+def _near(found: np.ndarray, guess: np.ndarray) -> bool:
+    """Whether Newton's method moved a guess by little, so that it cannot have left the branch."""
+    size = np.abs(found) + 0.01 * np.max(np.abs(found), axis=-1, keepdims=True) + 1e-300
+    return bool(np.max(np.abs(found - guess) / size) < 0.05)
