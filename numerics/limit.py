@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.linear_sites import Inverses, Pairs, end_of, factor_at, laws_at, slices, stacked
+from numerics.linear_sites import Inverses, Pairs, end_of, laws_at, powers_at, slices, stacked
 from numerics.precision import in_float64
 from numerics.responses import Reached, ResponsesAt
 from numerics.runtime.interface import NODES
@@ -127,7 +127,7 @@ class LimitAt(ResponsesAt):
             sector = self.sectors[name]
             drive = np.zeros((*own.shape[:3], end_of(self._drawn)), complex)
             for (delay, power), block in self._drives[name].items():
-                drive += factor_at(v, delay, power) * block
+                drive += powers_at(v, [(delay, power)])[..., None, None] * block
             for m, scale in self._memories:
                 if m.target in sector.places and m.on not in sector.places:
                     drive[:, :, sector.places[m.target], self._drawn[m.on]] += scale * responses[m.response][:, None]
@@ -205,7 +205,7 @@ class LimitAt(ResponsesAt):
         """How many labels each mean has."""
 
         def size(product: MeanProduct) -> int:
-            own = self.coefficient(self.sectors[product.sector], product.coefficient).shape[1]
+            own = len(self.coefficient(self.sectors[product.sector], product.coefficient)[0])
             return max(own, *(self.sizes[name] for name in (product.a, product.b) if name is not None), 1)
 
         return slices({k: max(map(size, products)) for k, products in enumerate(self.of.means)})

@@ -31,13 +31,18 @@ Pairs = dict[tuple[str, str], slice]
 @dataclass(frozen=True)
 class SectorAt:
     """The sites of a sector. places: of its fields in the rows of S; weights: of groups of sites; traits: their values,
-    groups x 1 x 1; operator: by delay and power, groups x rows x rows."""
+    groups x 1 x 1; operator: factors of `SitesAt.factors` x groups x rows x rows."""
 
     places: dict[str, slice]
     rows: int
     weights: np.ndarray
     traits: tuple[np.ndarray, ...]
-    operator: dict[tuple[int, int], np.ndarray]
+    operator: np.ndarray
+
+    def combined(self, factors: np.ndarray) -> np.ndarray:
+        """S without memories for factors at points: points x groups x rows x rows."""
+        whole = self.operator
+        return np.asarray((factors @ whole.reshape(len(whole), -1)).reshape(len(factors), *whole.shape[1:]))
 
 
 def slices(sizes: Mapping[Any, int]) -> dict[Any, slice]:
@@ -80,6 +85,11 @@ class SitesAt:
         named = [*(one.sector for one in self.places.values()), *(sector for _, sector in self.of.traits)]
         return {name: self._sector(name) for name in dict.fromkeys(named)}
 
+    @cached_property
+    def factors(self) -> list[tuple[int, int]]:
+        """The powers of w and of v that terms of S are multiplied with."""
+        return list(dict.fromkeys((term.delay, term.power) for term in self.of.operator))
+
     def sector_of(self, name: str) -> SectorAt:
         return self.sectors[self.places[name].sector]
 
@@ -92,11 +102,12 @@ class SitesAt:
         traits = np.ones((len(of.traits), len(groups), 1, 1))
         for place, i in enumerate(own):
             traits[i, :, 0, 0] = self.laws[i].values[[group[place] for group in groups]]
-        made = SectorAt(places, end_of(places), weights, tuple(traits), {})
+        rows, factors = end_of(places), self.factors
+        operator = np.zeros((len(factors), len(groups), rows, rows), complex)
+        made = SectorAt(places, rows, weights, tuple(traits), operator)
         for term in of.operator:
             if term.target in places:
-                empty = np.zeros((len(groups), made.rows, made.rows))
-                added = made.operator.setdefault((term.delay, term.power), empty)
+                added = made.operator[factors.index((term.delay, term.power))]
                 added[:, places[term.target], places[term.of]] += self.block(made, term)
         return made
 
@@ -174,13 +185,11 @@ class SitesAt:
         responses: Mapping[tuple[str, str], np.ndarray],
         at_once: Mapping[tuple[str, str], np.ndarray],
     ) -> Inverses:
-        found = {}
+        found, factors = {}, powers_at(v, self.factors)
         for name, sector in self.sectors.items():
             if not sector.rows:
                 continue
-            matrix = np.zeros((len(v), len(sector.weights), sector.rows, sector.rows), complex)
-            for (delay, power), block in sector.operator.items():
-                matrix += factor_at(v, delay, power) * block
+            matrix = sector.combined(factors)
             for m, scale in self._memories:
                 if m.target in sector.places and m.on in sector.places:
                     value = at_once[m.response] if m.fresh else responses[m.response][:, None]
@@ -204,24 +213,24 @@ class SitesAt:
 
     def system(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, derivative in v and slope in r of the equations of the responses, point by point."""
-        inverse, responses = self.inverses(v, r), self.matrices(r)
-        residual, rate = np.zeros(r.shape, complex), np.zeros(r.shape, complex)
+        inverse, factors = self.inverses(v, r), _powers_rate(v, self.factors)
+        residual, rate = r.astype(complex), np.zeros(r.shape, complex)
         slope = np.zeros((*r.shape, self.count), complex) + np.eye(self.count)
-        for (a, noise), where in self.unknown.items():
-            sector = self.sector_of(noise)
-            residual[:, where] = (responses[a, noise] - self._mean(inverse, a, noise)).reshape(len(v), -1)
-            if a not in sector.places:
-                continue
-            own, rows, columns = inverse[self.places[noise].sector], sector.places[a], sector.places[noise]
-            weighed = sector.weights[:, None, None]
-            change = sum(_factor_rate(v, *powers) * block for powers, block in sector.operator.items())
-            changed = np.sum(weighed * (own[:, :, rows] @ change @ own[:, :, :, columns]), axis=1)
-            rate[:, where] = changed.reshape(len(v), -1)
-            for m, scale in self._memories:
-                if m.target in sector.places and m.on in sector.places and not m.fresh:
-                    left = weighed * scale * own[:, :, rows, sector.places[m.target]]
-                    right = np.swapaxes(own[:, :, sector.places[m.on], columns], 2, 3)
-                    slope[:, where, self.unknown[m.response]] -= _kron(left, right)
+        for name, own in inverse.items():
+            sector = self.sectors[name]
+            weighed = sector.weights[:, None, None] * own
+            mean, changed = weighed.sum(1), (weighed @ sector.combined(factors) @ own).sum(1)
+            for (a, noise), where in self.unknown.items():
+                if a not in sector.places or noise not in sector.places:
+                    continue  # it answers to nothing in another sector
+                rows, columns = sector.places[a], sector.places[noise]
+                residual[:, where] -= mean[:, rows, columns].reshape(len(v), -1)
+                rate[:, where] = changed[:, rows, columns].reshape(len(v), -1)
+                for m, scale in self._memories:
+                    if not m.fresh and m.target in sector.places and m.on in sector.places:
+                        left = scale * weighed[:, :, rows, sector.places[m.target]]
+                        right = np.swapaxes(own[:, :, sector.places[m.on], columns], 2, 3)
+                        slope[:, where, self.unknown[m.response]] -= _kron(left, right)
         return residual, rate, slope
 
     # -- correlations
@@ -255,18 +264,20 @@ class SitesAt:
         return found
 
 
-def factor_at(v: np.ndarray, delay: int, power: int) -> np.ndarray:
-    """(1 - v)^delay v^power at points, to multiply blocks with."""
-    return np.asarray((1 - v) ** delay * v**power)[:, None, None, None]
+def powers_at(v: np.ndarray, factors: Sequence[tuple[int, int]]) -> np.ndarray:
+    """(1 - v)^delay v^power: points x factors."""
+    w = 1 - v
+    return np.array([w**delay * v**power for delay, power in factors], complex).T
 
 
-def _factor_rate(v: np.ndarray, delay: int, power: int) -> np.ndarray:
-    """Its derivative in v."""
-    found = np.zeros((len(v), 1, 1, 1), complex)
-    if power:
-        found += power * factor_at(v, delay, power - 1)
-    if delay:
-        found -= delay * factor_at(v, delay - 1, power)
+def _powers_rate(v: np.ndarray, factors: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Their derivatives in v."""
+    found = np.zeros((len(v), len(factors)), complex)
+    for k, (delay, power) in enumerate(factors):
+        if power:
+            found[:, k] += power * v ** (power - 1) * (1 - v) ** delay
+        if delay:
+            found[:, k] -= delay * (1 - v) ** (delay - 1) * v**power
     return found
 
 

@@ -180,8 +180,8 @@ class ResponsesAt(SitesAt):
         inside: np.ndarray,
         seen: Callable[[Panel], None] = lambda _: None,
     ) -> tuple[np.ndarray, Reached]:
-        """What functions are at points inside |1 - v| < 1 if they are analytic there, by Cauchy's formula, and where the
-        contour ends. It starts at v = radius, makes an arc around v = 0 and follows the upper half of the circle."""
+        """Values at points inside |1 - v| < 1 of functions that are analytic there, by Cauchy's formula, and the end of
+        the contour. It starts at v = radius, makes an arc around v = 0 and follows the upper half of the circle."""
         turn = math.acos(radius / 2)
         total: Any = 0.0
         for arc in (Arc(0.0, radius, (0.0, -turn)), Arc(1.0, 1.0, (2 * math.asin(radius / 2), math.pi))):

@@ -11,22 +11,20 @@ import numpy as np
 import pytest
 import sympy as sp
 from conftest import solver_and_values
+from linear_models import network, random_features
 from sympy import sqrt
 
 import derive
 from derive import (
-    Domain,
     Eq,
     Model,
     field,
     gaussian,
-    goe,
     mean,
     nonnegative,
     normal,
     parameter,
     positive,
-    real,
     sectors,
     training_clock,
     whole_positive,
@@ -48,12 +46,8 @@ from stability_by_hand import (  # noqa: E402 - formulas by hand live beside the
 
 T = parameter("T", default=4, domain=whole_positive)
 alpha = parameter("alpha", default=2.0, domain=positive)
-nu = parameter("nu", default=1.5, domain=positive)
 eta = parameter("eta", default=0.1, domain=positive)
 ridge = parameter("ridge", default=0.0, domain=nonnegative)
-mu = parameter("mu", default=0.0, domain=Domain(0, 1, low_included=True))
-g = parameter("g", default=0.1, domain=positive)
-a, b = (parameter(name, default=0.0, domain=real) for name in "ab")
 t = training_clock("t", steps=T)
 ONE = np.ones(1)
 
@@ -115,34 +109,11 @@ def test_a_planted_direction(strength):
     assert found.rate == pytest.approx(heavy_ball(spiked_edge(2.0, strength) + 0.2, 0.5), rel=1e-10)
 
 
-@cache
-def random_features(fresh: bool):
-    """Linear regression on W x / sqrt(D), W with nu D rows: a linear network whose first layer does not learn."""
-    D, P, N = sectors("D", P=alpha, N=nu)
-    Z = gaussian("Z", P, D, fresh=t)(t) if fresh else gaussian("Z", P, D)
-    W, teacher = gaussian("W", N, D), normal("teacher", D)
-    w, u, h, delta = field("w", N, t), field("u", D, t), field("h", D, t), field("delta", P, t)
-    return derive.load(
-        Model(
-            parameters=(alpha, nu, eta, T),
-            equations=[
-                Eq(u(t), teacher - W.T @ w(t) / sqrt(D)),
-                Eq(delta(t), Z @ u(t) / sqrt(D)),
-                Eq(h(t), sqrt(D) / P * Z.T @ delta(t)),
-                Eq(w(0), 0 * normal("nothing", N)),
-                Eq(w(t + 1), w(t) + eta * W @ h(t) / sqrt(D)),
-            ],
-            observe={"loss": mean(delta(t) ** 2)},
-            name=f"random_features_{fresh}",
-        )
-    )
-
-
 @pytest.mark.parametrize(
     ("samples", "width"), [pytest.param(*x, marks=pytest.mark.long) for x in ((3.0, 0.5), (0.4, 2.5))]
 )
 def test_a_linear_network_with_a_layer_that_does_not_learn(samples, width):
-    found = of_model(random_features(False), alpha=samples, nu=width)
+    found = of_model(random_features(), loss="train_loss", alpha=samples, nu=width)
     assert found.rate == pytest.approx(2 / random_features_edge(samples, width), rel=1e-10)
 
 
@@ -176,32 +147,17 @@ def test_a_mode_that_turns():
 # -- matrices that are not symmetric
 
 
-@cache
-def network(symmetric: bool):
-    D = sectors("D")
-    start, x = normal("start", D), field("x", D, t)
-    drive = goe("M", D) @ x(t) if symmetric else gaussian("J", D, D) @ x(t) / sqrt(D)
-    return derive.load(
-        Model(
-            parameters=(g, a, b, T),
-            equations=[Eq(x(0), start), Eq(x(t + 1), g * drive + a * x(t) + b * x(t - 1))],
-            observe={"loss": mean(x(t) ** 2)},
-            name=f"network_{symmetric}",
-        )
-    )
-
-
 @pytest.mark.parametrize(("now", "before"), [(0.0, 0.0), (0.3, 0.0), (-0.4, 0.2), (0.0, -0.5), (0.3, -0.6)])
 def test_networks_with_an_asymmetric_matrix(now, before):
     """The boundary of a spectrum in the plane reaches the circle, at a complex angle where the last step is undone."""
-    found = of_model(network(False), of="g", a=now, b=before)
+    found = of_model(network(False), of="g", loss="activity", a=now, b=before)
     assert found.rate == pytest.approx(asymmetric_network(now, before), rel=1e-9)
 
 
 @pytest.mark.parametrize(("now", "rate"), [(0.3, 0.35), pytest.param(-0.3, 0.35, marks=pytest.mark.long)])
 def test_networks_with_a_symmetric_matrix(now, rate):
     """a + 2 g reaches 1, or a - 2 g reaches -1."""
-    found = of_model(network(True), of="g", a=now)
+    found = of_model(network(True), of="g", loss="activity", a=now)
     assert found.rate == pytest.approx(rate, rel=1e-10) and found.angle == (0.0 if now > 0 else math.pi)
 
 
@@ -242,7 +198,7 @@ def test_fresh_batches_of_two_groups(batch, strong, part):
 )
 def test_fresh_batches_with_a_layer_that_does_not_learn(batch, kind):
     """Fixed and fresh matrices together: noise adds up in small batches, the mean overshoots in large ones."""
-    found = of_model(random_features(True), alpha=batch, nu=0.5)
+    found = of_model(random_features(True), loss="train_loss", alpha=batch, nu=0.5)
     assert found.rate == pytest.approx(fresh_batches_of_random_features(batch, 0.5), rel=1e-10) and found.kind == kind
 
 
@@ -337,7 +293,7 @@ def test_what_cannot_be_found_is_refused():
     with pytest.raises(NumericalError, match="stays bounded up to"):
         critical(*solver_and_values("structured_regression", spectrum="isotropic", batch="online", T=4), of="sigma")
     with pytest.raises(NumericalError, match="training grows at all values"):
-        of_model(network(False), of="g", a=1.5)
+        of_model(network(False), of="g", loss="activity", a=1.5)
 
 
 # -- many points

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from agreement import BOUND
 from click.testing import CliRunner
+from linear_models import network, random_features
 from sympy import sqrt
 
 import derive
@@ -21,14 +22,12 @@ from derive import (
     Model,
     field,
     gaussian,
-    goe,
     mean,
     nonnegative,
     normal,
     parameter,
     positive,
     sectors,
-    spectrum,
     training_clock,
     whole_positive,
 )
@@ -44,7 +43,6 @@ from resolvent_by_hand import (  # noqa: E402 - formulas by hand live beside the
 
 T = parameter("T", default=30, domain=whole_positive)
 alpha = parameter("alpha", default=2.0, domain=positive)
-nu = parameter("nu", default=1.5, domain=positive)
 eta = parameter("eta", default=0.1, domain=positive)
 sigma = parameter("sigma", default=0.3, domain=nonnegative)
 ridge = parameter("ridge", default=0.1, domain=nonnegative)
@@ -56,29 +54,6 @@ t = training_clock("t", steps=T)
 @cache
 def regression(spectrum: str = "isotropic"):
     return derive.load("structured_regression", spectrum=spectrum)
-
-
-@cache
-def random_features():
-    """Linear regression on W x / sqrt(D), W with nu D rows, and the matrices that its risk is made of."""
-    D, P, N = sectors("D", P=alpha, N=nu)
-    Z, W = gaussian("Z", P, D), gaussian("W", N, D)
-    teacher, eps = normal("teacher", D), normal("eps", P)
-    w, u, h, delta = field("w", N, t), field("u", D, t), field("h", D, t), field("delta", P, t)
-    return derive.load(
-        Model(
-            parameters=(alpha, nu, eta, sigma, ridge, T),
-            equations=[
-                Eq(u(t), teacher - W.T @ w(t) / sqrt(D)),
-                Eq(delta(t), Z @ u(t) / sqrt(D) + sigma * eps),
-                Eq(h(t), sqrt(D) / P * Z.T @ delta(t)),
-                Eq(w(0), 0 * normal("nothing", N)),
-                Eq(w(t + 1), w(t) + eta * (W @ h(t) / sqrt(D) - ridge * w(t))),
-            ],
-            observe={"train_loss": mean(delta(t) ** 2), "test_loss": mean(u(t) ** 2) + sigma**2},
-            probe=spectrum(W @ Z.T @ Z @ W.T / (D * P), between={"features": W @ W.T / D}),
-        )
-    )
 
 
 @cache
@@ -103,21 +78,6 @@ def started():
                 "cosine": mean(w(t) * teacher) / sqrt(mean(w(t) ** 2)),
                 "two_times": mean(w(t) * w(t - 2)),
             },
-        )
-    )
-
-
-@cache
-def network(symmetric: bool):
-    """A linear recurrent network, driven by what never changes."""
-    D = sectors("D")
-    b, x = normal("b", D), field("x", D, t)
-    drive = goe("M", D) @ x(t) if symmetric else gaussian("J", D, D) @ x(t) / sqrt(D)
-    return derive.load(
-        Model(
-            parameters=(g, T),
-            equations=[Eq(x(0), b), Eq(x(t + 1), g * drive + b)],
-            observe={"activity": mean(x(t) ** 2), "memory": mean(x(t) * b)},
         )
     )
 
@@ -275,6 +235,18 @@ def test_more_that_is_refused():
     assert derive.load(one_field(lambda x, b: -g * x + b)).limit(g=0.5)["q"] == pytest.approx(1 / 1.5**2)
     assert not derive.load(one_field(lambda x, b: -g * x + b)).limit(g=1.5)
     assert not derive.load(one_field(lambda x, b: x + b)).limit()
+
+
+def test_a_weak_pull_is_not_lost_in_rounding():
+    """x(t+1) = x + mu (x - x(t-1)) + g (b - x) rests at b: 1 + mu - g and mu cancel but for g = 1e-6."""
+    D = b_sector
+    b, x = normal("b", D), field("x", D, t)
+    model = Model(
+        parameters=(g, mu, T),
+        equations=[Eq(x(0), 0 * b), Eq(x(t + 1), x(t) + mu * (x(t) - x(t - 1)) + g * (b - x(t)))],
+        observe={"q": mean(x(t) ** 2)},
+    )
+    assert derive.load(model).limit(g=1e-6, mu=0.3)["q"] == pytest.approx(1, rel=1e-12)
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from derive.records.system import DisorderRule
 
 SITES = (
     "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
-    "linear equation per field, which each site inverts; the last value of $x(t)$ is $x(z)$ at $z = 0$. With labels all "
-    "symbols are matrices over labels."
+    "linear equation per field, which each site inverts; the last value of $x(t)$ is $x(z)$ at $z = 0$. With labels "
+    "all symbols are matrices over labels."
 )
 RESPONSES = "R[a, b] is the mean over sites of how a answers to the noise of b, an entry of the inverse."
 CORRELATIONS = "Noises have the covariances of the saddle point, both times at the same $z$."

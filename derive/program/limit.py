@@ -1,5 +1,5 @@
-"""Linear laws with constant coefficients as modules: terms with names and formulas, from which the numerics put matrices
-over labels together. For the stationary limit of training, and for the step that it applies over and over."""
+"""Linear laws with constant coefficients as modules: terms with names and formulas, from which `numerics.linear_sites`
+assembles matrices over labels. For the stationary limit of training, and for the step that it applies over and over."""
 
 from __future__ import annotations
 
@@ -14,11 +14,23 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import EngineSymbol, labels_along
 from derive.language.vectors import Each, Field, Mean, Mix, Selection, Softmax, Total, axes_of, shown
-from derive.program.nodes import SCALAR, Call, Definition, Formula, Function, Record, Ref, Slot, Symbol, Transposed
-from derive.program.nodes import Tuple, Value
+from derive.program.labels import apart, selection
+from derive.program.nodes import (
+    SCALAR,
+    Call,
+    Definition,
+    Formula,
+    Function,
+    Record,
+    Ref,
+    Slot,
+    Symbol,
+    Transposed,
+    Tuple,
+    Value,
+)
 from derive.program.text import PARAMETERS, ModuleText, joined
 from derive.program.traits import law_of
-from derive.program.labels import apart, selection
 from derive.records.limit import Limit, LinearSites, Overlap, Part, Recursion
 from derive.records.system import Mixing
 

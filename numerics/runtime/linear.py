@@ -102,8 +102,9 @@ class MeanProduct:
 class LimitOf(LinearSitesOf):
     """The stationary limit of linear training.
 
-    drives: what is drawn on the right-hand side. variances: of the sources. means: each a sum of products; observing(p, m): the observables from these, which are
-    rows with one number per label. forgotten: a start that is left out.
+    drives: what is drawn on the right-hand side. variances: of the sources. means: each a sum of products;
+    observing(p, m): the observables from these, which are rows with one number per label. forgotten: a start that is
+    left out.
     """
 
     drives: tuple[LinearTerm, ...]
