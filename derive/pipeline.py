@@ -8,14 +8,11 @@ from functools import cached_property
 from types import MappingProxyType
 
 from derive.display import Displayed
-from derive.equations.dependence import UnknownLaw
 from derive.equations.layout import Layout
 from derive.equations.needs import Needs, needs_of
 from derive.equations.wording import as_declared
 from derive.errors import DeclarationError, blaming, wording
 from derive.language.model import Model
-from derive.language.symbols import Sector
-from derive.language.vectors import Field
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
 from derive.records.limit import Limit, Recursion
@@ -189,7 +186,7 @@ class ProbedMatrix(Displayed):
     @cached_property
     def in_closed_form(self) -> BlockMatrix:
         """A(z) where the law of what stands on diagonals is taken in closed form if it has one."""
-        return assemble_blocks(self._projected(self.saddle, frozenset()))
+        return assemble_blocks(project_probe(self.saddle, self.training.order))
 
     @property
     def _sampled_diagonals(self) -> bool:
@@ -197,22 +194,10 @@ class ProbedMatrix(Displayed):
         spread = any(other.in_closed_form.projected.spreads for other in self.training.probes.values())
         return spread and self.training.method.sampled
 
-    def _projected(
-        self, saddle: SaddlePoint, sampled: frozenset[Sector] | None, images: tuple[tuple[str, Field], ...] = ()
-    ) -> ProjectedProbe:
-        """What stands on diagonals has a law in closed form, or is sampled, in all sectors if there are none."""
-        while True:
-            try:
-                return project_probe(saddle, self.training.order, images, sampled)
-            except UnknownLaw as unknown:
-                if sampled is None or unknown.sector in sampled:
-                    raise
-                sampled = sampled | {unknown.sector}
-
     @cached_property
     def blocks(self) -> BlockMatrix:
         if self._sampled_diagonals:
-            return assemble_blocks(self._projected(self.saddle, None))
+            return assemble_blocks(project_probe(self.saddle, self.training.order, sampled=True))
         return self.in_closed_form
 
     @property
@@ -234,8 +219,7 @@ class ProbedMatrix(Displayed):
         if system is None:
             return None
         saddle = take_saddle_point(average_disorder(build_action(system)), self.training.order)
-        sampled: frozenset[Sector] | None = None if self._sampled_diagonals else frozenset()
-        projected = self._projected(saddle, sampled, system.probes[0].images)
+        projected = project_probe(saddle, self.training.order, system.probes[0].images, self._sampled_diagonals)
         return Bulk(projected, None, (), (), None, projected.assumptions)
 
     stages = STAGES

@@ -12,9 +12,9 @@ from conftest import solver_of, values_of
 from derive import Model, gaussian, goe, parameter, positive, sectors, spectrum
 from derive.algebra.nodes import Z
 from derive.codegen import solver_files
+from derive.equations.spectral_sites import RESOLVENT
 from derive.errors import DeclarationError
 from derive.pipeline import derive_model
-from derive.stages.probe import RESOLVENT
 from numerics.bulk.density import density_on
 from numerics.bulk.support import atoms_of, edge_candidates, support
 from numerics.solver import load_solver, solve

@@ -14,13 +14,13 @@ import derive
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import MOST_UNKNOWNS, TooLarge, check_size, eliminate, proves_zero
+from derive.equations.spectral_sites import RESOLVENT
 from derive.errors import ParameterError
 from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.loading import load_model
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
 from derive.stages.expand import expand_declaration
-from derive.stages.probe import RESOLVENT
 
 G = RESOLVENT
 

@@ -106,7 +106,7 @@ def test_cubics_of_cells_have_the_means_of_functions():
 def test_a_sum_on_a_diagonal_is_one_number_of_its_site(scale):
     model = Model((strength,), [Eq(m, M @ x)], probe=spectrum(M + diag(scale * (2 + tanh(m)))))
     derivation = Derivation(model)
-    (sites,) = project_probe(derivation.first.saddle, derivation.order, sampled=None).sampled
+    (sites,) = project_probe(derivation.first.saddle, derivation.order, sampled=True).sampled
     assert [str(entry.function) for entry in sites.entries] == ["tanh(m) + 2"]
 
 

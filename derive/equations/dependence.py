@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import lru_cache
 
 import sympy as sp
 
 from derive.algebra.sites import SiteValue
-from derive.errors import DeclarationError
-from derive.language.symbols import Sector
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.records.saddle import TimeOrder
@@ -18,54 +16,57 @@ from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rul
 Parts = tuple[tuple[sp.Expr, Field], ...]
 
 
-class UnknownLaw(DeclarationError):
-    """What stands on a diagonal of a sector, or a spike beside it, has no law in closed form: it is sampled."""
-
-    def __init__(self, sector: Sector, told: str) -> None:
-        super().__init__(told)
-        self.sector = sector
+def site_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt] | None) -> Parts | None:
+    """A training field at a site that differs: functions of the site, each times a field that is none of them. held:
+    fields on the diagonal there, if there are any. None where there is no such sum."""
+    return trait_parts(system, field) if held is None else normal_parts(system, order, field, held)
 
 
-def trait_parts(system: System, field: Field) -> Parts:
+def trait_parts(system: System, field: Field) -> Parts | None:
     """A training field as a sum of functions of the traits of its site, each times a field that has none of them.
 
-    The laws of those fields are then the same at all sites, whatever their traits. Refused where there is no such sum.
+    The laws of those fields are then the same at all sites, whatever their traits. None where there is no such sum.
     """
     if field not in _depending(system):
         return ((sp.S.One, field),)
     rule = next(f for f in system.training if f.field == field)
     terms = rule.rule.terms if isinstance(rule.rule, LinearRule) and not rule.starts and rule.shift == 0 else ()
     if not terms or not all(_at_the_same_time(term, field) for term in terms):
-        raise UnknownLaw(
-            field.sector,
-            f"the probed matrix: {field} depends on traits of sites at which diag(...) stands, otherwise than by a "
-            "factor; use spikes that are functions of traits times fields without traits",
-        )
+        return None
+    return _summed((term.coefficient, trait_parts(system, term.vector.field)) for term in terms)
+
+
+def _summed(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
+    """A sum of multiples of sums; None if one of them has none."""
     found: dict[Field, sp.Expr] = {}
-    for term in terms:
-        for factor, part in trait_parts(system, term.vector.field):
-            found[part] = found.get(part, sp.S.Zero) + term.coefficient * factor
-    return tuple((factor, part) for part, factor in found.items())
-
-
-def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]) -> Parts:
-    """A training field as a sum of functions, of the traits of its site and of other fields there that are `held`, each
-    times a field that is normal with mean zero at all sites, or times the constant.
-
-    Refused where there is no such sum.
-    """
-    if field.role in ("normal", "constant") or field in _normal(order) - _depending(system):
-        return ((sp.S.One, field),)
-    found: dict[Field, sp.Expr] = {}
-    for coefficient, vector in _multiples(system, order, field, held):
-        for factor, part in ((sp.S.One, None),) if vector is None else normal_parts(system, order, vector, held):
-            part = part or _constant(system, field)
+    for coefficient, parts in terms:
+        if parts is None:
+            return None
+        for factor, part in parts:
             found[part] = found.get(part, sp.S.Zero) + coefficient * factor
     return tuple((factor, part) for part, factor in found.items())
 
 
-def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr:
-    """A training field as a function of normal ones of its site, and of traits; refused where it is none."""
+def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]) -> Parts | None:
+    """A training field as a sum of functions, of the traits of its site and of other fields there that are `held`, each
+    times a field that is normal with mean zero at all sites, or times the constant.
+
+    None where there is no such sum.
+    """
+    if field.role in ("normal", "constant") or field in _normal(order) - _depending(system):
+        return ((sp.S.One, field),)
+    multiples = _multiples(system, order, field, held)
+    if multiples is None:
+        return None
+    constant: Parts = ((sp.S.One, _constant(system, field)),)
+    return _summed(
+        (coefficient, constant if vector is None else normal_parts(system, order, vector, held))
+        for coefficient, vector in multiples
+    )
+
+
+def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | None:
+    """A training field as a function of normal ones of its site, and of traits; None where it is none."""
     field, time = value.field, value.time
     if field.role == "constant":
         return sp.S.One
@@ -77,20 +78,16 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr:
         law = rule.rule.expression(field.clock) if isinstance(rule.rule, (LinearRule, ElementwiseRule)) else None
         inside = [] if law is None else [v for v in _outside_means(law) if not is_trait(v)]
         if law is not None and not law.has(Mean, PAST, sp.Sum) and all(v.time in (None, now) for v in inside):
-            return law.xreplace(
-                {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
-            )
-    raise UnknownLaw(
-        field.sector,
-        f"the probed matrix: {field} stands in diag(...) and is no function of fields of its site that come from "
-        "linear laws alone, so that its law is not known in closed form; take a field that is one",
-    )
+            made = {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
+            return None if any(one is None for one in made.values()) else law.xreplace(made)
+    return None
 
 
 def _multiples(
     system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]
-) -> list[tuple[sp.Expr, Field | None]]:
-    """A field as multiples, by functions of its site, of other fields at the same time, or of none."""
+) -> list[tuple[sp.Expr, Field | None]] | None:
+    """A field as multiples, by functions of its site, of other fields at the same time, or of none; None where it is
+    not linear in them."""
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0:
         if isinstance(rule.rule, LinearRule) and all(_at_the_same_time(term, field) for term in rule.rule.terms):
@@ -105,21 +102,17 @@ def _multiples(
             now = all(v.time == (field.clock if field.timed else None) for v in others)
             if slopes is not None and now:
                 return [(slope, value.field) for slope, value in zip(slopes, others, strict=True)]
-    raise UnknownLaw(
-        field.sector,
-        f"the probed matrix: {field}, at sites at which a training field stands in diag(...), is neither normal nor a "
-        "function of that field times what is; fields on diagonals and spikes beside them must come from linear laws",
-    )
+    return None
 
 
 def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
     """Values in a law that are functions of held ones."""
     found: dict[FieldAt, sp.Expr] = {}
     for value in _outside_means(law):
-        with suppress(DeclarationError):
-            written = sp.S.Zero if is_trait(value) else of_normals(system, order, value)
+        written = None if is_trait(value) else of_normals(system, order, value)
+        if written is not None:
             made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
-            if not is_trait(value) and made_of <= held:
+            if made_of <= held:
                 found[value] = written
     return found
 

@@ -1,0 +1,199 @@
+"""Training fields and traits on the diagonals of a probed matrix: as normal numbers of a site, or as sampled ones.
+
+A training field on a diagonal is a number of the site that noises and other fields of the site go along with. With
+standard normal numbers x of which it is made, and normal a and b, <F(x) a b> = <F> <a b> + <F (x^2 - 1)> <a x> <x b>,
+whatever F is. Noises of the probe, training fields and derivatives by training noises are all such a and b. A field
+without such a law is sampled, and so are <F a b> for each value of what stands on the diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.algebra.sites import SiteEntry, SiteNormal, SiteValue
+from derive.algebra.words import Letter
+from derive.equations.dependence import of_normals
+from derive.errors import DeclarationError
+from derive.language.symbols import Parameter, Sector
+from derive.language.traits import is_trait, traits_in
+from derive.language.vectors import Field, FieldAt, shown
+from derive.records.probe import SampledSites, Spread
+from derive.records.saddle import TimeOrder
+from derive.records.system import DisorderRule, System
+
+Along = tuple[list[tuple[sp.Expr, Letter]], ...]
+"""For each of the normal numbers of a site its mean with something, as a sum of letters."""
+MOST_ENTRIES = 2
+"""Different functions of sampled fields on the diagonals of a sector: values of all of them together are kept."""
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """A name that is not taken yet, and is then."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def field_values(expressions: Iterable[sp.Expr]) -> list[SiteValue]:
+    """The training fields in functions of a site, in a fixed order."""
+    found = {v.field for e in expressions for v in traits_in(e) if isinstance(v.field, SiteValue)}
+    return sorted(found, key=sp.default_sort_key)
+
+
+def transposed(along: Along) -> Along:
+    return tuple([(scale, letter.T) for scale, letter in terms] for terms in along)
+
+
+# -- normal numbers
+
+
+@dataclass(frozen=True)
+class NormalDiagonal:
+    """The training fields on diagonals at the sites of a sector as normal numbers. given: what they are written as."""
+
+    order: TimeOrder
+    spread: Spread
+    given: dict[sp.Expr, sp.Expr]
+
+    @property
+    def fields(self) -> frozenset[FieldAt]:
+        return frozenset(self.spread.values)
+
+    def along(self, field: Field) -> Along:
+        """The means of a field times each of the normal numbers: columns."""
+        return tuple(
+            [(scale, Letter.with_value(field, value)) for scale, value in zip(row, self.spread.values, strict=False)]
+            for row in self.spread.inverse
+        )
+
+    def kicked(self, noise: Field) -> Along:
+        """The derivatives of the normal numbers by a noise: rows."""
+        return tuple(
+            [
+                (scale, Letter.of_value(value, noise))
+                for scale, value in zip(row, self.spread.values, strict=False)
+                if self.order.delay(value.field, noise) is not None
+            ]
+            for row in self.spread.inverse
+        )
+
+
+def normal_forms(system: System, order: TimeOrder, fields: Iterable[SiteValue]) -> dict[SiteValue, sp.Expr] | None:
+    """Fields on diagonals as functions of normal ones; None where one has no such form."""
+    found = {one: of_normals(system, order, one.value) for one in fields}
+    if any(form is None for form in found.values()):
+        return None
+    values = [one.value for one in field_values(found.values())]
+    for value in values:
+        _check_noises(system, order, value)
+        other = next(v for v in values if v.time is not None or value.time is None)
+        if value.time is not None and not sp.expand(value.time - other.time).is_Integer:
+            raise DeclarationError(
+                f"spectrum(...) has diag(...) of {shown(other)} and {shown(value)}, whose times are not a fixed "
+                "number of steps apart; take both at the last times"
+            )
+    return found
+
+
+def normal_diagonal(
+    order: TimeOrder, sector: Sector, forms: dict[SiteValue, sp.Expr], taken: set[str]
+) -> NormalDiagonal:
+    """The numbers that fields on diagonals are made of, with names that are not taken."""
+    values = field_values(forms.values())
+    names = [value.name for value in values]
+    normals = tuple(SiteNormal(free_name(f"x_{name}", taken), sector) for name in names)
+    lower, inverse = (
+        tuple(
+            tuple(
+                Parameter(free_name(f"{word}_{a}" if a == b else f"{word}_{a}_{b}", taken), 1.0) for b in names[: k + 1]
+            )
+            for k, a in enumerate(names)
+        )
+        for word in ("spread", "inverse")
+    )
+    numbers = {
+        value(): sp.Add(*(c * x() for c, x in zip(row, normals, strict=False)))
+        for value, row in zip(values, lower, strict=True)
+    }
+    given = {**numbers, **{one(): form.xreplace(numbers) for one, form in forms.items()}}
+    return NormalDiagonal(order, Spread(tuple(value.value for value in values), normals, lower, inverse), given)
+
+
+def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
+    """At the last time a field must not hold noises of that time, because spikes end before it."""
+    clock = value.field.clock
+    if value.time is None or clock is None or value.time != clock.steps:
+        return
+    for f in system.training:
+        now = isinstance(f.rule, DisorderRule) and f.field.timed and f.field.sector == value.field.sector
+        if now and order.delay(value.field, f.field) == 0:
+            raise DeclarationError(
+                f"spectrum(...) has diag(...) of {shown(value)}, which a random matrix makes from fields at that "
+                f"time, after the last update; use {value.field}({shown(value.time - 1)})"
+            )
+
+
+# -- sampled numbers
+
+
+@dataclass(frozen=True)
+class SampledDiagonal:
+    """What stands on diagonals at the sites of a sector, as functions of the site whose law is sampled."""
+
+    order: TimeOrder
+    sites: SampledSites
+    given: dict[sp.Expr, sp.Expr]
+
+    def written(self, coefficient: sp.Expr) -> sp.Expr:
+        """A coefficient with what is sampled as one number of its site."""
+        if not traits_in(coefficient):
+            return coefficient
+        inside = _of_site(coefficient)
+        base, power = _power(inside)
+        return coefficient / inside * self.given[base] ** power
+
+    def answers(self, noise: Field) -> bool:
+        """Whether what stands on diagonals answers to a training noise."""
+        fields = (value.field for value in self.sites.values if not is_trait(value))
+        return any(self.order.delay(field, noise) is not None for field in fields)
+
+
+def sampled_diagonal(
+    system: System, order: TimeOrder, sector: Sector, coefficients: Iterable[sp.Expr], taken: set[str]
+) -> SampledDiagonal:
+    """The functions of a site in some coefficients, with names that are not taken."""
+    functions = {_power(_of_site(coefficient))[0] for coefficient in coefficients if traits_in(coefficient)}
+    ordered = sorted(functions, key=sp.default_sort_key)
+    plain = {f: f.xreplace({one(): one.value for one in field_values([f])}) for f in ordered}
+    if len(ordered) > MOST_ENTRIES:
+        told = ", ".join(f"diag({shown(function)})" for function in plain.values())
+        raise DeclarationError(
+            f"spectrum(...) has {told}, whose joint law has to be sampled; use at most {MOST_ENTRIES} different "
+            f"functions on the diagonals of {sector}"
+        )
+    names = [
+        free_name(f"d_{sector}" if len(ordered) == 1 else f"d_{sector}_{k + 1}", taken) for k in range(len(ordered))
+    ]
+    entries = {f: SiteEntry(name, sector, plain[f]) for f, name in zip(ordered, names, strict=True)}
+    reach, law = (Parameter(free_name(f"{word}_{sector}", taken), 1.0) for word in ("reach", "sites"))
+    sites = SampledSites(sector, tuple(entries.values()), reach, law)
+    for value in sites.values:
+        if not is_trait(value):
+            _check_noises(system, order, value)
+    return SampledDiagonal(order, sites, {function: entry() for function, entry in entries.items()})
+
+
+def _of_site(coefficient: sp.Expr) -> sp.Expr:
+    """The factor of a coefficient that differs from site to site."""
+    found: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
+    return found
+
+
+def _power(function: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    if function.is_Pow and function.exp.is_Integer and function.exp > 0:
+        return function.base, function.exp
+    return function, sp.S.One

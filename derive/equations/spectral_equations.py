@@ -1,0 +1,183 @@
+"""The equations of the spectral fields of a probed matrix, taken apart: noises, spikes, and what noises bring along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import sympy as sp
+
+from derive.algebra.sites import SiteValue
+from derive.algebra.words import Diagonal, Letter, Word
+from derive.equations.dependence import site_parts
+from derive.equations.diagonals import SampledDiagonal, field_values, normal_forms
+from derive.errors import DeclarationError
+from derive.language.symbols import Sector
+from derive.language.traits import traits_in
+from derive.language.vectors import PAST, Field, Mean
+from derive.records.probe import Unknown
+from derive.records.saddle import SaddlePoint, TimeOrder
+from derive.records.system import DisorderRule, LinearRule, Term
+
+
+@dataclass(frozen=True)
+class Spike:
+    """scale * word * unknown * vector in the equation of a probe field, `vector` a training field."""
+
+    scale: sp.Expr
+    word: Word
+    unknown: Unknown
+    vector: Field
+
+
+@dataclass(frozen=True)
+class SpectralEquations:
+    """By probe field the terms of its equation."""
+
+    saddle: SaddlePoint
+    order: TimeOrder
+    terms: Mapping[Field, tuple[Term, ...]]
+
+    @classmethod
+    def of(cls, saddle: SaddlePoint, order: TimeOrder) -> SpectralEquations:
+        terms: dict[Field, tuple[Term, ...]] = {}
+        for f in saddle.system.spectral:
+            if isinstance(f.rule, LinearRule):
+                terms[f.field] = f.rule.terms
+            elif not isinstance(f.rule, DisorderRule):
+                raise DeclarationError(
+                    f"the probe field {f.field} is not linear; the probed matrix must not depend on the probe"
+                )
+        return cls(saddle, order, terms)
+
+    @property
+    def probes(self) -> list[Field]:
+        return list(self.terms)
+
+    @cached_property
+    def sectors(self) -> list[Sector]:
+        return list(dict.fromkeys(probe.sector for probe in self.terms))
+
+    @cached_property
+    def roots(self) -> set[Field]:
+        """The probe field that is an eigenvector: its equation has a derivative by spectral time."""
+        return {f.field for f in self.saddle.system.spectral if f.derivative}
+
+    def coefficients(self, sector: Sector) -> list[sp.Expr]:
+        return [t.coefficient for probe, terms in self.terms.items() if probe.sector == sector for t in terms]
+
+    def responds(self, field: Field, noise: Field) -> bool:
+        """Whether a training field answers a kick to another, at any delay."""
+        return self.order.delay(field, noise) is not None
+
+    def noise_terms(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
+        """(coefficient, spectral disorder field) pairs in the equation of a probe field."""
+        return [
+            (t.coefficient, t.vector.field)
+            for t in self.terms[probe]
+            if t.vector.field.role == "spectral" and t.vector.field not in self.terms
+        ]
+
+    def spikes(self, probe: Field) -> list[Spike]:
+        """Overlaps with training fields, times training fields, in the equation of a probe field."""
+        found: list[Spike] = []
+        for term in self.terms[probe]:
+            vector = term.vector.field
+            if vector.role == "spectral":
+                continue
+            if term.pair is None:
+                raise DeclarationError(f"the probe field {probe} is driven by {vector} without an overlap")
+            if term.past is None and term.vector.time is not None:
+                raise DeclarationError(
+                    f"the probed matrix contains outer products of {vector} at a single time "
+                    f"{term.vector.time}; add them to weights by an update rule and probe the weights"
+                )
+            left, right = term.pair
+            depends = term.coefficient.has(PAST) or term.coefficient.has(Mean)
+            scale, weight = (
+                term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
+            )
+            word: Word = (Diagonal(weight, vector),) if depends else ()
+            found.append(Spike(scale, word, Unknown("C", right.field, left.field), vector))
+        for scale, noise in self.noise_terms(probe):
+            for m in self.saddle.memories:
+                if m.target == noise and m.on.role != "spectral":
+                    found.append(Spike(scale * m.coefficient, (), Unknown("R", m.a, m.noise), m.on))
+        return found
+
+    def shared_noises(self, probe: Field) -> list[tuple[sp.Expr, Field, Unknown]]:
+        """Training noises that noises in the equation of a probe field are correlated with, times an overlap."""
+        return [
+            (scale * c.coefficient, c.right, Unknown("C", c.a, c.b))
+            for scale, noise in self.noise_terms(probe)
+            for c in self.saddle.covariances
+            if c.left == noise and c.right.role != "spectral"
+        ]
+
+    def stein(self, probe: Field, field: Field) -> list[tuple[Unknown, sp.Expr, Word]]:
+        """<noise of the probe equation * field>: covariance with each training noise times the field's response."""
+        return [
+            (unknown, scale, (Letter.response(field, noise),))
+            for scale, noise, unknown in self.shared_noises(probe)
+            if self.responds(field, noise)
+        ]
+
+    # -- what stands on diagonals
+
+    def diagonal_fields(self, sector: Sector) -> list[SiteValue]:
+        """The training fields on the diagonals of a sector."""
+        return field_values(self.coefficients(sector))
+
+    def is_sampled(self, sector: Sector, everywhere: bool, projecting: bool) -> bool:
+        """Whether what stands on the diagonals of a sector is sampled: wherever it holds a training field, or where the
+        law of such a field, or of one that is projected on there, is not known."""
+        fields, system = self.diagonal_fields(sector), self.saddle.system
+        if not any(map(traits_in, self.coefficients(sector))):
+            return False
+        if fields and everywhere:
+            return True
+        forms = normal_forms(system, self.order, fields)
+        if forms is None:
+            return True
+        held = frozenset(one.value for one in field_values(forms.values()))
+        met = self.met[sector] if projecting else ()
+        return any(site_parts(system, self.order, field, held if fields else None) is None for field in met)
+
+    def with_sampled(self, sampled: Mapping[Sector, SampledDiagonal]) -> SpectralEquations:
+        """The equations with what is sampled as numbers of their sites."""
+
+        def written(probe: Field, term: Term) -> Term:
+            return replace(term, coefficient=sampled[probe.sector].written(term.coefficient))
+
+        terms = {
+            probe: tuple(written(probe, term) for term in some) if probe.sector in sampled else some
+            for probe, some in self.terms.items()
+        }
+        return replace(self, terms=terms)
+
+    @cached_property
+    def met(self) -> dict[Sector, list[Field]]:
+        """By sector the training fields that are projected on there: in spikes, in overlaps, in declared directions."""
+        spikes = [(probe.sector, spike) for probe in self.terms for spike in self.spikes(probe)]
+        found = {sector: dict.fromkeys(s.vector for where, s in spikes if where == sector) for sector in self.sectors}
+        directions = [a.direction.field for _, a in self.saddle.system.model.alignments if spikes]
+        waiting = [(field.sector, field) for field in directions if field.sector in found]
+        waiting += [(s.unknown.probe.sector, s.unknown.field) for _, s in spikes if s.unknown.kind == "C"]
+        overlaps = dict.fromkeys(waiting)
+        while waiting:
+            sector, field = waiting.pop(0)
+            found[sector].setdefault(field)
+            new = [overlap for overlap in self._brought(sector, field) if overlap not in overlaps]
+            overlaps |= dict.fromkeys(new)
+            waiting += new
+        return {sector: list(some) for sector, some in found.items()}
+
+    def _brought(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
+        """The overlaps that noises bring into the equation of one with a field: by Stein's lemma those whose training
+        noises the field, or one on the diagonal, answers."""
+        answering = [field, *(one.value.field for one in self.diagonal_fields(sector))]
+        for probe in self.terms:
+            for _, noise, unknown in self.shared_noises(probe):
+                if probe.sector == sector and any(self.responds(one, noise) for one in answering):
+                    yield unknown.probe.sector, unknown.field

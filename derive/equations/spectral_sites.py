@@ -1,0 +1,160 @@
+"""The spectral fields of one site: L psi = noises + spikes after the Laplace transform, and the equations of the bulk.
+
+Where traits stand in L, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
+before they are averaged: unknowns are joined by averages of the site's response instead of by L.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.sites import SiteAverage, averaged, site_responses
+from derive.equations.diagonals import free_name, normal_diagonal, normal_forms, sampled_diagonal
+from derive.equations.spectral_equations import SpectralEquations
+from derive.language.contents import declared_names
+from derive.language.symbols import EngineSymbol, Sector
+from derive.language.traits import traits_in
+from derive.language.vectors import Field
+from derive.records.probe import BulkResponse
+from derive.records.saddle import SaddlePoint, TimeOrder
+
+RESOLVENT = EngineSymbol("G")
+Propagator = dict[tuple[int, int], sp.Expr]
+
+
+class SpectralSites:
+    """Propagator, responses and bulk equations; images: fields besides that of the resolvent whose answers to its
+    source are wanted, with which nothing is projected on training fields.
+
+    sampled, normal: by sector what stands on diagonals. differing: sectors at whose sites L differs.
+    """
+
+    def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: bool, images: tuple[Field, ...] = ()):
+        system, self.images = saddle.system, images
+        taken = self._taken = declared_names(system.model)
+        plain = SpectralEquations.of(saddle, order)
+        self.sampled = {
+            sector: sampled_diagonal(system, order, sector, plain.coefficients(sector), taken)
+            for sector in plain.sectors
+            if plain.is_sampled(sector, sampled, projecting=not images)
+        }
+        self.equations = plain.with_sampled(self.sampled)
+        self.probes = self.equations.probes
+        self.responses: dict[tuple[Field, Field], BulkResponse] = {}
+        for m in saddle.memories:
+            if m.a.role == "spectral" and m.noise.role == "spectral":
+                self.response_symbol(m.a, m.noise)
+        standing = {sector: self.equations.diagonal_fields(sector) for sector in plain.sectors}
+        self.differing = {s for s in plain.sectors if any(map(traits_in, self.equations.coefficients(s)))}
+        self.normal = {
+            sector: normal_diagonal(order, sector, normal_forms(system, order, fields) or {}, taken)
+            for sector, fields in standing.items()
+            if fields
+        }
+        self.given = {value: made for one in self.normal.values() for value, made in one.given.items()}
+        # a law that traits make is known: only what fields are beside them is sampled
+        sites = (one.sites for one in self.sampled.values() if one.sites.of_traits)
+        self.given |= {entry(): entry.function for one in sites for entry in one.entries}
+        self._inverses: dict[Sector, sp.Matrix] = {}
+
+    def averaged(self, expression: sp.Expr) -> sp.Expr:
+        """The average over sites, what stands on diagonals written as what it is made of."""
+        return averaged(sp.sympify(expression).xreplace(self.given))
+
+    def propagator(self) -> Propagator:
+        """The entries of L, by places of probe fields."""
+        equations, place = self.equations, {probe: i for i, probe in enumerate(self.probes)}
+        table: Propagator = {}
+
+        def add(row: int, column: Field, entry: sp.Expr) -> None:
+            table[row, place[column]] = table.get((row, place[column]), sp.S.Zero) - entry
+
+        for i, probe in enumerate(self.probes):
+            table[i, i] = Z if probe in equations.roots else sp.S.One
+            for term in equations.terms[probe]:
+                if term.vector.field in place and term.pair is None:
+                    add(i, term.vector.field, term.coefficient)
+            for scale, noise in equations.noise_terms(probe):
+                for m in equations.saddle.memories:
+                    if m.target == noise and m.on.role == "spectral":
+                        add(i, m.on, scale * m.coefficient * self.responses[m.a, m.noise].symbol)
+        return dict(sorted(table.items()))
+
+    def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
+        """The responses of one site from its propagator."""
+        return site_responses(rows)
+
+    def answers(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
+        """How a spectral field of a site answers drives in the equations of all of them: (response, driven field)."""
+        rows = [i for i, other in enumerate(self.probes) if other.sector == probe.sector]
+        if probe.sector not in self._inverses:
+            table = self.propagator()
+            entries = [[table.get((i, j), sp.S.Zero) for j in rows] for i in rows]
+            self._inverses[probe.sector] = self.inverted(entries)
+        inverse, row = self._inverses[probe.sector], rows.index(self.probes.index(probe))
+        return [(inverse[row, k], self.probes[j]) for k, j in enumerate(rows) if inverse[row, k] != 0]
+
+    def answer(self, probe: Field, driven: Field) -> sp.Expr:
+        """How a spectral field of a site answers a drive in the equation of another."""
+        return sp.Add(*(response for response, other in self.answers(probe) if other == driven))
+
+    # -- the bulk
+
+    def bulk_equations(self) -> tuple[sp.Expr, ...]:
+        """L R = (coefficient of the noise in each equation), and the same for the source."""
+        table = self.propagator()
+        terms = {place: sp.Add.make_args(sp.expand(entry)) for place, entry in table.items()}
+        columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
+        traced = [p for p in self.probes if p in self.equations.roots or p in self.images]
+        wanted = [*self.responses, *((p, None) for p in traced)]
+        equations = []
+        for column in columns:
+            if self.driven_by(column).sector in self.differing:
+                for probe in (p for p, noise in wanted if noise == column):
+                    answers = ((response, self._drive(other, column)) for response, other in self.answers(probe))
+                    total = self.averaged(sp.Add(*(response * drive for response, drive in answers)))
+                    equations.append(self.response_symbol(probe, column) - total)
+                continue
+            rows = self.connected(column, table)
+            for i in rows:
+                probe = self.probes[i]
+                parts = [-sp.expand(self._drive(probe, column))]
+                for j in rows:
+                    if (i, j) in table:
+                        response = self.response_symbol(self.probes[j], column)
+                        parts += [term * response for term in terms[i, j]]
+                equations.append(sp.Add(*parts))
+        if self.differing and not any(equation.has(SiteAverage) for equation in equations):
+            # sites are alike after all, as where a constant field is on the diagonal
+            equations = [sp.expand(sp.fraction(sp.together(equation))[0]) for equation in equations]
+        return tuple(equations)
+
+    def driven_by(self, column: Field | None) -> Field:
+        """The first probe field in whose equation a noise, or the source, stands."""
+        return next(p for p in self.probes if self._drive(p, column) != 0)
+
+    def _drive(self, probe: Field, column: Field | None) -> sp.Expr:
+        if column is None:
+            return sp.S.One if probe in self.equations.roots else sp.S.Zero
+        return sp.Add(*(scale for scale, noise in self.equations.noise_terms(probe) if noise == column))
+
+    def connected(self, column: Field | None, table: Propagator) -> list[int]:
+        """Probe fields that a kick reaches within one site."""
+        reached = {i for i, probe in enumerate(self.probes) if self._drive(probe, column) != 0}
+        while True:
+            more = {i for i, j in table if j in reached} - reached
+            if not more:
+                return sorted(reached)
+            reached |= more
+
+    def response_symbol(self, probe: Field, column: Field | None) -> EngineSymbol:
+        """The symbol for the response of a probe field to a noise, or to the source."""
+        if column is None:
+            return RESOLVENT if probe in self.equations.roots else EngineSymbol(f"G_{probe}", probe)
+        if (probe, column) not in self.responses:
+            # underscores keep its printed name apart
+            symbol = EngineSymbol(free_name(f"R_{probe}_{column}", self._taken), probe, column)
+            self.responses[probe, column] = BulkResponse(symbol, probe, column)
+        found: EngineSymbol = self.responses[probe, column].symbol
+        return found

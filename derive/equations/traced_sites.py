@@ -1,0 +1,89 @@
+"""Spectral fields with epsilon A added to the probed matrix M, for each matrix A that stands between resolvents.
+
+d R / d epsilon = R A R, so that the rate of tr R is tr R A R, and that of tr R B is tr R A R B.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import sympy as sp
+
+from derive.algebra.sites import site_responses
+from derive.equations.spectral_sites import Propagator, SpectralSites
+from derive.language.symbols import EngineSymbol
+from derive.language.vectors import Field
+from derive.records.saddle import SaddlePoint, TimeOrder
+
+
+class TracedSites(SpectralSites):
+    """The spectral sites of M + epsilon A. sources: epsilon by the field A psi."""
+
+    def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: bool, images: tuple[Field, ...]):
+        super().__init__(saddle, order, sampled, images)
+        self.sources = {image: EngineSymbol(f"epsilon_{image}", image) for image in images}
+
+    @cached_property
+    def small(self) -> tuple[sp.Symbol, ...]:
+        """What is put to zero, and is needed to first order only: epsilon of each matrix, and what vanishes with it."""
+        return (*self.sources.values(), *sorted(self.vanishing(), key=str))
+
+    def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
+        """To first order in what is small: 1 / (S + y E) = 1/S - y (1/S) E (1/S). S without the rest is sparse."""
+        matrix = sp.Matrix(rows)
+        bare = matrix.xreplace({symbol: sp.S.Zero for symbol in self.small})
+        found = site_responses(bare.tolist())
+        whole = found
+        for symbol in self.small:
+            rate = matrix.diff(symbol)
+            if not rate.is_zero_matrix:
+                rate = rate.xreplace({other: sp.S.Zero for other in self.small})
+                whole = whole - symbol * (found * rate * found).applyfunc(sp.factor_terms)
+        return whole
+
+    def averaged(self, expression: sp.Expr) -> sp.Expr:
+        """What is small stands in front of averages."""
+        expression = sp.sympify(expression)
+        here = [symbol for symbol in self.small if expression.has(symbol)]
+        none = {symbol: sp.S.Zero for symbol in here}
+        total = super().averaged(expression.xreplace(none))
+        for symbol in here:
+            total += symbol * super().averaged(sp.diff(expression, symbol).xreplace(none))
+        return total
+
+    def propagator(self) -> Propagator:
+        table = super().propagator()
+        root = next(i for i, probe in enumerate(self.probes) if probe in self.equations.roots)
+        for image, source in self.sources.items():
+            table[root, self.probes.index(image)] = -source
+        return dict(sorted(table.items()))
+
+    def vanishing(self) -> set[sp.Symbol]:
+        """Responses that are zero where epsilon is: no way leads from what is kicked to what answers."""
+        table = super().propagator()
+        every = {response.symbol for response in self.responses.values()}
+        there: set[sp.Symbol] = set()
+        while True:
+            none = {symbol: sp.S.Zero for symbol in every - there}
+            ways = {key: value for key, entry in table.items() if (value := entry.xreplace(none)) != 0}
+            found = {
+                response.symbol
+                for (probe, noise), response in self.responses.items()
+                if self.probes.index(probe) in self.connected(noise, ways)
+            }
+            if found == there:
+                reached = self.connected(None, ways)
+                driven = {self.response_symbol(p, None) for i, p in enumerate(self.probes) if i not in reached}
+                return (every - there) | driven
+            there = found
+
+    def unreached(self) -> list[sp.Symbol]:
+        """Responses that vanish whatever epsilon is, as those of a matrix of low rank, and so have no equation."""
+        table = self.propagator()
+        asked = [*self.responses, *((image, None) for image in self.images)]
+        return [
+            self.response_symbol(probe, column)
+            for probe, column in asked
+            if self.driven_by(column).sector not in self.differing
+            and self.probes.index(probe) not in self.connected(column, table)
+        ]
