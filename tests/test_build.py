@@ -178,7 +178,7 @@ print(json.dumps({
     "places": places,
     "observables": {name: np.asarray(series).tolist() for name, series in observables.items()},
     "finite": int(finite),
-    "equations": [float(x) for x in BULK.equations(p, 5.0, r)],
+    "equations": [float(x) for x in BULK.residual(p, 5.0, r)],
     "rows": len(PROBE.a_matrix(p, 5.0, r, order)),
     "size": len(matrices[""]),
     "sampled": sorted(sampled),

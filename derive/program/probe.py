@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -32,6 +32,7 @@ from derive.program.nodes import (
     Item,
     Let,
     MatMul,
+    Quoted,
     Record,
     Ref,
     Slot,
@@ -40,11 +41,10 @@ from derive.program.nodes import (
     Transposed,
     Tuple,
     Value,
-    Whole,
     symbols_in,
 )
 from derive.program.recurrences import Coefficients
-from derive.program.text import MACHINE
+from derive.program.tables import coefficient_table
 from derive.records.probe import (
     MAP,
     Aligned,
@@ -511,8 +511,12 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
         return Tuple(tuple(map(work.numbers, rows)))
 
-    def exact_tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
-        return tables([[_to_the_last_digit(entry) for entry in row] for row in rows])
+    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> None:
+        variables, terms = coefficient_table(rows)
+        doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
+        given = (work.gained,) if gains else ()
+        function = work.function(f"{name}_variables", given, doc, work.numbers(variables))
+        named[name] = Record("CoefficientTable", (function, terms))
 
     if gains:
         doc = f"What weights have gained by their updates: {', '.join(map(text, gains))}."
@@ -523,19 +527,25 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     spreads = [_spread(work, *numbered) for numbered in enumerate(projected.spreads)]
     if spreads or projected.sampled:
         named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
-    told = (f"0 = {text(e)}" for e in projected.bulk_equations)
-    doc = "\n".join(("Each is zero at the bulk responses r at z, and vanishes as z grows:", *told))
-    averages, numbers = work.sharing(projected.bulk_equations)
-    function("equations", given, doc, numbers, averages)
+    told = "\n".join(f"0 = {text(e)}" for e in projected.bulk_equations)
+    if work.law:
+        doc = "Each is zero at the bulk responses r at z, and vanishes as z grows:"
+        averages, numbers = work.sharing(projected.bulk_equations)
+        function("equations", given, f"{doc}\n{told}", numbers, averages)
+    else:
+        doc = "Equations that vanish as z grows, by products of z and the responses what multiplies them:"
+        found = (_by_monomial(e, (Z, *symbols)) for e in projected.bulk_equations)
+        rows = (Tuple(tuple(Tuple((Quoted(k), work.number(c))) for k, c in one.items())) for one in found)
+        function("polynomials", (), f"{doc}\n{told}", Tuple(tuple(rows)))
     if bulk.curve is not None:
         named["curve_text"] = str(bulk.curve.xreplace({Z: sp.Symbol("{z}")}))
         poly = sp.Poly(bulk.curve, projected.resolvent, Z)
         top = poly.degree(projected.resolvent), poly.degree(Z)
         powers = [[projected.resolvent**i * Z**j for j in range(top[1] + 1)] for i in range(top[0] + 1)]
         doc = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
-        function("curve", (), doc, exact_tables(map(poly.coeff_monomial, row) for row in powers))
+        tabled("curve", doc, [[poly.coeff_monomial(power) for power in row] for row in powers])
         doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
-        function("edge_polynomials", (), doc, exact_tables(sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors))
+        tabled("edge_polynomials", doc, [sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors])
     if projected.sources:
         named["images"] = tuple((name, symbols.index(symbol)) for name, symbol in projected.images)
         names = ", ".join(name for name, _ in projected.images)
@@ -565,10 +575,15 @@ def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tupl
     return tuple(found)
 
 
-def _to_the_last_digit(expression: sp.Expr) -> sp.Expr:
-    """An expression whose large whole numbers stay what they are."""
-    large = (number for number in expression.atoms(sp.Integer) if abs(number) >= MACHINE)
-    return expression.xreplace({number: Slot(Whole(int(number)), str(number)) for number in large})
+def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
+    """By products of variables, as their names, what multiplies them in a polynomial."""
+    found: dict[str, sp.Expr] = {}
+    for term in sp.Add.make_args(sp.expand(equation)):
+        coefficient, monomial = term.as_independent(*variables, as_Add=False)
+        powers = monomial.as_powers_dict()
+        key = " ".join(str(v) for v in variables for _ in range(int(powers.get(v, 0)))) or "1"
+        found[key] = found.get(key, sp.S.Zero) + coefficient
+    return found
 
 
 def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:

@@ -4,38 +4,43 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.interface import BulkLaw
+from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
-def equations(p, z, r):
-    """Each is zero at the bulk responses r at z, and vanishes as z grows:
+def polynomials(p):
+    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
     0 = R_psi0_J0T_psi1 z - R_psi0_J0T_psi1 R_psi1_J0_psi0 - 1
     0 = R_psi1_J0_psi0 - 1 - R_psi0_J0T_psi1 R_psi1_J0_psi0/nu
     0 = G z - G R_psi1_J0_psi0 - 1
     """
-    G, R_psi0_J0T_psi1, R_psi1_J0_psi0 = r
     return (
-        -R_psi0_J0T_psi1 * R_psi1_J0_psi0 + R_psi0_J0T_psi1 * z - 1,
-        R_psi1_J0_psi0 - 1 - R_psi0_J0T_psi1 * R_psi1_J0_psi0 / p.nu,
-        -G * R_psi1_J0_psi0 + G * z - 1,
+        (("1", -1), ("z R_psi0_J0T_psi1", 1), ("R_psi0_J0T_psi1 R_psi1_J0_psi0", -1)),
+        (("1", -1), ("R_psi0_J0T_psi1 R_psi1_J0_psi0", -1 / p.nu), ("R_psi1_J0_psi0", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi1_J0_psi0", -1)),
     )
 
 
-def curve(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."""
-    return ((-p.nu, 0), (1 - p.nu, p.nu), (0, -1))
+def curve_variables(p):
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.nu,)
 
 
-def edge_polynomials(p):
-    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
-    return ((1, 0), (p.nu**2, -2 * p.nu**2 - 2 * p.nu, p.nu**2 - 2 * p.nu + 1))
+def edge_polynomials_variables(p):
+    """Polynomials in z, highest power first: every edge of the support is a real root of one of them.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.nu,)
 
 
 BULK = BulkLaw(
     responses=("G", "R_psi0_J0T_psi1", "R_psi1_J0_psi0"),
     resolvent=0,
-    equations=equations,
+    polynomials=polynomials,
     curve_text="-nu - G**2*{z} + G*(nu*{z} - nu + 1)",
-    curve=curve,
-    edge_polynomials=edge_polynomials,
+    curve=CoefficientTable(curve_variables, ((("-1 1",), ()), (("-1 1, 1 0",), ("1 1",)), ((), ("-1 0",)))),
+    edge_polynomials=CoefficientTable(
+        edge_polynomials_variables, ((("1 0",), ()), (("1 2",), ("-2 2, -2 1",), ("1 2, -2 1, 1 0",)))
+    ),
 )

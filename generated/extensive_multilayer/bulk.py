@@ -4,11 +4,11 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.interface import BulkLaw
+from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
-def equations(p, z, r):
-    """Each is zero at the bulk responses r at z, and vanishes as z grows:
+def polynomials(p):
+    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
     0 = R_psi2_W0T_psi0 - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/sqrt(nu) - 1
     0 = R_psi5_W0T_psi0 - sqrt(chi) R_psi2_W0T_psi0 R_psi4_B_psi2
     0 = R_psi0_W0_psi5 z - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W0_psi5 R_psi1_W1_psi0 - 1
@@ -23,720 +23,68 @@ def equations(p, z, r):
     0 = R_psi1_A_psi3 - gamma0 sqrt(nu) R_psi1_A_psi3 R_psi3_AT_psi1 - gamma0 - R_psi0_W1T_psi1 R_psi1_A_psi3
     0 = G z - sqrt(chi) G R_psi5_W0T_psi0/nu^(3/2) - G R_psi1_W1_psi0 - 1
     """
-    (
-        G,
-        R_psi0_W0_psi5,
-        R_psi0_W1T_psi1,
-        R_psi1_A_psi3,
-        R_psi1_W1_psi0,
-        R_psi2_BT_psi4,
-        R_psi2_W0T_psi0,
-        R_psi3_AT_psi1,
-        R_psi3_B_psi2,
-        R_psi4_AT_psi1,
-        R_psi4_B_psi2,
-        R_psi5_BT_psi4,
-        R_psi5_W0T_psi0,
-    ) = r
     return (
-        -jnp.sqrt(p.chi) * R_psi0_W0_psi5 * R_psi5_W0T_psi0 / jnp.sqrt(p.nu) + R_psi2_W0T_psi0 - 1,
-        -jnp.sqrt(p.chi) * R_psi2_W0T_psi0 * R_psi4_B_psi2 + R_psi5_W0T_psi0,
-        -jnp.sqrt(p.chi) * R_psi0_W0_psi5 * R_psi5_W0T_psi0 / p.nu ** (3 / 2)
-        - R_psi0_W0_psi5 * R_psi1_W1_psi0
-        + R_psi0_W0_psi5 * z
-        - 1,
-        -jnp.sqrt(p.chi) * R_psi0_W0_psi5 * R_psi5_BT_psi4 / jnp.sqrt(p.nu) + R_psi2_BT_psi4,
-        -jnp.sqrt(p.chi) * R_psi2_BT_psi4 * R_psi4_B_psi2 + R_psi5_BT_psi4 - 1,
-        R_psi3_B_psi2 - 1 - R_psi2_BT_psi4 * R_psi4_B_psi2 / jnp.sqrt(p.chi),
-        R_psi4_B_psi2 - p.gamma0 * p.nu ** (3 / 2) * R_psi1_A_psi3 * R_psi3_B_psi2 / p.chi,
-        -jnp.sqrt(p.chi) * R_psi0_W1T_psi1 * R_psi5_W0T_psi0 / p.nu ** (3 / 2)
-        - R_psi0_W1T_psi1 * R_psi1_W1_psi0
-        + R_psi0_W1T_psi1 * z
-        - 1,
-        -p.gamma0 * jnp.sqrt(p.nu) * R_psi1_W1_psi0 * R_psi3_AT_psi1
-        - R_psi0_W1T_psi1 * R_psi1_W1_psi0
-        + R_psi1_W1_psi0
-        - 1,
-        R_psi3_AT_psi1 - R_psi2_BT_psi4 * R_psi4_AT_psi1 / jnp.sqrt(p.chi),
-        -p.gamma0 + R_psi4_AT_psi1 - p.gamma0 * p.nu ** (3 / 2) * R_psi1_A_psi3 * R_psi3_AT_psi1 / p.chi,
-        -p.gamma0 * jnp.sqrt(p.nu) * R_psi1_A_psi3 * R_psi3_AT_psi1
-        - p.gamma0
-        - R_psi0_W1T_psi1 * R_psi1_A_psi3
-        + R_psi1_A_psi3,
-        -jnp.sqrt(p.chi) * G * R_psi5_W0T_psi0 / p.nu ** (3 / 2) - G * R_psi1_W1_psi0 + G * z - 1,
-    )
-
-
-def curve(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."""
-    return (
-        (p.chi, 0, 0, 0),
-        (0, -p.chi, 0, 0),
         (
-            0,
-            -p.chi * p.gamma0**2 * p.nu
-            + p.chi * p.gamma0**2
-            + p.chi
-            + p.gamma0**2 * p.nu**2
-            - p.gamma0**2 * p.nu,
-            0,
-            0,
+            ("1", -1),
+            ("R_psi0_W0_psi5 R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / jnp.sqrt(p.nu)),
+            ("R_psi2_W0T_psi0", 1),
         ),
-        (0, 0, p.chi * p.gamma0**2 * p.nu - 2 * p.gamma0**2 * p.nu**2 + p.gamma0**2 * p.nu, 0),
+        (("R_psi2_W0T_psi0 R_psi4_B_psi2", -jnp.sqrt(p.chi)), ("R_psi5_W0T_psi0", 1)),
         (
-            0,
-            0,
-            -p.chi * p.gamma0**2 * p.nu + 2 * p.gamma0**2 * p.nu**2 - p.gamma0**2 * p.nu,
-            p.gamma0**2 * p.nu**2,
+            ("1", -1),
+            ("z R_psi0_W0_psi5", 1),
+            ("R_psi0_W0_psi5 R_psi1_W1_psi0", -1),
+            ("R_psi0_W0_psi5 R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / p.nu ** (3 / 2)),
         ),
-        (0, 0, 0, -2 * p.gamma0**2 * p.nu**2),
-        (0, 0, 0, p.gamma0**2 * p.nu**2),
-    )
-
-
-def edge_polynomials(p):
-    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
-    return (
-        (1, 0),
+        (("R_psi0_W0_psi5 R_psi5_BT_psi4", -jnp.sqrt(p.chi) / jnp.sqrt(p.nu)), ("R_psi2_BT_psi4", 1)),
+        (("1", -1), ("R_psi2_BT_psi4 R_psi4_B_psi2", -jnp.sqrt(p.chi)), ("R_psi5_BT_psi4", 1)),
+        (("1", -1), ("R_psi2_BT_psi4 R_psi4_B_psi2", -1 / jnp.sqrt(p.chi)), ("R_psi3_B_psi2", 1)),
+        (("R_psi1_A_psi3 R_psi3_B_psi2", -p.gamma0 * p.nu ** (3 / 2) / p.chi), ("R_psi4_B_psi2", 1)),
         (
-            -27 * p.chi**5 * p.gamma0**6 * p.nu**4
-            + 54 * p.chi**4 * p.gamma0**6 * p.nu**4
-            - 27 * p.chi**3 * p.gamma0**6 * p.nu**4,
-            4 * p.chi**7 * p.gamma0**8 * p.nu**3
-            - 12 * p.chi**6 * p.gamma0**8 * p.nu**4
-            - 14 * p.chi**6 * p.gamma0**8 * p.nu**3
-            - 144 * p.chi**6 * p.gamma0**6 * p.nu**3
-            + 66 * p.chi**5 * p.gamma0**8 * p.nu**5
-            + 180 * p.chi**5 * p.gamma0**8 * p.nu**4
-            + 10 * p.chi**5 * p.gamma0**8 * p.nu**3
-            + 360 * p.chi**5 * p.gamma0**6 * p.nu**4
-            + 144 * p.chi**5 * p.gamma0**6 * p.nu**3
-            + 54 * p.chi**5 * p.gamma0**4 * p.nu**3
-            - 4 * p.chi**4 * p.gamma0**8 * p.nu**6
-            - 66 * p.chi**4 * p.gamma0**8 * p.nu**5
-            - 336 * p.chi**4 * p.gamma0**8 * p.nu**4
-            + 10 * p.chi**4 * p.gamma0**8 * p.nu**3
-            - 720 * p.chi**4 * p.gamma0**6 * p.nu**4
-            + 144 * p.chi**4 * p.gamma0**6 * p.nu**3
-            + 54 * p.chi**4 * p.gamma0**4 * p.nu**3
-            + 8 * p.chi**3 * p.gamma0**8 * p.nu**6
-            - 66 * p.chi**3 * p.gamma0**8 * p.nu**5
-            + 180 * p.chi**3 * p.gamma0**8 * p.nu**4
-            - 14 * p.chi**3 * p.gamma0**8 * p.nu**3
-            + 360 * p.chi**3 * p.gamma0**6 * p.nu**4
-            - 144 * p.chi**3 * p.gamma0**6 * p.nu**3
-            - 4 * p.chi**2 * p.gamma0**8 * p.nu**6
-            + 66 * p.chi**2 * p.gamma0**8 * p.nu**5
-            - 12 * p.chi**2 * p.gamma0**8 * p.nu**4
-            + 4 * p.chi**2 * p.gamma0**8 * p.nu**3,
-            16 * p.chi**8 * p.gamma0**8 * p.nu**2
-            - 8 * p.chi**7 * p.gamma0**10 * p.nu**4
-            - 20 * p.chi**7 * p.gamma0**10 * p.nu**3
-            + p.chi**7 * p.gamma0**10 * p.nu**2
-            - 96 * p.chi**7 * p.gamma0**8 * p.nu**3
-            - 36 * p.chi**7 * p.gamma0**8 * p.nu**2
-            - 136 * p.chi**7 * p.gamma0**6 * p.nu**2
-            + 24 * p.chi**6 * p.gamma0**10 * p.nu**5
-            + 74 * p.chi**6 * p.gamma0**10 * p.nu**4
-            + 68 * p.chi**6 * p.gamma0**10 * p.nu**3
-            - 4 * p.chi**6 * p.gamma0**10 * p.nu**2
-            + 480 * p.chi**6 * p.gamma0**8 * p.nu**4
-            + 1012 * p.chi**6 * p.gamma0**8 * p.nu**3
-            - 40 * p.chi**6 * p.gamma0**8 * p.nu**2
-            + 1432 * p.chi**6 * p.gamma0**6 * p.nu**3
-            - 494 * p.chi**6 * p.gamma0**6 * p.nu**2
-            + 544 * p.chi**6 * p.gamma0**4 * p.nu**2
-            - 51 * p.chi**5 * p.gamma0**10 * p.nu**6
-            - 24 * p.chi**5 * p.gamma0**10 * p.nu**5
-            - 288 * p.chi**5 * p.gamma0**10 * p.nu**4
-            - 48 * p.chi**5 * p.gamma0**10 * p.nu**3
-            + 6 * p.chi**5 * p.gamma0**10 * p.nu**2
-            - 772 * p.chi**5 * p.gamma0**8 * p.nu**5
-            - 1832 * p.chi**5 * p.gamma0**8 * p.nu**4
-            - 916 * p.chi**5 * p.gamma0**8 * p.nu**3
-            + 120 * p.chi**5 * p.gamma0**8 * p.nu**2
-            - 1898 * p.chi**5 * p.gamma0**6 * p.nu**4
-            - 1696 * p.chi**5 * p.gamma0**6 * p.nu**3
-            + 1276 * p.chi**5 * p.gamma0**6 * p.nu**2
-            - 612 * p.chi**5 * p.gamma0**4 * p.nu**3
-            - 152 * p.chi**5 * p.gamma0**4 * p.nu**2
-            - 27 * p.chi**5 * p.gamma0**2 * p.nu**2
-            + 8 * p.chi**4 * p.gamma0**10 * p.nu**7
-            + 140 * p.chi**4 * p.gamma0**10 * p.nu**6
-            + 444 * p.chi**4 * p.gamma0**10 * p.nu**4
-            - 48 * p.chi**4 * p.gamma0**10 * p.nu**3
-            - 4 * p.chi**4 * p.gamma0**10 * p.nu**2
-            + 48 * p.chi**4 * p.gamma0**8 * p.nu**6
-            + 772 * p.chi**4 * p.gamma0**8 * p.nu**5
-            + 2704 * p.chi**4 * p.gamma0**8 * p.nu**4
-            - 916 * p.chi**4 * p.gamma0**8 * p.nu**3
-            - 40 * p.chi**4 * p.gamma0**8 * p.nu**2
-            + 8 * p.chi**4 * p.gamma0**6 * p.nu**5
-            + 3268 * p.chi**4 * p.gamma0**6 * p.nu**4
-            - 1696 * p.chi**4 * p.gamma0**6 * p.nu**3
-            - 494 * p.chi**4 * p.gamma0**6 * p.nu**2
-            - 612 * p.chi**4 * p.gamma0**4 * p.nu**3
-            + 544 * p.chi**4 * p.gamma0**4 * p.nu**2
-            - 8 * p.chi**3 * p.gamma0**10 * p.nu**7
-            - 178 * p.chi**3 * p.gamma0**10 * p.nu**6
-            - 288 * p.chi**3 * p.gamma0**10 * p.nu**4
-            + 68 * p.chi**3 * p.gamma0**10 * p.nu**3
-            + p.chi**3 * p.gamma0**10 * p.nu**2
-            - 96 * p.chi**3 * p.gamma0**8 * p.nu**6
-            + 772 * p.chi**3 * p.gamma0**8 * p.nu**5
-            - 1832 * p.chi**3 * p.gamma0**8 * p.nu**4
-            + 1012 * p.chi**3 * p.gamma0**8 * p.nu**3
-            - 36 * p.chi**3 * p.gamma0**8 * p.nu**2
-            + 8 * p.chi**3 * p.gamma0**6 * p.nu**5
-            - 1898 * p.chi**3 * p.gamma0**6 * p.nu**4
-            + 1432 * p.chi**3 * p.gamma0**6 * p.nu**3
-            - 136 * p.chi**3 * p.gamma0**6 * p.nu**2
-            - 8 * p.chi**2 * p.gamma0**10 * p.nu**7
-            + 140 * p.chi**2 * p.gamma0**10 * p.nu**6
-            - 24 * p.chi**2 * p.gamma0**10 * p.nu**5
-            + 74 * p.chi**2 * p.gamma0**10 * p.nu**4
-            - 20 * p.chi**2 * p.gamma0**10 * p.nu**3
-            + 48 * p.chi**2 * p.gamma0**8 * p.nu**6
-            - 772 * p.chi**2 * p.gamma0**8 * p.nu**5
-            + 480 * p.chi**2 * p.gamma0**8 * p.nu**4
-            - 96 * p.chi**2 * p.gamma0**8 * p.nu**3
-            + 16 * p.chi**2 * p.gamma0**8 * p.nu**2
-            + 8 * p.chi * p.gamma0**10 * p.nu**7
-            - 51 * p.chi * p.gamma0**10 * p.nu**6
-            + 24 * p.chi * p.gamma0**10 * p.nu**5
-            - 8 * p.chi * p.gamma0**10 * p.nu**4,
-            -32 * p.chi**8 * p.gamma0**10 * p.nu**3
-            - 80 * p.chi**8 * p.gamma0**10 * p.nu**2
-            + 4 * p.chi**8 * p.gamma0**10 * p.nu
-            - 128 * p.chi**8 * p.gamma0**8 * p.nu**2
-            + 80 * p.chi**8 * p.gamma0**8 * p.nu
-            - 32 * p.chi**8 * p.gamma0**6 * p.nu
-            + 4 * p.chi**7 * p.gamma0**12 * p.nu**5
-            - 12 * p.chi**7 * p.gamma0**12 * p.nu**4
-            + 12 * p.chi**7 * p.gamma0**12 * p.nu**3
-            - 4 * p.chi**7 * p.gamma0**12 * p.nu**2
-            + 176 * p.chi**7 * p.gamma0**10 * p.nu**4
-            + 428 * p.chi**7 * p.gamma0**10 * p.nu**3
-            + 164 * p.chi**7 * p.gamma0**10 * p.nu**2
-            - 12 * p.chi**7 * p.gamma0**10 * p.nu
-            + 856 * p.chi**7 * p.gamma0**8 * p.nu**3
-            + 732 * p.chi**7 * p.gamma0**8 * p.nu**2
-            - 304 * p.chi**7 * p.gamma0**8 * p.nu
-            + 1200 * p.chi**7 * p.gamma0**6 * p.nu**2
-            - 572 * p.chi**7 * p.gamma0**6 * p.nu
-            + 260 * p.chi**7 * p.gamma0**4 * p.nu
-            - 12 * p.chi**6 * p.gamma0**12 * p.nu**6
-            + 20 * p.chi**6 * p.gamma0**12 * p.nu**5
-            + 12 * p.chi**6 * p.gamma0**12 * p.nu**4
-            - 36 * p.chi**6 * p.gamma0**12 * p.nu**3
-            + 16 * p.chi**6 * p.gamma0**12 * p.nu**2
-            - 480 * p.chi**6 * p.gamma0**10 * p.nu**5
-            - 528 * p.chi**6 * p.gamma0**10 * p.nu**4
-            - 1492 * p.chi**6 * p.gamma0**10 * p.nu**3
-            + 224 * p.chi**6 * p.gamma0**10 * p.nu**2
-            + 8 * p.chi**6 * p.gamma0**10 * p.nu
-            - 3272 * p.chi**6 * p.gamma0**8 * p.nu**4
-            - 4736 * p.chi**6 * p.gamma0**8 * p.nu**3
-            + 3560 * p.chi**6 * p.gamma0**8 * p.nu**2
-            + 224 * p.chi**6 * p.gamma0**8 * p.nu
-            - 6064 * p.chi**6 * p.gamma0**6 * p.nu**3
-            - 336 * p.chi**6 * p.gamma0**6 * p.nu**2
-            + 668 * p.chi**6 * p.gamma0**6 * p.nu
-            - 4300 * p.chi**6 * p.gamma0**4 * p.nu**2
-            + 876 * p.chi**6 * p.gamma0**4 * p.nu
-            - 656 * p.chi**6 * p.gamma0**2 * p.nu
-            + 12 * p.chi**5 * p.gamma0**12 * p.nu**7
-            + 12 * p.chi**5 * p.gamma0**12 * p.nu**6
-            - 84 * p.chi**5 * p.gamma0**12 * p.nu**5
-            + 60 * p.chi**5 * p.gamma0**12 * p.nu**4
-            + 24 * p.chi**5 * p.gamma0**12 * p.nu**3
-            - 24 * p.chi**5 * p.gamma0**12 * p.nu**2
-            + 524 * p.chi**5 * p.gamma0**10 * p.nu**6
-            + 640 * p.chi**5 * p.gamma0**10 * p.nu**5
-            + 2128 * p.chi**5 * p.gamma0**10 * p.nu**4
-            + 1096 * p.chi**5 * p.gamma0**10 * p.nu**3
-            - 616 * p.chi**5 * p.gamma0**10 * p.nu**2
-            + 8 * p.chi**5 * p.gamma0**10 * p.nu
-            + 3192 * p.chi**5 * p.gamma0**8 * p.nu**5
-            + 5984 * p.chi**5 * p.gamma0**8 * p.nu**4
-            + 4008 * p.chi**5 * p.gamma0**8 * p.nu**3
-            - 8392 * p.chi**5 * p.gamma0**8 * p.nu**2
-            + 224 * p.chi**5 * p.gamma0**8 * p.nu
-            + 5112 * p.chi**5 * p.gamma0**6 * p.nu**4
-            + 5888 * p.chi**5 * p.gamma0**6 * p.nu**3
-            - 6432 * p.chi**5 * p.gamma0**6 * p.nu**2
-            + 668 * p.chi**5 * p.gamma0**6 * p.nu
-            + 2428 * p.chi**5 * p.gamma0**4 * p.nu**3
-            + 1572 * p.chi**5 * p.gamma0**4 * p.nu**2
-            + 876 * p.chi**5 * p.gamma0**4 * p.nu
-            + 252 * p.chi**5 * p.gamma0**2 * p.nu**2
-            - 656 * p.chi**5 * p.gamma0**2 * p.nu
-            - 4 * p.chi**4 * p.gamma0**12 * p.nu**8
-            - 36 * p.chi**4 * p.gamma0**12 * p.nu**7
-            + 60 * p.chi**4 * p.gamma0**12 * p.nu**6
-            + 60 * p.chi**4 * p.gamma0**12 * p.nu**5
-            - 120 * p.chi**4 * p.gamma0**12 * p.nu**4
-            + 24 * p.chi**4 * p.gamma0**12 * p.nu**3
-            + 16 * p.chi**4 * p.gamma0**12 * p.nu**2
-            - 80 * p.chi**4 * p.gamma0**10 * p.nu**7
-            - 1296 * p.chi**4 * p.gamma0**10 * p.nu**6
-            - 160 * p.chi**4 * p.gamma0**10 * p.nu**5
-            - 3552 * p.chi**4 * p.gamma0**10 * p.nu**4
-            + 1096 * p.chi**4 * p.gamma0**10 * p.nu**3
-            + 224 * p.chi**4 * p.gamma0**10 * p.nu**2
-            - 12 * p.chi**4 * p.gamma0**10 * p.nu
-            - 216 * p.chi**4 * p.gamma0**8 * p.nu**6
-            - 3064 * p.chi**4 * p.gamma0**8 * p.nu**5
-            - 5808 * p.chi**4 * p.gamma0**8 * p.nu**4
-            + 4008 * p.chi**4 * p.gamma0**8 * p.nu**3
-            + 3560 * p.chi**4 * p.gamma0**8 * p.nu**2
-            - 304 * p.chi**4 * p.gamma0**8 * p.nu
-            - 80 * p.chi**4 * p.gamma0**6 * p.nu**5
-            - 5136 * p.chi**4 * p.gamma0**6 * p.nu**4
-            + 5888 * p.chi**4 * p.gamma0**6 * p.nu**3
-            - 336 * p.chi**4 * p.gamma0**6 * p.nu**2
-            - 572 * p.chi**4 * p.gamma0**6 * p.nu
-            - 4 * p.chi**4 * p.gamma0**4 * p.nu**4
-            + 2428 * p.chi**4 * p.gamma0**4 * p.nu**3
-            - 4300 * p.chi**4 * p.gamma0**4 * p.nu**2
-            + 260 * p.chi**4 * p.gamma0**4 * p.nu
-            + 16 * p.chi**3 * p.gamma0**12 * p.nu**8
-            + 24 * p.chi**3 * p.gamma0**12 * p.nu**7
-            - 120 * p.chi**3 * p.gamma0**12 * p.nu**6
-            + 60 * p.chi**3 * p.gamma0**12 * p.nu**5
-            + 60 * p.chi**3 * p.gamma0**12 * p.nu**4
-            - 36 * p.chi**3 * p.gamma0**12 * p.nu**3
-            - 4 * p.chi**3 * p.gamma0**12 * p.nu**2
-            + 80 * p.chi**3 * p.gamma0**10 * p.nu**7
-            + 1544 * p.chi**3 * p.gamma0**10 * p.nu**6
-            - 160 * p.chi**3 * p.gamma0**10 * p.nu**5
-            + 2128 * p.chi**3 * p.gamma0**10 * p.nu**4
-            - 1492 * p.chi**3 * p.gamma0**10 * p.nu**3
-            + 164 * p.chi**3 * p.gamma0**10 * p.nu**2
-            + 4 * p.chi**3 * p.gamma0**10 * p.nu
-            + 368 * p.chi**3 * p.gamma0**8 * p.nu**6
-            - 3064 * p.chi**3 * p.gamma0**8 * p.nu**5
-            + 5984 * p.chi**3 * p.gamma0**8 * p.nu**4
-            - 4736 * p.chi**3 * p.gamma0**8 * p.nu**3
-            + 732 * p.chi**3 * p.gamma0**8 * p.nu**2
-            + 80 * p.chi**3 * p.gamma0**8 * p.nu
-            - 80 * p.chi**3 * p.gamma0**6 * p.nu**5
-            + 5112 * p.chi**3 * p.gamma0**6 * p.nu**4
-            - 6064 * p.chi**3 * p.gamma0**6 * p.nu**3
-            + 1200 * p.chi**3 * p.gamma0**6 * p.nu**2
-            - 32 * p.chi**3 * p.gamma0**6 * p.nu
-            - 24 * p.chi**2 * p.gamma0**12 * p.nu**8
-            + 24 * p.chi**2 * p.gamma0**12 * p.nu**7
-            + 60 * p.chi**2 * p.gamma0**12 * p.nu**6
-            - 84 * p.chi**2 * p.gamma0**12 * p.nu**5
-            + 12 * p.chi**2 * p.gamma0**12 * p.nu**4
-            + 12 * p.chi**2 * p.gamma0**12 * p.nu**3
-            + 80 * p.chi**2 * p.gamma0**10 * p.nu**7
-            - 1296 * p.chi**2 * p.gamma0**10 * p.nu**6
-            + 640 * p.chi**2 * p.gamma0**10 * p.nu**5
-            - 528 * p.chi**2 * p.gamma0**10 * p.nu**4
-            + 428 * p.chi**2 * p.gamma0**10 * p.nu**3
-            - 80 * p.chi**2 * p.gamma0**10 * p.nu**2
-            - 216 * p.chi**2 * p.gamma0**8 * p.nu**6
-            + 3192 * p.chi**2 * p.gamma0**8 * p.nu**5
-            - 3272 * p.chi**2 * p.gamma0**8 * p.nu**4
-            + 856 * p.chi**2 * p.gamma0**8 * p.nu**3
-            - 128 * p.chi**2 * p.gamma0**8 * p.nu**2
-            + 16 * p.chi * p.gamma0**12 * p.nu**8
-            - 36 * p.chi * p.gamma0**12 * p.nu**7
-            + 12 * p.chi * p.gamma0**12 * p.nu**6
-            + 20 * p.chi * p.gamma0**12 * p.nu**5
-            - 12 * p.chi * p.gamma0**12 * p.nu**4
-            - 80 * p.chi * p.gamma0**10 * p.nu**7
-            + 524 * p.chi * p.gamma0**10 * p.nu**6
-            - 480 * p.chi * p.gamma0**10 * p.nu**5
-            + 176 * p.chi * p.gamma0**10 * p.nu**4
-            - 32 * p.chi * p.gamma0**10 * p.nu**3
-            - 4 * p.gamma0**12 * p.nu**8
-            + 12 * p.gamma0**12 * p.nu**7
-            - 12 * p.gamma0**12 * p.nu**6
-            + 4 * p.gamma0**12 * p.nu**5,
-            16 * p.chi**8 * p.gamma0**12 * p.nu**4
-            - 48 * p.chi**8 * p.gamma0**12 * p.nu**3
-            + 48 * p.chi**8 * p.gamma0**12 * p.nu**2
-            - 16 * p.chi**8 * p.gamma0**12 * p.nu
-            + 192 * p.chi**8 * p.gamma0**10 * p.nu**3
-            + 208 * p.chi**8 * p.gamma0**10 * p.nu**2
-            - 416 * p.chi**8 * p.gamma0**10 * p.nu
-            + 16 * p.chi**8 * p.gamma0**10
-            + 352 * p.chi**8 * p.gamma0**8 * p.nu**2
-            - 208 * p.chi**8 * p.gamma0**8 * p.nu
-            + 48 * p.chi**8 * p.gamma0**8
-            + 192 * p.chi**8 * p.gamma0**6 * p.nu
-            + 48 * p.chi**8 * p.gamma0**6
-            + 16 * p.chi**8 * p.gamma0**4
-            - 80 * p.chi**7 * p.gamma0**12 * p.nu**5
-            + 192 * p.chi**7 * p.gamma0**12 * p.nu**4
-            - 96 * p.chi**7 * p.gamma0**12 * p.nu**3
-            - 64 * p.chi**7 * p.gamma0**12 * p.nu**2
-            + 48 * p.chi**7 * p.gamma0**12 * p.nu
-            - 960 * p.chi**7 * p.gamma0**10 * p.nu**4
-            - 736 * p.chi**7 * p.gamma0**10 * p.nu**3
-            + 256 * p.chi**7 * p.gamma0**10 * p.nu**2
-            + 1504 * p.chi**7 * p.gamma0**10 * p.nu
-            - 64 * p.chi**7 * p.gamma0**10
-            - 3040 * p.chi**7 * p.gamma0**8 * p.nu**3
-            - 1984 * p.chi**7 * p.gamma0**8 * p.nu**2
-            + 4128 * p.chi**7 * p.gamma0**8 * p.nu
-            - 320 * p.chi**7 * p.gamma0**8
-            - 3648 * p.chi**7 * p.gamma0**6 * p.nu**2
-            + 1056 * p.chi**7 * p.gamma0**6 * p.nu
-            - 576 * p.chi**7 * p.gamma0**6
-            - 1616 * p.chi**7 * p.gamma0**4 * p.nu
-            - 448 * p.chi**7 * p.gamma0**4
-            - 128 * p.chi**7 * p.gamma0**2
-            + 144 * p.chi**6 * p.gamma0**12 * p.nu**6
-            - 160 * p.chi**6 * p.gamma0**12 * p.nu**5
-            - 352 * p.chi**6 * p.gamma0**12 * p.nu**4
-            + 576 * p.chi**6 * p.gamma0**12 * p.nu**3
-            - 176 * p.chi**6 * p.gamma0**12 * p.nu**2
-            - 32 * p.chi**6 * p.gamma0**12 * p.nu
-            + 2176 * p.chi**6 * p.gamma0**10 * p.nu**5
-            - 112 * p.chi**6 * p.gamma0**10 * p.nu**4
-            + 4896 * p.chi**6 * p.gamma0**10 * p.nu**3
-            - 5968 * p.chi**6 * p.gamma0**10 * p.nu**2
-            - 1088 * p.chi**6 * p.gamma0**10 * p.nu
-            + 96 * p.chi**6 * p.gamma0**10
-            + 8032 * p.chi**6 * p.gamma0**8 * p.nu**4
-            + 4048 * p.chi**6 * p.gamma0**8 * p.nu**3
-            - 5248 * p.chi**6 * p.gamma0**8 * p.nu**2
-            - 4176 * p.chi**6 * p.gamma0**8 * p.nu
-            + 544 * p.chi**6 * p.gamma0**8
-            + 13504 * p.chi**6 * p.gamma0**6 * p.nu**3
-            + 8048 * p.chi**6 * p.gamma0**6 * p.nu**2
-            - 7072 * p.chi**6 * p.gamma0**6 * p.nu
-            + 1312 * p.chi**6 * p.gamma0**6
-            + 11152 * p.chi**6 * p.gamma0**4 * p.nu**2
-            - 48 * p.chi**6 * p.gamma0**4 * p.nu
-            + 1632 * p.chi**6 * p.gamma0**4
-            + 3904 * p.chi**6 * p.gamma0**2 * p.nu
-            + 1024 * p.chi**6 * p.gamma0**2
-            + 256 * p.chi**6
-            - 112 * p.chi**5 * p.gamma0**12 * p.nu**7
-            - 192 * p.chi**5 * p.gamma0**12 * p.nu**6
-            + 960 * p.chi**5 * p.gamma0**12 * p.nu**5
-            - 576 * p.chi**5 * p.gamma0**12 * p.nu**4
-            - 432 * p.chi**5 * p.gamma0**12 * p.nu**3
-            + 384 * p.chi**5 * p.gamma0**12 * p.nu**2
-            - 32 * p.chi**5 * p.gamma0**12 * p.nu
-            - 1664 * p.chi**5 * p.gamma0**10 * p.nu**6
-            - 2688 * p.chi**5 * p.gamma0**10 * p.nu**5
-            - 1152 * p.chi**5 * p.gamma0**10 * p.nu**4
-            - 4352 * p.chi**5 * p.gamma0**10 * p.nu**3
-            + 11008 * p.chi**5 * p.gamma0**10 * p.nu**2
-            - 1088 * p.chi**5 * p.gamma0**10 * p.nu
-            - 64 * p.chi**5 * p.gamma0**10
-            - 5536 * p.chi**5 * p.gamma0**8 * p.nu**5
-            - 7200 * p.chi**5 * p.gamma0**8 * p.nu**4
-            - 3568 * p.chi**5 * p.gamma0**8 * p.nu**3
-            + 16320 * p.chi**5 * p.gamma0**8 * p.nu**2
-            - 4176 * p.chi**5 * p.gamma0**8 * p.nu
-            - 320 * p.chi**5 * p.gamma0**8
-            - 7232 * p.chi**5 * p.gamma0**6 * p.nu**4
-            - 4992 * p.chi**5 * p.gamma0**6 * p.nu**3
-            - 96 * p.chi**5 * p.gamma0**6 * p.nu**2
-            - 7072 * p.chi**5 * p.gamma0**6 * p.nu
-            - 576 * p.chi**5 * p.gamma0**6
-            - 3952 * p.chi**5 * p.gamma0**4 * p.nu**3
-            - 1504 * p.chi**5 * p.gamma0**4 * p.nu**2
-            - 48 * p.chi**5 * p.gamma0**4 * p.nu
-            - 448 * p.chi**5 * p.gamma0**4
-            - 704 * p.chi**5 * p.gamma0**2 * p.nu**2
-            + 3904 * p.chi**5 * p.gamma0**2 * p.nu
-            - 128 * p.chi**5 * p.gamma0**2
-            + 32 * p.chi**4 * p.gamma0**12 * p.nu**8
-            + 336 * p.chi**4 * p.gamma0**12 * p.nu**7
-            - 528 * p.chi**4 * p.gamma0**12 * p.nu**6
-            - 720 * p.chi**4 * p.gamma0**12 * p.nu**5
-            + 1440 * p.chi**4 * p.gamma0**12 * p.nu**4
-            - 432 * p.chi**4 * p.gamma0**12 * p.nu**3
-            - 176 * p.chi**4 * p.gamma0**12 * p.nu**2
-            + 48 * p.chi**4 * p.gamma0**12 * p.nu
-            + 256 * p.chi**4 * p.gamma0**10 * p.nu**7
-            + 3584 * p.chi**4 * p.gamma0**10 * p.nu**6
-            + 512 * p.chi**4 * p.gamma0**10 * p.nu**5
-            + 4448 * p.chi**4 * p.gamma0**10 * p.nu**4
-            - 4352 * p.chi**4 * p.gamma0**10 * p.nu**3
-            - 5968 * p.chi**4 * p.gamma0**10 * p.nu**2
-            + 1504 * p.chi**4 * p.gamma0**10 * p.nu
-            + 16 * p.chi**4 * p.gamma0**10
-            + 448 * p.chi**4 * p.gamma0**8 * p.nu**6
-            + 4256 * p.chi**4 * p.gamma0**8 * p.nu**5
-            + 3456 * p.chi**4 * p.gamma0**8 * p.nu**4
-            - 3568 * p.chi**4 * p.gamma0**8 * p.nu**3
-            - 5248 * p.chi**4 * p.gamma0**8 * p.nu**2
-            + 4128 * p.chi**4 * p.gamma0**8 * p.nu
-            + 48 * p.chi**4 * p.gamma0**8
-            + 256 * p.chi**4 * p.gamma0**6 * p.nu**5
-            - 384 * p.chi**4 * p.gamma0**6 * p.nu**4
-            - 4992 * p.chi**4 * p.gamma0**6 * p.nu**3
-            + 8048 * p.chi**4 * p.gamma0**6 * p.nu**2
-            + 1056 * p.chi**4 * p.gamma0**6 * p.nu
-            + 48 * p.chi**4 * p.gamma0**6
-            + 32 * p.chi**4 * p.gamma0**4 * p.nu**4
-            - 3952 * p.chi**4 * p.gamma0**4 * p.nu**3
-            + 11152 * p.chi**4 * p.gamma0**4 * p.nu**2
-            - 1616 * p.chi**4 * p.gamma0**4 * p.nu
-            + 16 * p.chi**4 * p.gamma0**4
-            - 128 * p.chi**3 * p.gamma0**12 * p.nu**8
-            - 224 * p.chi**3 * p.gamma0**12 * p.nu**7
-            + 1152 * p.chi**3 * p.gamma0**12 * p.nu**6
-            - 720 * p.chi**3 * p.gamma0**12 * p.nu**5
-            - 576 * p.chi**3 * p.gamma0**12 * p.nu**4
-            + 576 * p.chi**3 * p.gamma0**12 * p.nu**3
-            - 64 * p.chi**3 * p.gamma0**12 * p.nu**2
-            - 16 * p.chi**3 * p.gamma0**12 * p.nu
-            - 256 * p.chi**3 * p.gamma0**10 * p.nu**7
-            - 3840 * p.chi**3 * p.gamma0**10 * p.nu**6
-            + 512 * p.chi**3 * p.gamma0**10 * p.nu**5
-            - 1152 * p.chi**3 * p.gamma0**10 * p.nu**4
-            + 4896 * p.chi**3 * p.gamma0**10 * p.nu**3
-            + 256 * p.chi**3 * p.gamma0**10 * p.nu**2
-            - 416 * p.chi**3 * p.gamma0**10 * p.nu
-            - 384 * p.chi**3 * p.gamma0**8 * p.nu**6
-            + 4256 * p.chi**3 * p.gamma0**8 * p.nu**5
-            - 7200 * p.chi**3 * p.gamma0**8 * p.nu**4
-            + 4048 * p.chi**3 * p.gamma0**8 * p.nu**3
-            - 1984 * p.chi**3 * p.gamma0**8 * p.nu**2
-            - 208 * p.chi**3 * p.gamma0**8 * p.nu
-            + 256 * p.chi**3 * p.gamma0**6 * p.nu**5
-            - 7232 * p.chi**3 * p.gamma0**6 * p.nu**4
-            + 13504 * p.chi**3 * p.gamma0**6 * p.nu**3
-            - 3648 * p.chi**3 * p.gamma0**6 * p.nu**2
-            + 192 * p.chi**3 * p.gamma0**6 * p.nu
-            + 192 * p.chi**2 * p.gamma0**12 * p.nu**8
-            - 224 * p.chi**2 * p.gamma0**12 * p.nu**7
-            - 528 * p.chi**2 * p.gamma0**12 * p.nu**6
-            + 960 * p.chi**2 * p.gamma0**12 * p.nu**5
-            - 352 * p.chi**2 * p.gamma0**12 * p.nu**4
-            - 96 * p.chi**2 * p.gamma0**12 * p.nu**3
-            + 48 * p.chi**2 * p.gamma0**12 * p.nu**2
-            - 256 * p.chi**2 * p.gamma0**10 * p.nu**7
-            + 3584 * p.chi**2 * p.gamma0**10 * p.nu**6
-            - 2688 * p.chi**2 * p.gamma0**10 * p.nu**5
-            - 112 * p.chi**2 * p.gamma0**10 * p.nu**4
-            - 736 * p.chi**2 * p.gamma0**10 * p.nu**3
-            + 208 * p.chi**2 * p.gamma0**10 * p.nu**2
-            + 448 * p.chi**2 * p.gamma0**8 * p.nu**6
-            - 5536 * p.chi**2 * p.gamma0**8 * p.nu**5
-            + 8032 * p.chi**2 * p.gamma0**8 * p.nu**4
-            - 3040 * p.chi**2 * p.gamma0**8 * p.nu**3
-            + 352 * p.chi**2 * p.gamma0**8 * p.nu**2
-            - 128 * p.chi * p.gamma0**12 * p.nu**8
-            + 336 * p.chi * p.gamma0**12 * p.nu**7
-            - 192 * p.chi * p.gamma0**12 * p.nu**6
-            - 160 * p.chi * p.gamma0**12 * p.nu**5
-            + 192 * p.chi * p.gamma0**12 * p.nu**4
-            - 48 * p.chi * p.gamma0**12 * p.nu**3
-            + 256 * p.chi * p.gamma0**10 * p.nu**7
-            - 1664 * p.chi * p.gamma0**10 * p.nu**6
-            + 2176 * p.chi * p.gamma0**10 * p.nu**5
-            - 960 * p.chi * p.gamma0**10 * p.nu**4
-            + 192 * p.chi * p.gamma0**10 * p.nu**3
-            + 32 * p.gamma0**12 * p.nu**8
-            - 112 * p.gamma0**12 * p.nu**7
-            + 144 * p.gamma0**12 * p.nu**6
-            - 80 * p.gamma0**12 * p.nu**5
-            + 16 * p.gamma0**12 * p.nu**4,
-            -64 * p.chi**8 * p.gamma0**12 * p.nu**4
-            + 256 * p.chi**8 * p.gamma0**12 * p.nu**3
-            - 384 * p.chi**8 * p.gamma0**12 * p.nu**2
-            + 256 * p.chi**8 * p.gamma0**12 * p.nu
-            - 64 * p.chi**8 * p.gamma0**12
-            - 256 * p.chi**8 * p.gamma0**10 * p.nu**3
-            + 256 * p.chi**8 * p.gamma0**10 * p.nu**2
-            + 256 * p.chi**8 * p.gamma0**10 * p.nu
-            - 256 * p.chi**8 * p.gamma0**10
-            - 384 * p.chi**8 * p.gamma0**8 * p.nu**2
-            - 256 * p.chi**8 * p.gamma0**8 * p.nu
-            - 384 * p.chi**8 * p.gamma0**8
-            - 256 * p.chi**8 * p.gamma0**6 * p.nu
-            - 256 * p.chi**8 * p.gamma0**6
-            - 64 * p.chi**8 * p.gamma0**4
-            + 256 * p.chi**7 * p.gamma0**12 * p.nu**5
-            - 768 * p.chi**7 * p.gamma0**12 * p.nu**4
-            + 512 * p.chi**7 * p.gamma0**12 * p.nu**3
-            + 512 * p.chi**7 * p.gamma0**12 * p.nu**2
-            - 768 * p.chi**7 * p.gamma0**12 * p.nu
-            + 256 * p.chi**7 * p.gamma0**12
-            + 1536 * p.chi**7 * p.gamma0**10 * p.nu**4
-            - 2560 * p.chi**7 * p.gamma0**10 * p.nu**3
-            + 2048 * p.chi**7 * p.gamma0**10 * p.nu**2
-            - 2560 * p.chi**7 * p.gamma0**10 * p.nu
-            + 1536 * p.chi**7 * p.gamma0**10
-            + 3584 * p.chi**7 * p.gamma0**8 * p.nu**3
-            - 512 * p.chi**7 * p.gamma0**8 * p.nu**2
-            - 512 * p.chi**7 * p.gamma0**8 * p.nu
-            + 3584 * p.chi**7 * p.gamma0**8
-            + 4096 * p.chi**7 * p.gamma0**6 * p.nu**2
-            + 3584 * p.chi**7 * p.gamma0**6 * p.nu
-            + 4096 * p.chi**7 * p.gamma0**6
-            + 2304 * p.chi**7 * p.gamma0**4 * p.nu
-            + 2304 * p.chi**7 * p.gamma0**4
-            + 512 * p.chi**7 * p.gamma0**2
-            - 384 * p.chi**6 * p.gamma0**12 * p.nu**6
-            + 512 * p.chi**6 * p.gamma0**12 * p.nu**5
-            + 1408 * p.chi**6 * p.gamma0**12 * p.nu**4
-            - 3072 * p.chi**6 * p.gamma0**12 * p.nu**3
-            + 1408 * p.chi**6 * p.gamma0**12 * p.nu**2
-            + 512 * p.chi**6 * p.gamma0**12 * p.nu
-            - 384 * p.chi**6 * p.gamma0**12
-            - 2560 * p.chi**6 * p.gamma0**10 * p.nu**5
-            + 2304 * p.chi**6 * p.gamma0**10 * p.nu**4
-            + 256 * p.chi**6 * p.gamma0**10 * p.nu**3
-            + 256 * p.chi**6 * p.gamma0**10 * p.nu**2
-            + 2304 * p.chi**6 * p.gamma0**10 * p.nu
-            - 2560 * p.chi**6 * p.gamma0**10
-            - 7424 * p.chi**6 * p.gamma0**8 * p.nu**4
-            + 3840 * p.chi**6 * p.gamma0**8 * p.nu**3
-            - 8192 * p.chi**6 * p.gamma0**8 * p.nu**2
-            + 3840 * p.chi**6 * p.gamma0**8 * p.nu
-            - 7424 * p.chi**6 * p.gamma0**8
-            - 11776 * p.chi**6 * p.gamma0**6 * p.nu**3
-            - 2304 * p.chi**6 * p.gamma0**6 * p.nu**2
-            - 2304 * p.chi**6 * p.gamma0**6 * p.nu
-            - 11776 * p.chi**6 * p.gamma0**6
-            - 10624 * p.chi**6 * p.gamma0**4 * p.nu**2
-            - 9472 * p.chi**6 * p.gamma0**4 * p.nu
-            - 10624 * p.chi**6 * p.gamma0**4
-            - 5120 * p.chi**6 * p.gamma0**2 * p.nu
-            - 5120 * p.chi**6 * p.gamma0**2
-            - 1024 * p.chi**6
-            + 256 * p.chi**5 * p.gamma0**12 * p.nu**7
-            + 512 * p.chi**5 * p.gamma0**12 * p.nu**6
-            - 3072 * p.chi**5 * p.gamma0**12 * p.nu**5
-            + 2304 * p.chi**5 * p.gamma0**12 * p.nu**4
-            + 2304 * p.chi**5 * p.gamma0**12 * p.nu**3
-            - 3072 * p.chi**5 * p.gamma0**12 * p.nu**2
-            + 512 * p.chi**5 * p.gamma0**12 * p.nu
-            + 256 * p.chi**5 * p.gamma0**12
-            + 1536 * p.chi**5 * p.gamma0**10 * p.nu**6
-            + 2304 * p.chi**5 * p.gamma0**10 * p.nu**5
-            - 5120 * p.chi**5 * p.gamma0**10 * p.nu**4
-            + 2560 * p.chi**5 * p.gamma0**10 * p.nu**3
-            - 5120 * p.chi**5 * p.gamma0**10 * p.nu**2
-            + 2304 * p.chi**5 * p.gamma0**10 * p.nu
-            + 1536 * p.chi**5 * p.gamma0**10
-            + 3584 * p.chi**5 * p.gamma0**8 * p.nu**5
-            + 3840 * p.chi**5 * p.gamma0**8 * p.nu**4
-            + 2816 * p.chi**5 * p.gamma0**8 * p.nu**3
-            + 2816 * p.chi**5 * p.gamma0**8 * p.nu**2
-            + 3840 * p.chi**5 * p.gamma0**8 * p.nu
-            + 3584 * p.chi**5 * p.gamma0**8
-            + 4096 * p.chi**5 * p.gamma0**6 * p.nu**4
-            - 2304 * p.chi**5 * p.gamma0**6 * p.nu**3
-            + 15360 * p.chi**5 * p.gamma0**6 * p.nu**2
-            - 2304 * p.chi**5 * p.gamma0**6 * p.nu
-            + 4096 * p.chi**5 * p.gamma0**6
-            + 2304 * p.chi**5 * p.gamma0**4 * p.nu**3
-            - 9472 * p.chi**5 * p.gamma0**4 * p.nu**2
-            - 9472 * p.chi**5 * p.gamma0**4 * p.nu
-            + 2304 * p.chi**5 * p.gamma0**4
-            + 512 * p.chi**5 * p.gamma0**2 * p.nu**2
-            - 5120 * p.chi**5 * p.gamma0**2 * p.nu
-            + 512 * p.chi**5 * p.gamma0**2
-            - 64 * p.chi**4 * p.gamma0**12 * p.nu**8
-            - 768 * p.chi**4 * p.gamma0**12 * p.nu**7
-            + 1408 * p.chi**4 * p.gamma0**12 * p.nu**6
-            + 2304 * p.chi**4 * p.gamma0**12 * p.nu**5
-            - 5760 * p.chi**4 * p.gamma0**12 * p.nu**4
-            + 2304 * p.chi**4 * p.gamma0**12 * p.nu**3
-            + 1408 * p.chi**4 * p.gamma0**12 * p.nu**2
-            - 768 * p.chi**4 * p.gamma0**12 * p.nu
-            - 64 * p.chi**4 * p.gamma0**12
-            - 256 * p.chi**4 * p.gamma0**10 * p.nu**7
-            - 2560 * p.chi**4 * p.gamma0**10 * p.nu**6
-            + 256 * p.chi**4 * p.gamma0**10 * p.nu**5
-            + 2560 * p.chi**4 * p.gamma0**10 * p.nu**4
-            + 2560 * p.chi**4 * p.gamma0**10 * p.nu**3
-            + 256 * p.chi**4 * p.gamma0**10 * p.nu**2
-            - 2560 * p.chi**4 * p.gamma0**10 * p.nu
-            - 256 * p.chi**4 * p.gamma0**10
-            - 384 * p.chi**4 * p.gamma0**8 * p.nu**6
-            - 512 * p.chi**4 * p.gamma0**8 * p.nu**5
-            - 8192 * p.chi**4 * p.gamma0**8 * p.nu**4
-            + 2816 * p.chi**4 * p.gamma0**8 * p.nu**3
-            - 8192 * p.chi**4 * p.gamma0**8 * p.nu**2
-            - 512 * p.chi**4 * p.gamma0**8 * p.nu
-            - 384 * p.chi**4 * p.gamma0**8
-            - 256 * p.chi**4 * p.gamma0**6 * p.nu**5
-            + 3584 * p.chi**4 * p.gamma0**6 * p.nu**4
-            - 2304 * p.chi**4 * p.gamma0**6 * p.nu**3
-            - 2304 * p.chi**4 * p.gamma0**6 * p.nu**2
-            + 3584 * p.chi**4 * p.gamma0**6 * p.nu
-            - 256 * p.chi**4 * p.gamma0**6
-            - 64 * p.chi**4 * p.gamma0**4 * p.nu**4
-            + 2304 * p.chi**4 * p.gamma0**4 * p.nu**3
-            - 10624 * p.chi**4 * p.gamma0**4 * p.nu**2
-            + 2304 * p.chi**4 * p.gamma0**4 * p.nu
-            - 64 * p.chi**4 * p.gamma0**4
-            + 256 * p.chi**3 * p.gamma0**12 * p.nu**8
-            + 512 * p.chi**3 * p.gamma0**12 * p.nu**7
-            - 3072 * p.chi**3 * p.gamma0**12 * p.nu**6
-            + 2304 * p.chi**3 * p.gamma0**12 * p.nu**5
-            + 2304 * p.chi**3 * p.gamma0**12 * p.nu**4
-            - 3072 * p.chi**3 * p.gamma0**12 * p.nu**3
-            + 512 * p.chi**3 * p.gamma0**12 * p.nu**2
-            + 256 * p.chi**3 * p.gamma0**12 * p.nu
-            + 256 * p.chi**3 * p.gamma0**10 * p.nu**7
-            + 2048 * p.chi**3 * p.gamma0**10 * p.nu**6
-            + 256 * p.chi**3 * p.gamma0**10 * p.nu**5
-            - 5120 * p.chi**3 * p.gamma0**10 * p.nu**4
-            + 256 * p.chi**3 * p.gamma0**10 * p.nu**3
-            + 2048 * p.chi**3 * p.gamma0**10 * p.nu**2
-            + 256 * p.chi**3 * p.gamma0**10 * p.nu
-            - 256 * p.chi**3 * p.gamma0**8 * p.nu**6
-            - 512 * p.chi**3 * p.gamma0**8 * p.nu**5
-            + 3840 * p.chi**3 * p.gamma0**8 * p.nu**4
-            + 3840 * p.chi**3 * p.gamma0**8 * p.nu**3
-            - 512 * p.chi**3 * p.gamma0**8 * p.nu**2
-            - 256 * p.chi**3 * p.gamma0**8 * p.nu
-            - 256 * p.chi**3 * p.gamma0**6 * p.nu**5
-            + 4096 * p.chi**3 * p.gamma0**6 * p.nu**4
-            - 11776 * p.chi**3 * p.gamma0**6 * p.nu**3
-            + 4096 * p.chi**3 * p.gamma0**6 * p.nu**2
-            - 256 * p.chi**3 * p.gamma0**6 * p.nu
-            - 384 * p.chi**2 * p.gamma0**12 * p.nu**8
-            + 512 * p.chi**2 * p.gamma0**12 * p.nu**7
-            + 1408 * p.chi**2 * p.gamma0**12 * p.nu**6
-            - 3072 * p.chi**2 * p.gamma0**12 * p.nu**5
-            + 1408 * p.chi**2 * p.gamma0**12 * p.nu**4
-            + 512 * p.chi**2 * p.gamma0**12 * p.nu**3
-            - 384 * p.chi**2 * p.gamma0**12 * p.nu**2
-            + 256 * p.chi**2 * p.gamma0**10 * p.nu**7
-            - 2560 * p.chi**2 * p.gamma0**10 * p.nu**6
-            + 2304 * p.chi**2 * p.gamma0**10 * p.nu**5
-            + 2304 * p.chi**2 * p.gamma0**10 * p.nu**4
-            - 2560 * p.chi**2 * p.gamma0**10 * p.nu**3
-            + 256 * p.chi**2 * p.gamma0**10 * p.nu**2
-            - 384 * p.chi**2 * p.gamma0**8 * p.nu**6
-            + 3584 * p.chi**2 * p.gamma0**8 * p.nu**5
-            - 7424 * p.chi**2 * p.gamma0**8 * p.nu**4
-            + 3584 * p.chi**2 * p.gamma0**8 * p.nu**3
-            - 384 * p.chi**2 * p.gamma0**8 * p.nu**2
-            + 256 * p.chi * p.gamma0**12 * p.nu**8
-            - 768 * p.chi * p.gamma0**12 * p.nu**7
-            + 512 * p.chi * p.gamma0**12 * p.nu**6
-            + 512 * p.chi * p.gamma0**12 * p.nu**5
-            - 768 * p.chi * p.gamma0**12 * p.nu**4
-            + 256 * p.chi * p.gamma0**12 * p.nu**3
-            - 256 * p.chi * p.gamma0**10 * p.nu**7
-            + 1536 * p.chi * p.gamma0**10 * p.nu**6
-            - 2560 * p.chi * p.gamma0**10 * p.nu**5
-            + 1536 * p.chi * p.gamma0**10 * p.nu**4
-            - 256 * p.chi * p.gamma0**10 * p.nu**3
-            - 64 * p.gamma0**12 * p.nu**8
-            + 256 * p.gamma0**12 * p.nu**7
-            - 384 * p.gamma0**12 * p.nu**6
-            + 256 * p.gamma0**12 * p.nu**5
-            - 64 * p.gamma0**12 * p.nu**4,
+            ("1", -1),
+            ("z R_psi0_W1T_psi1", 1),
+            ("R_psi0_W1T_psi1 R_psi1_W1_psi0", -1),
+            ("R_psi0_W1T_psi1 R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / p.nu ** (3 / 2)),
+        ),
+        (
+            ("1", -1),
+            ("R_psi0_W1T_psi1 R_psi1_W1_psi0", -1),
+            ("R_psi1_W1_psi0 R_psi3_AT_psi1", -p.gamma0 * jnp.sqrt(p.nu)),
+            ("R_psi1_W1_psi0", 1),
+        ),
+        (("R_psi2_BT_psi4 R_psi4_AT_psi1", -1 / jnp.sqrt(p.chi)), ("R_psi3_AT_psi1", 1)),
+        (
+            ("1", -p.gamma0),
+            ("R_psi1_A_psi3 R_psi3_AT_psi1", -p.gamma0 * p.nu ** (3 / 2) / p.chi),
+            ("R_psi4_AT_psi1", 1),
+        ),
+        (
+            ("1", -p.gamma0),
+            ("R_psi0_W1T_psi1 R_psi1_A_psi3", -1),
+            ("R_psi1_A_psi3 R_psi3_AT_psi1", -p.gamma0 * jnp.sqrt(p.nu)),
+            ("R_psi1_A_psi3", 1),
+        ),
+        (
+            ("1", -1),
+            ("z G", 1),
+            ("G R_psi1_W1_psi0", -1),
+            ("G R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / p.nu ** (3 / 2)),
         ),
     )
+
+
+def curve_variables(p):
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.chi, p.gamma0, p.nu)
+
+
+def edge_polynomials_variables(p):
+    """Polynomials in z, highest power first: every edge of the support is a real root of one of them.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.chi, p.gamma0, p.nu)
 
 
 BULK = BulkLaw(
@@ -756,8 +104,123 @@ BULK = BulkLaw(
         "R_psi5_W0T_psi0",
     ),
     resolvent=0,
-    equations=equations,
+    polynomials=polynomials,
     curve_text="-chi*G*{z} + chi + gamma0**2*nu**2*G**6*{z}**3 - 2*gamma0**2*nu**2*G**5*{z}**3 + G**4*(-chi*gamma0**2*nu*{z}**2 + gamma0**2*nu**2*{z}**3 + 2*gamma0**2*nu**2*{z}**2 - gamma0**2*nu*{z}**2) + G**3*(chi*gamma0**2*nu*{z}**2 - 2*gamma0**2*nu**2*{z}**2 + gamma0**2*nu*{z}**2) + G**2*(-chi*gamma0**2*nu*{z} + chi*gamma0**2*{z} + chi*{z} + gamma0**2*nu**2*{z} - gamma0**2*nu*{z})",
-    curve=curve,
-    edge_polynomials=edge_polynomials,
+    curve=CoefficientTable(
+        curve_variables,
+        (
+            (("1 1 0 0",), (), (), ()),
+            ((), ("-1 1 0 0",), (), ()),
+            ((), ("-1 1 2 1, 1 1 2 0, 1 1 0 0, 1 0 2 2, -1 0 2 1",), (), ()),
+            ((), (), ("1 1 2 1, -2 0 2 2, 1 0 2 1",), ()),
+            ((), (), ("-1 1 2 1, 2 0 2 2, -1 0 2 1",), ("1 0 2 2",)),
+            ((), (), (), ("-2 0 2 2",)),
+            ((), (), (), ("1 0 2 2",)),
+        ),
+    ),
+    edge_polynomials=CoefficientTable(
+        edge_polynomials_variables,
+        (
+            (("1 0 0 0",), ()),
+            (
+                ("-27 5 6 4, 54 4 6 4, -27 3 6 4",),
+                (
+                    "4 7 8 3, -12 6 8 4, -14 6 8 3, -144 6 6 3, 66 5 8 5, 180 5 8 4, 10 5 8 3, 360 5 6 4, 144 5 6 3,",
+                    "54 5 4 3, -4 4 8 6, -66 4 8 5, -336 4 8 4, 10 4 8 3, -720 4 6 4, 144 4 6 3, 54 4 4 3, 8 3 8 6,",
+                    "-66 3 8 5, 180 3 8 4, -14 3 8 3, 360 3 6 4, -144 3 6 3, -4 2 8 6, 66 2 8 5, -12 2 8 4, 4 2 8 3",
+                ),
+                (
+                    "16 8 8 2, -8 7 10 4, -20 7 10 3, 1 7 10 2, -96 7 8 3, -36 7 8 2, -136 7 6 2, 24 6 10 5,",
+                    "74 6 10 4, 68 6 10 3, -4 6 10 2, 480 6 8 4, 1012 6 8 3, -40 6 8 2, 1432 6 6 3, -494 6 6 2,",
+                    "544 6 4 2, -51 5 10 6, -24 5 10 5, -288 5 10 4, -48 5 10 3, 6 5 10 2, -772 5 8 5, -1832 5 8 4,",
+                    "-916 5 8 3, 120 5 8 2, -1898 5 6 4, -1696 5 6 3, 1276 5 6 2, -612 5 4 3, -152 5 4 2, -27 5 2 2,",
+                    "8 4 10 7, 140 4 10 6, 444 4 10 4, -48 4 10 3, -4 4 10 2, 48 4 8 6, 772 4 8 5, 2704 4 8 4,",
+                    "-916 4 8 3, -40 4 8 2, 8 4 6 5, 3268 4 6 4, -1696 4 6 3, -494 4 6 2, -612 4 4 3, 544 4 4 2,",
+                    "-8 3 10 7, -178 3 10 6, -288 3 10 4, 68 3 10 3, 1 3 10 2, -96 3 8 6, 772 3 8 5, -1832 3 8 4,",
+                    "1012 3 8 3, -36 3 8 2, 8 3 6 5, -1898 3 6 4, 1432 3 6 3, -136 3 6 2, -8 2 10 7, 140 2 10 6,",
+                    "-24 2 10 5, 74 2 10 4, -20 2 10 3, 48 2 8 6, -772 2 8 5, 480 2 8 4, -96 2 8 3, 16 2 8 2,",
+                    "8 1 10 7, -51 1 10 6, 24 1 10 5, -8 1 10 4",
+                ),
+                (
+                    "-32 8 10 3, -80 8 10 2, 4 8 10 1, -128 8 8 2, 80 8 8 1, -32 8 6 1, 4 7 12 5, -12 7 12 4,",
+                    "12 7 12 3, -4 7 12 2, 176 7 10 4, 428 7 10 3, 164 7 10 2, -12 7 10 1, 856 7 8 3, 732 7 8 2,",
+                    "-304 7 8 1, 1200 7 6 2, -572 7 6 1, 260 7 4 1, -12 6 12 6, 20 6 12 5, 12 6 12 4, -36 6 12 3,",
+                    "16 6 12 2, -480 6 10 5, -528 6 10 4, -1492 6 10 3, 224 6 10 2, 8 6 10 1, -3272 6 8 4,",
+                    "-4736 6 8 3, 3560 6 8 2, 224 6 8 1, -6064 6 6 3, -336 6 6 2, 668 6 6 1, -4300 6 4 2, 876 6 4 1,",
+                    "-656 6 2 1, 12 5 12 7, 12 5 12 6, -84 5 12 5, 60 5 12 4, 24 5 12 3, -24 5 12 2, 524 5 10 6,",
+                    "640 5 10 5, 2128 5 10 4, 1096 5 10 3, -616 5 10 2, 8 5 10 1, 3192 5 8 5, 5984 5 8 4, 4008 5 8 3,",
+                    "-8392 5 8 2, 224 5 8 1, 5112 5 6 4, 5888 5 6 3, -6432 5 6 2, 668 5 6 1, 2428 5 4 3, 1572 5 4 2,",
+                    "876 5 4 1, 252 5 2 2, -656 5 2 1, -4 4 12 8, -36 4 12 7, 60 4 12 6, 60 4 12 5, -120 4 12 4,",
+                    "24 4 12 3, 16 4 12 2, -80 4 10 7, -1296 4 10 6, -160 4 10 5, -3552 4 10 4, 1096 4 10 3,",
+                    "224 4 10 2, -12 4 10 1, -216 4 8 6, -3064 4 8 5, -5808 4 8 4, 4008 4 8 3, 3560 4 8 2,",
+                    "-304 4 8 1, -80 4 6 5, -5136 4 6 4, 5888 4 6 3, -336 4 6 2, -572 4 6 1, -4 4 4 4, 2428 4 4 3,",
+                    "-4300 4 4 2, 260 4 4 1, 16 3 12 8, 24 3 12 7, -120 3 12 6, 60 3 12 5, 60 3 12 4, -36 3 12 3,",
+                    "-4 3 12 2, 80 3 10 7, 1544 3 10 6, -160 3 10 5, 2128 3 10 4, -1492 3 10 3, 164 3 10 2, 4 3 10 1,",
+                    "368 3 8 6, -3064 3 8 5, 5984 3 8 4, -4736 3 8 3, 732 3 8 2, 80 3 8 1, -80 3 6 5, 5112 3 6 4,",
+                    "-6064 3 6 3, 1200 3 6 2, -32 3 6 1, -24 2 12 8, 24 2 12 7, 60 2 12 6, -84 2 12 5, 12 2 12 4,",
+                    "12 2 12 3, 80 2 10 7, -1296 2 10 6, 640 2 10 5, -528 2 10 4, 428 2 10 3, -80 2 10 2, -216 2 8 6,",
+                    "3192 2 8 5, -3272 2 8 4, 856 2 8 3, -128 2 8 2, 16 1 12 8, -36 1 12 7, 12 1 12 6, 20 1 12 5,",
+                    "-12 1 12 4, -80 1 10 7, 524 1 10 6, -480 1 10 5, 176 1 10 4, -32 1 10 3, -4 0 12 8, 12 0 12 7,",
+                    "-12 0 12 6, 4 0 12 5",
+                ),
+                (
+                    "16 8 12 4, -48 8 12 3, 48 8 12 2, -16 8 12 1, 192 8 10 3, 208 8 10 2, -416 8 10 1, 16 8 10 0,",
+                    "352 8 8 2, -208 8 8 1, 48 8 8 0, 192 8 6 1, 48 8 6 0, 16 8 4 0, -80 7 12 5, 192 7 12 4,",
+                    "-96 7 12 3, -64 7 12 2, 48 7 12 1, -960 7 10 4, -736 7 10 3, 256 7 10 2, 1504 7 10 1,",
+                    "-64 7 10 0, -3040 7 8 3, -1984 7 8 2, 4128 7 8 1, -320 7 8 0, -3648 7 6 2, 1056 7 6 1,",
+                    "-576 7 6 0, -1616 7 4 1, -448 7 4 0, -128 7 2 0, 144 6 12 6, -160 6 12 5, -352 6 12 4,",
+                    "576 6 12 3, -176 6 12 2, -32 6 12 1, 2176 6 10 5, -112 6 10 4, 4896 6 10 3, -5968 6 10 2,",
+                    "-1088 6 10 1, 96 6 10 0, 8032 6 8 4, 4048 6 8 3, -5248 6 8 2, -4176 6 8 1, 544 6 8 0,",
+                    "13504 6 6 3, 8048 6 6 2, -7072 6 6 1, 1312 6 6 0, 11152 6 4 2, -48 6 4 1, 1632 6 4 0,",
+                    "3904 6 2 1, 1024 6 2 0, 256 6 0 0, -112 5 12 7, -192 5 12 6, 960 5 12 5, -576 5 12 4,",
+                    "-432 5 12 3, 384 5 12 2, -32 5 12 1, -1664 5 10 6, -2688 5 10 5, -1152 5 10 4, -4352 5 10 3,",
+                    "11008 5 10 2, -1088 5 10 1, -64 5 10 0, -5536 5 8 5, -7200 5 8 4, -3568 5 8 3, 16320 5 8 2,",
+                    "-4176 5 8 1, -320 5 8 0, -7232 5 6 4, -4992 5 6 3, -96 5 6 2, -7072 5 6 1, -576 5 6 0,",
+                    "-3952 5 4 3, -1504 5 4 2, -48 5 4 1, -448 5 4 0, -704 5 2 2, 3904 5 2 1, -128 5 2 0, 32 4 12 8,",
+                    "336 4 12 7, -528 4 12 6, -720 4 12 5, 1440 4 12 4, -432 4 12 3, -176 4 12 2, 48 4 12 1,",
+                    "256 4 10 7, 3584 4 10 6, 512 4 10 5, 4448 4 10 4, -4352 4 10 3, -5968 4 10 2, 1504 4 10 1,",
+                    "16 4 10 0, 448 4 8 6, 4256 4 8 5, 3456 4 8 4, -3568 4 8 3, -5248 4 8 2, 4128 4 8 1, 48 4 8 0,",
+                    "256 4 6 5, -384 4 6 4, -4992 4 6 3, 8048 4 6 2, 1056 4 6 1, 48 4 6 0, 32 4 4 4, -3952 4 4 3,",
+                    "11152 4 4 2, -1616 4 4 1, 16 4 4 0, -128 3 12 8, -224 3 12 7, 1152 3 12 6, -720 3 12 5,",
+                    "-576 3 12 4, 576 3 12 3, -64 3 12 2, -16 3 12 1, -256 3 10 7, -3840 3 10 6, 512 3 10 5,",
+                    "-1152 3 10 4, 4896 3 10 3, 256 3 10 2, -416 3 10 1, -384 3 8 6, 4256 3 8 5, -7200 3 8 4,",
+                    "4048 3 8 3, -1984 3 8 2, -208 3 8 1, 256 3 6 5, -7232 3 6 4, 13504 3 6 3, -3648 3 6 2,",
+                    "192 3 6 1, 192 2 12 8, -224 2 12 7, -528 2 12 6, 960 2 12 5, -352 2 12 4, -96 2 12 3, 48 2 12 2,",
+                    "-256 2 10 7, 3584 2 10 6, -2688 2 10 5, -112 2 10 4, -736 2 10 3, 208 2 10 2, 448 2 8 6,",
+                    "-5536 2 8 5, 8032 2 8 4, -3040 2 8 3, 352 2 8 2, -128 1 12 8, 336 1 12 7, -192 1 12 6,",
+                    "-160 1 12 5, 192 1 12 4, -48 1 12 3, 256 1 10 7, -1664 1 10 6, 2176 1 10 5, -960 1 10 4,",
+                    "192 1 10 3, 32 0 12 8, -112 0 12 7, 144 0 12 6, -80 0 12 5, 16 0 12 4",
+                ),
+                (
+                    "-64 8 12 4, 256 8 12 3, -384 8 12 2, 256 8 12 1, -64 8 12 0, -256 8 10 3, 256 8 10 2,",
+                    "256 8 10 1, -256 8 10 0, -384 8 8 2, -256 8 8 1, -384 8 8 0, -256 8 6 1, -256 8 6 0, -64 8 4 0,",
+                    "256 7 12 5, -768 7 12 4, 512 7 12 3, 512 7 12 2, -768 7 12 1, 256 7 12 0, 1536 7 10 4,",
+                    "-2560 7 10 3, 2048 7 10 2, -2560 7 10 1, 1536 7 10 0, 3584 7 8 3, -512 7 8 2, -512 7 8 1,",
+                    "3584 7 8 0, 4096 7 6 2, 3584 7 6 1, 4096 7 6 0, 2304 7 4 1, 2304 7 4 0, 512 7 2 0, -384 6 12 6,",
+                    "512 6 12 5, 1408 6 12 4, -3072 6 12 3, 1408 6 12 2, 512 6 12 1, -384 6 12 0, -2560 6 10 5,",
+                    "2304 6 10 4, 256 6 10 3, 256 6 10 2, 2304 6 10 1, -2560 6 10 0, -7424 6 8 4, 3840 6 8 3,",
+                    "-8192 6 8 2, 3840 6 8 1, -7424 6 8 0, -11776 6 6 3, -2304 6 6 2, -2304 6 6 1, -11776 6 6 0,",
+                    "-10624 6 4 2, -9472 6 4 1, -10624 6 4 0, -5120 6 2 1, -5120 6 2 0, -1024 6 0 0, 256 5 12 7,",
+                    "512 5 12 6, -3072 5 12 5, 2304 5 12 4, 2304 5 12 3, -3072 5 12 2, 512 5 12 1, 256 5 12 0,",
+                    "1536 5 10 6, 2304 5 10 5, -5120 5 10 4, 2560 5 10 3, -5120 5 10 2, 2304 5 10 1, 1536 5 10 0,",
+                    "3584 5 8 5, 3840 5 8 4, 2816 5 8 3, 2816 5 8 2, 3840 5 8 1, 3584 5 8 0, 4096 5 6 4, -2304 5 6 3,",
+                    "15360 5 6 2, -2304 5 6 1, 4096 5 6 0, 2304 5 4 3, -9472 5 4 2, -9472 5 4 1, 2304 5 4 0,",
+                    "512 5 2 2, -5120 5 2 1, 512 5 2 0, -64 4 12 8, -768 4 12 7, 1408 4 12 6, 2304 4 12 5,",
+                    "-5760 4 12 4, 2304 4 12 3, 1408 4 12 2, -768 4 12 1, -64 4 12 0, -256 4 10 7, -2560 4 10 6,",
+                    "256 4 10 5, 2560 4 10 4, 2560 4 10 3, 256 4 10 2, -2560 4 10 1, -256 4 10 0, -384 4 8 6,",
+                    "-512 4 8 5, -8192 4 8 4, 2816 4 8 3, -8192 4 8 2, -512 4 8 1, -384 4 8 0, -256 4 6 5,",
+                    "3584 4 6 4, -2304 4 6 3, -2304 4 6 2, 3584 4 6 1, -256 4 6 0, -64 4 4 4, 2304 4 4 3,",
+                    "-10624 4 4 2, 2304 4 4 1, -64 4 4 0, 256 3 12 8, 512 3 12 7, -3072 3 12 6, 2304 3 12 5,",
+                    "2304 3 12 4, -3072 3 12 3, 512 3 12 2, 256 3 12 1, 256 3 10 7, 2048 3 10 6, 256 3 10 5,",
+                    "-5120 3 10 4, 256 3 10 3, 2048 3 10 2, 256 3 10 1, -256 3 8 6, -512 3 8 5, 3840 3 8 4,",
+                    "3840 3 8 3, -512 3 8 2, -256 3 8 1, -256 3 6 5, 4096 3 6 4, -11776 3 6 3, 4096 3 6 2,",
+                    "-256 3 6 1, -384 2 12 8, 512 2 12 7, 1408 2 12 6, -3072 2 12 5, 1408 2 12 4, 512 2 12 3,",
+                    "-384 2 12 2, 256 2 10 7, -2560 2 10 6, 2304 2 10 5, 2304 2 10 4, -2560 2 10 3, 256 2 10 2,",
+                    "-384 2 8 6, 3584 2 8 5, -7424 2 8 4, 3584 2 8 3, -384 2 8 2, 256 1 12 8, -768 1 12 7,",
+                    "512 1 12 6, 512 1 12 5, -768 1 12 4, 256 1 12 3, -256 1 10 7, 1536 1 10 6, -2560 1 10 5,",
+                    "1536 1 10 4, -256 1 10 3, -64 0 12 8, 256 0 12 7, -384 0 12 6, 256 0 12 5, -64 0 12 4",
+                ),
+            ),
+        ),
+    ),
 )

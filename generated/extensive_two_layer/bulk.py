@@ -4,11 +4,11 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.interface import BulkLaw
+from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
-def equations(p, z, r):
-    """Each is zero at the bulk responses r at z, and vanishes as z grows:
+def polynomials(p):
+    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
     0 = R_psi0_BT_psi3 z - chi R_psi0_BT_psi3 R_psi3_B_psi0/nu - R_psi0_BT_psi3 R_psi1_W0_psi0 - 1
     0 = R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 R_psi3_B_psi0/nu
     0 = R_psi3_B_psi0 - gamma nu R_psi1_A_psi2 R_psi2_B_psi0/chi
@@ -19,356 +19,51 @@ def equations(p, z, r):
     0 = R_psi1_A_psi2 - gamma R_psi1_A_psi2 R_psi2_AT_psi1 - gamma - R_psi0_W0T_psi1 R_psi1_A_psi2/nu
     0 = G z - chi G R_psi3_B_psi0/nu - G R_psi1_W0_psi0 - 1
     """
-    (
-        G,
-        R_psi0_BT_psi3,
-        R_psi0_W0T_psi1,
-        R_psi1_A_psi2,
-        R_psi1_W0_psi0,
-        R_psi2_AT_psi1,
-        R_psi2_B_psi0,
-        R_psi3_AT_psi1,
-        R_psi3_B_psi0,
-    ) = r
     return (
-        -p.chi * R_psi0_BT_psi3 * R_psi3_B_psi0 / p.nu
-        - R_psi0_BT_psi3 * R_psi1_W0_psi0
-        + R_psi0_BT_psi3 * z
-        - 1,
-        R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 * R_psi3_B_psi0 / p.nu,
-        R_psi3_B_psi0 - p.gamma * p.nu * R_psi1_A_psi2 * R_psi2_B_psi0 / p.chi,
-        -p.chi * R_psi0_W0T_psi1 * R_psi3_B_psi0 / p.nu
-        - R_psi0_W0T_psi1 * R_psi1_W0_psi0
-        + R_psi0_W0T_psi1 * z
-        - 1,
-        -p.gamma * R_psi1_W0_psi0 * R_psi2_AT_psi1
-        + R_psi1_W0_psi0
-        - 1
-        - R_psi0_W0T_psi1 * R_psi1_W0_psi0 / p.nu,
-        R_psi2_AT_psi1 - R_psi0_BT_psi3 * R_psi3_AT_psi1 / p.nu,
-        -p.gamma + R_psi3_AT_psi1 - p.gamma * p.nu * R_psi1_A_psi2 * R_psi2_AT_psi1 / p.chi,
-        -p.gamma * R_psi1_A_psi2 * R_psi2_AT_psi1
-        - p.gamma
-        + R_psi1_A_psi2
-        - R_psi0_W0T_psi1 * R_psi1_A_psi2 / p.nu,
-        -p.chi * G * R_psi3_B_psi0 / p.nu - G * R_psi1_W0_psi0 + G * z - 1,
+        (
+            ("1", -1),
+            ("z R_psi0_BT_psi3", 1),
+            ("R_psi0_BT_psi3 R_psi1_W0_psi0", -1),
+            ("R_psi0_BT_psi3 R_psi3_B_psi0", -p.chi / p.nu),
+        ),
+        (("1", -1), ("R_psi0_BT_psi3 R_psi3_B_psi0", -1 / p.nu), ("R_psi2_B_psi0", 1)),
+        (("R_psi1_A_psi2 R_psi2_B_psi0", -p.gamma * p.nu / p.chi), ("R_psi3_B_psi0", 1)),
+        (
+            ("1", -1),
+            ("z R_psi0_W0T_psi1", 1),
+            ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -1),
+            ("R_psi0_W0T_psi1 R_psi3_B_psi0", -p.chi / p.nu),
+        ),
+        (
+            ("1", -1),
+            ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -1 / p.nu),
+            ("R_psi1_W0_psi0 R_psi2_AT_psi1", -p.gamma),
+            ("R_psi1_W0_psi0", 1),
+        ),
+        (("R_psi0_BT_psi3 R_psi3_AT_psi1", -1 / p.nu), ("R_psi2_AT_psi1", 1)),
+        (("1", -p.gamma), ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma * p.nu / p.chi), ("R_psi3_AT_psi1", 1)),
+        (
+            ("1", -p.gamma),
+            ("R_psi0_W0T_psi1 R_psi1_A_psi2", -1 / p.nu),
+            ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma),
+            ("R_psi1_A_psi2", 1),
+        ),
+        (("1", -1), ("z G", 1), ("G R_psi1_W0_psi0", -1), ("G R_psi3_B_psi0", -p.chi / p.nu)),
     )
 
 
-def curve(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."""
-    return (
-        (p.chi * p.nu**2, 0, 0),
-        (
-            p.chi * p.gamma**2 * p.nu**2
-            - p.chi * p.gamma**2 * p.nu
-            + p.chi * p.nu**2
-            - p.chi * p.nu
-            - p.gamma**2 * p.nu**2
-            + p.gamma**2 * p.nu,
-            -p.chi * p.nu**2,
-            0,
-        ),
-        (
-            -(p.gamma**2) * p.nu**2 + 2 * p.gamma**2 * p.nu - p.gamma**2,
-            p.chi * p.gamma**2 * p.nu + p.chi * p.nu + p.gamma**2 * p.nu**2 - 2 * p.gamma**2 * p.nu,
-            0,
-        ),
-        (0, -2 * p.gamma**2 * p.nu + 2 * p.gamma**2, p.gamma**2 * p.nu),
-        (0, 0, -(p.gamma**2)),
-    )
+def curve_variables(p):
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.chi, p.gamma, p.nu)
 
 
-def edge_polynomials(p):
-    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
-    return (
-        (1, 0),
-        (
-            4 * p.chi**3 * p.gamma**4 * p.nu**5,
-            p.chi**4 * p.gamma**6 * p.nu**4
-            + 20 * p.chi**4 * p.gamma**4 * p.nu**4
-            - 8 * p.chi**4 * p.gamma**2 * p.nu**4
-            - 10 * p.chi**3 * p.gamma**6 * p.nu**5
-            - 10 * p.chi**3 * p.gamma**6 * p.nu**4
-            - 16 * p.chi**3 * p.gamma**4 * p.nu**5
-            - 16 * p.chi**3 * p.gamma**4 * p.nu**4
-            + p.chi**2 * p.gamma**6 * p.nu**6
-            - 10 * p.chi**2 * p.gamma**6 * p.nu**5
-            + p.chi**2 * p.gamma**6 * p.nu**4,
-            4 * p.chi**5 * p.gamma**6 * p.nu**3
-            + 12 * p.chi**5 * p.gamma**4 * p.nu**3
-            + 12 * p.chi**5 * p.gamma**2 * p.nu**3
-            + 4 * p.chi**5 * p.nu**3
-            - 2 * p.chi**4 * p.gamma**8 * p.nu**4
-            - 2 * p.chi**4 * p.gamma**8 * p.nu**3
-            - 52 * p.chi**4 * p.gamma**6 * p.nu**4
-            - 52 * p.chi**4 * p.gamma**6 * p.nu**3
-            - 26 * p.chi**4 * p.gamma**4 * p.nu**4
-            - 26 * p.chi**4 * p.gamma**4 * p.nu**3
-            + 24 * p.chi**4 * p.gamma**2 * p.nu**4
-            + 24 * p.chi**4 * p.gamma**2 * p.nu**3
-            + 8 * p.chi**3 * p.gamma**8 * p.nu**5
-            - 4 * p.chi**3 * p.gamma**8 * p.nu**4
-            + 8 * p.chi**3 * p.gamma**8 * p.nu**3
-            + 36 * p.chi**3 * p.gamma**6 * p.nu**5
-            - 20 * p.chi**3 * p.gamma**6 * p.nu**4
-            + 36 * p.chi**3 * p.gamma**6 * p.nu**3
-            + 22 * p.chi**3 * p.gamma**4 * p.nu**5
-            + 44 * p.chi**3 * p.gamma**4 * p.nu**4
-            + 22 * p.chi**3 * p.gamma**4 * p.nu**3
-            - 2 * p.chi**2 * p.gamma**8 * p.nu**6
-            - 4 * p.chi**2 * p.gamma**8 * p.nu**5
-            - 4 * p.chi**2 * p.gamma**8 * p.nu**4
-            - 2 * p.chi**2 * p.gamma**8 * p.nu**3
-            - 4 * p.chi**2 * p.gamma**6 * p.nu**6
-            + 28 * p.chi**2 * p.gamma**6 * p.nu**5
-            + 28 * p.chi**2 * p.gamma**6 * p.nu**4
-            - 4 * p.chi**2 * p.gamma**6 * p.nu**3
-            - 2 * p.chi * p.gamma**8 * p.nu**6
-            + 8 * p.chi * p.gamma**8 * p.nu**5
-            - 2 * p.chi * p.gamma**8 * p.nu**4,
-            -8 * p.chi**5 * p.gamma**8 * p.nu**3
-            - 8 * p.chi**5 * p.gamma**8 * p.nu**2
-            - 32 * p.chi**5 * p.gamma**6 * p.nu**3
-            - 32 * p.chi**5 * p.gamma**6 * p.nu**2
-            - 48 * p.chi**5 * p.gamma**4 * p.nu**3
-            - 48 * p.chi**5 * p.gamma**4 * p.nu**2
-            - 32 * p.chi**5 * p.gamma**2 * p.nu**3
-            - 32 * p.chi**5 * p.gamma**2 * p.nu**2
-            - 8 * p.chi**5 * p.nu**3
-            - 8 * p.chi**5 * p.nu**2
-            + p.chi**4 * p.gamma**10 * p.nu**4
-            - 2 * p.chi**4 * p.gamma**10 * p.nu**3
-            + p.chi**4 * p.gamma**10 * p.nu**2
-            + 42 * p.chi**4 * p.gamma**8 * p.nu**4
-            - 20 * p.chi**4 * p.gamma**8 * p.nu**3
-            + 42 * p.chi**4 * p.gamma**8 * p.nu**2
-            + 58 * p.chi**4 * p.gamma**6 * p.nu**4
-            - 52 * p.chi**4 * p.gamma**6 * p.nu**3
-            + 58 * p.chi**4 * p.gamma**6 * p.nu**2
-            - 6 * p.chi**4 * p.gamma**4 * p.nu**4
-            - 52 * p.chi**4 * p.gamma**4 * p.nu**3
-            - 6 * p.chi**4 * p.gamma**4 * p.nu**2
-            - 23 * p.chi**4 * p.gamma**2 * p.nu**4
-            - 18 * p.chi**4 * p.gamma**2 * p.nu**3
-            - 23 * p.chi**4 * p.gamma**2 * p.nu**2
-            - 2 * p.chi**3 * p.gamma**10 * p.nu**5
-            + 2 * p.chi**3 * p.gamma**10 * p.nu**4
-            + 2 * p.chi**3 * p.gamma**10 * p.nu**3
-            - 2 * p.chi**3 * p.gamma**10 * p.nu**2
-            - 28 * p.chi**3 * p.gamma**8 * p.nu**5
-            - 20 * p.chi**3 * p.gamma**8 * p.nu**4
-            - 20 * p.chi**3 * p.gamma**8 * p.nu**3
-            - 28 * p.chi**3 * p.gamma**8 * p.nu**2
-            - 40 * p.chi**3 * p.gamma**6 * p.nu**5
-            + 72 * p.chi**3 * p.gamma**6 * p.nu**4
-            + 72 * p.chi**3 * p.gamma**6 * p.nu**3
-            - 40 * p.chi**3 * p.gamma**6 * p.nu**2
-            - 10 * p.chi**3 * p.gamma**4 * p.nu**5
-            - 38 * p.chi**3 * p.gamma**4 * p.nu**4
-            - 38 * p.chi**3 * p.gamma**4 * p.nu**3
-            - 10 * p.chi**3 * p.gamma**4 * p.nu**2
-            + p.chi**2 * p.gamma**10 * p.nu**6
-            + 2 * p.chi**2 * p.gamma**10 * p.nu**5
-            - 6 * p.chi**2 * p.gamma**10 * p.nu**4
-            + 2 * p.chi**2 * p.gamma**10 * p.nu**3
-            + p.chi**2 * p.gamma**10 * p.nu**2
-            + 6 * p.chi**2 * p.gamma**8 * p.nu**6
-            - 6 * p.chi**2 * p.gamma**8 * p.nu**5
-            + 64 * p.chi**2 * p.gamma**8 * p.nu**4
-            - 6 * p.chi**2 * p.gamma**8 * p.nu**3
-            + 6 * p.chi**2 * p.gamma**8 * p.nu**2
-            + 6 * p.chi**2 * p.gamma**6 * p.nu**6
-            - 26 * p.chi**2 * p.gamma**6 * p.nu**5
-            - 24 * p.chi**2 * p.gamma**6 * p.nu**4
-            - 26 * p.chi**2 * p.gamma**6 * p.nu**3
-            + 6 * p.chi**2 * p.gamma**6 * p.nu**2
-            - 2 * p.chi * p.gamma**10 * p.nu**6
-            + 2 * p.chi * p.gamma**10 * p.nu**5
-            + 2 * p.chi * p.gamma**10 * p.nu**4
-            - 2 * p.chi * p.gamma**10 * p.nu**3
-            + 6 * p.chi * p.gamma**8 * p.nu**6
-            - 14 * p.chi * p.gamma**8 * p.nu**5
-            - 14 * p.chi * p.gamma**8 * p.nu**4
-            + 6 * p.chi * p.gamma**8 * p.nu**3
-            + p.gamma**10 * p.nu**6
-            - 2 * p.gamma**10 * p.nu**5
-            + p.gamma**10 * p.nu**4,
-            4 * p.chi**5 * p.gamma**10 * p.nu**3
-            - 8 * p.chi**5 * p.gamma**10 * p.nu**2
-            + 4 * p.chi**5 * p.gamma**10 * p.nu
-            + 20 * p.chi**5 * p.gamma**8 * p.nu**3
-            - 40 * p.chi**5 * p.gamma**8 * p.nu**2
-            + 20 * p.chi**5 * p.gamma**8 * p.nu
-            + 40 * p.chi**5 * p.gamma**6 * p.nu**3
-            - 80 * p.chi**5 * p.gamma**6 * p.nu**2
-            + 40 * p.chi**5 * p.gamma**6 * p.nu
-            + 40 * p.chi**5 * p.gamma**4 * p.nu**3
-            - 80 * p.chi**5 * p.gamma**4 * p.nu**2
-            + 40 * p.chi**5 * p.gamma**4 * p.nu
-            + 20 * p.chi**5 * p.gamma**2 * p.nu**3
-            - 40 * p.chi**5 * p.gamma**2 * p.nu**2
-            + 20 * p.chi**5 * p.gamma**2 * p.nu
-            + 4 * p.chi**5 * p.nu**3
-            - 8 * p.chi**5 * p.nu**2
-            + 4 * p.chi**5 * p.nu
-            - 10 * p.chi**4 * p.gamma**10 * p.nu**4
-            + 10 * p.chi**4 * p.gamma**10 * p.nu**3
-            + 10 * p.chi**4 * p.gamma**10 * p.nu**2
-            - 10 * p.chi**4 * p.gamma**10 * p.nu
-            - 24 * p.chi**4 * p.gamma**8 * p.nu**4
-            + 24 * p.chi**4 * p.gamma**8 * p.nu**3
-            + 24 * p.chi**4 * p.gamma**8 * p.nu**2
-            - 24 * p.chi**4 * p.gamma**8 * p.nu
-            - 12 * p.chi**4 * p.gamma**6 * p.nu**4
-            + 12 * p.chi**4 * p.gamma**6 * p.nu**3
-            + 12 * p.chi**4 * p.gamma**6 * p.nu**2
-            - 12 * p.chi**4 * p.gamma**6 * p.nu
-            + 8 * p.chi**4 * p.gamma**4 * p.nu**4
-            - 8 * p.chi**4 * p.gamma**4 * p.nu**3
-            - 8 * p.chi**4 * p.gamma**4 * p.nu**2
-            + 8 * p.chi**4 * p.gamma**4 * p.nu
-            + 6 * p.chi**4 * p.gamma**2 * p.nu**4
-            - 6 * p.chi**4 * p.gamma**2 * p.nu**3
-            - 6 * p.chi**4 * p.gamma**2 * p.nu**2
-            + 6 * p.chi**4 * p.gamma**2 * p.nu
-            + 8 * p.chi**3 * p.gamma**10 * p.nu**5
-            + 8 * p.chi**3 * p.gamma**10 * p.nu**4
-            - 32 * p.chi**3 * p.gamma**10 * p.nu**3
-            + 8 * p.chi**3 * p.gamma**10 * p.nu**2
-            + 8 * p.chi**3 * p.gamma**10 * p.nu
-            + 22 * p.chi**3 * p.gamma**8 * p.nu**5
-            - 64 * p.chi**3 * p.gamma**8 * p.nu**4
-            + 84 * p.chi**3 * p.gamma**8 * p.nu**3
-            - 64 * p.chi**3 * p.gamma**8 * p.nu**2
-            + 22 * p.chi**3 * p.gamma**8 * p.nu
-            + 12 * p.chi**3 * p.gamma**6 * p.nu**5
-            - 56 * p.chi**3 * p.gamma**6 * p.nu**4
-            + 88 * p.chi**3 * p.gamma**6 * p.nu**3
-            - 56 * p.chi**3 * p.gamma**6 * p.nu**2
-            + 12 * p.chi**3 * p.gamma**6 * p.nu
-            - 2 * p.chi**3 * p.gamma**4 * p.nu**5
-            + 16 * p.chi**3 * p.gamma**4 * p.nu**4
-            - 28 * p.chi**3 * p.gamma**4 * p.nu**3
-            + 16 * p.chi**3 * p.gamma**4 * p.nu**2
-            - 2 * p.chi**3 * p.gamma**4 * p.nu
-            - 2 * p.chi**2 * p.gamma**10 * p.nu**6
-            - 14 * p.chi**2 * p.gamma**10 * p.nu**5
-            + 16 * p.chi**2 * p.gamma**10 * p.nu**4
-            + 16 * p.chi**2 * p.gamma**10 * p.nu**3
-            - 14 * p.chi**2 * p.gamma**10 * p.nu**2
-            - 2 * p.chi**2 * p.gamma**10 * p.nu
-            - 6 * p.chi**2 * p.gamma**8 * p.nu**6
-            + 26 * p.chi**2 * p.gamma**8 * p.nu**5
-            - 20 * p.chi**2 * p.gamma**8 * p.nu**4
-            - 20 * p.chi**2 * p.gamma**8 * p.nu**3
-            + 26 * p.chi**2 * p.gamma**8 * p.nu**2
-            - 6 * p.chi**2 * p.gamma**8 * p.nu
-            - 4 * p.chi**2 * p.gamma**6 * p.nu**6
-            + 8 * p.chi**2 * p.gamma**6 * p.nu**5
-            - 4 * p.chi**2 * p.gamma**6 * p.nu**4
-            - 4 * p.chi**2 * p.gamma**6 * p.nu**3
-            + 8 * p.chi**2 * p.gamma**6 * p.nu**2
-            - 4 * p.chi**2 * p.gamma**6 * p.nu
-            + 4 * p.chi * p.gamma**10 * p.nu**6
-            + 4 * p.chi * p.gamma**10 * p.nu**5
-            - 16 * p.chi * p.gamma**10 * p.nu**4
-            + 4 * p.chi * p.gamma**10 * p.nu**3
-            + 4 * p.chi * p.gamma**10 * p.nu**2
-            - 6 * p.chi * p.gamma**8 * p.nu**6
-            + 12 * p.chi * p.gamma**8 * p.nu**5
-            - 12 * p.chi * p.gamma**8 * p.nu**4
-            + 12 * p.chi * p.gamma**8 * p.nu**3
-            - 6 * p.chi * p.gamma**8 * p.nu**2
-            - 2 * p.gamma**10 * p.nu**6
-            + 2 * p.gamma**10 * p.nu**5
-            + 2 * p.gamma**10 * p.nu**4
-            - 2 * p.gamma**10 * p.nu**3,
-            p.chi**4 * p.gamma**10 * p.nu**4
-            - 4 * p.chi**4 * p.gamma**10 * p.nu**3
-            + 6 * p.chi**4 * p.gamma**10 * p.nu**2
-            - 4 * p.chi**4 * p.gamma**10 * p.nu
-            + p.chi**4 * p.gamma**10
-            + 4 * p.chi**4 * p.gamma**8 * p.nu**4
-            - 16 * p.chi**4 * p.gamma**8 * p.nu**3
-            + 24 * p.chi**4 * p.gamma**8 * p.nu**2
-            - 16 * p.chi**4 * p.gamma**8 * p.nu
-            + 4 * p.chi**4 * p.gamma**8
-            + 6 * p.chi**4 * p.gamma**6 * p.nu**4
-            - 24 * p.chi**4 * p.gamma**6 * p.nu**3
-            + 36 * p.chi**4 * p.gamma**6 * p.nu**2
-            - 24 * p.chi**4 * p.gamma**6 * p.nu
-            + 6 * p.chi**4 * p.gamma**6
-            + 4 * p.chi**4 * p.gamma**4 * p.nu**4
-            - 16 * p.chi**4 * p.gamma**4 * p.nu**3
-            + 24 * p.chi**4 * p.gamma**4 * p.nu**2
-            - 16 * p.chi**4 * p.gamma**4 * p.nu
-            + 4 * p.chi**4 * p.gamma**4
-            + p.chi**4 * p.gamma**2 * p.nu**4
-            - 4 * p.chi**4 * p.gamma**2 * p.nu**3
-            + 6 * p.chi**4 * p.gamma**2 * p.nu**2
-            - 4 * p.chi**4 * p.gamma**2 * p.nu
-            + p.chi**4 * p.gamma**2
-            - 2 * p.chi**3 * p.gamma**10 * p.nu**5
-            + 6 * p.chi**3 * p.gamma**10 * p.nu**4
-            - 4 * p.chi**3 * p.gamma**10 * p.nu**3
-            - 4 * p.chi**3 * p.gamma**10 * p.nu**2
-            + 6 * p.chi**3 * p.gamma**10 * p.nu
-            - 2 * p.chi**3 * p.gamma**10
-            - 2 * p.chi**3 * p.gamma**8 * p.nu**5
-            + 6 * p.chi**3 * p.gamma**8 * p.nu**4
-            - 4 * p.chi**3 * p.gamma**8 * p.nu**3
-            - 4 * p.chi**3 * p.gamma**8 * p.nu**2
-            + 6 * p.chi**3 * p.gamma**8 * p.nu
-            - 2 * p.chi**3 * p.gamma**8
-            + 2 * p.chi**3 * p.gamma**6 * p.nu**5
-            - 6 * p.chi**3 * p.gamma**6 * p.nu**4
-            + 4 * p.chi**3 * p.gamma**6 * p.nu**3
-            + 4 * p.chi**3 * p.gamma**6 * p.nu**2
-            - 6 * p.chi**3 * p.gamma**6 * p.nu
-            + 2 * p.chi**3 * p.gamma**6
-            + 2 * p.chi**3 * p.gamma**4 * p.nu**5
-            - 6 * p.chi**3 * p.gamma**4 * p.nu**4
-            + 4 * p.chi**3 * p.gamma**4 * p.nu**3
-            + 4 * p.chi**3 * p.gamma**4 * p.nu**2
-            - 6 * p.chi**3 * p.gamma**4 * p.nu
-            + 2 * p.chi**3 * p.gamma**4
-            + p.chi**2 * p.gamma**10 * p.nu**6
-            - 9 * p.chi**2 * p.gamma**10 * p.nu**4
-            + 16 * p.chi**2 * p.gamma**10 * p.nu**3
-            - 9 * p.chi**2 * p.gamma**10 * p.nu**2
-            + p.chi**2 * p.gamma**10
-            + 2 * p.chi**2 * p.gamma**8 * p.nu**6
-            - 16 * p.chi**2 * p.gamma**8 * p.nu**5
-            + 46 * p.chi**2 * p.gamma**8 * p.nu**4
-            - 64 * p.chi**2 * p.gamma**8 * p.nu**3
-            + 46 * p.chi**2 * p.gamma**8 * p.nu**2
-            - 16 * p.chi**2 * p.gamma**8 * p.nu
-            + 2 * p.chi**2 * p.gamma**8
-            + p.chi**2 * p.gamma**6 * p.nu**6
-            - 9 * p.chi**2 * p.gamma**6 * p.nu**4
-            + 16 * p.chi**2 * p.gamma**6 * p.nu**3
-            - 9 * p.chi**2 * p.gamma**6 * p.nu**2
-            + p.chi**2 * p.gamma**6
-            - 2 * p.chi * p.gamma**10 * p.nu**6
-            + 6 * p.chi * p.gamma**10 * p.nu**5
-            - 4 * p.chi * p.gamma**10 * p.nu**4
-            - 4 * p.chi * p.gamma**10 * p.nu**3
-            + 6 * p.chi * p.gamma**10 * p.nu**2
-            - 2 * p.chi * p.gamma**10 * p.nu
-            + 2 * p.chi * p.gamma**8 * p.nu**6
-            - 6 * p.chi * p.gamma**8 * p.nu**5
-            + 4 * p.chi * p.gamma**8 * p.nu**4
-            + 4 * p.chi * p.gamma**8 * p.nu**3
-            - 6 * p.chi * p.gamma**8 * p.nu**2
-            + 2 * p.chi * p.gamma**8 * p.nu
-            + p.gamma**10 * p.nu**6
-            - 4 * p.gamma**10 * p.nu**5
-            + 6 * p.gamma**10 * p.nu**4
-            - 4 * p.gamma**10 * p.nu**3
-            + p.gamma**10 * p.nu**2,
-        ),
-    )
+def edge_polynomials_variables(p):
+    """Polynomials in z, highest power first: every edge of the support is a real root of one of them.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.chi, p.gamma, p.nu)
 
 
 BULK = BulkLaw(
@@ -384,8 +79,70 @@ BULK = BulkLaw(
         "R_psi3_B_psi0",
     ),
     resolvent=0,
-    equations=equations,
+    polynomials=polynomials,
     curve_text="chi*nu**2 - gamma**2*G**4*{z}**2 + G**3*(gamma**2*nu*{z}**2 - 2*gamma**2*nu*{z} + 2*gamma**2*{z}) + G**2*(chi*gamma**2*nu*{z} + chi*nu*{z} + gamma**2*nu**2*{z} - gamma**2*nu**2 - 2*gamma**2*nu*{z} + 2*gamma**2*nu - gamma**2) + G*(chi*gamma**2*nu**2 - chi*gamma**2*nu - chi*nu**2*{z} + chi*nu**2 - chi*nu - gamma**2*nu**2 + gamma**2*nu)",
-    curve=curve,
-    edge_polynomials=edge_polynomials,
+    curve=CoefficientTable(
+        curve_variables,
+        (
+            (("1 1 0 2",), (), ()),
+            (("1 1 2 2, -1 1 2 1, 1 1 0 2, -1 1 0 1, -1 0 2 2, 1 0 2 1",), ("-1 1 0 2",), ()),
+            (("-1 0 2 2, 2 0 2 1, -1 0 2 0",), ("1 1 2 1, 1 1 0 1, 1 0 2 2, -2 0 2 1",), ()),
+            ((), ("-2 0 2 1, 2 0 2 0",), ("1 0 2 1",)),
+            ((), (), ("-1 0 2 0",)),
+        ),
+    ),
+    edge_polynomials=CoefficientTable(
+        edge_polynomials_variables,
+        (
+            (("1 0 0 0",), ()),
+            (
+                ("4 3 4 5",),
+                (
+                    "1 4 6 4, 20 4 4 4, -8 4 2 4, -10 3 6 5, -10 3 6 4, -16 3 4 5, -16 3 4 4, 1 2 6 6, -10 2 6 5,",
+                    "1 2 6 4",
+                ),
+                (
+                    "4 5 6 3, 12 5 4 3, 12 5 2 3, 4 5 0 3, -2 4 8 4, -2 4 8 3, -52 4 6 4, -52 4 6 3, -26 4 4 4,",
+                    "-26 4 4 3, 24 4 2 4, 24 4 2 3, 8 3 8 5, -4 3 8 4, 8 3 8 3, 36 3 6 5, -20 3 6 4, 36 3 6 3,",
+                    "22 3 4 5, 44 3 4 4, 22 3 4 3, -2 2 8 6, -4 2 8 5, -4 2 8 4, -2 2 8 3, -4 2 6 6, 28 2 6 5,",
+                    "28 2 6 4, -4 2 6 3, -2 1 8 6, 8 1 8 5, -2 1 8 4",
+                ),
+                (
+                    "-8 5 8 3, -8 5 8 2, -32 5 6 3, -32 5 6 2, -48 5 4 3, -48 5 4 2, -32 5 2 3, -32 5 2 2, -8 5 0 3,",
+                    "-8 5 0 2, 1 4 10 4, -2 4 10 3, 1 4 10 2, 42 4 8 4, -20 4 8 3, 42 4 8 2, 58 4 6 4, -52 4 6 3,",
+                    "58 4 6 2, -6 4 4 4, -52 4 4 3, -6 4 4 2, -23 4 2 4, -18 4 2 3, -23 4 2 2, -2 3 10 5, 2 3 10 4,",
+                    "2 3 10 3, -2 3 10 2, -28 3 8 5, -20 3 8 4, -20 3 8 3, -28 3 8 2, -40 3 6 5, 72 3 6 4, 72 3 6 3,",
+                    "-40 3 6 2, -10 3 4 5, -38 3 4 4, -38 3 4 3, -10 3 4 2, 1 2 10 6, 2 2 10 5, -6 2 10 4, 2 2 10 3,",
+                    "1 2 10 2, 6 2 8 6, -6 2 8 5, 64 2 8 4, -6 2 8 3, 6 2 8 2, 6 2 6 6, -26 2 6 5, -24 2 6 4,",
+                    "-26 2 6 3, 6 2 6 2, -2 1 10 6, 2 1 10 5, 2 1 10 4, -2 1 10 3, 6 1 8 6, -14 1 8 5, -14 1 8 4,",
+                    "6 1 8 3, 1 0 10 6, -2 0 10 5, 1 0 10 4",
+                ),
+                (
+                    "4 5 10 3, -8 5 10 2, 4 5 10 1, 20 5 8 3, -40 5 8 2, 20 5 8 1, 40 5 6 3, -80 5 6 2, 40 5 6 1,",
+                    "40 5 4 3, -80 5 4 2, 40 5 4 1, 20 5 2 3, -40 5 2 2, 20 5 2 1, 4 5 0 3, -8 5 0 2, 4 5 0 1,",
+                    "-10 4 10 4, 10 4 10 3, 10 4 10 2, -10 4 10 1, -24 4 8 4, 24 4 8 3, 24 4 8 2, -24 4 8 1,",
+                    "-12 4 6 4, 12 4 6 3, 12 4 6 2, -12 4 6 1, 8 4 4 4, -8 4 4 3, -8 4 4 2, 8 4 4 1, 6 4 2 4,",
+                    "-6 4 2 3, -6 4 2 2, 6 4 2 1, 8 3 10 5, 8 3 10 4, -32 3 10 3, 8 3 10 2, 8 3 10 1, 22 3 8 5,",
+                    "-64 3 8 4, 84 3 8 3, -64 3 8 2, 22 3 8 1, 12 3 6 5, -56 3 6 4, 88 3 6 3, -56 3 6 2, 12 3 6 1,",
+                    "-2 3 4 5, 16 3 4 4, -28 3 4 3, 16 3 4 2, -2 3 4 1, -2 2 10 6, -14 2 10 5, 16 2 10 4, 16 2 10 3,",
+                    "-14 2 10 2, -2 2 10 1, -6 2 8 6, 26 2 8 5, -20 2 8 4, -20 2 8 3, 26 2 8 2, -6 2 8 1, -4 2 6 6,",
+                    "8 2 6 5, -4 2 6 4, -4 2 6 3, 8 2 6 2, -4 2 6 1, 4 1 10 6, 4 1 10 5, -16 1 10 4, 4 1 10 3,",
+                    "4 1 10 2, -6 1 8 6, 12 1 8 5, -12 1 8 4, 12 1 8 3, -6 1 8 2, -2 0 10 6, 2 0 10 5, 2 0 10 4,",
+                    "-2 0 10 3",
+                ),
+                (
+                    "1 4 10 4, -4 4 10 3, 6 4 10 2, -4 4 10 1, 1 4 10 0, 4 4 8 4, -16 4 8 3, 24 4 8 2, -16 4 8 1,",
+                    "4 4 8 0, 6 4 6 4, -24 4 6 3, 36 4 6 2, -24 4 6 1, 6 4 6 0, 4 4 4 4, -16 4 4 3, 24 4 4 2,",
+                    "-16 4 4 1, 4 4 4 0, 1 4 2 4, -4 4 2 3, 6 4 2 2, -4 4 2 1, 1 4 2 0, -2 3 10 5, 6 3 10 4,",
+                    "-4 3 10 3, -4 3 10 2, 6 3 10 1, -2 3 10 0, -2 3 8 5, 6 3 8 4, -4 3 8 3, -4 3 8 2, 6 3 8 1,",
+                    "-2 3 8 0, 2 3 6 5, -6 3 6 4, 4 3 6 3, 4 3 6 2, -6 3 6 1, 2 3 6 0, 2 3 4 5, -6 3 4 4, 4 3 4 3,",
+                    "4 3 4 2, -6 3 4 1, 2 3 4 0, 1 2 10 6, -9 2 10 4, 16 2 10 3, -9 2 10 2, 1 2 10 0, 2 2 8 6,",
+                    "-16 2 8 5, 46 2 8 4, -64 2 8 3, 46 2 8 2, -16 2 8 1, 2 2 8 0, 1 2 6 6, -9 2 6 4, 16 2 6 3,",
+                    "-9 2 6 2, 1 2 6 0, -2 1 10 6, 6 1 10 5, -4 1 10 4, -4 1 10 3, 6 1 10 2, -2 1 10 1, 2 1 8 6,",
+                    "-6 1 8 5, 4 1 8 4, 4 1 8 3, -6 1 8 2, 2 1 8 1, 1 0 10 6, -4 0 10 5, 6 0 10 4, -4 0 10 3,",
+                    "1 0 10 2",
+                ),
+            ),
+        ),
+    ),
 )

@@ -4,38 +4,41 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.interface import BulkLaw
+from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
-def equations(p, z, r):
-    """Each is zero at the bulk responses r at z, and vanishes as z grows:
+def polynomials(p):
+    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
     0 = R_psi1_J2T_psi2 z - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
     0 = R_psi2_J2_psi1 - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
     0 = G z - sigma^2 G R_psi2_J2_psi1 - 1
     """
-    G, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
     return (
-        -(p.sigma**2) * R_psi1_J2T_psi2 * R_psi2_J2_psi1 + R_psi1_J2T_psi2 * z - 1,
-        -(p.sigma**2) * R_psi1_J2T_psi2 * R_psi2_J2_psi1 + R_psi2_J2_psi1 - 1,
-        -(p.sigma**2) * G * R_psi2_J2_psi1 + G * z - 1,
+        (("1", -1), ("z R_psi1_J2T_psi2", 1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2))),
+        (("1", -1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2)), ("R_psi2_J2_psi1", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi2_J2_psi1", -(p.sigma**2))),
     )
 
 
-def curve(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."""
-    return ((1, 0), (0, -1), (0, p.sigma**2))
+def curve_variables(p):
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.sigma,)
 
 
-def edge_polynomials(p):
-    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
-    return ((1, 0), (-1, 4 * p.sigma**2))
+def edge_polynomials_variables(p):
+    """Polynomials in z, highest power first: every edge of the support is a real root of one of them.
+    A term of a coefficient is a number and the powers of these:
+    """
+    return (p.sigma,)
 
 
 BULK = BulkLaw(
     responses=("G", "R_psi1_J2T_psi2", "R_psi2_J2_psi1"),
     resolvent=0,
-    equations=equations,
+    polynomials=polynomials,
     curve_text="sigma**2*G**2*{z} - G*{z} + 1",
-    curve=curve,
-    edge_polynomials=edge_polynomials,
+    curve=CoefficientTable(curve_variables, ((("1 0",), ()), ((), ("-1 0",)), ((), ("1 2",)))),
+    edge_polynomials=CoefficientTable(edge_polynomials_variables, ((("1 0",), ()), (("-1 0",), ("4 2",)))),
 )

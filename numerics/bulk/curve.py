@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +13,7 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.branch import Improved, Kernel
 from numerics.bulk.parameters import exactly, updated
-from numerics.runtime.interface import BulkLaw, Coefficients
+from numerics.runtime.interface import BulkLaw, Coefficients, CoefficientTable
 from numerics.runtime.point import Point, exact as exact_point
 
 
@@ -22,18 +21,16 @@ def _exact(number: Any) -> Fraction:
     return Fraction(number) if isinstance(number, int | float | Fraction) else Fraction(float(number))
 
 
-def _evaluated(
-    function: Callable[..., Coefficients], law: BulkLaw, p: Point
-) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:
+def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:
     """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters, and in what
     updates make of these."""
     try:
-        table = function(exact_point(p), *exactly(updated(law, p)))
+        table = coefficients.at(exact_point(p), *exactly(updated(law, p)))
         return _fractions(table), _rational(table)
     except (TypeError, ValueError):  # a root of a parameter
         pass
     try:
-        return _fractions(function(p, *updated(law, p))), False
+        return _fractions(coefficients.at(p, *updated(law, p))), False
     except (OverflowError, ValueError):
         raise NumericalError(
             "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"

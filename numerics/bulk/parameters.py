@@ -33,9 +33,9 @@ def own_parameters(law: BulkLaw, p: Point) -> Point:
     try:
         few = replace(law, nodes=NODES)  # as many at all points, so that nothing is compiled anew
         few.residual(reading, 2.3 + 1.1j, [0.37 + 0.1j / (k + 1) for k in range(len(law.responses))])
-        for function in (law.curve, law.edge_polynomials):
-            if function is not None:
-                function(reading, *law.updated(reading))
+        for table in (law.curve, law.edge_polynomials):
+            if table is not None:
+                table.variables(reading, *law.updated(reading))
     except Exception:  # noqa: BLE001 - whatever arithmetic raises; then nothing is shared
         return p
     return Point(**{name: value for name, value in values.items() if name in seen})

@@ -1,15 +1,14 @@
 """The bulk equations as plain polynomials: residual and Jacobian at many points by NumPy, with nothing to compile.
 
-The generated equations are run once on polynomials instead of numbers, at given parameters. What they are made of is
-then known term by term, and so are their derivatives.
+A generated bulk has its equations term by term, and so their derivatives are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -20,63 +19,9 @@ from numerics.runtime.point import Point, exact
 
 Monomial = tuple[int, ...]
 """Numbers of the factors, ascending and repeated by power: 0 is z, 1 the first response."""
-
-
 Number = float | Fraction
 Terms = list[tuple[int, Number, Monomial]]
 """Place of the sum that a term belongs to, its coefficient, and its monomial."""
-
-
-@dataclass(frozen=True, eq=False)
-class Polynomial:
-    """Coefficients by monomial. It can be added, multiplied, divided by a number and raised to a whole power."""
-
-    terms: Mapping[Monomial, Number]
-
-    def __add__(self, other: Polynomial | Number) -> Polynomial:
-        total = dict(self.terms)
-        for monomial, coefficient in _as_polynomial(other).terms.items():
-            total[monomial] = total.get(monomial, 0) + coefficient
-        return Polynomial(total)
-
-    def __mul__(self, other: Polynomial | Number) -> Polynomial:
-        total: dict[Monomial, Number] = {}
-        for a, x in self.terms.items():
-            for b, y in _as_polynomial(other).terms.items():
-                monomial = tuple(sorted(a + b))
-                total[monomial] = total.get(monomial, 0) + x * y
-        return Polynomial(total)
-
-    def __truediv__(self, other: Number) -> Polynomial:
-        return self * (1 / _plain(other))
-
-    def __pow__(self, power: int) -> Polynomial:
-        if not isinstance(power, int) or power < 0:
-            raise TypeError("a polynomial has whole powers only")
-        result = Polynomial({(): 1})
-        for _ in range(power):
-            result = result * self
-        return result
-
-    def __neg__(self) -> Polynomial:
-        return self * -1
-
-    def __sub__(self, other: Polynomial | Number) -> Polynomial:
-        return self + -_as_polynomial(other)
-
-    def __rsub__(self, other: Number) -> Polynomial:
-        return -self + other
-
-    __radd__, __rmul__ = __add__, __mul__
-
-
-def _as_polynomial(value: Polynomial | Number) -> Polynomial:
-    return value if isinstance(value, Polynomial) else Polynomial({(): _plain(value)})
-
-
-def _plain(value: Number) -> Number:
-    """Whole numbers and fractions as fractions, which stay exact; whatever else a number may be as a float."""
-    return Fraction(value) if isinstance(value, int | Fraction) else float(value)
 
 
 @dataclass(frozen=True)
@@ -173,18 +118,27 @@ class System:
         return slope.reshape(-1, self.count, self.count)
 
 
+def _plain(value: Any) -> Number:
+    """Whole numbers and fractions as fractions, which stay exact; whatever else a number may be as a float."""
+    return Fraction(value) if isinstance(value, int | Fraction) else float(value)
+
+
 def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms, Terms, Terms]:
     """The terms of the generated equations, of their derivatives by z, and of those by the responses. in_fractions:
     with coefficients that are fractions, as the parameters are."""
     count, given = len(law.responses), updated(law, p)
-    z, *r = (Polynomial({(k,): Fraction(1) if in_fractions else 1.0}) for k in range(count + 1))
-    made = law.equations(exact(p), z, r, *exactly(given)) if in_fractions else law.equations(p, z, r, *given)
-    equations = [_as_polynomial(e) for e in made]
+    assert law.polynomials is not None
+    number = {name: k for k, name in enumerate(("z", *law.responses))}
+    found = law.polynomials(exact(p), *exactly(given)) if in_fractions else law.polynomials(p, *given)
+    equations = [
+        [(() if key == "1" else tuple(sorted(number[name] for name in key.split())), _plain(c)) for key, c in terms]
+        for terms in found
+    ]
     residual: Terms = []
     rate: Terms = []
     slope: Terms = []
     for place, equation in enumerate(equations):
-        for monomial, coefficient in equation.terms.items():
+        for monomial, coefficient in equation:
             residual.append((place, coefficient, monomial))
             for k in dict.fromkeys(monomial):
                 at = monomial.index(k)

@@ -7,8 +7,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -294,15 +299,63 @@ class SampledSites:
         return replaced(p, **{self.law: Table(np.asarray(order[self.key], float))})
 
 
+@dataclass(frozen=True, eq=False)
+class CoefficientTable:
+    """Rows of coefficients that are polynomials in some variables, as data.
+
+    variables(p): numbers. rows: for each coefficient lines with its terms, a number and the power of each variable.
+    """
+
+    variables: Callable[..., tuple[Array, ...]]
+    rows: tuple[tuple[tuple[str, ...], ...], ...]
+
+    @cached_property
+    def _terms(self) -> list[list[list[tuple[int | Fraction, tuple[int, ...]]]]]:
+        return [
+            [[_term(word) for line in entry for word in line.split(",") if word] for entry in row] for row in self.rows
+        ]
+
+    def at(self, p: Point, *given: Any) -> Coefficients:
+        """The coefficients at a point: exact if its numbers are fractions and the variables rational in them."""
+        values = self.variables(p, *given)
+        most = [
+            max((powers[k] for row in self._terms for e in row for _, powers in e), default=0)
+            for k in range(len(values))
+        ]
+        powers_of = [
+            list(itertools.accumulate([value] * top, operator.mul, initial=1))
+            for value, top in zip(values, most, strict=True)
+        ]
+
+        def number(entry: list[tuple[int | Fraction, tuple[int, ...]]]) -> Any:
+            return sum(
+                (
+                    math.prod([some[k] for some, k in zip(powers_of, powers, strict=True) if k], start=c)
+                    for c, powers in entry
+                ),
+                start=0,
+            )
+
+        return tuple(tuple(map(number, row)) for row in self._terms)
+
+
+def _term(word: str) -> tuple[int | Fraction, tuple[int, ...]]:
+    number, *powers = word.split()
+    whole, _, divisor = number.partition("/")
+    return Fraction(int(whole, 0), int(divisor, 0)) if divisor else int(whole, 0), tuple(map(int, powers))
+
+
 @dataclass(frozen=True)
 class BulkLaw:
     """The bulk of one probed matrix. responses: names of the unknowns, in the order of the array r; resolvent: the
     place of the resolvent among them.
 
-    equations(p, z, r): one number per equation, zero at the bulk responses. curve(p): table c with
-    sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent, and edge_polynomials(p): polynomials in z, highest power
-    first, that have the edges among their real roots; both exact if the numbers are fractions, and None where the
-    responses could not be eliminated. curve_text: the curve as text, with {z} for z.
+    polynomials(p): for each equation its terms, as products of names, "z" and responses, "1" for none, and what
+    multiplies them; equations(p, z, r, laws) in place of that where sites differ: one number per equation. Both vanish
+    at the bulk responses. curve: table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent, and
+    edge_polynomials: polynomials in z, highest power first, that have the edges among their real roots; both exact if
+    numbers are fractions, and None where the responses could not be eliminated. curve_text: the curve as text, with {z}
+    for z.
 
     coefficients(p): those that weights have gained by their updates, where these have no closed form; all functions of
     the bulk take them last where there are any. Found once they are numbers like parameters, so that a curve is as
@@ -319,10 +372,11 @@ class BulkLaw:
 
     responses: tuple[str, ...]
     resolvent: int
-    equations: Callable[..., Array]
+    polynomials: Callable[..., tuple[tuple[tuple[str, Array], ...], ...]] | None = None
+    equations: Callable[..., tuple[Array, ...]] | None = None
     curve_text: str | None = None
-    curve: Callable[..., Coefficients] | None = None
-    edge_polynomials: Callable[..., Coefficients] | None = None
+    curve: CoefficientTable | None = None
+    edge_polynomials: CoefficientTable | None = None
     coefficients: Callable[[Point], tuple[Array, ...]] | None = None
     sites: Sites | None = None
     densities: tuple[tuple[str, str], ...] = ()
@@ -352,9 +406,21 @@ class BulkLaw:
         """Whether the bulk takes numbers of the training level."""
         return any(not (isinstance(one, SampledSites) and one.known) for one in self.spreads)
 
-    def residual(self, p: Point, z: Array, r: Array) -> Array:
+    def residual(self, p: Point, z: Array, r: Array) -> tuple[Array, ...]:
         """One number per equation, zero at the bulk responses."""
-        return self.equations(p, z, r, *_laws(self.sites, p, self.nodes), *self.updated(p))
+        if self.equations is not None:
+            return self.equations(p, z, r, *_laws(self.sites, p, self.nodes), *self.updated(p))
+        assert self.polynomials is not None
+        variables = dict(zip(("z", *self.responses), (z, *r), strict=True))
+
+        def term(monomial: str, coefficient: Array) -> Array:
+            return (
+                coefficient
+                if monomial == "1"
+                else math.prod(map(variables.__getitem__, monomial.split()), start=coefficient)
+            )
+
+        return tuple(sum(itertools.starmap(term, terms)) for terms in self.polynomials(p, *self.updated(p)))
 
     def updated(self, p: Point) -> tuple[tuple[Array, ...], ...]:
         """What functions of the bulk take last."""

@@ -90,9 +90,12 @@ def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -
     z = real * (1.0 + HEIGHT * 1j)
     found = ((1.0 / (z[:, None] - eigenvalues)).sum(axis=1) + (columns - len(eigenvalues)) / z) / columns
 
+    curve = solver.matrices[0].bulk.curve
+    assert curve is not None
+
     def off(logarithms: np.ndarray) -> np.ndarray:
         variance, chi, gamma = np.exp(logarithms)
-        table = np.array(solver.matrices[0].bulk.curve(Point(nu=nu, chi=chi, gamma=gamma)), float)  # type: ignore[misc]
+        table = np.array(curve.at(Point(nu=nu, chi=chi, gamma=gamma)), float)
         rows = table @ (z / variance) ** np.arange(table.shape[1])[:, None]
         g = found * variance
         for _ in range(3):
