@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, slices, without_later
 from numerics.precision import in_float64
-from numerics.runtime.interface import Key, Order
+from numerics.runtime.interface import Key, Order, Ring
 from numerics.runtime.point import replaced
 
 CHUNK = 64
@@ -48,7 +48,6 @@ CHECKS = 4
 """At about so many times a replica to which outliers were followed is solved anew."""
 
 Factors = Callable[[], tuple[np.ndarray, ...]]
-Others = Sequence[tuple[Order, tuple[np.ndarray, ...] | None]]
 
 
 Path = list[tuple[list[float], float]]
@@ -120,54 +119,100 @@ def _by_restriction(
     anew: set[int] = set()
     unknown: set[int] = set()
     for ring, known in zip(problem.probe.rings, early, strict=True):
-        points = partial(physical, problem, ring)
-        edges = edge_images(problem, ring) if orders else np.zeros(0)
-        restriction = Restriction(problem, ring, steps)
-        whole = restriction.of(problem.order) if len(known) < steps.count or orders else ()
-        keep = len(orders) * restriction.bytes <= KEPT_BYTES
-        others = [(order, restriction.of(order) if keep else None) for order in orders]
-        checked = range(0, steps.count, max(1, steps.count // CHECKS))
-        trusted = True
-        listed: dict[int, list[list[float]]] = {}
-
-        def products(time: int, others: Others = others, restriction: Restriction = restriction) -> list[Factors]:
-            return [partial(restriction.at, time, *other) for other in others]
-
-        with ThreadPoolExecutor(_threads()) as pool:  # eigenvalues are found outside the interpreter's lock
-            for start in range(1, steps.count + 1, CHUNK):
-                times = range(start, min(start + CHUNK, steps.count + 1))
-                tell(start / steps.count, f"outliers at time {start} of {steps.count}")
-                found = [known[time] for time in times if time in known]
-                if len(found) < len(times):
-                    matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
-                    check_size(*matrices)
-                    found = _all_eigenvalues(matrices, pool.map)
-                for time, spectrum in zip(times, _spectra(found, points), strict=True):
-                    path[time] += [z for z, _ in spectrum.outliers]
-                    if not orders or not trusted:
-                        continue
-                    try:
-                        listed[time] = followed_eigenvalues(spectrum, edges, products(time))
-                    except Lost:
-                        continue
-                    if time in checked and spectrum.outliers:
-                        number = time % len(orders)
-                        again = _outlying(products(time)[number], points)
-                        trusted = agree(points, listed[time], number, again)
-        if not trusted:
-            listed = {}
+        course = _RingCourse(problem, ring, steps, orders)
+        for time, spectrum in course.spectra(known, tell):
+            path[time] += [z for z, _ in spectrum.outliers]
+            if orders:
+                course.follow(time, spectrum)
         if orders:
-            missing = [time for time in range(1, steps.count + 1) if time not in listed]
-            small = [time for time in missing if restriction.rows(time) <= LARGEST_ANEW]
-            anew |= set(small)
-            unknown |= set(missing) - set(small)
-            listed.update({time: [_outlying(factors, points) for factors in products(time)] for time in small})
-        pairs = [(one[time], these) for time in listed for one, these in zip(replicas, listed[time], strict=True)]
-        for (now, _), zs in zip(pairs, placed(points, [these for _, these in pairs]), strict=True):
-            now += zs
+            solved, unsolved = course.solve_missing()
+            anew |= solved
+            unknown |= unsolved
+        for number, time, zs in course.replicas():
+            replicas[number][time] += zs
     top = max((high for _, high in problem.excluded), default=float("nan"))
     ordered = [[sorted(now, reverse=True) if k not in unknown else [] for k, now in enumerate(one)] for one in replicas]
     return Course([(sorted(now, reverse=True), top) for now in path], ordered, len(anew), len(unknown))
+
+
+@dataclass
+class _RingCourse:
+    """The eigenvalues of a ring at all times. followed: by time those of each replica that outliers come from; trusted:
+    whether they agreed with replicas that were solved anew."""
+
+    problem: SpikedProblem
+    ring: Ring
+    steps: Steps
+    orders: Sequence[Order]
+    followed: dict[int, list[list[float]]] = field(default_factory=dict)
+    trusted: bool = True
+
+    @cached_property
+    def restriction(self) -> Restriction:
+        return Restriction(self.problem, self.ring, self.steps)
+
+    @cached_property
+    def points(self) -> Points:
+        return partial(physical, self.problem, self.ring)
+
+    @cached_property
+    def _edges(self) -> np.ndarray:
+        return edge_images(self.problem, self.ring)
+
+    @cached_property
+    def _others(self) -> list[tuple[Order, tuple[np.ndarray, ...] | None]]:
+        keep = len(self.orders) * self.restriction.bytes <= KEPT_BYTES
+        return [(order, self.restriction.of(order) if keep else None) for order in self.orders]
+
+    def _products(self, time: int) -> list[Factors]:
+        return [partial(self.restriction.at, time, *other) for other in self._others]
+
+    def spectra(
+        self, known: Mapping[int, Eigenvalues], tell: Callable[[float, str], None]
+    ) -> Iterator[tuple[int, RingSpectrum]]:
+        """By time the spectrum of the ring's matrix; known: eigenvalues that were found before."""
+        count, order = self.steps.count, self.problem.order
+        whole = self.restriction.of(order) if len(known) < count else ()
+        with ThreadPoolExecutor(_threads()) as pool:  # eigenvalues are found outside the interpreter's lock
+            for start in range(1, count + 1, CHUNK):
+                times = range(start, min(start + CHUNK, count + 1))
+                tell(start / count, f"outliers at time {start} of {count}")
+                found = [known[time] for time in times if time in known]
+                if len(found) < len(times):
+                    matrices = [reduce(np.matmul, self.restriction.at(time, order, whole)) for time in times]
+                    check_size(*matrices)
+                    found = _all_eigenvalues(matrices, pool.map)
+                yield from zip(times, _spectra(found, self.points), strict=True)
+
+    def follow(self, time: int, spectrum: RingSpectrum) -> None:
+        """Follow the eigenvalues of a time to the replicas, and hold one of these to its own solution now and then."""
+        if not self.trusted:
+            return
+        products = self._products(time)
+        try:
+            self.followed[time] = followed_eigenvalues(spectrum, self._edges, products)
+        except Lost:
+            return
+        if time % max(1, self.steps.count // CHECKS) == 0 and time < self.steps.count and spectrum.outliers:
+            number = time % len(self.orders)
+            again = _outlying(products[number], self.points)
+            self.trusted = agree(self.points, self.followed[time], number, again)
+
+    def solve_missing(self) -> tuple[set[int], set[int]]:
+        """Solve replicas that were not followed: the times at which they are, and at which matrices are too large."""
+        if not self.trusted:
+            self.followed = {}
+        missing = [time for time in range(1, self.steps.count + 1) if time not in self.followed]
+        small = [time for time in missing if self.restriction.rows(time) <= LARGEST_ANEW]
+        for time in small:
+            self.followed[time] = [_outlying(factors, self.points) for factors in self._products(time)]
+        return set(small), set(missing) - set(small)
+
+    def replicas(self) -> Iterator[tuple[int, int, list[float]]]:
+        """The outliers of each replica at each time; the places of all eigenvalues are asked for together."""
+        listed = [(k, time, these) for time, all_of in self.followed.items() for k, these in enumerate(all_of)]
+        places = placed(self.points, [these for _, _, these in listed])
+        yield from ((k, time, zs) for (k, time, _), zs in zip(listed, places, strict=True))
 
 
 def _outlying(factors: Factors, points: Points) -> list[float]:
