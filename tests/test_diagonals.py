@@ -39,8 +39,8 @@ from derive.claims import check_claims, load_claims
 from derive.cli import main
 from derive.errors import DeclarationError, NumericalError
 from derive.pipeline import derive_model
-from numerics.bulk.jets import site_system
 from numerics.bulk.law import Panel, Piece
+from numerics.bulk.site_averages import site_system
 from numerics.bulk.support import law_of, law_without_curve
 from numerics.outliers.finding import by_contour, find_outliers
 from numerics.solver import solve, spiked_problem

@@ -13,7 +13,6 @@ from conftest import solver_and_values
 
 from derive.errors import NumericalError
 from numerics.bulk import density, edges, settling
-from numerics.bulk.jets import Jet
 from numerics.bulk.law import Panelled, Piece
 from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.support import law_of
@@ -198,11 +197,6 @@ def test_combinations_of_values_of_several_densities_are_bounded(densities: int,
     few = SimpleNamespace(weights=np.ones(3))
     law = SimpleNamespace(sites=lambda p, nodes: [few, *[SimpleNamespace(weights=np.ones(nodes))] * densities])
     assert settling._most(law, Point(a=1.0)) == most
-
-
-def test_a_root_of_a_number_with_derivatives_is_refused():
-    with pytest.raises(TypeError, match="whole powers only"):
-        Jet(np.array([4.0]), np.array([1.0])) ** 0.5
 
 
 # -- sampled theories

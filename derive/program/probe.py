@@ -16,7 +16,7 @@ from derive.equations.layout import Layout, mean_key
 from derive.equations.needs import squares_of
 from derive.equations.wording import as_declared
 from derive.language.contents import atoms
-from derive.language.symbols import Clock
+from derive.language.symbols import Clock, EngineSymbol
 from derive.language.traits import Trait, traits_in
 from derive.language.vectors import PAST, Field, Mean, Total, shown
 from derive.printing import text
@@ -111,6 +111,14 @@ class _Spectral(AtSites):
             elif not isinstance(node, SiteAverage):
                 inner[node] = Slot(self._mean(node), "mean")
         return Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else SCALAR)
+
+    def averaged_over(self, average: SiteAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
+        """The traits that an average is over, or all that is sampled at its sites, and their laws."""
+        found = tuple(value.field for value in traits_in(average.expression))
+        if not any(isinstance(trait, SiteEntry) for trait in found):
+            return found, tuple(Ref(self.law[trait]) for trait in found)
+        sites = next(sites for sites in self.projected.sampled if set(found) <= set(sites.entries))
+        return tuple(sites.entries), (Ref(self.law[sites]),)
 
     def _over_sites(self, average: SiteAverage) -> Value:
         if not any(isinstance(value.field, SiteEntry) for value in traits_in(average.expression)):
@@ -528,15 +536,16 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     if spreads or projected.sampled:
         named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
     told = "\n".join(f"0 = {text(e)}" for e in projected.bulk_equations)
-    if work.law:
-        doc = "Each is zero at the bulk responses r at z, and vanishes as z grows:"
-        averages, numbers = work.sharing(projected.bulk_equations)
-        function("equations", given, f"{doc}\n{told}", numbers, averages)
-    else:
-        doc = "Equations that vanish as z grows, by products of z and the responses what multiplies them:"
-        found = (_by_monomial(e, (Z, *symbols)) for e in projected.bulk_equations)
-        rows = (Tuple(tuple(Tuple((Quoted(k), work.number(c))) for k, c in one.items())) for one in found)
-        function("polynomials", (), f"{doc}\n{told}", Tuple(tuple(rows)))
+    averages = sorted({a for e in projected.bulk_equations for a in e.atoms(SiteAverage)}, key=sp.default_sort_key)
+    marks = {average: EngineSymbol(f"average{k}") for k, average in enumerate(averages)}
+    if averages:
+        told += "".join(f"\n{mark} = {text(average)}" for average, mark in marks.items())
+        doc = "Averages over sites, each of a product of powers of polynomials in z and the responses."
+        found = Tuple(tuple(_site_average(work, average, (Z, *symbols)) for average in averages))
+        function("averages", (work.laws,), doc, found)
+    doc = "Equations that vanish as z grows, by products of z, responses and averages what multiplies them:"
+    polynomials = (_terms(work, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
+    function("polynomials", (), f"{doc}\n{told}", Tuple(tuple(polynomials)))
     if bulk.curve is not None:
         named["curve_text"] = str(bulk.curve.xreplace({Z: sp.Symbol("{z}")}))
         poly = sp.Poly(bulk.curve, projected.resolvent, Z)
@@ -573,6 +582,30 @@ def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tupl
         else:
             found["trait", f"the density of the trait {trait}"] = None
     return tuple(found)
+
+
+def _terms(work: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> Tuple:
+    """The terms of a polynomial: products of names, and what multiplies them."""
+    found = _by_monomial(polynomial, variables)
+    return Tuple(tuple(Tuple((Quoted(key), work.number(value))) for key, value in found.items()))
+
+
+def _site_average(work: _Spectral, average: SiteAverage, variables: Sequence[sp.Symbol]) -> Call:
+    """An average by its factors: whole powers of polynomials in variables, with functions of a site as coefficients."""
+    scale, factors = sp.S.One, list[Tuple]()
+    traits, laws = work.averaged_over(average)
+    slots = {trait(): Slot(Ref(work.values[trait]), trait.name) for trait in traits}
+    for base, power in average.expression.as_powers_dict().items():
+        if not base.has(*variables):
+            scale *= base**power
+            continue
+        assert power.is_Integer and base.is_polynomial(*variables), f"{average} is not a ratio of polynomials"
+        by_monomial = {key: sp.factor(value) for key, value in _by_monomial(base, variables).items()}
+        terms = (Tuple((Quoted(k), work.number(value.xreplace(slots)))) for k, value in by_monomial.items())
+        factors.append(Tuple((int(power), Tuple(tuple(terms)))))
+    if scale != 1 or not factors:
+        factors.append(Tuple((1, Tuple((Tuple((Quoted("1"), work.number(scale.xreplace(slots)))),)))))
+    return Call("site_average", (Function(tuple(work.values[t] for t in traits), Tuple(tuple(factors))), *laws), None)
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:

@@ -8,7 +8,7 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
 def polynomials(p):
-    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
+    """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
     0 = R_psi2_W0T_psi0 - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/sqrt(nu) - 1
     0 = R_psi5_W0T_psi0 - sqrt(chi) R_psi2_W0T_psi0 R_psi4_B_psi2
     0 = R_psi0_W0_psi5 z - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W0_psi5 R_psi1_W1_psi0 - 1

@@ -8,7 +8,7 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
 def polynomials(p):
-    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
+    """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
     0 = R_psi0_BT_psi3 z - chi R_psi0_BT_psi3 R_psi3_B_psi0/nu - R_psi0_BT_psi3 R_psi1_W0_psi0 - 1
     0 = R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 R_psi3_B_psi0/nu
     0 = R_psi3_B_psi0 - gamma nu R_psi1_A_psi2 R_psi2_B_psi0/chi

@@ -8,7 +8,7 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
 def polynomials(p):
-    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
+    """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
     0 = R_psi0_J1T_psi1 z - sigma^2 R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
     0 = R_psi1_J1_psi0 - sigma^2 R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
     0 = G z - sigma^2 G R_psi1_J1_psi0 - 1

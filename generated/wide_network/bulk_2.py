@@ -8,7 +8,7 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 
 def polynomials(p):
-    """Equations that vanish as z grows, by products of z and the responses what multiplies them:
+    """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
     0 = R_psi1_J2T_psi2 z - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
     0 = R_psi2_J2_psi1 - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
     0 = G z - sigma^2 G R_psi2_J2_psi1 - 1

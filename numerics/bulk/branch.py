@@ -19,10 +19,10 @@ from scipy.linalg.lapack import zgetrf as getrf, zgetrs as getrs
 
 from derive.errors import NumericalError
 from numerics.bulk.digits import long_kernel
-from numerics.bulk.jets import SiteSystem, site_system
 from numerics.bulk.neighbours import Neighbours
 from numerics.bulk.parameters import own_parameters
 from numerics.bulk.polynomials import System, polynomial_system
+from numerics.bulk.site_averages import SiteSystem, site_system
 from numerics.precision import in_float64
 from numerics.progress import Report
 from numerics.runtime.interface import BulkLaw

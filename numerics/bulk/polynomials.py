@@ -5,6 +5,7 @@ A generated bulk has its equations term by term, and so their derivatives are kn
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -123,28 +124,43 @@ def _plain(value: Any) -> Number:
     return Fraction(value) if isinstance(value, int | Fraction) else float(value)
 
 
+def monomial_of(name: str, variables: Sequence[str]) -> Monomial:
+    """A product of z and variables, by their names, "1" for none."""
+    return () if name == "1" else tuple(sorted(("z", *variables).index(word) for word in name.split()))
+
+
+def differentiated(monomial: Monomial) -> list[tuple[int, int, Monomial]]:
+    """By each variable of a product: the variable, what its derivative is multiplied with, and what is left."""
+    found = []
+    for k in dict.fromkeys(monomial):
+        at = monomial.index(k)
+        found.append((k, monomial.count(k), monomial[:at] + monomial[at + 1 :]))
+    return found
+
+
+def polynomials_of(equations: Iterable[Iterable[tuple[str, Any]]], variables: Sequence[str]) -> tuple[Terms, Terms]:
+    """The terms of generated equations, and of their derivatives by z and by variables: the place of the derivative of
+    an equation by variable k is equation * (variables + 1) + k."""
+    residual: Terms = []
+    slope: Terms = []
+    for place, terms in enumerate(equations):
+        for name, number in terms:
+            coefficient, monomial = _plain(number), monomial_of(name, variables)
+            residual.append((place, coefficient, monomial))
+            for k, times, rest in differentiated(monomial):
+                slope.append((place * (len(variables) + 1) + k, coefficient * times, rest))
+    return residual, slope
+
+
 def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms, Terms, Terms]:
     """The terms of the generated equations, of their derivatives by z, and of those by the responses. in_fractions:
     with coefficients that are fractions, as the parameters are."""
     count, given = len(law.responses), updated(law, p)
-    assert law.polynomials is not None
-    number = {name: k for k, name in enumerate(("z", *law.responses))}
     found = law.polynomials(exact(p), *exactly(given)) if in_fractions else law.polynomials(p, *given)
-    equations = [
-        [(() if key == "1" else tuple(sorted(number[name] for name in key.split())), _plain(c)) for key, c in terms]
-        for terms in found
-    ]
-    residual: Terms = []
-    rate: Terms = []
-    slope: Terms = []
-    for place, equation in enumerate(equations):
-        for monomial, coefficient in equation:
-            residual.append((place, coefficient, monomial))
-            for k in dict.fromkeys(monomial):
-                at = monomial.index(k)
-                term = (coefficient * monomial.count(k), monomial[:at] + monomial[at + 1 :])
-                (rate.append((place, *term)) if k == 0 else slope.append((place * count + k - 1, *term)))
-    return residual, rate, slope
+    residual, slope = polynomials_of(found, law.responses)
+    placed = [(*divmod(place, count + 1), c, monomial) for place, c, monomial in slope]
+    by_z = [(row, c, monomial) for row, k, c, monomial in placed if k == 0]
+    return residual, by_z, [(row * count + k - 1, c, monomial) for row, k, c, monomial in placed if k]
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.bulk.jets import site_laws
+from numerics.bulk.site_averages import site_laws
 from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.outliers.linear import (

@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from .point import Point, Table, replaced
-from .traits import triangular
+from .traits import SiteAverage, monomial_at, triangular
 
 Array = Any
 Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
@@ -350,12 +350,12 @@ class BulkLaw:
     """The bulk of one probed matrix. responses: names of the unknowns, in the order of the array r; resolvent: the
     place of the resolvent among them.
 
-    polynomials(p): for each equation its terms, as products of names, "z" and responses, "1" for none, and what
-    multiplies them; equations(p, z, r, laws) in place of that where sites differ: one number per equation. Both vanish
-    at the bulk responses. curve: table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent, and
-    edge_polynomials: polynomials in z, highest power first, that have the edges among their real roots; both exact if
-    numbers are fractions, and None where the responses could not be eliminated. curve_text: the curve as text, with {z}
-    for z.
+    polynomials(p): for each equation, zero at the bulk responses, its terms, as products of names, "z", responses and
+    averages, "1" for none, and what multiplies them. averages(p, laws): the averages "average0", "average1", ... over
+    sites in the equations, where sites differ. curve: table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the
+    resolvent, and edge_polynomials: polynomials in z, highest power first, that have the edges among their real roots;
+    both exact if numbers are fractions, and None where the responses could not be eliminated. curve_text: the curve as
+    text, with {z} for z.
 
     coefficients(p): those that weights have gained by their updates, where these have no closed form; all functions of
     the bulk take them last where there are any. Found once they are numbers like parameters, so that a curve is as
@@ -372,8 +372,8 @@ class BulkLaw:
 
     responses: tuple[str, ...]
     resolvent: int
-    polynomials: Callable[..., tuple[tuple[tuple[str, Array], ...], ...]] | None = None
-    equations: Callable[..., tuple[Array, ...]] | None = None
+    polynomials: Callable[..., tuple[tuple[tuple[str, Array], ...], ...]]
+    averages: Callable[..., tuple[SiteAverage, ...]] | None = None
     curve_text: str | None = None
     curve: CoefficientTable | None = None
     edge_polynomials: CoefficientTable | None = None
@@ -408,19 +408,15 @@ class BulkLaw:
 
     def residual(self, p: Point, z: Array, r: Array) -> tuple[Array, ...]:
         """One number per equation, zero at the bulk responses."""
-        if self.equations is not None:
-            return self.equations(p, z, r, *_laws(self.sites, p, self.nodes), *self.updated(p))
-        assert self.polynomials is not None
         variables = dict(zip(("z", *self.responses), (z, *r), strict=True))
-
-        def term(monomial: str, coefficient: Array) -> Array:
-            return (
-                coefficient
-                if monomial == "1"
-                else math.prod(map(variables.__getitem__, monomial.split()), start=coefficient)
-            )
-
-        return tuple(sum(itertools.starmap(term, terms)) for terms in self.polynomials(p, *self.updated(p)))
+        given = self.updated(p)
+        if self.averages is not None and self.sites is not None:
+            averages = self.averages(p, self.sites(p, self.nodes), *given)
+            variables |= {f"average{k}": average.at(variables) for k, average in enumerate(averages)}
+        return tuple(
+            sum(coefficient * monomial_at(name, variables) for name, coefficient in terms)
+            for terms in self.polynomials(p, *given)
+        )
 
     def updated(self, p: Point) -> tuple[tuple[Array, ...], ...]:
         """What functions of the bulk take last."""

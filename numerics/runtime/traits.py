@@ -8,7 +8,8 @@ infinite, cost nothing. With more nodes the rule is finer and reaches further: a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -165,19 +166,54 @@ def _is_infinite(end: Any) -> bool:
     return isinstance(end, float) and bool(np.isinf(end))
 
 
+class SiteAverage(NamedTuple):
+    """The average over sites of a product of whole powers of polynomials in z and the responses.
+
+    weights: of groups of sites. factors: for each the power, and its terms: products of names, "1" for none, and what
+    multiplies them at each group.
+    """
+
+    weights: Array
+    factors: tuple[tuple[int, tuple[tuple[str, Array], ...]], ...]
+
+    def at(self, variables: Mapping[str, Array]) -> Array:
+        """The average at numbers of the shape of z, under their names."""
+        found: Any = 1.0
+        for power, terms in self.factors:
+            found = found * sum(scale * monomial_at(name, variables) for name, scale in terms) ** power
+        return _in_shape(self.weights @ (found * np.ones((len(self.weights), 1))), variables["z"])
+
+
+def monomial_at(name: str, variables: Mapping[str, Array]) -> Array:
+    """A product of variables by their names."""
+    return 1 if name == "1" else math.prod(variables[word] for word in name.split())
+
+
+def site_average(function: Callable[..., Any], *laws: Law) -> SiteAverage:
+    """An average over the laws of independent traits, of which its factors are a function."""
+    weights, values = _together(laws)
+    return SiteAverage(weights, function(*values))
+
+
+def _together(laws: Sequence[Law]) -> tuple[Array, list[Array]]:
+    """Weights of groups of sites with independent traits, and columns of the values of each trait."""
+    weights, values = laws[0].weights, _columns(laws[0])
+    for law in laws[1:]:
+        values = [*(x.repeat(len(law.weights)) for x in values), (0 * weights[:, None] + law.values).ravel()]
+        weights = (weights[:, None] * law.weights).ravel()
+    return weights, [x[:, None] for x in values]
+
+
 def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
     """The average of a function of independent traits over their laws, in the shape of z.
 
     What it depends on besides the traits has the shape of z: groups of sites stand on an axis in front.
     """
-    weights, values = laws[0].weights, _columns(laws[0])
-    for law in laws[1:]:
-        values = [*(x.repeat(len(law.weights)) for x in values), (0 * weights[:, None] + law.values).ravel()]
-        weights = (weights[:, None] * law.weights).ravel()
-    found = function(*(x[:, None] for x in values))
-    if hasattr(found, "averaged"):  # numbers with their derivatives
-        return found.averaged(weights)
-    total = weights @ found
+    weights, values = _together(laws)
+    return _in_shape(weights @ function(*values), z)
+
+
+def _in_shape(total: Array, z: Array) -> Array:
     xp = np if isinstance(total, np.ndarray) else jnp
     if total.size != np.size(z):  # it depends on nothing but the traits
         return xp.broadcast_to(total, np.shape(z))
