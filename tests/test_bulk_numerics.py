@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import sympy as sp
 from agreement import BOUND, Block, extrapolated, seed_of, wrong
 from conftest import derivation_of, solver_of, values_of
 
@@ -19,6 +20,7 @@ from derive import Model, gaussian, goe, nonnegative, parameter, positive, secto
 from derive.codegen import solver_files
 from derive.errors import NumericalError
 from derive.program.probe import bulk_record
+from derive.program.tables import coefficient_table
 from derive.program.text import module_text
 from numerics.bench.bulk import fixed_point
 from numerics.bulk.branch import Branch
@@ -30,6 +32,7 @@ from numerics.bulk.moments import exact_moments
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
 from numerics.precision import in_float64
+from numerics.runtime.interface import CoefficientTable
 from numerics.runtime.point import Point, replaced
 from numerics.simulation.compare import TRACY_WIDOM_MEAN
 from numerics.simulation.samples import simulate
@@ -268,6 +271,23 @@ def test_histogram_of_eigenvalues_agrees_with_the_integrated_law(simulation_seed
     assert np.all(np.abs(counts.mean - counts.expected) < 0.5 + BOUND * counts.stderr)
     shifted = counts_against(_law("wishart", 0.55), draws, bins)
     assert np.max(np.abs(shifted.differences)) > 20
+
+
+def test_a_coefficient_table_is_its_polynomials():
+    """Whole numbers of any length and fractions stay exact; a root is a variable, and a ratio is one of its own."""
+    a, b = parameter("a", default=2.0, domain=positive), parameter("b", default=3.0)
+    rows = [
+        [0, a**2 * b - 3 * b + 7, 10**60 * a + sp.Rational(1, 3)],
+        [sp.sqrt(a) * b + a, b / (1 + a), sp.sqrt(2) * b],
+    ]
+    variables, terms = coefficient_table(rows)
+    at = {a: sp.Rational(9, 4), b: sp.Rational(-5, 7)}
+    table = CoefficientTable(
+        lambda _: [Fraction(str(v)) if (v := x.subs(at)).is_Rational else float(v) for x in variables], terms
+    )
+    first, second = table.at(Point())
+    assert first == tuple(Fraction(str(sp.sympify(e).subs(at))) for e in rows[0])
+    assert second == pytest.approx([float(e.subs(at)) for e in rows[1]], rel=1e-15)
 
 
 @pytest.mark.slow

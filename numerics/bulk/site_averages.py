@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -24,36 +24,52 @@ from numerics.runtime.traits import Law, SiteAverage
 
 @dataclass(frozen=True)
 class _Factor:
-    """A power of a polynomial whose coefficients differ from site to site: groups x terms, and its derivatives."""
+    """A power of a polynomial whose coefficients differ from site to site: groups x terms.
+
+    factors: the variables of each term, padded by the constant. rates: by variable the terms that hold it, how often,
+    and the variables that are left of each.
+    """
 
     power: int
     coefficients: np.ndarray
     factors: np.ndarray
-    rates: tuple[tuple[int, np.ndarray, np.ndarray], ...]
+    rates: tuple[tuple[int, np.ndarray, np.ndarray, np.ndarray], ...]
 
     @staticmethod
     def of(power: int, terms: Sequence[tuple[Monomial, Any]], groups: int, one: int) -> _Factor:
         """From monomials and what multiplies them; `one` is the number of the constant."""
-        columns = {m: np.broadcast_to(np.asarray(c, float), (groups, 1))[:, 0] for m, c in terms}
-        by_variable: dict[int, dict[Monomial, np.ndarray]] = {}
-        for monomial, column in columns.items():
+        columns = [np.broadcast_to(np.asarray(c, float), (groups, 1)) for _, c in terms]
+        held: dict[int, list[tuple[int, int, Monomial]]] = {}
+        for place, (monomial, _) in enumerate(terms):
             for k, times, rest in differentiated(monomial):
-                by_variable.setdefault(k, {})[rest] = times * column
-        rates = ((k, *_table(some, one)) for k, some in sorted(by_variable.items()))
-        return _Factor(power, *_table(columns, one), tuple(rates))
+                held.setdefault(k, []).append((place, times, rest))
+        rates = (
+            (
+                k,
+                np.array([p for p, _, _ in some]),
+                np.array([[t] for _, t, _ in some]),
+                _padded([m for *_, m in some], one),
+            )
+            for k, some in sorted(held.items())
+        )
+        return _Factor(power, np.concatenate(columns, axis=1), _padded([m for m, _ in terms], one), tuple(rates))
+
+    def at(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The power at points, groups x points, and its derivative by the polynomial."""
+        value = self.coefficients @ np.prod(variables[self.factors], axis=0)
+        if self.power < 0:
+            inverse = 1 / value
+            whole = inverse**-self.power
+            return whole, self.power * whole * inverse
+        return value**self.power, self.power * value ** (self.power - 1)
 
 
-def _table(columns: dict[Monomial, np.ndarray], one: int) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients, groups x terms, and the variables of each term, padded by the constant: variables x terms."""
-    factors = np.full((max(1, *map(len, columns)), len(columns)), one)
-    for n, monomial in enumerate(columns):
-        factors[: len(monomial), n] = monomial
-    return np.stack(list(columns.values()), axis=1), factors
-
-
-def _sums(coefficients: np.ndarray, factors: np.ndarray, variables: np.ndarray) -> np.ndarray:
-    """Sums of terms: groups x points."""
-    return np.asarray(coefficients @ np.prod(variables[factors], axis=0))
+def _padded(monomials: Sequence[Monomial], one: int) -> np.ndarray:
+    """The variables of each monomial: variables x monomials."""
+    found = np.full((max(1, *map(len, monomials)), len(monomials)), one)
+    for n, monomial in enumerate(monomials):
+        found[: len(monomial), n] = monomial
+    return found
 
 
 @dataclass(frozen=True)
@@ -63,20 +79,15 @@ class _Average:
 
     def at(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The average at points, and its derivatives by z and the responses: variables x points."""
-        values = [_sums(f.coefficients, f.factors, variables) for f in self.factors]
-        powers = [value**f.power for value, f in zip(values, self.factors, strict=True)]
+        found = [factor.at(variables) for factor in self.factors]
         slopes = np.zeros((len(variables) - 1, variables.shape[1]), variables.dtype)
         for i, factor in enumerate(self.factors):
-            others = [x for j, x in enumerate(powers) if j != i]
-            outer = factor.power * values[i] ** (factor.power - 1) * self.weights[:, None]
-            for other in others:
-                outer = outer * other
-            for k, coefficients, factors in factor.rates:
-                slopes[k] += np.sum(outer * _sums(coefficients, factors, variables), axis=0)
-        whole = powers[0]
-        for other in powers[1:]:
-            whole = whole * other
-        return self.weights @ whole, slopes
+            others = (whole for j, (whole, _) in enumerate(found) if j != i)
+            weighed = reduce(np.multiply, others, self.weights[:, None] * found[i][1])
+            by_term = factor.coefficients.T @ weighed
+            for k, places, times, rest in factor.rates:
+                slopes[k] += np.sum(times * by_term[places] * np.prod(variables[rest], axis=0), axis=0)
+        return self.weights @ reduce(np.multiply, (whole for whole, _ in found)), slopes
 
 
 @dataclass(frozen=True)
