@@ -90,9 +90,6 @@ class _LinearText(ModuleText):
             return f"({joined(map(self._offered, entry))})"
         return entry.name if isinstance(entry, Definition) else repr(entry)
 
-    def imports(self, *interface: str) -> list[str]:
-        return [line for line in super().imports(*interface) if not line.endswith("import ")]
-
 
 class _Lowering:
     """Records of `numerics.runtime.linear` for linear laws."""

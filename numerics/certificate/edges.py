@@ -42,7 +42,7 @@ def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
     """How many real values of G are on the curve above each of some real z."""
     law, p = branch.law, branch.own
     assert law.curve is not None, "a curve is asked about its roots only where there is one"
-    table = np.array(law.curve(p, *law.updated(p)), float)
+    table = np.array(law.curve.at(p, *law.updated(p)), float)
     occupied = np.flatnonzero(table.any(axis=1))
     if not occupied.size or occupied[-1] == 0:
         return [0] * z.size
