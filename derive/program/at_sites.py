@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -30,31 +29,14 @@ class AtSites:
         made = {whole: {s: Symbol(s.name, SCALAR) for s in some} for whole, some in parts.items()}
         self.parts = {whole: tuple(some.values()) for whole, some in made.items()}
         self.leaves: dict[sp.Symbol, Slot] = {Z: Slot(Ref(self.z), "z")}
-        self.shared: dict[SiteAverage, Symbol] = {}
         self.leaves |= {s: Slot(Ref(symbol), s.name) for some in made.values() for s, symbol in some.items()}
 
     def number(self, expression: sp.Expr) -> Formula:
         """A scalar."""
         expression = sp.sympify(expression)
         averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
-        found = expression.xreplace({node: Slot(self._average(node), "average") for node in averages})
+        found = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
         return Formula(found.xreplace(self.leaves), SCALAR)
-
-    def _average(self, average: SiteAverage) -> Value:
-        return Ref(self.shared[average]) if average in self.shared else self._over_sites(average)
-
-    def sharing(self, expressions: Iterable[sp.Expr]) -> tuple[tuple[Let, ...], Tuple]:
-        """Numbers in which averages that stand in several places are taken once."""
-        expressions = tuple(map(sp.sympify, expressions))
-        counted = Counter(
-            node for e in expressions for node in sp.preorder_traversal(e) if isinstance(node, SiteAverage)
-        )
-        several = sorted((node for node, count in counted.items() if count > 1), key=sp.default_sort_key)
-        lets = tuple(Let(Symbol(f"average{k}", SCALAR), self._over_sites(node)) for k, node in enumerate(several))
-        self.shared = {node: let.symbol for node, let in zip(several, lets, strict=True)}
-        found = self.numbers(expressions)
-        self.shared = {}
-        return lets, found
 
     def _over_sites(self, average: SiteAverage) -> Value:
         """The average of one site's response over the laws of its traits."""

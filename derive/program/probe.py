@@ -513,8 +513,8 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
     named["resolvent"] = symbols.index(projected.resolvent)
 
-    def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value, body: tuple[Let, ...] = ()) -> None:
-        named[name] = work.function(name, (*given, *((work.gained,) if gains else ())), doc, result, body)
+    def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value) -> None:
+        named[name] = work.function(name, (*given, *((work.gained,) if gains else ())), doc, result)
 
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
         return Tuple(tuple(map(work.numbers, rows)))
