@@ -126,6 +126,8 @@ class Forward:
     remembered: tuple[Field, ...]
     idle: frozenset[Field]
     lags: dict[Field, int]
+    overlaps: tuple[tuple[str, str], ...] = ()
+    """Fields a and b for which C[a, b] of the time before stands in a sum over earlier times."""
     vectors: tuple[tuple[Field, str], ...] = ()
     integrands: tuple[IntegratedLaw, ...] = ()
     meetings: tuple[tuple[Law, Law, bool], ...] = ()
@@ -151,6 +153,7 @@ class Lowering:
         self.remembered: dict[Field, None] = {}
         self.lags: dict[Field, int] = {}
         """How far back values are taken at single times."""
+        self.overlaps: dict[tuple[str, str], None] = {}
         self.lines: list[Let | Do] = []
 
     # -- the whole
@@ -190,6 +193,7 @@ class Lowering:
             self._remembered(),
             self._idle(),
             self.lags,
+            tuple(self.overlaps),
         )
 
     def _remembered(self) -> tuple[Field, ...]:
@@ -347,7 +351,7 @@ class Lowering:
         if field.role in ("normal", "constant"):
             return Op("drawn", (Quoted(field.name), *((lag,) if lag else ())))
         if lag:
-            self.remembered.setdefault(field)
+            self.lags[field] = max(self.lags.get(field, 0), lag)
             return Op("earlier", (Quoted(field.name), lag))
         if not field.timed and self.clock is not None and field not in self.done:
             return Op("value", (Quoted(field.name),))
@@ -443,6 +447,8 @@ class Lowering:
             return self.number(of_traits), Op("past_sum", arguments), vector.labels
         left, right = term.pair
         self.remembered.setdefault(left.field)
+        if self.lag(right) == 1 and right.field in self.rules and left.field in self.rules and left.field.timed:
+            self.overlaps.setdefault((right.field.name, left.field.name))
         pair = (Quoted(left.field.name), self.value(right))
         return self.number(of_traits), Op("past_sum", (Quoted(vector.name), reach, weight, *pair)), right.field.labels
 

@@ -63,11 +63,6 @@ class BySampling(Lowering):
                         "probe weights that start from a matrix that stays"
                     )
 
-    def value(self, value: FieldAt) -> Value:
-        if self.lag(value) and value.field.role == "field":
-            self.lags[value.field] = max(self.lags.get(value.field, 0), self.lag(value))
-        return super().value(value)
-
     def _put(self, f: SystemField) -> Op:
         base, factor = self.sharing.root(f.field)
         if factor is None:

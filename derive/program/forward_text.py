@@ -139,6 +139,7 @@ class ForwardText(ModuleText):
         lines += _tuple("traits", self._traits()) if self._traits() else []
         lines += _tuple("means", map(self._recorded, program.means)) if program.means else []
         lines += [f"kept={program.kept!r},"] if program.kept else []
+        lines += [f"overlaps={program.overlaps!r},"] if program.overlaps and self.sharing is None else []
         lines += self._of_sampling() if self.sharing is not None else []
         lines += self._of_laws()
         return [f"{self._name('TRAINING')} = {self._name('Training')}(", *indented(lines), ")"]
@@ -216,6 +217,8 @@ class ForwardText(ModuleText):
         parts += ["timed=False"] if not field.timed else []
         parts += [f"role={role!r}"] if role != "field" else []
         parts += ["past=True"] if field in self.program.remembered and field.timed else []
+        lags = self.program.lags.get(field, 0)
+        parts += [f"lags={lags}"] if lags else []
         parts += ["idle=True"] if field in self.program.idle else []
         parts += [f"scale=lambda {self.p}: {self.text.formula(field.scale)}"] if field.scale != 1 else []
         parts += self._sampled_vector(field)
@@ -226,11 +229,10 @@ class ForwardText(ModuleText):
         sharing = self.sharing
         if sharing is None:
             return []
-        lags, (base, factor) = self.program.lags.get(field, 0), sharing.root(field)
+        base, factor = sharing.root(field)
         spans = tuple(self.spans[span] for span in sharing.coordinates(field))
         home = next((s for s in sharing.spans if base in s.fields and not s.fresh), None)
-        found = [f"lags={lags}"] if lags else []
-        found += [f"spans={spans!r}"] if spans else []
+        found = [f"spans={spans!r}"] if spans else []
         found += [f"home={self.spans[home]!r}"] if home is not None else []
         found += [f"multiple_of={base.name!r}"] if factor is not None else []
         group = sharing.groups.index(sharing.group_of(field))

@@ -42,8 +42,8 @@ TRAINING = Training(
     times=lambda p: p.T + 1,
     before=lambda p: p.T,
     vectors=(
-        Vector("v", "D", past=True),
-        Vector("M0_v", "D", role="product", past=True),
+        Vector("v", "D", past=True, lags=1),
+        Vector("M0_v", "D", role="product", lags=1),
         Vector("start", "D", timed=False, role="normal"),
     ),
     products=(
@@ -55,4 +55,5 @@ TRAINING = Training(
     ),
     step=step,
     order=order,
+    overlaps=(("v", "v"),),
 )

@@ -67,7 +67,7 @@ TRAINING = Training(
     times=lambda p: p.T + 1,
     before=lambda p: p.T,
     vectors=(
-        Vector("g2", "N2", axes=("C",), past=True),
+        Vector("g2", "N2", axes=("C",), past=True, lags=1),
         Vector("J1T_g2", "N1", axes=("C",), role="product"),
         Vector("g1", "N1", axes=("C",), past=True),
         Vector("J0T_g1", "D", axes=("C",), role="product"),
@@ -78,7 +78,7 @@ TRAINING = Training(
         Vector("J0_h0", "N1", axes=("C",), role="product"),
         Vector("h1", "N1", axes=("C",), past=True),
         Vector("J1_h1", "N2", axes=("C",), role="product"),
-        Vector("h2", "N2", axes=("C",), past=True),
+        Vector("h2", "N2", axes=("C",), lags=1),
         Vector("eps", "P", axes=("C",), timed=False, role="normal"),
         Vector("readout", "N2", axes=("C",), timed=False, role="normal"),
         Vector("teacher", "D", axes=("C",), timed=False, role="normal"),

@@ -54,11 +54,11 @@ TRAINING = Training(
     times=lambda p: p.T + 1,
     before=lambda p: p.T,
     vectors=(
-        Vector("w", "D", past=True),
+        Vector("w", "D", lags=2),
         Vector("u", "D", past=True),
         Vector("Z_u", "P", role="product"),
         Vector("delta", "P", past=True),
-        Vector("h", "D", role="product", past=True),
+        Vector("h", "D", role="product", lags=1),
         Vector("eps", "P", timed=False, role="normal"),
         Vector("teacher", "D", timed=False, role="normal"),
     ),

@@ -41,11 +41,12 @@ class Vector:
 
     role: "field" has an equation, "product" is a random matrix times a field, "normal" is drawn with the standard
     deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law. past: its
-    values at earlier times are needed. idle: no result depends on it.
+    values at all earlier times are needed. idle: no result depends on it.
 
-    Where sites are sampled, lags: how many earlier values are needed at single times. spans: those in which it has
-    coordinates; home: the one that holds its past. multiple_of: the field that it is a multiple of at each time. group:
-    vectors of one group share their sites.
+    lags: how many earlier values are needed at single times, whether or not the past is.
+
+    Where sites are sampled, spans: those in which it has coordinates; home: the one that holds its past. multiple_of:
+    the field that it is a multiple of at each time. group: vectors of one group share their sites.
     """
 
     name: str
@@ -209,6 +210,8 @@ class Training:
     traits: tuple[TraitLaw, ...] = ()
     means: tuple[Recorded, ...] = ()
     kept: tuple[str, ...] = ()
+    overlaps: tuple[tuple[str, str], ...] = ()
+    """Vectors a and b for which C[a, b] of the time before with all times is needed at every time."""
     laws: Callable[[Point], Mapping[str, Integrand]] | None = None
     meetings: tuple[Meeting, ...] = ()
     carried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -75,11 +75,11 @@ class Rows:
     @property
     def rows(self) -> Array:
         """The rows themselves, one per label."""
-        found = self.dense
         for name, kernel in self.kernels.items():
             product = self.closure.read(name, kernel @ self.closure.past(name))
-            found = product if found is None else found + product
-        return found
+            self.dense = product if self.dense is None else self.dense + product
+        self.kernels = {}
+        return self.dense
 
     def __add__(self, other: Any) -> Rows:
         if _is_zero(other):
@@ -194,9 +194,18 @@ class ExactClosure(Closure):
         """The axes of all that is carried through time, each as the lengths of its parts."""
         found: dict[str, Extents] = {}
         for vector in self.training.vectors:
-            if vector.role in ("field", "product") and self._is_kept(vector):
-                lines = self.labels[vector.name] * (self.times if vector.timed else 1)
-                found[f"past {vector.name}"] = ((lines,), self.site_of(vector.name).parts)
+            if vector.role not in ("field", "product"):
+                continue
+            name, row = vector.name, self.site_of(vector.name).parts
+            if self._is_kept(vector):
+                found[f"past {name}"] = ((self._lines_of(name),), row)
+                continue
+            for k in range(1, vector.lags + 1):
+                found[f"late {name} {k}"] = ((self.labels[name],), row)
+            for other in self._deferred(vector):
+                found[f"kernel {name} {other}"] = ((self.labels[name],), (self._lines_of(other),))
+        for a, b in self.training.overlaps:
+            found[f"overlaps {a} {b}"] = ((self.labels[a],), (self._lines_of(b),))
         for matrix, (sector, number) in self.channels.items():
             extent = self.sites[sector].extent(number)
             found[f"covariance {matrix}"] = (extent, extent)
@@ -204,15 +213,27 @@ class ExactClosure(Closure):
             found[f"series {one.key}"] = ((self.times if one.timed else 1,), (size_of(self.p, one.axes),))
         return {**found, **{f"kept {key}": ((self.times,),) for key in self.training.kept}, "finite": ()}
 
+    def _lines_of(self, name: str) -> int:
+        """How many rows the past of a vector has."""
+        return self.labels[name] * (self.times if self.vectors[name].timed else 1)
+
     def _is_kept(self, vector: Vector) -> bool:
         return vector.past or not vector.timed or vector.name in self.asked
+
+    def _deferred(self, vector: Vector) -> tuple[str, ...]:
+        """The fields whose products with kernels are put off to the next time, where other kernels may join them."""
+        if vector.role != "product" or vector.lags != 1 or self._is_kept(vector):
+            return ()
+        return tuple(dict.fromkeys(memory.on for memory in self.products[vector.name].memories if not memory.fresh))
 
     # -- time
 
     def begin(self, t: Array, state: Mapping[str, Array]) -> None:
         """Take up what is carried, at a time."""
         self.t, self.state = t, dict(state)
-        self.now: dict[str, Array] = {}
+        self.now: dict[str, Rows] = {}
+        self.late: dict[str, Array] = {}
+        """What the next time needs of this one, by its name in the state."""
         self.duals: dict[tuple[str, int], tuple[int, Array]] = {}
         self.overlaps: dict[tuple[str, int, str, bool], Array] = {}
         self.reads: dict[str, list[Array]] = {}
@@ -226,6 +247,9 @@ class ExactClosure(Closure):
         """What is carried on."""
         finite = self.state["finite"]
         self.state["finite"] = jnp.where((finite == self.t) & jnp.isfinite(self.defect), self.t + 1.0, finite)
+        for a, b in self.training.overlaps:
+            self.late[f"overlaps {a} {b}"] = self.with_past(self._value(a), b)
+        self.state.update(self.late)
         return self.state
 
     # -- vectors
@@ -254,6 +278,10 @@ class ExactClosure(Closure):
 
     def earlier(self, name: str, lag: int) -> Rows:
         """A field so many steps ago; zero before the start."""
+        vector = self.vectors[name]
+        if not self._is_kept(vector):
+            kernels = {other: self.state[f"kernel {name} {other}"] for other in self._deferred(vector)}
+            return Rows(self, self.state[f"late {name} {lag}"], kernels, name, lag)
         rows = self.read(name, earlier(self.past(name), self.labels[name], self.t, lag))
         return Rows(self, rows, name=name, lag=lag)
 
@@ -279,17 +307,32 @@ class ExactClosure(Closure):
     def put(self, name: str, value: Any) -> Rows:
         """The value of a field at the current time."""
         vector, labels, place = self.vectors[name], self.labels[name], self.site_of(name)
-        rows = jnp.broadcast_to(0.0 if _is_zero(value) else value.rows, (labels, place.size))
-        if vector.role == "field" and self.wanted:
-            rows = rows + kick(self.blocks[name], self.t if vector.timed else 0)
-        if self._is_kept(vector):
-            rows = self._store(vector, rows)
-        self.now[name] = rows
+        if vector.role == "product" and not self._is_kept(vector):  # kernels wait for those that join them
+            found = Rows(self, value.dense, value.kernels, name)
+        else:
+            rows = jnp.broadcast_to(0.0 if _is_zero(value) else value.rows, (labels, place.size))
+            if vector.role == "field" and self.wanted:
+                rows = rows + kick(self.blocks[name], self.t if vector.timed else 0)
+            found = Rows(self, self._store(vector, rows) if self._is_kept(vector) else rows, name=name)
+        self._pass_on(vector, found)
+        self.now[name] = found
         self.known_after[name] = self.known[vector.sector] + (vector.role == "product")  # its own noise follows
-        self._watch(name, rows)
+        for numbers in (found.dense, *found.kernels.values()):
+            self._watch(name, numbers)
         if vector.role == "product":
             self._put_covariances(name)
-        return Rows(self, rows, name=name)
+        return found
+
+    def _pass_on(self, vector: Vector, found: Rows) -> None:
+        """Pass single values on to the times that need them."""
+        if self._is_kept(vector) or not vector.lags:
+            return
+        name = vector.name
+        deferred = self._deferred(vector)
+        self.late |= {f"kernel {name} {other}": found.kernels[other] for other in deferred}
+        self.late[f"late {name} 1"] = found.dense if deferred else found.rows
+        for k in range(2, vector.lags + 1):
+            self.late[f"late {name} {k}"] = self.state[f"late {name} {k - 1}"]
 
     def _watch(self, name: str, numbers: Array) -> None:
         """Take note of numbers of a vector that are not finite, unless no result depends on it."""
@@ -322,23 +365,16 @@ class ExactClosure(Closure):
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Rows | None = None) -> Rows:
         """The sum over times s < t + reach of weight(s) * C[right, left](s) * the field at s; C is left out without a
         pair."""
-        vector, labels = self.vectors[name], self.labels[name]
-        # what is not known yet is zero in the past, so that the sum ends by itself
-        ends = reach == 0 and not callable(weight) and vector.timed and vector.role in ("field", "product")
-        weights: Array | None = None
-        if not ends or name in self.now:
-            when, last = jnp.arange(self.times), self.t + reach - 1
-            values = weight(jnp.minimum(when, last)) if callable(weight) else weight
-            weights, weight = jnp.where(when <= last, values, 0.0), 1
-        if right is None:
-            series = jnp.ones(self.times) if weights is None else weights
-            if labels == 1:
-                return Rows(self, None, {name: series[None, :]}).scaled(weight)
-            past = self.past(name)
-            summed = (series @ past.reshape(self.times, labels * past.shape[1])).reshape(labels, past.shape[1])
-            return Rows(self, self.read(name, summed)).scaled(weight)
-        kernel = self.with_past(right, left)
-        return Rows(self, None, {name: kernel if weights is None else weighted(kernel, weights, labels)}).scaled(weight)
+        labels, when, last = self.labels[name], jnp.arange(self.times), self.t + reach - 1
+        values = weight(jnp.minimum(when, last)) if callable(weight) else weight
+        weights = jnp.where(when <= last, values, 0.0)
+        if right is not None:
+            return Rows(self, None, {name: weighted(self.with_past(right, left), weights, labels)})
+        if labels == 1:
+            return Rows(self, None, {name: weights[None, :]})
+        past = self.past(name)
+        summed = (weights @ past.reshape(self.times, labels * past.shape[1])).reshape(labels, past.shape[1])
+        return Rows(self, self.read(name, summed))
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Rows:
         """A random matrix times a field: its noise, and what it remembers of other fields."""
@@ -358,7 +394,7 @@ class ExactClosure(Closure):
     def _value(self, name: str) -> Rows:
         """A vector at the current time, or one without time."""
         if name in self.now:
-            return Rows(self, self.now[name], name=name)
+            return self.now[name]
         return self.drawn(name) if self.vectors[name].role in ("normal", "constant") else self.value(name)
 
     def _put_covariances(self, name: str) -> None:
@@ -402,6 +438,8 @@ class ExactClosure(Closure):
     def with_past(self, value: Rows, name: str) -> Array:
         """Means of products of a value with a vector at all times, as far as they are known."""
         key = (value.name or "", value.lag, name, name in self.now)
+        if key[1:] == (1, name, False) and (key[0], name) in self.training.overlaps:
+            return self.state[f"overlaps {key[0]} {name}"]
         if key not in self.overlaps:
             self.overlaps[key] = self.read(name, overlaps(self.dual(value, name), self.past(name)))
         return self.overlaps[key]
