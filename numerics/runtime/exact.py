@@ -24,12 +24,15 @@ from .traits import Law
 
 Array = Any
 
-STAGE = 500_000
-"""So many numbers are carried through all times in one stage: they fit into a cache. Twice as many take more stages."""
+STAGE = 200_000_000
+"""Multiplications of a pass, all numbers that are carried at all times, from which on it has two stages."""
 
-MOST_STAGES = 3
-"""Every stage is compiled by itself, and more than three win little: of the time that one stage takes, two take 5/8,
-three 14/27, four 15/32, and arrays that grow at every time 1/3."""
+NEXT_STAGE = 8
+"""So many times the work, as twice the times make it, take one more stage: every stage is compiled by itself."""
+
+MOST_STAGES = 4
+"""More stages win little. Products with pasts take 1/2 of the time of one stage in two, 10/27 in three and 5/16 in four,
+those with covariances 5/8, 14/27 and 15/32, and both 1/3 where arrays grow at every time."""
 
 FEW_LINES = 4
 """So few scalar products with all rows of a past are faster one by one: matrix products first copy the past."""
@@ -173,12 +176,6 @@ def part(rows: Array, block: Block) -> Array:
     return part_before(rows, block, block.length)
 
 
-def earlier(past: Array, labels: int, t: Array, lag: int) -> Array:
-    """The rows `lag` steps before `t`; before the start everything is zero."""
-    rows = jax.lax.dynamic_slice_in_dim(past, (t - lag) * labels, labels)
-    return jnp.where(t >= lag, rows, 0.0)
-
-
 def delayed(past: Array, labels: int, lag: int) -> Array:
     """The rows of all times, moved `lag` steps later."""
     shift = min(lag * labels, past.shape[0])
@@ -262,7 +259,9 @@ def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values
 
 def stages(times: int, numbers: int) -> tuple[tuple[int, int], ...]:
     """First and last time of each stage, for so many numbers that are carried in the end."""
-    count = max(1, min(MOST_STAGES, times, 1 + numbers // STAGE))
+    count, work = 1, numbers * times
+    while work >= STAGE and count < min(MOST_STAGES, times):
+        count, work = count + 1, work // NEXT_STAGE
     ends = [times * (i + 1) // count for i in range(count)]
     return tuple(zip((0, *ends[:-1]), ends, strict=True))
 
@@ -283,16 +282,21 @@ def grow(state: tuple[Array, ...], before: tuple[Axes, ...], after: tuple[Axes, 
 
 def _grown(array: Array, before: Axes, after: Axes) -> Array:
     for axis, (old, new) in enumerate(zip(before, after, strict=True)):
-        if old == new:
-            continue
-        if isinstance(old, InGroups) and isinstance(new, InGroups):
-            shape = array.shape
-            each = array.reshape(*shape[:axis], old.groups, sum(old.parts), *shape[axis + 1 :])
-            made = _longer(each, axis + 1, old.parts, new.parts)
-            array = made.reshape(*shape[:axis], new.groups * sum(new.parts), *shape[axis + 1 :])
-        elif not isinstance(old, InGroups) and not isinstance(new, InGroups):
-            array = _longer(array, axis, old, new)
+        array = lengthened(array, axis, old, new)
     return array
+
+
+def lengthened(array: Array, axis: int, old: Axis, new: Axis) -> Array:
+    """An array with every part of one axis made longer, filled with zeros."""
+    if old == new:
+        return array
+    if isinstance(old, InGroups) and isinstance(new, InGroups):
+        shape = array.shape
+        each = array.reshape(*shape[:axis], old.groups, sum(old.parts), *shape[axis + 1 :])
+        made = _longer(each, axis + 1, old.parts, new.parts)
+        return made.reshape(*shape[:axis], new.groups * sum(new.parts), *shape[axis + 1 :])
+    assert not isinstance(old, InGroups) and not isinstance(new, InGroups)
+    return _longer(array, axis, old, new)
 
 
 def _longer(array: Array, axis: int, old: tuple[int, ...], new: tuple[int, ...]) -> Array:

@@ -185,7 +185,7 @@ class QuadratureClosure(ExactClosure):
         seen = self._dual_each(value, name)
         if together:
             return overlaps_each(seen, self._value(name).rows, place)
-        return self.read(name, overlaps_each(seen, self.past(name), place))
+        return self.read(name, overlaps_each(seen, self.past(name).whole(), place))
 
 
 def _meetings(training: Training, wanted: Wanted) -> dict[str, dict[str, bool]]:

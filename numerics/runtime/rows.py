@@ -25,11 +25,9 @@ from .exact import (
     Site,
     covariance_before,
     dual,
-    earlier,
     grow,
     kick,
     law_of_groups,
-    overlaps,
     part,
     part_before,
     part_by_group,
@@ -46,6 +44,7 @@ from .exact import (
     units,
     weighted,
 )
+from .pasts import Past, Piece
 from .point import Point
 from .program import Key, Recorded, Training, Vector, Wanted, size_of, sizes_of
 from .two_time import Rows as Followed, kicked, two_time
@@ -76,7 +75,7 @@ class Rows:
     def rows(self) -> Array:
         """The rows themselves, one per label."""
         for name, kernel in self.kernels.items():
-            product = self.closure.read(name, kernel @ self.closure.past(name))
+            product = self.closure.read(name, self.closure.past(name).combine(kernel))
             self.dense = product if self.dense is None else self.dense + product
         self.kernels = {}
         return self.dense
@@ -146,6 +145,9 @@ class ExactClosure(Closure):
 
     wanted: two-time functions that are asked for; fields that they respond to have impulses in their equations.
     nodes: at how many values a density is taken.
+
+    Where it follows the closure of an earlier stage, first is the first time of its own, and frozen has the pasts of
+    the times before.
     """
 
     def __init__(self, training: Training, p: Point, times: int, wanted: Wanted = (), nodes: int = 1):
@@ -158,6 +160,8 @@ class ExactClosure(Closure):
         """Of each random matrix the sector of its products, and its place among those of that sector."""
         for sector in dict.fromkeys(vector.sector for vector in training.vectors):
             self._lay_out(sector)
+        self.first = 0
+        self.frozen: dict[str, tuple[Piece, ...]] = {}
         self.begin(0, {})
 
     # -- the variables of a site
@@ -198,8 +202,7 @@ class ExactClosure(Closure):
                 continue
             name, row = vector.name, self.site_of(vector.name).parts
             if self._is_kept(vector):
-                found[f"past {name}"] = ((self._lines_of(name),), row)
-                continue
+                found[f"past {name}"] = ((self._lines_of(name) - self._first(name) * self.labels[name],), row)
             for k in range(1, vector.lags + 1):
                 found[f"late {name} {k}"] = ((self.labels[name],), row)
             for other in self._deferred(vector):
@@ -225,6 +228,27 @@ class ExactClosure(Closure):
         if vector.role != "product" or vector.lags != 1 or self._is_kept(vector):
             return ()
         return tuple(dict.fromkeys(memory.on for memory in self.products[vector.name].memories if not memory.fresh))
+
+    # -- stages
+
+    def follow(self, before: ExactClosure, state: Mapping[str, Array]) -> dict[str, Array]:
+        """Take over what another closure carried through its times; its pasts are frozen where all sites are alike."""
+        extents, found = before.carried(), dict(state)
+        self.first = before.times
+        for vector in self.training.vectors:
+            key, place = f"past {vector.name}", before.sites[vector.sector]
+            if key in found and vector.timed and place.weights is None:
+                if before.times:
+                    self.frozen[vector.name] = (*before.frozen.get(vector.name, ()), Piece(found[key], place.parts))
+                extents[key], found[key] = ((0,), place.parts), found[key][:0]
+        after = self.carried()
+        # a loop returns what it carries in the order of the names
+        grown = grow(tuple(found[name] for name in after), tuple(extents[name] for name in after), tuple(after.values()))
+        return dict(zip(after, grown, strict=True))
+
+    def _first(self, name: str) -> int:
+        """The first time that is carried of the past of a field."""
+        return self.first if name in self.frozen else 0
 
     # -- time
 
@@ -254,11 +278,11 @@ class ExactClosure(Closure):
 
     # -- vectors
 
-    def past(self, name: str) -> Array:
+    def past(self, name: str) -> Past:
         """The rows of a field at all times that are known; of what is drawn, all."""
-        if self.vectors[name].role in ("normal", "constant"):
-            return self._scaled(name, units(self.blocks[name]))
-        return self.state[f"past {name}"]
+        drawn = self.vectors[name].role in ("normal", "constant")
+        rows = self._scaled(name, units(self.blocks[name])) if drawn else self.state[f"past {name}"]
+        return Past((*self.frozen.get(name, ()), Piece(rows, self.site_of(name).parts)))
 
     def read(self, name: str, found: Array) -> Array:
         """What was found from a past: it must be known before the past is changed in place."""
@@ -278,16 +302,12 @@ class ExactClosure(Closure):
 
     def earlier(self, name: str, lag: int) -> Rows:
         """A field so many steps ago; zero before the start."""
-        vector = self.vectors[name]
-        if not self._is_kept(vector):
-            kernels = {other: self.state[f"kernel {name} {other}"] for other in self._deferred(vector)}
-            return Rows(self, self.state[f"late {name} {lag}"], kernels, name, lag)
-        rows = self.read(name, earlier(self.past(name), self.labels[name], self.t, lag))
-        return Rows(self, rows, name=name, lag=lag)
+        kernels = {other: self.state[f"kernel {name} {other}"] for other in self._deferred(self.vectors[name])}
+        return Rows(self, self.state[f"late {name} {lag}"], kernels, name, lag)
 
     def value(self, name: str) -> Rows:
         """A field without time."""
-        return Rows(self, self.past(name), name=name)
+        return Rows(self, self.past(name).whole(), name=name)
 
     def trait(self, name: str) -> Array:
         """The values of a trait along a row."""
@@ -309,12 +329,13 @@ class ExactClosure(Closure):
         vector, labels, place = self.vectors[name], self.labels[name], self.site_of(name)
         if vector.role == "product" and not self._is_kept(vector):  # kernels wait for those that join them
             found = Rows(self, value.dense, value.kernels, name)
+            self._pass_on(vector, found)
         else:
             rows = jnp.broadcast_to(0.0 if _is_zero(value) else value.rows, (labels, place.size))
             if vector.role == "field" and self.wanted:
                 rows = rows + kick(self.blocks[name], self.t if vector.timed else 0)
+            self._pass_on(vector, Rows(self, rows))  # not as they stand in the past, which would be copied for that
             found = Rows(self, self._store(vector, rows) if self._is_kept(vector) else rows, name=name)
-        self._pass_on(vector, found)
         self.now[name] = found
         self.known_after[name] = self.known[vector.sector] + (vector.role == "product")  # its own noise follows
         for numbers in (found.dense, *found.kernels.values()):
@@ -325,7 +346,7 @@ class ExactClosure(Closure):
 
     def _pass_on(self, vector: Vector, found: Rows) -> None:
         """Pass single values on to the times that need them."""
-        if self._is_kept(vector) or not vector.lags:
+        if not vector.lags:
             return
         name = vector.name
         deferred = self._deferred(vector)
@@ -345,9 +366,10 @@ class ExactClosure(Closure):
             self.state[key] = rows
             return rows
         read = [x for x in self.reads.pop(vector.name, []) if x.size]
-        when = self.t + (sum(x[0, 0] for x in read) < -jnp.inf) if read else self.t
+        place = self.t - self._first(vector.name)
+        when = place + (sum(x[0, 0] for x in read) < -jnp.inf) if read else place
         self.state[key] = store(self.state[key], rows, when)
-        return stored(self.state[key], self.labels[vector.name], self.t)
+        return stored(self.state[key], self.labels[vector.name], place)
 
     def total(self, value: Any) -> Any:
         """The sum over labels, of a vector or of numbers."""
@@ -372,9 +394,7 @@ class ExactClosure(Closure):
             return Rows(self, None, {name: weighted(self.with_past(right, left), weights, labels)})
         if labels == 1:
             return Rows(self, None, {name: weights[None, :]})
-        past = self.past(name)
-        summed = (weights @ past.reshape(self.times, labels * past.shape[1])).reshape(labels, past.shape[1])
-        return Rows(self, self.read(name, summed))
+        return Rows(self, self.read(name, self.past(name).weigh(weights, labels)))
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Rows:
         """A random matrix times a field: its noise, and what it remembers of other fields."""
@@ -441,7 +461,7 @@ class ExactClosure(Closure):
         if key[1:] == (1, name, False) and (key[0], name) in self.training.overlaps:
             return self.state[f"overlaps {key[0]} {name}"]
         if key not in self.overlaps:
-            self.overlaps[key] = self.read(name, overlaps(self.dual(value, name), self.past(name)))
+            self.overlaps[key] = self.read(name, self.past(name).overlap(self.dual(value, name)))
         return self.overlaps[key]
 
     def mean(self, value: Any, labelled: int) -> Array:
@@ -473,7 +493,7 @@ class ExactClosure(Closure):
 
     def _before(self, name: str, time: Array | None = None) -> Array:
         """The rows of a field at the times of order parameters, or at one time."""
-        past, labels = self.past(name), self.labels[name]
+        past, labels = self.past(name).whole(), self.labels[name]
         if not self.vectors[name].timed:
             return past
         if time is not None:
@@ -523,27 +543,21 @@ class ExactClosure(Closure):
         vector = self.vectors[name]
         covariances = self.covariances_of(vector.sector)
         scale = 1.0 if vector.scale is None else vector.scale(self.p)
-        return Followed(self.past(name), self.labels[name], self.blocks[name], scale, self.site_of(name), covariances)
+        rows = self.past(name).whole()
+        return Followed(rows, self.labels[name], self.blocks[name], scale, self.site_of(name), covariances)
 
 
 def run(training: Training, p: Point, closure: Callable[[int], ExactClosure]) -> ExactClosure:
     """The closure after the last time. Arrays are made longer in a few stages, so that early times cost less."""
     times = training.times(p)
     tables = () if training.tables is None else training.tables(p)
-    state: dict[str, Array] = {}
-    before: dict[str, Extents] = {}
     numbers = sum(math.prod(shape_of(axes)) for axes in closure(times).carried().values())
-    x = closure(times)
+    x = closure(0)
+    state = {name: jnp.zeros(shape_of(axes)) for name, axes in x.carried().items()}
     for begin, end in stages(times, numbers):
-        x = closure(end)
+        before, x = x, closure(end)
+        state = x.follow(before, state)
         x.tables = tables
-        after = x.carried()
-        if not state:
-            before = closure(0).carried()
-            state = {name: jnp.zeros(shape_of(axes)) for name, axes in before.items()}
-        # a loop returns what it carries in the order of the names
-        grown = grow(tuple(state[name] for name in after), tuple(before.values()), tuple(after.values()))
-        state, before = dict(zip(after, grown, strict=True)), after
         if begin == 0 and training.start is not None:
             x.begin(0, state)
             training.start(p, x)

@@ -1,0 +1,77 @@
+"""The past of a field: its rows at all times, in one piece per stage of the forward pass.
+
+Rows get longer from stage to stage, because each noise has more times. What was computed in an earlier stage stays as
+short as it was then, so that the past is a block triangular matrix whose zeros are neither kept nor multiplied.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .exact import Axis, InGroups, lengthened, overlaps
+
+Array = Any
+
+
+class Piece(NamedTuple):
+    """Rows, and the lengths of the parts of each."""
+
+    rows: Array
+    parts: Axis
+
+
+class Past(NamedTuple):
+    """The rows of a field, those of the first times first. The last piece is as wide as rows are now."""
+
+    pieces: tuple[Piece, ...]
+
+    def whole(self) -> Array:
+        """All rows in one array."""
+        if len(self.pieces) == 1:
+            return self.pieces[0].rows
+        return jnp.concatenate([self._widened(piece, piece.rows) for piece in self.pieces])
+
+    def combine(self, kernel: Array) -> Array:
+        """A kernel times the rows of all times."""
+        products, start = [], 0
+        for piece in self.pieces:
+            stop = start + len(piece.rows)
+            products.append(self._widened(piece, kernel[:, start:stop] @ piece.rows))
+            start = stop
+        return reduce(add, products)
+
+    def weigh(self, weights: Array, labels: int) -> Array:
+        """The sum over times of weight * rows, label by label."""
+        sums, start = [], 0
+        for piece in self.pieces:
+            times, size = len(piece.rows) // labels, piece.rows.shape[1]
+            summed = weights[start : start + times] @ piece.rows.reshape(times, labels * size)
+            sums.append(self._widened(piece, summed.reshape(labels, size)))
+            start += times
+        return reduce(add, sums)
+
+    def overlap(self, seen: Array) -> Array:
+        """Means of the products of a field, whose dual rows are `seen`, with this one at all times."""
+        found = [overlaps(self._narrowed(piece, seen), piece.rows) for piece in self.pieces]
+        return found[0] if len(found) == 1 else jnp.concatenate(found, axis=1)
+
+    def _widened(self, piece: Piece, rows: Array) -> Array:
+        """Rows of a piece among the variables of now."""
+        return lengthened(rows, 1, piece.parts, self.pieces[-1].parts)
+
+    def _narrowed(self, piece: Piece, rows: Array) -> Array:
+        """Of rows of now the variables of a piece."""
+        long = self.pieces[-1].parts
+        if piece.parts == long:
+            return rows
+        assert not isinstance(piece.parts, InGroups) and not isinstance(long, InGroups)
+        kept, start = [], 0
+        for short, length in zip(piece.parts, long, strict=True):
+            kept.append(jax.lax.slice_in_dim(rows, start, start + short, axis=1))
+            start += length
+        return jnp.concatenate(kept, axis=1)
