@@ -35,11 +35,13 @@ from derive.program.exact_run import ExactRun
 from derive.program.lowering import forward_pass
 from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive
 from derive.program.text import Names, Text
+from numerics.bench.passes import activity_in_numpy
 from numerics.precision import in_float64
 from numerics.runtime import exact as runtime
+from numerics.runtime.pasts import Past, Piece
 from numerics.runtime.point import Point, exact, replaced
 from numerics.runtime.rows import ExactClosure, Rows
-from numerics.solver import load_solver, solve
+from numerics.solver import load_built, load_solver, solve
 
 # -- a point
 
@@ -90,11 +92,38 @@ def test_the_past_is_stored_and_read_time_by_time():
     past = jnp.zeros((6, 2))
     rows = jnp.arange(4.0).reshape(2, 2)
     past = runtime.store(past, rows, 1)
-    assert np.array_equal(runtime.earlier(past, 2, 2, 1), rows)
-    assert not np.any(runtime.earlier(past, 2, 0, 1)) and not np.any(runtime.earlier(past, 2, 1, 5))
+    assert np.array_equal(runtime.stored(past, 2, 1), rows)
     assert np.array_equal(runtime.delayed(past, 2, 1)[4:], rows) and not np.any(runtime.delayed(past, 2, 7))
     assert np.array_equal(runtime.past_sum(jnp.array([5.0, 2.0, 7.0]), past, 2), 2 * rows)
     assert np.array_equal(runtime.weighted(jnp.ones((1, 6)), jnp.array([1.0, 2.0, 3.0]), 2)[0], [1, 1, 2, 2, 3, 3])
+
+
+@in_float64
+def test_a_past_in_pieces_is_the_past_in_one():
+    """Two noises and one number that is drawn; rows of the first time are shorter."""
+    rng = np.random.default_rng(0)
+    early, late = (jnp.asarray(rng.standard_normal(shape)) for shape in ((2, 5), (4, 9)))
+    past = Past((Piece(early, (2, 2, 1)), Piece(late, (4, 4, 1))))
+    whole = np.zeros((6, 9))
+    whole[:2, [0, 1, 4, 5, 8]], whole[2:] = early, late
+    kernel, seen, weights = (jnp.asarray(rng.standard_normal(shape)) for shape in ((2, 6), (1, 9), (3,)))
+    assert np.array_equal(past.whole(), whole)
+    assert np.allclose(past.combine(kernel), kernel @ whole, rtol=0, atol=1e-14)
+    assert np.allclose(past.overlap(seen), seen @ whole.T, rtol=0, atol=1e-14)
+    assert np.allclose(past.weigh(weights, 2), np.kron(weights, np.eye(2)) @ whole, rtol=0, atol=1e-14)
+
+
+@pytest.mark.slow
+def test_learning_in_two_stages_is_that_of_growing_arrays(monkeypatch):
+    """<v(t)^2> in two stages: pasts, overlaps and products that are put off cross from one to the other."""
+    monkeypatch.setattr(runtime, "STAGE", 1)
+    monkeypatch.setattr(runtime, "MOST_STAGES", 2)
+    values = {"dt": 0.3, "gamma0": 2.0, "T": 7}
+    solver = load_built("anti_hebbian")
+    with jax.enable_x64():
+        _, found, finite = jax.jit(solver.training.forward_pass)(Point(**values))
+    assert int(finite) == 8
+    np.testing.assert_allclose(found["activity"], activity_in_numpy(**values), rtol=1e-13)
 
 
 @in_float64
@@ -156,7 +185,7 @@ def test_products_with_one_past_are_one():
 
 @in_float64
 def test_arrays_grow_part_by_part():
-    (array,) = runtime.grow((jnp.array([[1.0, 2.0, 9.0]]),), (((1,), (2, 1)),), (((2,), (3, 1)),))
+    array = runtime.grow(jnp.array([[1.0, 2.0, 9.0]]), ((1,), (2, 1)), ((2,), (3, 1)))
     assert np.array_equal(array, [[1, 2, 0, 9], [0, 0, 0, 0]])
 
 

@@ -12,7 +12,7 @@ from derive.equations.layout import Layout
 from derive.equations.needs import Needs
 from derive.errors import DeclarationError
 from derive.language.traits import is_trait
-from derive.language.vectors import Field, FieldAt, Mean, axes_of, shown, values
+from derive.language.vectors import Field, Mean, axes_of, shown, values
 from derive.program.forward import Lowering
 from derive.program.nodes import Formula, Function, Op, Quoted, Ref, Slot, Symbol, Value
 from derive.program.sites import Sharing

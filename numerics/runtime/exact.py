@@ -31,8 +31,8 @@ NEXT_STAGE = 8
 """So many times the work, as twice the times make it, take one more stage: every stage is compiled by itself."""
 
 MOST_STAGES = 4
-"""More stages win little. Products with pasts take 1/2 of the time of one stage in two, 10/27 in three and 5/16 in four,
-those with covariances 5/8, 14/27 and 15/32, and both 1/3 where arrays grow at every time."""
+"""More stages win little. Of the time of one stage, products with pasts take 1/2 in two, 10/27 in three, 5/16 in four,
+those with covariances 5/8, 14/27 and 15/32; both take 1/3 where arrays grow at every time."""
 
 FEW_LINES = 4
 """So few scalar products with all rows of a past are faster one by one: matrix products first copy the past."""
@@ -275,12 +275,8 @@ def shape_of(axes: Axes) -> tuple[int, ...]:
     return tuple(axis.groups * sum(axis.parts) if isinstance(axis, InGroups) else sum(axis) for axis in axes)
 
 
-def grow(state: tuple[Array, ...], before: tuple[Axes, ...], after: tuple[Axes, ...]) -> tuple[Array, ...]:
-    """Each array with every part of every axis made longer, filled with zeros."""
-    return tuple(_grown(*each) for each in zip(state, before, after, strict=True))
-
-
-def _grown(array: Array, before: Axes, after: Axes) -> Array:
+def grow(array: Array, before: Axes, after: Axes) -> Array:
+    """An array with every part of every axis made longer, filled with zeros."""
     for axis, (old, new) in enumerate(zip(before, after, strict=True)):
         array = lengthened(array, axis, old, new)
     return array

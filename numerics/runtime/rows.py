@@ -241,10 +241,7 @@ class ExactClosure(Closure):
                 if before.times:
                     self.frozen[vector.name] = (*before.frozen.get(vector.name, ()), Piece(found[key], place.parts))
                 extents[key], found[key] = ((0,), place.parts), found[key][:0]
-        after = self.carried()
-        # a loop returns what it carries in the order of the names
-        grown = grow(tuple(found[name] for name in after), tuple(extents[name] for name in after), tuple(after.values()))
-        return dict(zip(after, grown, strict=True))
+        return {name: grow(found[name], extents[name], axes) for name, axes in self.carried().items()}
 
     def _first(self, name: str) -> int:
         """The first time that is carried of the past of a field."""
