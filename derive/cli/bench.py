@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
 from derive.cli.output import json_option, number, plain, print_json, print_table, progress_bar
@@ -33,11 +35,17 @@ def bench(only: str, long: bool, as_json: bool) -> None:
         except ClaimError:
             references = None
         figures = run(progress, references, only, long)
-    result = plain(
-        {"figures": [{"name": f.name, "value": f.value, "unit": f.unit, "detail": f.detail} for f in figures]}
-    )
+    result = plain({"figures": [asdict(figure) for figure in figures]})
     if as_json:
         print_json(result)
         return
-    rows = [(f["name"], f["detail"], number(f["value"]), f["unit"]) for f in result["figures"]]
-    print_table("", ("figure", "how it was measured", "value", "unit"), rows, text_columns=2)
+    rows = [
+        (f["name"], f["detail"], number(f["value"]), f["unit"], compilation(f["compilation"]))
+        for f in result["figures"]
+    ]
+    print_table("", ("figure", "how it was measured", "value", "unit", "compilation, s"), rows, text_columns=2)
+
+
+def compilation(seconds: float | None) -> str:
+    """Seconds of compilation as text; empty where it was not measured apart."""
+    return "" if seconds is None else f"{seconds:.1f}"
