@@ -7,7 +7,7 @@ exponent, a function) becomes an indeterminate on the way in and is put back on 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,12 @@ import flint
 import mpmath
 import sympy as sp
 
+from derive.algebra.degrees import Expansion, NoExpansion
 from derive.algebra.generators import Generators, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import DIGITS, PhysicalPoint
 from derive.language.symbols import EngineSymbol, symbol_order
+from derive.progress import report
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,12 @@ MOST_TERMS = 10_000_000
 """The most terms that a resultant may be expected to have, by its degrees."""
 MOST_DISCRIMINANT_TERMS = 2_000_000
 """The same for a discriminant, whose factors are needed too."""
+MOST_FACTORED_TERMS = 100_000
+"""The most terms of a resultant that is factored."""
+MANY_TERMS = 5_000
+"""An elimination that comes to resultants with more terms is asked first whether its result is within the bounds."""
+MOST_CURVE_TERMS = 400
+"""The most terms in z and G that a curve may have at numerical values of the parameters."""
 
 
 def check_size(unknowns: list[sp.Symbol]) -> None:
@@ -147,14 +155,46 @@ def check_size(unknowns: list[sp.Symbol]) -> None:
         raise TooLarge(f"{len(unknowns)} unknowns are more than {MOST_UNKNOWNS}")
 
 
-def eliminate(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint) -> sp.Expr:
+def check_degrees(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> None:
+    """TooLarge if no curve between z and the first unknown has a discriminant within the bounds.
+
+    A parameter that the moments depend on has at least the degree one in the curve.
+    """
+    try:
+        expansion = Expansion.of(equations, unknowns)
+        count = expansion.parameters_in_resolvent
+
+        def most(degree: int) -> int:
+            """The highest degree in z beside a degree in the resolvent."""
+            turns = max(1, 2 * degree - 2)
+            within = (MOST_DISCRIMINANT_TERMS // (2 * degree - 1) ** count - 1) // turns
+            return min(within, MOST_CURVE_TERMS // (degree + 1) - 1)
+
+        pairs, low = [], 1
+        while most(low) > 0:  # each pair stands for the degrees from low to high in the resolvent
+            high = 3 * low // 2
+            pairs.append((high, most(low)))
+            low = high + 1
+        if expansion.lowest_degrees(pairs) is None:
+            raise TooLarge(f"the curve of {len(unknowns)} unknowns and {count} parameters has too high a degree")
+    except NoExpansion:
+        return
+
+
+def eliminate(
+    equations: list[sp.Expr],
+    unknowns: list[sp.Symbol],
+    physical: PhysicalPoint,
+    check_result: Callable[[], None] = lambda: None,
+) -> sp.Expr:
     """One polynomial relation free of the unknowns that the physical branch satisfies; TooLarge if out of reach.
 
     Unknowns that vanish or coincide on the physical branch are replaced first. Then one unknown after the other goes:
     at each step the equation and the unknown whose resultants with all other equations cost least. Every resultant is
-    reduced to the irreducible factors that the physical values satisfy.
+    reduced to the irreducible factors that the physical values satisfy. check_result: raises TooLarge if the result is
+    out of reach; called once, before resultants become large.
     """
-    done = _Elimination.of(equations, unknowns, physical)
+    done = _Elimination.of(equations, unknowns, physical, check_result=check_result)
     return normalised(done.ring.decode(done.relation))
 
 
@@ -204,7 +244,11 @@ class _Elimination:
 
     @staticmethod
     def of(
-        equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint, extra: sp.Expr = sp.S.Zero
+        equations: list[sp.Expr],
+        unknowns: list[sp.Symbol],
+        physical: PhysicalPoint,
+        extra: sp.Expr = sp.S.Zero,
+        check_result: Callable[[], None] = lambda: None,
     ) -> _Elimination:
         check_size(unknowns)
         count = len(equations)
@@ -222,14 +266,18 @@ class _Elimination:
             if e != 0:
                 number.add_factors(polys, ring.encode(e))
         left = [u for u in unknowns if u not in same and u in ring.symbols]
-        steps = []
+        count, steps, checked = len(left), [], False
         while left:
+            report(1 - len(left) / count, f"eliminating unknown {count - len(left) + 1} of {count}")
             choice = _cheapest(ring, polys, left, number)
             if choice is None:
                 break
             work, symbol, pivot = choice
             if work > MOST_TERMS:
                 raise TooLarge(f"eliminating {symbol} may need {work} terms")
+            if work > MANY_TERMS and not checked:
+                check_result()
+                checked = True
             left.remove(symbol)
             following: list[flint.fmpz_mpoly] = []
             others = tuple(q for q in polys if q is not pivot and ring.degree(q, symbol) > 0)
@@ -353,7 +401,9 @@ class _Evaluation:
             return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))
 
     def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
-        """The irreducible factors that vanish on the physical branch, each kept once."""
+        """The irreducible factors that vanish on the physical branch, each kept once; TooLarge beyond the bound."""
+        if len(polynomial) > MOST_FACTORED_TERMS:
+            raise TooLarge(f"a resultant has {len(polynomial)} terms, more than {MOST_FACTORED_TERMS}")
         fitting = [f for f in irreducible(polynomial) if self.accepts(f)]
         if not fitting:
             raise ValueError("no factor of an eliminated polynomial fits the physical branch")

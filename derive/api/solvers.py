@@ -13,6 +13,7 @@ from derive.codegen.store import stored_files
 from derive.language.model import Model
 from derive.loading import declaration_sources, is_file_target
 from derive.problems import Problem
+from derive.progress import reporting
 from derive.results.made import Made, fingerprints, versions
 from numerics.modules import Solver, load_built, load_solver
 from numerics.two_time import shown
@@ -53,7 +54,8 @@ class Source:
         if model.name not in self._files:
             if progress is not None:
                 progress(0.0, "deriving")
-            self._files[model.name] = stored_files(model)
+            with reporting(progress):
+                self._files[model.name] = stored_files(model)
         return self._files[model.name]
 
     def text(self, model: Model) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import mpmath
 import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, Sample, check_vanishes, physical_samples, plain_names
-from derive.algebra.polynomials import TooLarge, branch_points, check_size, eliminate
+from derive.algebra.polynomials import TooLarge, branch_points, check_degrees, check_size, eliminate
 from derive.algebra.recheck import check_same
 from derive.language.symbols import Parameter
 from derive.records.base import gathered
@@ -41,7 +41,8 @@ def _eliminated(
     try:
         check_size(list(others))
         physical = PhysicalPoint.of(equations, (resolvent, *others))
-        curve = sp.collect(sp.expand(eliminate(list(equations), list(others), physical)), resolvent)
+        check_result = partial(check_degrees, equations, (resolvent, *others))
+        curve = sp.collect(sp.expand(eliminate(list(equations), list(others), physical, check_result)), resolvent)
         samples = physical_samples(equations, (resolvent, *others))
         check_vanishes(curve, samples, "bulk", "the curve P(z, G) = 0")
         poly = sp.Poly(curve, resolvent)
