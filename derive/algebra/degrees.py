@@ -58,7 +58,8 @@ class Expansion:
         encoded = [sp.fraction(sp.together(generators.encode(e)))[0] for e in equations]
         symbols = {s for e in encoded for s in e.free_symbols}
         parameters = sorted(symbols - {*unknowns, Z}, key=symbol_order)
-        count, terms = len(unknowns), {}
+        count = len(unknowns)
+        terms: dict[tuple[int, int, Monomial], list[tuple[tuple[int, ...], int]]] = {}
         for number, equation in enumerate(encoded):
             try:
                 poly = sp.Poly(equation, Z, *unknowns, *parameters, domain="QQ").clear_denoms(convert=True)[1]
@@ -138,7 +139,8 @@ class _System:
             products.convolve(order)
             products.put(order, np.zeros(self.size, dtype=np.int64))
             products.put(order, -(solve @ products.residual(order)) % PRIME)
-        return products.series[0]
+        found: np.ndarray = products.series[0]
+        return found
 
     def _at_infinity(self) -> list[int]:
         """The unknowns at t = 0, by Newton's method from zero."""

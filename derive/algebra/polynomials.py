@@ -167,7 +167,7 @@ def check_degrees(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -
         def most(degree: int) -> int:
             """The highest degree in z beside a degree in the resolvent."""
             turns = max(1, 2 * degree - 2)
-            within = (MOST_DISCRIMINANT_TERMS // (2 * degree - 1) ** count - 1) // turns
+            within = int((MOST_DISCRIMINANT_TERMS // (2 * degree - 1) ** count - 1) // turns)
             return min(within, MOST_CURVE_TERMS // (degree + 1) - 1)
 
         pairs, low = [], 1

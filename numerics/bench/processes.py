@@ -131,3 +131,22 @@ def elimination(references: Path | None) -> list[Figure]:
             f"against {slow:.2f} s",
         )
     ]
+
+
+_BULK = """
+import time
+import derive
+derivation = derive.load("extensive_two_layer", steps=2, output="included").derivation
+start = time.process_time()
+curve = derivation.bulk.curve
+print(time.process_time() - start, len(derivation.probe.bulk_symbols), curve is None)
+"""
+
+
+def large_elimination(references: Path | None) -> list[Figure]:
+    """First derivation of a bulk whose curve is out of reach: two steps of extensive_two_layer with its own output."""
+    seconds, unknowns, refused = python("-c", _BULK).split()
+    told = "no curve is within the bounds" if refused == "True" else "eliminated"
+    return [
+        Figure("bulk of a large elimination", float(seconds), "s", f"{unknowns} response equations, {told}; CPU time")
+    ]

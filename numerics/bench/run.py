@@ -119,6 +119,7 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     processes.second_solves,
     processes.depth,
     processes.elimination,
+    processes.large_elimination,
     processes.build_everything,
     processes.start_up,
 )
