@@ -702,6 +702,10 @@ class SampledPass:
         """How many numbers are kept for one site of each kind."""
         return Sizes(self.training, p, rank, self.wanted).footprint()
 
+    def is_light(self, p: Point, rank: int | None, sites: int) -> bool:
+        """Whether compiling a pass over so many sites takes longer than running it for all replicas."""
+        return Sizes(self.training, p, rank, self.wanted).is_light(sites)
+
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """Normals that belong to the same sites."""
@@ -749,7 +753,7 @@ def _run(
     """The closure after the last time.
 
     Spans are widened in a few stages: what is wider than needed costs as much as what is needed, and each width is
-    compiled by itself. With one width the loop has a fixed length, so that it can be differentiated in reverse; with
+    compiled by itself, which takes longer than a light pass. With one width the loop has a fixed length, so that it can be differentiated in reverse; with
     several, forward only.
     """
 
@@ -777,7 +781,8 @@ def _run(
     joining = {span.name: (last.joining(span, True), last.joining(span, False)) for span in staged}
     widest = max((last.size(name) for name in joining), default=0)
     least = max((now + before for now, before in joining.values()), default=0)
-    widths = [math.ceil(share * widest) for share in SHARES if widest >= STAGED]
+    in_stages = widest >= STAGED and not last.is_light(last.sites)
+    widths = [math.ceil(share * widest) for share in SHARES] if in_stages else []
     widths = [width for width in widths if width >= least]
     if not widths:
         state = jax.lax.fori_loop(0, times, partial(step, last), begun(rank))

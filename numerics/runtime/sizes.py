@@ -9,6 +9,10 @@ from .point import Point
 from .program import Channel, SpanOf, Training, Vector, Wanted, size_of
 from .sampled import beyond, room
 
+LIGHT = 4e6
+"""Numbers of all sites and times that a light pass writes at most: passes of all replicas then run for about a second,
+which is less than optimising their program takes."""
+
 
 class Sizes:
     """How large everything is: times, labels, directions that there is room for, if in no span for more than `rank`."""
@@ -131,6 +135,10 @@ class Sizes:
             numbers = self.labels[vector.name] * (self.times if vector.timed else 1)
             found += kicks.numbers_kept(self.wanted, vector.name, numbers)
         return found or 1
+
+    def is_light(self, sites: int) -> bool:
+        """Whether compiling a pass over so many sites takes longer than running it for all replicas."""
+        return sites * self.times * self.footprint() <= LIGHT
 
 
 def impulses_of(training: Training, wanted: Wanted) -> tuple[Vector, ...]:

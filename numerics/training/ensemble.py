@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
+from numerics.compiling import compiled
 from numerics.matrices import Columns as SomeColumns, Constant, Dense, Matrix, Sum, Traced
 from numerics.nearby import Moved, ReadTogether
 from numerics.products import unfinished
@@ -308,10 +309,10 @@ class Near(ReadTogether):
             resolved = _among(columns, resolved)
         table = _sum(self.ensemble, self.terms, moments, columns)
         if self.mean is None:
-            made = _chosen_order(training)(table, p, resolved, shapes=shapes, keys=order)
+            made = _chosen_order(training, _are_few(shapes))(table, p, resolved, shapes=shapes, keys=order)
         else:
             base = dict(self.mean.moments(moments, columns))
-            made = _moved_order(training)(base, table, p, resolved, shapes=shapes, keys=order, change=change)
+            made = _moved_order(training, _are_few(shapes))(base, table, p, resolved, shapes=shapes, keys=order, change=change)
         return ((key, np.asarray(value)) for key, value in made.items())
 
     def __iter__(self) -> Iterator[Key]:
@@ -380,18 +381,17 @@ def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
             found[key] = reduce(jnp.matmul, [*first, last[:, columns] if over_noises(key) else last])
         return found
 
-    return jax.jit(chosen, static_argnames=("keys", "shapes"))
+    return compiled(chosen, quickly=True, static=("keys", "shapes"))
 
 
 @lru_cache(maxsize=64)
-def _chosen_order(training: SampledPass) -> Callable[..., Any]:
+def _chosen_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
     """Some order parameters, from the moments that they are made of; compiled once for each choice."""
-
-    return jax.jit(partial(_order_of, training), static_argnames=("shapes", "keys"))
+    return compiled(partial(_order_of, training), quickly=quickly, static=("shapes", "keys"))
 
 
 @lru_cache(maxsize=64)
-def _moved_order(training: SampledPass) -> Callable[..., Any]:
+def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
     """The same, moved to first order in a change of the moments, or only how far."""
 
     def moved(
@@ -409,7 +409,7 @@ def _moved_order(training: SampledPass) -> Callable[..., Any]:
         made, moves = jax.jvp(order, (moments,), (moving,))
         return {key: moves[key] if change else made[key] + moves[key] for key in keys}
 
-    return jax.jit(moved, static_argnames=("shapes", "keys", "change"))
+    return compiled(moved, quickly=quickly, static=("shapes", "keys", "change"))
 
 
 def _order_of(
@@ -439,7 +439,7 @@ def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, me
     names = tuple(key for key, _ in shapes)
     read = _noted_by(training, _layout_of(p), shapes)
     wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
-    return _compiled_notes(training)(mean.moments(wanted), p, tolerance, shapes=shapes)
+    return _compiled_notes(training, _are_few(shapes))(mean.moments(wanted), p, tolerance, shapes=shapes)
 
 
 # what follows depends on shapes alone, so that it is traced once for all seeds and all values of parameters
@@ -493,12 +493,17 @@ def _notes(training: SampledPass, moments: Mapping[MomentKey, Any], p: Point, to
 
 
 @lru_cache(maxsize=64)
-def _compiled_notes(training: SampledPass) -> Callable[..., Any]:
+def _compiled_notes(training: SampledPass, quickly: bool) -> Callable[..., Any]:
     def noted(moments: Moments, p: Point, tolerance: float, shapes: Shapes) -> Any:
         every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
         return _notes(training, every, p, tolerance)
 
-    return jax.jit(noted, static_argnames=("shapes",))
+    return compiled(noted, quickly=quickly, static=("shapes",))
+
+
+def _are_few(shapes: Shapes) -> bool:
+    """Whether moments have so few rows and columns that order parameters are made faster than optimised code for it."""
+    return max((side for _, shape in shapes for side in shape), default=0) <= FEW
 
 
 def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

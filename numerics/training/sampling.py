@@ -24,6 +24,7 @@ import jax
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics import compiling
 from numerics.nearby import Nearby
 from numerics.progress import Report
 from numerics.runtime.diagonals import no_reach, widened
@@ -131,14 +132,14 @@ def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -
 def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
-    forward, paired = compiled(training.forward_pass), training.paired
+    paired = training.paired
 
     def drawn(plan: _Plan, number: int) -> dict[str, Any]:
         return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws, paired)
 
     def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
         shares = np.array([tolerance, coarser * tolerance])
-        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=shares))
+        return _Pass.of(forward_pass(training, p, normals, plan.rank, shares))
 
     def pilot(plan: _Plan) -> Callable[[float], _Pass]:
         tell(0.0, f"how much of the past {plan.rank} directions hold")
@@ -160,7 +161,7 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
 
     plans = plans_for(training, p, how)
     if training.ranges:
-        p = _within(training, p, forward, drawn(plans[0], 0), plans[0].rank)
+        p = _within(training, p, drawn(plans[0], 0), plans[0].rank)
     plan, tolerance = _chosen(plans, how, pilot)
     checked = plan.rank is not None and tolerance > ROUNDING and how.tolerance is None and how.share is None
     moved = [doubled(plan, tolerance, number) for number in range(PAIRS if checked else 0)]
@@ -258,13 +259,20 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
     )
 
 
-def _within(
-    training: SampledPass, p: Point, forward: Callable[..., Any], normals: Mapping[str, Any], rank: int | None
-) -> Point:
+def forward_pass(
+    training: SampledPass, p: Point, normals: Mapping[str, Any], rank: int | None, tolerance: np.ndarray
+) -> Any:
+    """A pass over the sites of these normals, by a program that is optimised where that pays."""
+    sites = max((len(x) for x in normals.values()), default=1)
+    run = compiled(training.forward_pass, quickly=training.is_light(p, rank, sites))
+    return run(p, normals, rank=rank, tolerance=tolerance)
+
+
+def _within(training: SampledPass, p: Point, normals: Mapping[str, Any], rank: int | None) -> Point:
     """The point that says between which ends numbers on sampled diagonals lie, as they do in one pass."""
     p = replaced(p, **{name: no_reach(count) for name, _, count in training.ranges})
-    kept, *_ = forward(p, normals, rank=rank, tolerance=np.full(2, ROUNDING))
-    seen = compiled(training.moments_of)(p, kept)
+    kept, *_ = forward_pass(training, p, normals, rank, np.full(2, ROUNDING))
+    seen = compiled(training.moments_of, quickly=True)(p, kept)
     try:
         return replaced(p, **{name: widened(np.asarray(seen[key])) for name, key, _ in training.ranges})
     except ValueError as many:
@@ -446,8 +454,10 @@ def _share(
 
 
 @lru_cache(maxsize=64)
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], quickly: bool = False) -> Callable[..., Any]:
     """A function of a generated module, compiled once for each set of whole numbers and each rank."""
-    # XLA's older way of writing loops (numerics.compiling) takes twice as long to compile this, and is not faster
     ranked = ("rank",) if "rank" in signature(function).parameters else ()
+    if quickly:
+        return compiling.compiled(function, quickly=True, static=ranked)
+    # XLA's older way of writing loops (numerics.compiling) takes twice as long to compile this, and is not faster
     return jax.jit(function, static_argnames=ranked)
