@@ -127,11 +127,6 @@ def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None
     placed, least = jnp.maximum(tolerances, ROUNDING)
     rows = seen_from(span, values)
     gram = squares - rows @ rows.T
-    by_squares = pivoted(gram, ROUNDING * size)
-    unsure = (by_squares[2] > 0.1 * placed * size) & (by_squares[2] < BY_SQUARES * size)
-
-    def as_they_are() -> Any:
-        return values, jnp.zeros_like(rows), rows, by_squares, slopes
 
     def projected() -> Any:
         left = values - expressed(span, rows)
@@ -139,9 +134,19 @@ def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None
         again = seen_from(span, left)
         left, there = left - expressed(span, again), rows + again
         moved = None if slopes is None else slopes - expressed_slopes(span, there)
-        return left, there, there, pivoted(overlaps(left, left), ROUNDING * size), moved
+        return left, there, there, overlaps(left, left), moved
 
-    joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(jnp.any(unsure), projected, as_they_are)
+    def factored(again: Array, state: Any) -> Any:
+        """The factor of what is new; where it turns out to be small, of what is left of the values."""
+        remainders = state[1][2]
+        unsure = (remainders > 0.1 * placed * size) & (remainders < BY_SQUARES * size)
+        joining = jax.lax.cond((again > 0) & jnp.any(unsure), projected, lambda: state[0])
+        return joining, pivoted(joining[3], ROUNDING * size)
+
+    # one loop over both ways, so that factoring is compiled once
+    nothing = jnp.zeros_like(gram), jnp.zeros(labels, int), jnp.zeros(labels)
+    start = (values, jnp.zeros_like(rows), rows, gram, slopes), nothing
+    (joining, known, rows, _, moved), (factor, chosen, remainders) = jax.lax.fori_loop(0, 2, factored, start)
     wanted = remainders > placed * size  # the first ones: remainders descend
     room = span.used + jnp.arange(labels)
     taken = (remainders > least * size) & (room < most)
@@ -461,11 +466,15 @@ def responses(
     entries = jnp.concatenate([one.when(-1) for one in noises])
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     name = id(noise), noises
+    given = seen, noise
+    if isinstance(tolerance, Resolved):  # derivatives come from the equation that responses solve
+        seen, noise = jax.lax.stop_gradient(given)
     some = tolerance.columns if isinstance(tolerance, Resolved) else None
     if some is not None:
         if len(noises) > 1:
             raise ValueError("columns of the noises of several fields are not told apart")
         noise, entries, reach = noise[some], entries[some], reach[some]
+        given = given[0], given[1][some]
     if isinstance(tolerance, (Noting, Resolved)):
         if name not in tolerance.made:  # fields that answer to the same noises share a factor
             tolerance.made[name] = tolerance.factored(noise, entries, reach)
@@ -474,7 +483,7 @@ def responses(
         factored = _factored(noise, entries, reach, tolerance)
     whole = _responses(seen, field.when(last), factored)
     if isinstance(tolerance, Resolved):
-        whole = _with_derivatives(whole, seen, noise, field.when(last), factored)
+        whole = _with_derivatives(whole, *given, field.when(last), factored)
     if some is not None:
         return (whole,)
     parts, start = [], 0
@@ -489,10 +498,10 @@ def _with_derivatives(known: Array, seen: Array, noise: Array, rows: Array, fact
     (d noise) leaves of d seen, with the same noises taken and the same ones early enough."""
     places = _inside(factored, noise)
     columns, corner = seen[:, places], noise[places][:, places]
-    fixed = jax.lax.stop_gradient((known, columns, corner, factored))
-    answering = fixed[0][:, places] * fixed[3].taken  # to other noises nothing answers
-    moved = (columns - fixed[1]) - answering @ (corner - fixed[2])  # zero, and only its derivative counts
-    return fixed[0] + _answers(moved, jnp.zeros_like(seen), rows, fixed[3])
+    fixed = jax.lax.stop_gradient((columns, corner))
+    answering = known[:, places] * factored.taken  # to other noises nothing answers
+    moved = (columns - fixed[0]) - answering @ (corner - fixed[1])  # zero, and only its derivative counts
+    return known + _answers(moved, jnp.zeros_like(seen), rows, factored)
 
 
 def _inside(factored: Factored, noise: Array) -> Array:

@@ -309,10 +309,11 @@ class Near(ReadTogether):
             resolved = _among(columns, resolved)
         table = _sum(self.ensemble, self.terms, moments, columns)
         if self.mean is None:
-            made = _chosen_order(training, _are_few(shapes))(table, p, resolved, shapes=shapes, keys=order)
+            base, moving = table, {key: np.zeros_like(value) for key, value in table.items()}
         else:
-            base = dict(self.mean.moments(moments, columns))
-            made = _moved_order(training, _are_few(shapes))(base, table, p, resolved, shapes=shapes, keys=order, change=change)
+            base, moving = dict(self.mean.moments(moments, columns)), table
+        run = _moved_order(training, _are_few(shapes))
+        made = run(base, moving, p, resolved, shapes=shapes, keys=order, change=change)
         return ((key, np.asarray(value)) for key, value in made.items())
 
     def __iter__(self) -> Iterator[Key]:
@@ -385,14 +386,9 @@ def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=64)
-def _chosen_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
-    """Some order parameters, from the moments that they are made of; compiled once for each choice."""
-    return compiled(partial(_order_of, training), quickly=quickly, static=("shapes", "keys"))
-
-
-@lru_cache(maxsize=64)
 def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
-    """The same, moved to first order in a change of the moments, or only how far."""
+    """Some order parameters, from the moments that they are made of, moved to first order in a change of the moments,
+    or only how far; compiled once for each choice."""
 
     def moved(
         moments: Moments,
