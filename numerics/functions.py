@@ -13,7 +13,7 @@ from derive.errors import NumericalError
 from numerics.lifting import lifted
 from numerics.modules import Solver
 from numerics.outliers.largest import largest_outlier_program, upper_edge_of
-from numerics.runtime.interface import Array, Order
+from numerics.runtime.interface import Array
 from numerics.runtime.point import Point, replaced
 from numerics.training.trained import Trained
 
@@ -37,13 +37,6 @@ def pure_function(
         nodes = int(Trained.exact(solver, dict(values)).method["nodes"])
         forward = partial(solver.rows.forward_pass, nodes=nodes)
 
-    def order(p: Point) -> Order:
-        found: Any = forward(p)[0]
-        return dict(found)
-
-    def observable(p: Point) -> Array:
-        return forward(p)[1][quantity]
-
     shift, measured = "", None
     if quantity in ("outlier", "edge"):
         matrix = solver.matrix(label or "")
@@ -60,20 +53,28 @@ def pure_function(
                 if matrix.probe.unknowns
                 else f"{solver.name} has no spikes, so that it has no outliers"
             )
-        times = matrix.probe.stopping
-        before: Callable[[Point], Order] = order if times is None else lambda p: order(times.trained(p))
-        bare = largest_outlier_program(matrix, before) if quantity == "outlier" else upper_edge_of(matrix)
-        shift, measured = matrix.plus, matrix.probe if matrix.probe.measured or times else None
-    else:
-        bare = observable
+        stopping, outlier, edge = matrix.probe.stopping, largest_outlier_program(matrix), upper_edge_of(matrix)
+        shift, measured = matrix.plus, matrix.probe if matrix.probe.measured or stopping else None
+
+    def value_at(p: Point) -> Array:
+        if quantity == "edge" and not (shift or measured):
+            return edge(p)  # of the bulk alone
+        order, observables, _ = forward(p)  # once: each call is one more loop to compile
+        if quantity not in ("outlier", "edge"):
+            return observables[quantity]
+        completed = p if measured is None else measured.completed(p, dict(order))
+        if quantity == "edge":
+            value = edge(completed)
+        else:
+            before = order if stopping is None else forward(stopping.trained(completed))[0]
+            value = outlier(completed, dict(before))
+        return value + jnp.atleast_1d(observables[shift])[-1] if shift else value
 
     def of_vector(x: Array) -> Array:
-        p = replaced(base, **{name: x[k] for k, name in enumerate(of)})
-        value = bare(p if measured is None else measured.completed(p, order(p)))
-        whole = value + jnp.atleast_1d(forward(p)[1][shift])[-1] if shift else value
-        return whole * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
+        value = value_at(replaced(base, **{name: x[k] for k, name in enumerate(of)}))
+        return value * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
 
-    in_doubles = lifted(of_vector)
+    in_doubles = lifted(of_vector, quickly=solver.is_short(dict(values)))
 
     def quantity_of(*parameters: Any) -> Array:
         return in_doubles(jnp.stack([jnp.asarray(value, float) for value in parameters]))

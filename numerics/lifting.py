@@ -8,39 +8,47 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
+from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from numerics.compiling import compiled
 from numerics.precision import in_float64
 from numerics.runtime.interface import Array
 
 
-def lifted(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+def lifted(function: Callable[[Array], Array], quickly: bool = False) -> Callable[[Array], Array]:
     """The function, and its derivatives of any order, computed in double precision and rounded to the caller's.
+    quickly: spend little on compiling it where no caller compiles it.
 
     Rules of JAX for derivatives, batches and lowering trace again what they act on. Operations traced in double
     precision must not meet rules that run in single precision, so a caller sees one primitive and double precision is
     switched on inside each of its rules.
     """
-    inner = _Lifted(function)
+    inner = _Lifted(function, quickly)
     return lambda x: _apply(x, inner)
 
 
 class _Lifted:
     """A function of vectors x[k], mapped over all axes in front of the last."""
 
-    def __init__(self, function: Callable[[Array], Array]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[[Array], Array], quickly: bool) -> None:
+        self.function, self.quickly = function, quickly
 
     @cached_property
-    def slopes(self) -> _Lifted:
-        """The derivatives, along a last axis k. Made once: what is made anew is compiled anew."""
-        return _Lifted(jax.jacfwd(self.function))
+    def with_slopes(self) -> _Lifted:
+        """The value and the derivatives, in this order along a last axis, from one evaluation. Made once: what is made
+        anew is compiled anew."""
+
+        def both(x: Array) -> Array:
+            slopes, value = jax.jacfwd(lambda y: (self.function(y),) * 2, has_aux=True)(x)
+            return jnp.concatenate([value[..., None], slopes], axis=-1)
+
+        return _Lifted(both, self.quickly)
 
     @cached_property
-    def compiled(self) -> Callable[[Array], Array]:
+    def compiled(self) -> jax.stages.Wrapped:
         """As one program: operation by operation, each is compiled by itself, which takes ten times as long."""
-        return jax.jit(self._mapped)
+        return compiled(self._mapped, quickly=self.quickly)
 
     def _mapped(self, x: Array) -> Array:
         whole: Any = self.function
@@ -72,9 +80,16 @@ def _shape(x: Any, *, inner: _Lifted) -> Any:
 def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) -> tuple[Array, Array]:
     """The slopes, which the caller transposes and batches as a plain array, times the tangent."""
     (x,), tangent = primals, _instantiate(tangents[0])
-    slopes = _apply(x, inner.slopes)
+    both = _apply(x, inner.with_slopes)
+    value, slopes = both[..., 0], both[..., 1:]
     behind = slopes.ndim - x.ndim
-    return _apply(x, inner), jnp.sum(slopes * jnp.expand_dims(tangent, range(x.ndim - 1, x.ndim - 1 + behind)), -1)
+    return value, jnp.sum(slopes * jnp.expand_dims(tangent, range(x.ndim - 1, x.ndim - 1 + behind)), -1)
+
+
+def _traced(x: Array, *, inner: _Lifted) -> Array:
+    """The operations themselves, to become part of the caller's program: options of the compiler are the caller's."""
+    made = inner.compiled.trace(x).jaxpr
+    return jaxpr_as_fun(made)(x)[0]
 
 
 def _batch(arrays: tuple[Array], axes: tuple[int], *, inner: _Lifted) -> tuple[Array, int]:
@@ -85,4 +100,4 @@ _primitive.def_impl(_evaluate)
 _primitive.def_abstract_eval(_shape)
 ad.primitive_jvps[_primitive] = _derivative
 batching.primitive_batchers[_primitive] = _batch
-mlir.register_lowering(_primitive, in_float64(mlir.lower_fun(_evaluate, False)))
+mlir.register_lowering(_primitive, in_float64(mlir.lower_fun(_traced, False)))

@@ -164,8 +164,11 @@ class Solver:
 
     def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
         """The exact training level, compiled as it pays for one point: a short pass is not worth much optimising."""
-        labels = labels_in(values, self.setting.labels)
-        return self.short_pass if self.times(values) * labels <= SHORT else self.forward_pass
+        return self.short_pass if self.is_short(values) else self.forward_pass
+
+    def is_short(self, values: dict[str, Any]) -> bool:
+        """Whether a forward pass is not worth much optimising."""
+        return self.times(values) * labels_in(values, self.setting.labels) <= SHORT
 
     @cached_property
     def forward_passes(self) -> jax.stages.Wrapped:

@@ -68,6 +68,66 @@ def compiling(references: Path | None) -> list[Figure]:
     ]
 
 
+_FIRST = """
+import time, jax, derive
+started, compiling = time.process_time(), []
+def heard(event, seconds, **kwargs):
+    if event == "/jax/core/compile/backend_compile_duration":
+        compiling.append(seconds)
+jax.monitoring.register_event_duration_secs_listener(heard)
+derive.load("wide_network").solve(samples=2000)
+spent = time.process_time() - started
+before, count = sum(compiling), len(compiling)
+derive.load("wide_network").solve(samples=2000)
+print(spent, time.process_time() - started - spent, before, count)
+"""
+
+
+def first_solve(references: Path | None) -> list[Figure]:
+    """The first solution of a sampled network against the second one in the same process."""
+    with tempfile.TemporaryDirectory() as directory:
+        printed = python("-c", _FIRST, JAX_ENABLE_COMPILATION_CACHE="0", TWO_LEVEL_DMFT_CACHE=directory)
+    first, second, compiled, programs = map(float, printed.split())
+    told = f"wide_network, 2000 samples: {first:.1f} s of processor time, then {second:.1f} s"
+    return [
+        Figure("first solve of a sampled network over the second", first / second, "times", told),
+        Figure("compiling in it", compiled, "s", f"{programs:.0f} programs, by the clock"),
+    ]
+
+
+_FUNCTIONS = """
+import time, jax, derive
+from numerics.solver import load_built
+solver = load_built("deep_linear")
+values = {q.name: q.default for q in solver.setting.parameters}
+outlier = derive.load("deep_linear").function("outlier", of="gamma0")
+def compile_pass():
+    with jax.enable_x64(True):
+        jax.jit(solver.rows.forward_pass).lower(solver.point(values)).compile()
+work = (
+    compile_pass,
+    lambda: jax.jit(outlier).lower(1.0).compile(),
+    lambda: jax.block_until_ready(jax.grad(outlier)(1.0)),
+)
+work[0]()
+for one in work:
+    jax.clear_caches()
+    started = time.process_time()
+    one()
+    print(time.process_time() - started)
+"""
+
+
+def functions(references: Path | None) -> list[Figure]:
+    """Compiling the largest outlier as a function against compiling a bare forward pass."""
+    bare, whole, slope = map(float, python("-c", _FUNCTIONS, JAX_ENABLE_COMPILATION_CACHE="0").split())
+    told = f"deep_linear at its defaults: {{:.2f}} s of processor time against {bare:.2f} s, all in one process"
+    return [
+        Figure("jit of m.function over its forward pass", whole / bare, "times", told.format(whole)),
+        Figure("grad of m.function over its forward pass", slope / bare, "times", told.format(slope)),
+    ]
+
+
 def second_solves(references: Path | None) -> list[Figure]:
     """The second solution of each exact setting against importing its libraries."""
     figures = []

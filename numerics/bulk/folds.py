@@ -272,12 +272,17 @@ def upper_edge_program(law: BulkLaw) -> Any:
     It can be compiled, mapped over parameters and differentiated in them. The fold is refined on the bordered system,
     and one last step of that refinement carries the derivatives. `residual` is the size of that step, relative.
     """
-    index, march_down = law.resolvent, marching_program(law)
+    march_down, from_march = marching_program(law), edge_from_march(law)
 
-    def marched(p: Point) -> Array:
-        """A point of the branch shortly before the fold, as unknowns of the bordered system."""
-        g, unknowns, tangent = march_down(p, -FARTHEST)
-        return jnp.concatenate([unknowns[index][None] / g, unknowns.at[index].set(g), tangent.at[index].set(1.0)])
+    def upper_edge(p: Point) -> Any:
+        return from_march(p, march_down(jax.lax.stop_gradient(p), -FARTHEST))
+
+    return upper_edge
+
+
+def edge_from_march(law: BulkLaw) -> Any:
+    """`edge, residual = program(p, marched)`: the upper edge from a march to the fold, made without derivatives."""
+    index = law.resolvent
 
     def refined(p: Point, unknowns: Array) -> Array:
         """One Newton step on the bordered system, and its relative size."""
@@ -287,33 +292,40 @@ def upper_edge_program(law: BulkLaw) -> Any:
         step = scale * solve_scaled(slope * scale, value[:, None])[:, 0]
         return unknowns - step, jnp.abs(step[0]) / scale[0]
 
-    def upper_edge(p: Point) -> Any:
-        fixed = jax.lax.stop_gradient(p)
-        unknowns = jax.lax.fori_loop(0, 7, lambda _, u: refined(fixed, u)[0], marched(fixed))
+    def upper_edge(p: Point, marched: Any) -> Any:
+        fixed, (g, unknowns, tangent) = jax.lax.stop_gradient(p), marched
+        # a point of the branch shortly before the fold, as unknowns of the bordered system
+        unknowns = jnp.concatenate([unknowns[index][None] / g, unknowns.at[index].set(g), tangent.at[index].set(1.0)])
+        unknowns = jax.lax.fori_loop(0, 7, lambda _, u: refined(fixed, u)[0], unknowns)
         unknowns, residual = refined(p, jax.lax.stop_gradient(unknowns))
         return unknowns[0], jax.lax.stop_gradient(residual)
 
     return upper_edge
 
 
-@lru_cache(maxsize=64)
-def responses_program(law: BulkLaw) -> Any:
-    """`r = program(p, z)`: the bulk responses at a real z above the support, as a pure function of the parameters."""
-    index, march_down = law.resolvent, marching_program(law)
+def responses_from_march(law: BulkLaw) -> Any:
+    """`r = program(p, z, marched)`: the bulk responses at a real z above the support, from a march down to z, without
+    derivatives."""
+    index = law.resolvent
 
-    def responses(p: Point, z: Array) -> Array:
-        fixed, place = jax.lax.stop_gradient((p, z))
-        g, unknowns, _ = march_down(fixed, place)
+    def responses(p: Point, z: Array, marched: Any) -> Array:
+        g, unknowns, _ = marched
 
         def newton(_: Array, r: Array) -> Array:
-            slope = jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r)
-            return r - solve_scaled(slope, residual_of(law, fixed, place, r)[:, None])[:, 0]
+            slope = jax.jacfwd(lambda r: residual_of(law, p, z, r))(r)
+            return r - solve_scaled(slope, residual_of(law, p, z, r)[:, None])[:, 0]
 
-        r = jax.lax.stop_gradient(jax.lax.fori_loop(0, 8, newton, unknowns.at[index].set(g)))
-        slope = jax.lax.stop_gradient(jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r))
-        return r - solve_scaled(slope, residual_of(law, p, z, r)[:, None])[:, 0]  # this step carries the derivatives
+        return jax.lax.fori_loop(0, 9, newton, unknowns.at[index].set(g))
 
     return responses
+
+
+def with_derivatives(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
+    """The bulk responses r at a real z with their derivatives by the parameters and z: one more step of Newton's
+    method."""
+    fixed, place, r = jax.lax.stop_gradient((p, z, r))
+    slope = jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r)
+    return r - solve_scaled(slope, residual_of(law, p, z, r)[:, None])[:, 0]
 
 
 @lru_cache(maxsize=64)

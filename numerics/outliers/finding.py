@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -226,7 +227,7 @@ def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> l
     if ring.inverse is None and (ring.relation is None or problem.probe.sites is not None):
         places = _along_the_axis(problem, ring, values)
     else:
-        roots = [_preimages(problem.p, ring, s) for s in values]
+        roots = _preimages(problem.p, ring, values)
         open_ = [k for k, zs in enumerate(roots) if zs is None]
         found = dict(zip(open_, _along_the_axis(problem, ring, [values[k] for k in open_]), strict=True))
         places = [found[k] if zs is None else zs for k, zs in enumerate(roots)]
@@ -463,20 +464,23 @@ def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]
     return [(z, float(c), s) for (z, s), c in zip(found, conditions, strict=True)]
 
 
-def _preimages(p: Point, ring: Ring, s: float) -> list[float] | None:
-    """Where a branch of the map takes a value; None where the relation does not tell, because it vanishes there for
+def _preimages(p: Point, ring: Ring, values: Sequence[float]) -> list[list[float] | None]:
+    """Where a branch of the map takes each value; None where the relation does not tell, because it vanishes there for
     every z or overflows."""
-    if s == 0:
-        return []
-    value = np.float64(s)  # NumPy's number: where a quotient or a power is infinite, no error of Python's
+    known = np.full(len(values), np.nan)
+    # NumPy's numbers: where a quotient or a power is infinite, no error of Python's
     with np.errstate(all="ignore"):
-        if ring.inverse is not None:
+        if ring.inverse is not None and len(values):
             with suppress(ZeroDivisionError):
-                found = float(ring.inverse(p, value))
-                if np.isfinite(found):
-                    return [found]
-        assert ring.relation is not None, "written wherever there is an inverse"
-        return real_roots([float(c) for c in ring.relation(p, value)])
+                known[:] = ring.inverse(p, np.array(values, float))
+
+        def one(s: float, z: float) -> list[float] | None:
+            if s == 0 or math.isfinite(z):
+                return [z] if s else []
+            assert ring.relation is not None, "written wherever there is an inverse"
+            return real_roots([float(c) for c in ring.relation(p, np.float64(s))])
+
+        return [one(s, z) for s, z in zip(values, known.tolist(), strict=True)]
 
 
 def real_roots(coefficients: Sequence[float]) -> list[float] | None:

@@ -8,7 +8,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from numerics.bulk.folds import responses_program, upper_edge_program
+from numerics.bulk.branch import FARTHEST
+from numerics.bulk.folds import (
+    edge_from_march,
+    marching_program,
+    responses_from_march,
+    upper_edge_program,
+    with_derivatives,
+)
 from numerics.modules import ProbedMatrix
 from numerics.runtime.interface import Array, Order
 from numerics.runtime.point import Point
@@ -18,62 +25,68 @@ REAL, SAME, PHYSICAL, MARGIN = 1e-9, 1e-7, 1e-6, 1e-9
 the physical branch, distance from the edge that is no distance."""
 
 
-def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Order]) -> Callable[[Point], Array]:
-    """The largest outlier above the bulk; NaN where there is none.
+def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Array]:
+    """The largest outlier above the bulk at a point and its order parameters; NaN where there is none.
 
     Its first derivatives follow from the null vectors of A(z), also where equal outliers share them; second
     derivatives, which would need those of the vectors, are NaN.
     """
     probe, bulk = matrix.probe, matrix.bulk
-    upper_edge, responses = upper_edge_program(bulk), responses_program(bulk)
+    march_down, edge_of, responses_of = marching_program(bulk), edge_from_march(bulk), responses_from_march(bulk)
 
-    def candidates(p: Point, order: Order) -> tuple[Array, Array]:
-        """Points z above the bulk, NaN where there is none, and how far the scalar map there is from its eigenvalue."""
-        edge, _ = upper_edge(p)
-        places, defects = [], []
-        for ring in probe.rings:
-            values = jnp.linalg.eigvals(ring.pencil(p, order))
-            s = jnp.where(jnp.abs(values.imag) <= REAL * jnp.abs(values), values.real, jnp.nan)
-            if ring.inverse is not None:
-                z, s = jnp.broadcast_to(ring.inverse(p, s), s.shape), s
-            else:
-                assert ring.relation is not None
-                roots = jax.vmap(lambda one, ring=ring: _roots(jnp.stack([*map(jnp.asarray, ring.relation(p, one))])))(
-                    jnp.where(jnp.isfinite(s), s, 1.0)
-                )
-                z = jnp.where(jnp.isfinite(s)[:, None], roots, jnp.nan).ravel()
-                s = jnp.repeat(s, roots.shape[1])
-            z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
-            inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)
-            r = jax.vmap(lambda one: responses(p, one))(inside)
-            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(inside, r)
-            places.append(z)
+    def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
+        """Points z above the bulk, NaN where there is none, how far the scalar map there is from its eigenvalue, and
+        the responses there."""
+        zs, maps = zip(*(_places(p, order, ring) for ring in probe.rings), strict=True)
+        z = jnp.concatenate(zs)
+        # one march to the edge and to all places; to those below it, which do not count, it ends at the edge as well
+        marched = jax.vmap(lambda lowest: march_down(p, lowest))(jnp.concatenate([jnp.array([-FARTHEST]), z]))
+        edge, _ = edge_of(p, jax.tree.map(lambda x: x[0], marched))
+        r = jax.vmap(lambda one, way: responses_of(p, one, way))(z, jax.tree.map(lambda x: x[1:], marched))
+        defects, start = [], 0
+        for ring, s in zip(probe.rings, maps, strict=True):
+            own = slice(start, start + len(s))
+            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(z[own], r[own])
             defects.append(jnp.abs(back - s) / jnp.abs(s))
-        return jnp.concatenate(places), jnp.concatenate(defects)
+            start += len(s)
+        return jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan), jnp.concatenate(defects), r
 
-    def largest(p: Point) -> Array:
-        fixed = jax.lax.stop_gradient(p)
-        z, defects = candidates(fixed, forward(fixed))
+    def largest(p: Point, trained: Order) -> Array:
+        fixed, known = jax.lax.stop_gradient((p, trained))
+        z, defects, r = candidates(fixed, known)
         z = jnp.where(defects <= PHYSICAL, z, jnp.nan)
-        top = jax.lax.stop_gradient(jnp.nanmax(z))
+        which = jnp.argmax(jnp.where(jnp.isfinite(z), z, -jnp.inf))
+        top, r = z[which], r[which]
         count = jnp.sum(jnp.abs(z - top) <= SAME * jnp.abs(top))
 
-        def a_matrix(p: Point, z: Array) -> Array:
-            return jnp.real(probe.at(p, z, responses(p, z), forward(p)))
+        def a_matrix(p: Point, z: Array, order: Order) -> Array:
+            return jnp.real(probe.at(p, z, with_derivatives(bulk, p, z, r), order))
 
-        here = jnp.where(jnp.isfinite(top), top, 1.0)
-        frozen = a_matrix(fixed, here)
-        u, _, v = jnp.linalg.svd(frozen)
-        slope = jax.jacfwd(lambda x: a_matrix(fixed, x))(here)
+        frozen = a_matrix(fixed, top, known)
+        u, _, v = jnp.linalg.svd(jnp.where(jnp.isfinite(top), frozen, jnp.eye(len(frozen))))
+        slope = jax.jacfwd(lambda x: a_matrix(fixed, x, known))(top)
         null = jnp.arange(len(frozen)) >= len(frozen) - count
         both = null[:, None] & null[None, :]
         block = jnp.where(both, u.T @ slope @ v.T, jnp.eye(len(frozen)))
-        weights = jax.lax.stop_gradient(jnp.where(both, jnp.linalg.inv(block), 0.0))
-        u, v, frozen = jax.lax.stop_gradient((u, v, frozen))
-        moved = -jnp.trace(weights @ (u.T @ (a_matrix(p, here) - frozen) @ v.T)) / count
+        weights = jnp.where(both, jnp.linalg.inv(block), 0.0)
+        moved = -jnp.trace(weights @ (u.T @ (a_matrix(p, top, trained) - frozen) @ v.T)) / count
         return top + first_order(moved)
 
     return largest
+
+
+def _places(p: Point, order: Order, ring: Any) -> tuple[Array, Array]:
+    """Points z at which the scalar map of a ring may be one of its eigenvalues, NaN where that is not real, and the
+    eigenvalues."""
+    values = jnp.linalg.eigvals(ring.pencil(p, order))
+    s = jnp.where(jnp.abs(values.imag) <= REAL * jnp.abs(values), values.real, jnp.nan)
+    if ring.inverse is not None:
+        return jnp.broadcast_to(ring.inverse(p, s), s.shape), s
+    assert ring.relation is not None
+    roots = jax.vmap(lambda one: _roots(jnp.stack([*map(jnp.asarray, ring.relation(p, one))])))(
+        jnp.where(jnp.isfinite(s), s, 1.0)
+    )
+    return jnp.where(jnp.isfinite(s)[:, None], roots, jnp.nan).ravel(), jnp.repeat(s, roots.shape[1])
 
 
 @jax.custom_jvp

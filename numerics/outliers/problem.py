@@ -73,9 +73,14 @@ class SpikedProblem:
 
     def outside(self, z: float) -> bool:
         """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
+        return all(z < low or z > high for low, high in self._met)
+
+    @cached_property
+    def _met(self) -> tuple[tuple[float, float], ...]:
+        """The intervals with what rounding adds to them."""
         share = AT_SETTLED_EDGE if self.branch.law.settles else AT_EDGE
         margin = share * max((abs(e) for pair in self.excluded for e in pair), default=1.0)
-        return all(z < low - margin or z > high + margin for low, high in self.searched)
+        return tuple((low - margin, high + margin) for low, high in self.searched)
 
     def nearest_edge(self, z: float) -> float:
         """The end of an interval of the bulk, or the atom, that is closest."""

@@ -752,9 +752,9 @@ def _run(
 ) -> SampledClosure:
     """The closure after the last time.
 
-    Spans are widened in a few stages: what is wider than needed costs as much as what is needed, and each width is
-    compiled by itself, which takes longer than a light pass. With one width the loop has a fixed length, so that it can be differentiated in reverse; with
-    several, forward only.
+    Spans are widened in a few stages: what is wider than needed costs as much as what is needed. Each width is compiled
+    by itself, which takes longer than a light pass. With one width the loop has a fixed length, so that it can be
+    differentiated in reverse; with several, forward only.
     """
 
     def begun(most: int | None) -> State:
