@@ -273,14 +273,21 @@ def _executed(texts: tuple[tuple[str, str], ...]) -> Solver:
 
 
 def load_built(name: str) -> Solver | None:
-    """The setting as it stands in generated/; None if it has not been built."""
+    """The setting as it stands in generated/; None if it has not been built.
+
+    The same module gives the same solver, so that what was compiled for it serves it when it is loaded again.
+    """
     try:
         if importlib.util.find_spec(f"generated.{name}.simulation") is None:
             return None
-        setting: Setting = importlib.import_module(f"generated.{name}").SETTING
-        return _assembled(setting, lambda stem: importlib.import_module(f"generated.{name}.{stem}"))
+        return _imported(importlib.import_module(f"generated.{name}"))
     except (ImportError, AttributeError):
         return None
+
+
+@lru_cache(maxsize=SOLVERS_KEPT)
+def _imported(package: types.ModuleType) -> Solver:
+    return _assembled(package.SETTING, lambda stem: importlib.import_module(f"{package.__name__}.{stem}"))
 
 
 def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> Solver:
@@ -325,6 +332,7 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
 def forget_compiled() -> None:
     """Drop all compiled code, and the solvers that it was compiled for."""
     _executed.cache_clear()
+    _imported.cache_clear()
     jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX gives it no types
 
 

@@ -11,6 +11,7 @@ import derive
 from derive import Eq, Model, field, mean, normal, parameter, sectors, training_clock, whole_positive
 from numerics.lifting import lifted
 from numerics.outliers.largest import first_order
+from numerics.runtime.rows import RowsPass
 
 LARGE = 1e9
 """A number that float32 cannot tell from its neighbours: what is computed there loses all digits."""
@@ -85,3 +86,27 @@ def test_what_is_differentiable_once_has_no_second_derivative():
     square = lambda x: first_order(x**2)  # noqa: E731
     assert jax.grad(square)(3.0) == 6.0
     assert np.isnan(jax.jit(jax.grad(jax.grad(square)))(3.0))
+
+
+def test_a_value_and_its_slope_come_from_one_evaluation():
+    calls = []
+
+    def square(x):
+        calls.append(x)
+        return x[0] ** 2
+
+    assert jax.value_and_grad(lambda x: lifted(square)(x[None]))(3.0) == (9.0, 6.0)
+    assert len(calls) == 1
+
+
+def test_the_largest_outlier_takes_one_forward_pass(monkeypatch):
+    passes, forward = [], RowsPass.forward_pass
+
+    def counted(self, *args, **kwargs):
+        passes.append(args)
+        return forward(self, *args, **kwargs)
+
+    monkeypatch.setattr(RowsPass, "forward_pass", counted)
+    outlier = derive.load("anti_hebbian").function("outlier", of="gamma0", T=3)
+    jax.make_jaxpr(outlier)(1.0)
+    assert len(passes) == 1

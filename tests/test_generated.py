@@ -135,6 +135,12 @@ def test_a_short_pass_is_compiled_quickly_and_gives_the_same():
             assert np.allclose(ours, theirs, rtol=1e-12, atol=1e-13)
 
 
+def test_a_built_setting_that_is_loaded_again_keeps_what_was_compiled_for_it():
+    first = load_built("coupled_spikes")
+    assert first is not None
+    assert load_built("coupled_spikes") is first
+
+
 def test_options_that_the_compiler_does_not_know_are_left_out(monkeypatch):
     monkeypatch.setattr(compiling, "QUICKLY", {"xla_option_of_another_version": True})
     compiling._understood.cache_clear()

@@ -43,7 +43,7 @@ from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
 from derive.records.method import Closure
 from numerics.precision import in_float64
-from numerics.runtime import sampled as run, samples
+from numerics.runtime import sampled as run, samples, sizes
 from numerics.runtime.point import Point
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
@@ -706,6 +706,7 @@ def test_spans_that_are_widened_in_stages_hold_the_same(which, rank, monkeypatch
     model, wanted = (named(PLAIN), ("C f g", "R f J_f")) if which == "updated" else (remembering(), ("C d d",))
     layout, letters = prepared(model, wanted)
     p = point_of(model, T=9)
+    monkeypatch.setattr(sizes, "LIGHT", 0)
     found = []
     for staged in (1000, 2):
         monkeypatch.setattr(samples, "STAGED", staged)
@@ -717,6 +718,22 @@ def test_spans_that_are_widened_in_stages_hold_the_same(which, rank, monkeypatch
     (one_loop, expected), (loops, staged_pass) = found
     assert loops >= one_loop + (3 if rank is None else 1)
     jax.tree.map(lambda x, y: close(x, y, 1e-10), staged_pass, expected)
+
+
+def test_a_light_pass_has_one_width(monkeypatch):
+    """Each width is compiled by itself, which takes longer than a pass over few sites."""
+    monkeypatch.setattr(samples, "STAGED", 2)
+    model = remembering()
+    layout, letters = prepared(model, ("C d d",))
+    training = sampling_of(layout, Needs(letters))
+    p = point_of(model, T=9)
+    normals = draw(training.groups, training.shapes(p, None), 16, (5,), "plain")
+    loops = []
+    for light in (sizes.LIGHT, 0):
+        monkeypatch.setattr(sizes, "LIGHT", light)
+        text = str(jax.make_jaxpr(lambda x: training.forward_pass(p, x, rank=None))(normals))
+        loops.append(text.count("cond_jaxpr"))
+    assert loops[0] < loops[1]
 
 
 def test_a_parameter_called_like_a_late_value():
