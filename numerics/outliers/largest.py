@@ -8,9 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from numerics.bulk.branch import FARTHEST
 from numerics.bulk.folds import (
-    edge_from_march,
     marching_program,
     responses_from_march,
     upper_edge_program,
@@ -32,24 +30,24 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     derivatives, which would need those of the vectors, are NaN.
     """
     probe, bulk = matrix.probe, matrix.bulk
-    march_down, edge_of, responses_of = marching_program(bulk), edge_from_march(bulk), responses_from_march(bulk)
+    upper_edge, march_down, responses_of = upper_edge_program(bulk), marching_program(bulk), responses_from_march(bulk)
 
     def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
         """Points z above the bulk, NaN where there is none, how far the scalar map there is from its eigenvalue, and
         the responses there."""
         zs, maps = zip(*(_places(p, order, ring) for ring in probe.rings), strict=True)
+        edge, _ = upper_edge(p)
         z = jnp.concatenate(zs)
-        # one march to the edge and to all places; to those below it, which do not count, it ends at the edge as well
-        marched = jax.vmap(lambda lowest: march_down(p, lowest))(jnp.concatenate([jnp.array([-FARTHEST]), z]))
-        edge, _ = edge_of(p, jax.tree.map(lambda x: x[0], marched))
-        r = jax.vmap(lambda one, way: responses_of(p, one, way))(z, jax.tree.map(lambda x: x[1:], marched))
+        z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
+        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for those that do not count
+        r = jax.vmap(lambda one: responses_of(p, one, march_down(p, one)))(inside)
         defects, start = [], 0
         for ring, s in zip(probe.rings, maps, strict=True):
             own = slice(start, start + len(s))
-            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(z[own], r[own])
+            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(inside[own], r[own])
             defects.append(jnp.abs(back - s) / jnp.abs(s))
             start += len(s)
-        return jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan), jnp.concatenate(defects), r
+        return z, jnp.concatenate(defects), r
 
     def largest(p: Point, trained: Order) -> Array:
         fixed, known = jax.lax.stop_gradient((p, trained))
