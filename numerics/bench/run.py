@@ -112,7 +112,6 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     sites.groups_of_sites,
     bench_bulk.bulk,
     sweeps.side_by_side,
-    sweeps.bare_map,
     sweeps.ends_of_spectra,
     sweeps.workers,
     certificates.certificates,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -11,13 +10,10 @@ import time
 from functools import partial
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from derive.errors import DeriveError
-from numerics.bench.tools import Figure, timed, worked
-from numerics.functions import pure_function
-from numerics.precision import in_float64
+from numerics.bench.tools import Figure, timed
 from numerics.simulation.outermost import by_lanczos
 from numerics.solver import load_built, solve, solve_many
 
@@ -50,40 +46,6 @@ def side_by_side(references: Path | None) -> list[Figure]:
             "times",
             f"deep_linear, L = 2, T = 30, paths of both layers: {len(points) / fast:.3g} points a second side by side, "
             f"{len(points) / slow:.3g} one by one",
-        )
-    ]
-
-
-def bare_map(references: Path | None) -> list[Figure]:
-    """A sweep of 20 x 20 points with default outputs against a bare vmap of the largest outlier."""
-    solver = load_built("deep_linear")
-    if solver is None:
-        raise DeriveError("the setting deep_linear has not been built; run derive build first")
-    grid = [(0.25 + 0.1 * i, 0.5 + 0.1 * j) for i in range(20) for j in range(20)]
-    points = [{**VALUES, "gamma0": gamma0, "nu": nu} for gamma0, nu in grid]
-    pairs = np.array(grid)
-
-    def swept() -> None:
-        list(solve_many(solver, points, path=None))
-
-    one = pure_function(solver, VALUES, "outlier", ("gamma0", "nu"), solver.matrices[0].label, lambda x: x[0] > 0)
-    mapped = jax.jit(jax.vmap(one))
-
-    @in_float64
-    def bare() -> None:
-        jax.block_until_ready(mapped(pairs[:, 0], pairs[:, 1]))  # type: ignore[no-untyped-call]  # JAX gives it no types
-
-    first = [worked(swept), worked(bare)]
-    seconds = [(worked(swept), worked(bare)) for _ in range(3)]
-    ours, theirs = (statistics.median(column) for column in zip(*seconds, strict=True))
-    return [
-        Figure(
-            "sweep of 20 x 20 over a bare vmap",
-            ours / theirs,
-            "times",
-            f"deep_linear, L = 2, T = 30: {ours:.2f} s of processor time with bulk and outliers at all times of "
-            f"both layers, {theirs:.2f} s for the largest outlier of one; compiling took {first[0] - ours:.1f} s and "
-            f"{first[1] - theirs:.1f} s",
         )
     ]
 
