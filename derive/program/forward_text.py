@@ -130,14 +130,14 @@ class ForwardText(ModuleText):
             f"before=lambda {self.p}: {self.text.formula(layout.order_times)},",
             *_tuple("vectors", map(self._vector, self._vectors())),
             *_tuple("products", (self._product(f) for f in layout.fields if isinstance(f.rule, DisorderRule))),
-            *_tuple("observables", map(self._recorded, program.observables)),
+            f"observables=({joined(map(self._recorded, program.observables))}),",
             f"step={'step' if clock is not None else None},",
             "order=order,",
         ]
         lines += ["start=start,"] if program.start else []
         lines += ["tables=tables,"] if self.tables else []
         lines += _tuple("traits", self._traits()) if self._traits() else []
-        lines += _tuple("means", map(self._recorded, program.means)) if program.means else []
+        lines += [f"means=({joined(map(self._recorded, program.means))}),"] if program.means else []
         lines += [f"kept={program.kept!r},"] if program.kept else []
         lines += [f"overlaps={program.overlaps!r},"] if program.overlaps and self.sharing is None else []
         lines += self._of_sampling() if self.sharing is not None else []
@@ -155,7 +155,7 @@ class ForwardText(ModuleText):
         asked = {(x.a, j) for x in program.needs.letters if x.kind == "R" for j in sharing.channel_of(x.b).products}
         lags = tuple((a.name, j.name, lag) for a, j, lag in layout.time_order.lags if (a, j) in asked)
         return [
-            *_tuple("spans", map(self._span, sharing.spans)),
+            f"spans=({joined(map(self._span, sharing.spans))}),",
             *_tuple("channels", map(self._channel, sharing.channels)),
             f"groups={tuple(groups)!r},",
             f"lags={lags!r},",

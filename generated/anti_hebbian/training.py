@@ -49,10 +49,7 @@ TRAINING = Training(
     products=(
         MatrixProduct("M0_v", "M0", "v", (Memory("v", "M0_v", "v", lag=1),), (Covariance("M0_v", "v", "v"),)),
     ),
-    observables=(
-        Recorded("activity"),
-        Recorded("memory"),
-    ),
+    observables=(Recorded("activity"), Recorded("memory")),
     step=step,
     order=order,
     overlaps=(("v", "v"),),

@@ -55,11 +55,7 @@ TRAINING = Training(
         ),
         MatrixProduct("xi", "W0T", "g", (Memory("g", "chi", "phi", lag=1),), (Covariance("xi", "g", "g"),)),
     ),
-    observables=(
-        Recorded("phi_norm"),
-        Recorded("g_norm"),
-        Recorded("alignment"),
-    ),
+    observables=(Recorded("phi_norm"), Recorded("g_norm"), Recorded("alignment")),
     step=step,
     order=order,
 )

@@ -69,19 +69,10 @@ TRAINING = Training(
             strength=lambda p: p.sigma / jnp.sqrt(p.alpha),
         ),
     ),
-    observables=(
-        Recorded("phi_norm"),
-        Recorded("g_norm"),
-        Recorded("alignment"),
-    ),
+    observables=(Recorded("phi_norm"), Recorded("g_norm"), Recorded("alignment")),
     step=step,
     order=order,
-    spans=(
-        SpanOf("W0", ("phi",)),
-        SpanOf("W0T", ("g",)),
-        SpanOf("chi", ("chi",)),
-        SpanOf("xi", ("xi",)),
-    ),
+    spans=(SpanOf("W0", ("phi",)), SpanOf("W0T", ("g",)), SpanOf("chi", ("chi",)), SpanOf("xi", ("xi",))),
     channels=(
         Channel("W0", "W0", ("phi",), ("chi",)),
         Channel("W0T", "W0T", ("g",), ("xi",)),

@@ -101,10 +101,7 @@ TRAINING = Training(
             "J1_h1", "J1", "h1", (Memory("h1", "J1T_g2", "g2"),), (Covariance("J1_h1", "h1", "h1"),)
         ),
     ),
-    observables=(
-        Recorded("train_loss"),
-        Recorded("test_loss"),
-    ),
+    observables=(Recorded("train_loss"), Recorded("test_loss")),
     step=step,
     order=order,
 )

@@ -68,11 +68,7 @@ TRAINING = Training(
             "h", "ZT", "delta", (Memory("delta", "Z_u", "u"),), (Covariance("h", "delta", "delta"),)
         ),
     ),
-    observables=(
-        Recorded("train_loss"),
-        Recorded("test_loss"),
-        Recorded("distance"),
-    ),
+    observables=(Recorded("train_loss"), Recorded("test_loss"), Recorded("distance")),
     step=step,
     order=order,
     traits=(

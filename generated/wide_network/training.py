@@ -156,12 +156,7 @@ TRAINING = Training(
     ),
     step=step,
     order=order,
-    spans=(
-        SpanOf("J1", ("phi1",)),
-        SpanOf("J2", ("phi2",)),
-        SpanOf("J2T", ("g3",)),
-        SpanOf("J1T", ("g2",)),
-    ),
+    spans=(SpanOf("J1", ("phi1",)), SpanOf("J2", ("phi2",)), SpanOf("J2T", ("g3",)), SpanOf("J1T", ("g2",))),
     channels=(
         Channel("J1", "J1", ("phi1",), ("J1_phi1",)),
         Channel("J2", "J2", ("phi2",), ("J2_phi2",)),
