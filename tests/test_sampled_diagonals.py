@@ -114,10 +114,13 @@ def test_a_sum_on_a_diagonal_is_one_number_of_its_site(scale):
 def test_a_diagonal_that_jumps_between_many_numbers_is_refused():
     entries = np.random.default_rng(0).integers(0, 20, 4000) / 7
     training = SimpleNamespace(
-        ranges=(("reach", "S", 1),), moments_of=lambda p, kept: {"S": diagonals.reach_of((kept,))}
+        ranges=(("reach", "S", 1),),
+        forward_pass=lambda p, normals, rank, tolerance: (entries,),
+        is_light=lambda *_: True,
+        moments_of=lambda p, kept: {"S": diagonals.reach_of((kept,))},
     )
     with pytest.raises(NumericalError, match="20 different numbers, which are too many"):
-        _within(training, Point(reach=0.0), lambda *_, **__: (entries,), {}, None)
+        _within(training, Point(reach=0.0), {}, None)
 
 
 @in_float64

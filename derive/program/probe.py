@@ -609,11 +609,14 @@ def _site_average(work: _Spectral, average: SiteAverage, variables: Sequence[sp.
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
-    """By products of variables, as their names, what multiplies them in a polynomial."""
+    """By products of variables, as names, what multiplies them in a polynomial, or in the numerator of a ratio."""
     found: dict[str, sp.Expr] = {}
+    if not equation.is_polynomial(*variables):
+        equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]
     for term in sp.Add.make_args(sp.expand(equation)):
         coefficient, monomial = term.as_independent(*variables, as_Add=False)
         powers = monomial.as_powers_dict()
+        assert set(powers) <= {*variables, sp.S.One}, f"{monomial} is not a product of variables"
         key = " ".join(str(v) for v in variables for _ in range(int(powers.get(v, 0)))) or "1"
         found[key] = found.get(key, sp.S.Zero) + coefficient
     return found
