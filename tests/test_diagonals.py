@@ -368,8 +368,8 @@ MODEL = Model(parameters=(b, theta), probe=spectrum(goe("M", D) + diag(s) + thet
         ('kind = "scalar_map"\nvalue = "1/G + b"', "refuted"),
         (
             'kind = "outlier"\nvalue = "(theta + sqrt(theta**2 + 4*b**2))/2 + 1/theta"\nregion = "theta > 3/2"',
-            "supported",
-        ),  # a wall in b and theta on which only its conjugate touches the bulk
+            "proved",
+        ),
         (
             'kind = "outlier"\nvalue = "(theta + sqrt(theta**2 + 4*b**2))/2 + 2/theta"\nregion = "theta > 3/2"',
             "refuted",

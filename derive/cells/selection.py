@@ -20,7 +20,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.bounds import VISITING
 from derive.cells.balls import Inconclusive, ball, constant, decided, enclosure, is_positive
-from derive.cells.chart import Chart, in_sizes, walls
+from derive.cells.chart import Chart, in_sizes, is_root, walls
 from derive.cells.conjugates import Conjugates, NoNorm
 from derive.cells.decomposition import Cells, Interval
 from derive.cells.region import Point, Region
@@ -247,7 +247,10 @@ class Selection:
                     chart.apply(expression), factor, box, positive
                 ):
                     continue  # a conjugate vanishes there
-                if not has_no_zero(factor, box, positive, closed=bool(self.region.closed)):
+                closed = bool(self.region.closed)
+                if not has_no_zero(factor, box, positive, closed) and not _root_has_no_zero(
+                    chart.apply(expression), box, positive, closed
+                ):
                     back = {symbol: p ** sp.Rational(1, degree) for p, symbol, degree in chart.powers}
                     return factor.subs(back)
         return None
@@ -361,6 +364,27 @@ def _vanishes_at_zeros(
         return not all(decided(partial(differs, i)) for i in range(len(roots.separators) - 1))
     except Inconclusive:
         return True
+
+
+def _root_has_no_zero(
+    expression: sp.Expr, box: dict[sp.Symbol, Interval], positive: list[sp.Expr], closed: bool
+) -> bool:
+    """Whether an expression is proved to vanish nowhere, with the square roots that it has and not their conjugates."""
+    plain, roots = expression, list[tuple[sp.Symbol, sp.Expr]]()
+    while found := [node for node in plain.atoms(sp.Pow) if is_root(node)]:
+        inner = min(found, key=sp.count_ops)
+        if inner.exp.q != 2:
+            return False
+        symbol = sp.Dummy("root")
+        numerator, denominator = sp.fraction(sp.together(inner.base))
+        roots.append((symbol, sp.expand(denominator * symbol**2 - numerator)))
+        same = [node for node in found if node.base == inner.base]
+        plain = plain.xreplace({node: symbol**node.exp.p for node in same})
+    numerator = sp.expand(sp.fraction(sp.together(plain))[0])
+    symbols = numerator.free_symbols.union(*(square.free_symbols for _, square in roots))
+    if not roots or not numerator.is_polynomial(*symbols) or numerator.atoms(sp.Function):
+        return False
+    return has_no_zero(numerator, box, positive, closed, roots)
 
 
 def _at(place: Fraction) -> sp.Expr:

@@ -13,11 +13,16 @@ EFFORT = 2_000_000
 
 
 def has_no_zero(
-    polynomial: sp.Expr, box: Mapping[sp.Symbol, Any], positive: Iterable[sp.Expr] = (), closed: bool = False
+    polynomial: sp.Expr,
+    box: Mapping[sp.Symbol, Any],
+    positive: Iterable[sp.Expr] = (),
+    closed: bool = False,
+    roots: Iterable[tuple[sp.Symbol, sp.Expr]] = (),
 ) -> bool:
     """Whether a polynomial is proved to vanish nowhere in an open box where others are positive.
 
-    `closed`: nor on the boundary, where they vanish.
+    `closed`: nor on the boundary, where they vanish. `roots`: symbols of square roots, none of them negative, and the
+    polynomial that vanishes where the square of each is what stands under it.
     """
     names: dict[sp.Symbol, Any] = {}
 
@@ -43,6 +48,8 @@ def has_no_zero(
     solver.add(encode(polynomial) == 0)
     for condition in positive:
         solver.add(encode(condition) >= 0 if closed else encode(condition) > 0)
+    for symbol, square in roots:
+        solver.add(encode(square) == 0, real(symbol) >= 0)
     for symbol in list(names):
         low, high = box.get(symbol, (None, None))
         if low is not None:
