@@ -8,7 +8,6 @@ from sympy import tanh
 
 from derive import Eq, Model, field, gaussian, normal, parameter, positive, sectors, training_clock, whole_positive
 from derive.codegen import solver_files
-from derive.pipeline import derive_model
 from numerics.solver import load_solver, solve
 from numerics.two_time import parsed
 
@@ -34,8 +33,8 @@ def remembering() -> Model:
 
 
 def test_delays_on_one_site_go_through_memory_and_not_through_the_matrix():
-    layout = derive_model(remembering()).layout
-    delays = {(a.name, b.name): delay for (a, b), delay in layout.site_delays.items()}
+    training = load_solver(solver_files(remembering())).training.training
+    delays = {(a, b.name): delay for b in training.vectors for a, delay in training.delays(b.name)}
     assert delays["x", "x"] == delays["phi", "x"] == delays["x", "start"] == 0
     assert delays["x", "h"] == 1 and delays["h", "phi"] == 1  # J phi answers phi by the memory of J^T, a step later
     assert delays["x", "phi"] == 2

@@ -7,11 +7,10 @@ from functools import cached_property
 
 import sympy as sp
 
-from derive.equations.delays import shortest_delays
 from derive.equations.numbering import Numbering
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt, Mean
-from derive.records.saddle import Covariance, Edge, Memory, SaddlePoint, TimeOrder
+from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
 from derive.records.system import DisorderRule, System, SystemField, weighing
 
 
@@ -58,15 +57,6 @@ class Layout:
         """The fields that two-time functions may be asked of: all that have an equation, and what is drawn."""
         drawn = (s for s in self.system.sources if s.role == "normal")
         return (*(f.field for f in self.fields), *drawn)
-
-    @cached_property
-    def site_delays(self) -> dict[tuple[Field, Field], int]:
-        """How soon a field answers an impulse to another on the same site: a random matrix brings it back through its
-        memory alone. Pairs that are missing never answer."""
-        products = {f.field for f in self.fields if isinstance(f.rule, DisorderRule)}
-        direct = [edge for edge in self.time_order.edges if edge.target not in products]
-        back = [Edge(m.target, m.on, m.lag or 0, False) for m in self.saddle.memories if m.target in products]
-        return {(a, b): delay for a, b, delay in shortest_delays(self.named, (*direct, *back))}
 
     @cached_property
     def site_links(self) -> dict[str, dict[str, int]]:

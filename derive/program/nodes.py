@@ -188,14 +188,6 @@ class Item(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Whole(Value):
-    """A whole number to the last digit, however large, for what is computed in fractions."""
-
-    number: int
-    shape: Shape | None = SCALAR
-
-
-@dataclass(frozen=True, eq=False)
 class Quoted(Value):
     """A word: the name of a field, say."""
 

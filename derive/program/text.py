@@ -43,7 +43,6 @@ from derive.program.nodes import (
     Transposed,
     Tuple,
     Value,
-    Whole,
     shape_of,
     symbols_in,
 )
@@ -255,8 +254,6 @@ class Text:
             return self.names.of(value.symbol)
         if isinstance(value, Quoted):
             return repr(value.word)
-        if isinstance(value, Whole):
-            return repr(value.number) if abs(value.number) < SHORT else hex(value.number)
         if isinstance(value, Attribute):
             return f"{self.names.of(value.owner)}.{value.name}"
         if isinstance(value, Item):
@@ -406,14 +403,8 @@ class ModuleText:
         return [f"{head} {{", *indented(lines), "}"]
 
 
-class _OfLabels(ModuleText):
-    """One in which tables act on labels."""
-
-    sources = (*ModuleText.sources, "exact")
-
-
-def module_text(doc: str, name: str, record: Record, runtime: str, labelled: bool = False) -> str:
-    """The text of a module that offers a record under a name. labelled: whether tables act on labels in it."""
+def module_text(doc: str, name: str, record: Record, runtime: str) -> str:
+    """The text of a module that offers a record under a name."""
     kinds: dict[str, None] = {}
 
     def offered(entry: Any) -> str:
@@ -427,7 +418,7 @@ def module_text(doc: str, name: str, record: Record, runtime: str, labelled: boo
 
     end = f"{name} = {offered(record)[:-1]},)"  # one line per entry
     functions = tuple(record.functions)
-    made = (_OfLabels if labelled else ModuleText)(runtime, (*kinds, name, *(f.name for f in functions)))
+    made = ModuleText(runtime, (*kinds, name, *(f.name for f in functions)))
     for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
         made.names.of(symbol)
     body = [line for function in functions for line in made.text.function(function)]
