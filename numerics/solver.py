@@ -23,6 +23,7 @@ from numerics.certificate.records import Certificate
 from numerics.labelled import where_defined, with_none
 from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
+from numerics.options import BARE, Options
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
@@ -258,33 +259,27 @@ def _excluded(law: Law) -> tuple[tuple[float, float], ...]:
 def solve(
     solver: Solver,
     values: dict[str, Any],
+    options: Options = BARE,
     *,
-    samples: int | None = None,
-    seed: int = 0,
-    rank: int | None = None,
     layers: Sequence[str] | None = None,
-    path: bool | None = False,
-    overlaps: bool = False,
-    two_time: Wanted = (),
-    memory: float | None = None,
-    certify: bool | None = False,
     progress: Progress = None,
+    **changes: Any,
 ) -> Solution:
     """Order parameters, bulk and outliers.
 
-    samples, seed, rank: sites that are sampled where laws are nonlinear, their random numbers, and most directions
-    of the past to keep. layers: labels of the probed matrices, all of them if None. path: outliers at every time; None:
-    where layers have names and an eigenproblem of at most 1000 rows gives them. overlaps: of the outliers' vectors
-    with the spikes. two_time: correlations and responses that are wanted at once, as ("C", "a", "b"); others are
-    computed when the solution is asked for them. memory: bytes that sampling and what follows may take; most of what
-    the machine has if None. certify: check the solution against computations of its own; None leaves out those that
-    would take longer than it took.
+    Args:
+        options: As declared; `changes` replace fields of them.
+        layers: Labels of the probed matrices, all of them if None.
     """
+    options = replace(options, **changes)
+    path, memory = _along(options), None if options.memory is None else 1e9 * options.memory
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
-    wanted = checked(solver.setting, two_time)
+    wanted = checked(solver.setting, tuple(options.kernels))
     check_memory(solver, values)
-    sampling = None if solver.setting.exact else Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
+    sampling = (
+        None if solver.setting.exact else Sampling(options.samples or DEFAULT_SAMPLES, options.seed, rank=options.rank)
+    )
     if sampling is None:
         trained = Trained.exact(solver, values)
     else:
@@ -296,9 +291,7 @@ def solve(
         trained.method["memory"] = expected.told
         sampling = replace(sampling, share=(trained.nearby.share, trained.nearby.doubt))
     rest = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
-    found = spectra(
-        solver, values, trained, layers=layers, path=path, overlaps=overlaps, certify=certify, progress=rest
-    )
+    found = spectra(solver, values, trained, options, layers=layers, progress=rest)
     found = replace(found, sampling=sampling)
     found.compute_two_time(wanted)
     return found
@@ -307,17 +300,12 @@ def solve(
 def solve_many(
     solver: Solver,
     points: Sequence[dict[str, Any]],
+    options: Options = BARE,
     *,
-    samples: int | None = None,
-    seed: int = 0,
-    rank: int | None = None,
     layers: Sequence[str] | None = None,
-    path: bool | None = False,
-    overlaps: bool = False,
-    two_time: Wanted = (),
     batch: int = 1,
-    certify: bool | None = False,
     progress: Progress = None,
+    **changes: Any,
 ) -> Iterator[Solution | NumericalError]:
     """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
 
@@ -326,7 +314,7 @@ def solve_many(
     it together.
     """
     tell = progress or (lambda fraction, text: None)
-    kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps, "certify": certify}
+    options = replace(options, **changes)
     done = 0
     for chunk in chunks(solver, points):
         tables: Sequence[Trained | None] = [None] * len(chunk)
@@ -334,20 +322,25 @@ def solve_many(
             tell(done / len(points), f"training level of {len(chunk)} points")
             tables = train_together(solver, chunk, batch)
             tell(done / len(points), f"bulk and outliers of {len(chunk)} points")
-        known = _foreseen(solver, chunk, tables, layers, path)
+        known = _foreseen(solver, chunk, tables, layers, _along(options))
         for values, trained, foreseen in zip(chunk, tables, known, strict=True):
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:
                 if trained is None:
-                    yield solve(solver, values, samples=samples, seed=seed, rank=rank, two_time=two_time, **kwargs)
+                    yield solve(solver, values, options, layers=layers)
                 else:
-                    found = spectra(solver, values, trained, foreseen=foreseen, **kwargs)
-                    found.compute_two_time(two_time)
+                    found = spectra(solver, values, trained, options, layers=layers, foreseen=foreseen)
+                    found.compute_two_time(tuple(options.kernels))
                     yield found
             except NumericalError as error:
                 yield error
             done += 1
     tell(1.0, "done")
+
+
+def _along(options: Options) -> bool | None:
+    """Whether the outliers are wanted at every time; None where layers have names and eigenproblems are small."""
+    return options.path if options.path is None else bool(options.path)
 
 
 @dataclass(frozen=True)
@@ -415,12 +408,10 @@ def spectra(
     solver: Solver,
     values: dict[str, Any],
     trained: Trained,
+    options: Options = BARE,
     *,
     layers: Sequence[str] | None = None,
-    path: bool | None = False,
-    overlaps: bool = False,
     foreseen: Mapping[Probe, Foreseen] | None = None,
-    certify: bool | None = False,
     progress: Progress = None,
 ) -> Solution:
     """The solution that belongs to a trained level: the spectrum of every layer asked for."""
@@ -429,7 +420,9 @@ def spectra(
     chosen = [m for m in solver.matrices if layers is None or m.label in layers]
     found: list[Layer] = []
     bare: dict[Probe, Layer] = {}
+    certify = options.certify
     certifier = None if certify is False else Certifier(solver, values, trained, certify is True)
+    path, overlaps = _along(options), options.overlaps is True
     for number, matrix in enumerate(chosen):
         tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
         if matrix.probe not in bare:

@@ -46,7 +46,7 @@ def of(name: str, *kernels: Name, **values: Any) -> Solve:
 
     def solved(seed: int, samples: int) -> Solution:
         more = {"path": not kernels, "overlaps": not kernels}
-        return solve(solver, whole, samples=samples, seed=seed, layers=layers, two_time=kernels, **more)
+        return solve(solver, whole, samples=samples, seed=seed, layers=layers, kernels=kernels, **more)
 
     return solved
 

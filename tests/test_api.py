@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import logging
 import pickle
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -20,6 +24,7 @@ from derive.cli.problem import AsTyped
 from derive.errors import DeriveError, NumericalError, ParameterError
 from derive.results.saving import Pool
 from derive.results.words import grouped, shown_number
+from numerics.options import OWN, VERBS, options_of
 
 NETWORK = {"nu": 2, "gamma0": 6, "eta": 0.1, "T": 6}
 
@@ -523,3 +528,19 @@ def test_numbers_with_errors(value, error, text):
 
 def test_equal_outliers_are_one_line():
     assert grouped([5.0, 5.0 + 1e-12, 3.0]) == [(0, 2, 5.0), (2, 1, 3.0)]
+
+
+def test_an_option_is_declared_once_for_python_and_the_command_line():
+    commands = {"stable_rate": "stability", "limit": "limit"}
+    for verb in set(VERBS) - {"sweep", "plan", "limits"}:
+        shown = {p.name: p for p in main.commands[commands.get(verb, verb)].params}
+        for name, declared in options_of(verb).items():
+            if declared.flag is not None:
+                assert shown[name].help == f"{declared.help} {declared.cost}".rstrip()
+                assert verb != "solve" or name in inspect.signature(derive.Theory.solve).parameters
+    assert {f.name for f in dataclasses.fields(OWN["sweep"])} <= set(inspect.signature(derive.Theory.sweep).parameters)
+
+
+def test_options_load_neither_numpy_nor_jax():
+    code = "import sys, numerics.options; assert not {'numpy', 'jax', 'sympy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

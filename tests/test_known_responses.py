@@ -45,7 +45,7 @@ def test_delays_on_one_site_go_through_memory_and_not_through_the_matrix():
 def test_equal_times_and_structural_zeros_of_sampled_responses_are_exact():
     solver = load_solver(solver_files(remembering()))
     names = ("R[x,x]", "R[x,h]", "R[h,phi]", "R[start,start]", "R[phi,x]")
-    found = solve(solver, {"g": 0.8, "T": 4}, samples=1000, two_time=tuple(map(parsed, names))).two_time
+    found = solve(solver, {"g": 0.8, "T": 4}, samples=1000, kernels=tuple(map(parsed, names))).two_time
     equal = {name: np.diagonal(np.squeeze(found[parsed(name)].values)) for name in ("R[x,x]", "R[x,h]", "R[h,phi]")}
     errors = {name: np.diagonal(np.squeeze(found[parsed(name)].errors)) for name in ("R[x,x]", "R[x,h]", "R[h,phi]")}
     assert np.all(equal["R[x,x]"] == 1) and np.all(equal["R[x,h]"] == 0) and np.all(equal["R[h,phi]"] == 0)

@@ -134,7 +134,7 @@ def values_of(model: Model, **changes) -> dict:
 
 def solved(model: Model, two_time: tuple[str, ...] = (), samples: int = 20_000, **changes):
     solver = load_solver(solver_files(model))
-    return solve(solver, values_of(model, **changes), samples=samples, two_time=tuple(map(parsed, two_time)))
+    return solve(solver, values_of(model, **changes), samples=samples, kernels=tuple(map(parsed, two_time)))
 
 
 @cache
@@ -156,7 +156,7 @@ def test_kernels_of_a_linear_network_are_those_by_hand(data):
     wanted = [f"C[{f},{f}]" for f in ("h0", "h1", "h2", "g1", "g2", "v")]
     wanted += ["R[g1,J0_h0]", "R[g2,J1_h1]", "R[h1,J1T_g2]", "R[h0,J0T_g1]"]
     solver = load_solver(solver_files(problem.model))
-    found = solve(solver, problem.inputs, two_time=tuple(map(parsed, wanted)))
+    found = solve(solver, problem.inputs, kernels=tuple(map(parsed, wanted)))
     given = {k: v for k, v in problem.values.items() if k in ("alpha", "nu", "gamma0", "eta", "sigma", "T", "C")}
     hand = deep_linear_by_hand.solve(L=2, data=data, param="mup", **given)
     kernels = hand.kernels
@@ -204,7 +204,7 @@ def sampled_solver(model: Model):
 @pytest.mark.parametrize("name", ["quadrature", "exact"])
 def test_sampled_kernels_are_the_exact_ones_within_their_errors(name):
     wanted = tuple(map(parsed, KERNELS[name]))
-    found = solve(sampled_solver(MODELS[name]()), values_of(MODELS[name]()), samples=20_000, two_time=wanted)
+    found = solve(sampled_solver(MODELS[name]()), values_of(MODELS[name]()), samples=20_000, kernels=wanted)
     scores, scattered = [], []
     for key in wanted:
         one, two = theory_of(name).two_time[key], found.two_time[key]

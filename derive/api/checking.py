@@ -7,6 +7,7 @@ from collections.abc import Callable
 from derive.api.solvers import Source
 from derive.problems import Problem
 from derive.results.check import Check, LawTried
+from numerics.options import Options
 
 Progress = Callable[[float, str], None]
 
@@ -32,4 +33,4 @@ def check(source: Source, problem: Problem, quick: bool, simulate: bool, seed: i
         if progress is not None:
             following = laws[len(found)].name if len(found) < len(laws) else ""
             progress(len(found) / len(laws), following)
-    return Check(source.made("check", problem, {}), tuple(found))
+    return Check(source.made("check", problem, Options(seed=seed)), tuple(found))

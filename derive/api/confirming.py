@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from derive.api.options import wanted_kernels
 from derive.api.points import Point
 from derive.api.solvers import Source
 from derive.claims.counterexamples import Counterexample
@@ -14,6 +13,7 @@ from derive.errors import DeriveError
 from derive.language.model import Model
 from derive.problems import problem_of
 from derive.results import Solution
+from numerics.options import BARE
 
 RESOLVED = 1e-6
 """The distance, in units of the largest number, up to which numbers of the solver and of the derivation count as equal,
@@ -38,9 +38,7 @@ class Confirmation:
 
     def _solved(self, values: dict[str, Any]) -> Solution:
         point = Point.of(self.source, problem_of(self.model, values), None)
-        solution = point.solved(
-            samples=None, seed=0, rank=None, path=False, overlaps=False, kernels=wanted_kernels(()), progress=None
-        )
+        solution = point.solved(BARE)
         if not solution:
             raise DeriveError("it fails a check of its own")
         return solution

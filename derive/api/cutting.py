@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from derive.api.options import times_to_watch
 from derive.api.points import Point, half_size
 from derive.api.solvers import Source
-from derive.api.wishes import Wish
 from derive.problems import Grid, Problem
 from derive.results.made import fingerprints, versions
 from derive.sweeps.journal import About
 from derive.sweeps.units import Code, Found, Unit, remember, solution_of
 from numerics.modules import Solver
+from numerics.options import Options
 from numerics.simulation import samples as finite_size
 from numerics.simulation.wanted import ends_of_all, ends_to_compare
 from numerics.solver import Solution as FoundSolution
@@ -50,7 +50,8 @@ class Cut:
 
     source: Source
     grid: Grid
-    asked: Wish
+    of: str
+    options: Options
 
     @cached_property
     def codes(self) -> dict[str, Code]:
@@ -77,7 +78,7 @@ class Cut:
         arrays = dict.fromkeys(tuple(fingerprints(problem.inputs).items()) for problem in self.grid.problems)
         first = self.grid.problems[0]
         return {
-            "sweep": {"of": self.asked.of, "setting": first.model.setting},
+            "sweep": {"of": self.of, "setting": first.model.setting},
             "declaration": hashlib.sha256(self.source.text(first.model).encode()).hexdigest()[:32],
             "code": {name: code.digest for name, code in self.codes.items()},
             "parameters": {name: list(row) for name, row in values.items()},
@@ -85,9 +86,24 @@ class Cut:
             "data": {name: [digest] for row in arrays for name, digest in row}
             if len(arrays) == 1
             else {"data": [list(map(list, row)) for row in arrays]},
-            "options": self.asked.told,
+            "options": self.told,
             "versions": versions(),
         }
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """All options that numbers depend on, but for how many samples there are: more samples extend fewer."""
+        options = self.options
+        told: dict[str, Any] = {"seed": options.seed, "path": options.listed_path, "overlaps": options.overlaps}
+        told["kernels"] = [list(name) for name in options.kernels]
+        if self.of != "simulate":
+            told |= {"samples": options.samples, "rank": options.rank}
+        if options.certify:
+            told["certify"] = True
+        if self.of != "solve":
+            told |= {"size": options.size, "backend": options.backend}
+            told["eigenvalues"] = "ends" if options.ends_only else "all"
+        return told
 
     # -- parts of the work
 
@@ -97,13 +113,13 @@ class Cut:
         Of a comparison a part has samples that follow each other, of as few points as possible, and it solves those
         points: some are solved in two parts, with the same numbers.
         """
-        chunks = () if self.asked.of == "simulate" else self.chunks
-        places = range(len(self.grid.problems)) if self.asked.of != "solve" else ()
-        samples = tuple((place, number) for place in places for number in range(self.asked.seeds))
+        chunks = () if self.of == "simulate" else self.chunks
+        places = range(len(self.grid.problems)) if self.of != "solve" else ()
+        samples = tuple((place, number) for place in places for number in range(self.options.seeds))
         if shard is None:
             return Share(chunks, samples)
         part, parts = shard
-        if self.asked.of != "compare":
+        if self.of != "compare":
             return Share(chunks[part - 1 :: parts], samples[part - 1 :: parts])
         mine = samples[len(samples) * (part - 1) // parts : len(samples) * part // parts]
         needed = {place for place, _ in mine}
@@ -148,7 +164,7 @@ class Cut:
             if sizes[place] is not None:
                 options = {
                     "size": sizes[place],
-                    "seed": self.asked.seed + 1,
+                    "seed": self.options.seed + 1,
                     "layers": self.grid.problems[place].layers,
                     "ends": self._ends(place, solved.get(place)),
                     "backend": "numpy",
@@ -162,7 +178,7 @@ class Cut:
         if found is None:
             return None
         problem = self.grid.problems[place]
-        return half_size(Point(self.source, problem, self.solver(problem)), found.layers, self.asked.size)
+        return half_size(Point(self.source, problem, self.solver(problem)), found.layers, self.options.size)
 
     def theory(self, place: int, found: Found | None) -> FoundSolution | None:
         """The solution at a point; None if there is none."""
@@ -178,44 +194,39 @@ class Cut:
         return Unit(name, kind, self.codes[problems[0].model.name], points, options, versions(), batch)
 
     def _solve_options(self, place: int) -> dict[str, Any]:
-        asked, problem = self.asked, self.grid.problems[place]
-        solver = self.solver(problem)
-        path: bool | None = None
-        if asked.path is not None:
-            watched = times_to_watch(solver, problem.values, asked.path) if asked.of == "compare" else asked.path
-            path = bool(watched)
-        return {
-            "samples": asked.samples,
-            "seed": asked.seed,
-            "rank": asked.rank,
-            "layers": problem.layers,
-            "path": path,
-            "overlaps": asked.overlaps is not False,
-            "two_time": asked.kernels,
-            "certify": None if asked.certify else False,
-        }
+        problem, path = self.grid.problems[place], self.options.path
+        if path is not None:
+            solver = self.solver(problem)
+            path = bool(times_to_watch(solver, problem.values, path) if self.of == "compare" else path)
+        options = replace(
+            self.options,
+            path=path,
+            overlaps=self.options.overlaps is not False,
+            certify=None if self.options.certify else False,
+        )
+        return {"layers": problem.layers, "options": options}
 
     def _sample_options(self, place: int, found: Found | None) -> dict[str, Any]:
-        asked, problem = self.asked, self.grid.problems[place]
+        options, problem = self.options, self.grid.problems[place]
         solver = self.solver(problem)
-        finite_size.check_memory(solver, problem.values, asked.size)
-        overlaps = solver.layered if asked.overlaps is None else asked.overlaps
+        finite_size.check_memory(solver, problem.values, options.size)
+        overlaps = solver.layered if options.overlaps is None else bool(options.overlaps)
         return {
-            "size": asked.size,
-            "seed": asked.seed,
+            "size": options.size,
+            "seed": options.seed,
             "layers": problem.layers,
-            "times": tuple(times_to_watch(solver, problem.values, asked.path)),
-            "overlaps": True if asked.of == "compare" else overlaps,
+            "times": tuple(times_to_watch(solver, problem.values, options.path)),
+            "overlaps": True if self.of == "compare" else overlaps,
             "ends": self._ends(place, found),
-            "two_time": asked.kernels,
-            "backend": asked.backend,
+            "two_time": options.kernels,
+            "backend": options.backend,
         }
 
     def _ends(self, place: int, found: Found | None) -> Mapping[str, int] | None:
         """How many eigenvalues at the ends of each layer are wanted; None if it is all of them."""
-        if not self.asked.ends_only:
+        if not self.options.ends_only:
             return None
-        if self.asked.of == "simulate":
+        if self.of == "simulate":
             return ends_of_all(self.grid.problems[place].layers)
         theory = self.theory(place, found)
         return None if theory is None else ends_to_compare(theory)

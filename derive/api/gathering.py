@@ -50,25 +50,25 @@ class Gathered:
 
     @cached_property
     def solved(self) -> Mapping[int, Found]:
-        return {} if self.cut.asked.of == "simulate" else solutions(self.cut, self.journal)
+        return {} if self.cut.of == "simulate" else solutions(self.cut, self.journal)
 
     def sweep(self) -> Sweep:
         """All points, those that are missing too, which say so."""
-        asked, grid = self.cut.asked, self.cut.grid
+        of, grid = self.cut.of, self.cut.grid
         points = tuple(self.point(place) for place in range(len(grid.problems)))
-        first = self.cut.source.made(asked.of, grid.problems[0], asked.options(asked.of))
+        first = self.cut.source.made(of, grid.problems[0], self.cut.options)
         axes = dict(grid.axes)
         fixed = {name: value for name, value in first.parameters.items() if name not in axes}
         return Sweep(replace(first, parameters=fixed), axes, points)
 
     def point(self, place: int) -> Solution | Simulation | Comparison:
-        if self.cut.asked.of == "solve":
+        if self.cut.of == "solve":
             return self.solution(place)
-        return self.simulation(place) if self.cut.asked.of == "simulate" else self.comparison(place)
+        return self.simulation(place) if self.cut.of == "simulate" else self.comparison(place)
 
     def solution(self, place: int) -> Solution:
         problem = self.cut.grid.problems[place]
-        made = self.cut.source.made("solve", problem, self.cut.asked.options("solve"))
+        made = self.cut.source.made("solve", problem, self.cut.options)
         name = next(chunk.name for chunk in self.cut.chunks if place in chunk.places)
         if place not in self.solved:
             return Solution(made, None, (_missing(name in self.lost),))
@@ -79,10 +79,10 @@ class Gathered:
         return Solution(made, None, (str(found),)) if isinstance(found, NumericalError) else Solution.of(made, found)
 
     def simulation(self, place: int, kind: str = "", size: int | None = None) -> Simulation:
-        problem, asked = self.cut.grid.problems[place], self.cut.asked
-        told = asked.options("simulate")
-        made = self.cut.source.made("simulate", problem, told if size is None else {**told, "size": size})
-        names = [sample_name(place, number, kind) for number in range(asked.seeds)]
+        problem, options = self.cut.grid.problems[place], self.cut.options
+        drawn = options if size is None else replace(options, size=size)
+        made = self.cut.source.made("simulate", problem, drawn)
+        names = [sample_name(place, number, kind) for number in range(options.seeds)]
         absent = {name for name in names if name not in self.journal.done}
         if absent:
             return Simulation(made, None, (_missing(bool(self.lost & absent)),))

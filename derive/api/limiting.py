@@ -13,6 +13,7 @@ from derive.errors import DeriveError, NumericalError
 from derive.problems import Problem, array_names, grid_of
 from derive.results.limit import Limit, Limits
 from numerics.limit import at_rest
+from numerics.options import Options
 
 if TYPE_CHECKING:
     from derive.language.family import Family
@@ -27,7 +28,7 @@ def limit(source: Source, problem: Problem, progress: Progress | None) -> Limit:
     if solver.limit is None:
         _refuse(problem.model)
     assert solver.limit is not None
-    made = source.made("limit", problem, {})
+    made = source.made("limit", problem, Options())
     steps = solver.setting.steps  # how many are run does not matter
     made = replace(made, parameters={name: value for name, value in made.parameters.items() if name != steps})
     if progress is not None:

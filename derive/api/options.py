@@ -1,107 +1,70 @@
-"""Options of the verbs, told apart from parameters that have the same name."""
+"""Options of the Python verbs: told apart from parameters of the same name, checked, and documented."""
 
 from __future__ import annotations
 
-import operator
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import inspect
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from derive.errors import ParameterError
 from numerics.modules import Solver
+from numerics.options import Options, options_of, read_options
 from numerics.progress import handful
 from numerics.runtime.two_time import Wanted
 from numerics.two_time import Name, parsed
 
-Asked = dict[str, Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Number(int):
-    """A default of an option. It is a number like any other, but one that nobody has typed."""
+def takes_options(method: F) -> F:
+    """Give a method that is called like its verb the signature and the documentation of the options of that verb.
 
-
-NO_NAMES: tuple[str, ...] = ()
-"""The default of an option that takes names (Python has one empty tuple)."""
-
-
-def asked(**options: Any) -> Asked:
-    """The options that were given; those with a number as their default have no meaning for None."""
-    given = {name: value for name, value in options.items() if not isinstance(value, Number) and value is not NO_NAMES}
-    return {name: value for name, value in given.items() if value is not None or name in ("size", "seeds", "seed")}
-
-
-def check(options: Asked) -> None:
-    """Raise ParameterError for the first option that is not of its kind, whichever verb it was given to."""
-    for name, value in options.items():
-        allowed, meaning = KINDS.get(name, (None, ""))
-        if allowed is not None and not allowed(value):
-            raise ParameterError(f"{name}={value!r}: {name} must be {meaning}")
-
-
-def _whole(low: float = -np.inf) -> Callable[[Any], bool]:
-    def allowed(value: Any) -> bool:
-        try:
-            return not _yes_or_no(value) and operator.index(value) >= low
-        except TypeError:
-            return isinstance(value, float) and value.is_integer() and value >= low
-
-    return allowed
-
-
-def _yes_or_no(value: Any) -> bool:
-    return isinstance(value, (bool, np.bool_))
-
-
-def _times(value: Any) -> bool:
-    return _yes_or_no(value) or (not _text(value) and np.ndim(value) == 1)
-
-
-def _positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _names(value: Any) -> bool:
-    """One name, or several: each a text, or three texts as in ("C", "a", "b")."""
-    if _text(value):
-        return True
-    return isinstance(value, Iterable) and all(
-        _text(name) or (isinstance(name, tuple) and len(name) == 3 and all(map(_text, name))) for name in value
+    It takes them among `**arguments`, beside parameters of the model.
+    """
+    declared = options_of(method.__name__)
+    old = inspect.signature(method)
+    keyword, rest = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD
+    kept = [p for p in old.parameters.values() if p.kind is not rest]
+    last = [p for p in kept if p.kind is keyword]
+    named = [
+        inspect.Parameter(name, keyword, default=one.default, annotation=one.type) for name, one in declared.items()
+    ]
+    parameters = inspect.Parameter("parameters", rest, annotation="Any")
+    lines = [
+        line
+        for name, one in declared.items()
+        for line in textwrap.wrap(f"{name}: {one.help} {one.cost}".rstrip(), 108, subsequent_indent="    ")
+    ]
+    described = textwrap.indent("\n".join(lines), "    ")
+    method.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\nArgs:\n{described}\n"
+    method.__signature__ = old.replace(  # type: ignore[attr-defined]
+        parameters=[*(p for p in kept if p not in last), *named, *last, parameters]
     )
+    return method
 
 
-KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "size": (_whole(), "a whole number"),
-    "seeds": (_whole(), "a whole number"),
-    "seed": (_whole(0), "a whole number, 0 or larger"),
-    "samples": (_whole(100), "a whole number, 100 or larger"),
-    "rank": (_whole(2), "a whole number, 2 or larger"),
-    "memory": (_positive, "a number of GB, larger than 0"),
-    "path": (_times, "True, False or a list of times"),
-    "overlaps": (_yes_or_no, "True or False"),
-    "simulation": (_yes_or_no, "True or False"),
-    "certify": (_yes_or_no, "True or False"),
-    "command": (_text, "text"),
-    "align": (
-        lambda value: _text(value) or (isinstance(value, Iterable) and all(map(_text, value))),
-        "names of fields such as 'v(3)' in a list",
-    ),
-    "kernels": (_names, "names such as C[a,b] in a list"),
-    "backend": (lambda value: _text(value) and value in ("numpy", "jax"), "numpy or jax"),
-    "eigenvalues": (lambda value: _text(value) and value in ("all", "ends"), "all or ends"),
-    "jobs": (lambda value: _text(value) or _whole()(value), "a number of processes or 'cores'"),
-    "executor": (lambda value: callable(getattr(value, "submit", None)), "a concurrent.futures.Executor"),
-    "on": (_text, "text such as dask:tcp://HOST:PORT"),
-    "journal": (lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
-    "shard": (_text, "text such as 2/8"),
-    "progress": (callable, "a function of a share and a text"),
-}
-"""What an option must be, and how a sentence says so."""
+def split_arguments(
+    verb: str, arguments: Mapping[str, Any], ambiguous: Collection[str], setting: str
+) -> tuple[Options, Any, dict[str, Any]]:
+    """The options among the arguments of a verb, the record of its own options, and the parameters of the model.
+
+    ambiguous: names of parameters, which an option may not have.
+
+    Raises:
+        ParameterError: An argument may be meant as an option or as a parameter, or an option is not of its domain.
+    """
+    known = options_of(verb)
+    options = {name: value for name, value in arguments.items() if name in known}
+    for name in sorted(set(ambiguous) & set(options)):
+        raise ParameterError(
+            f"{name} is an option of {verb} and a parameter of {setting}: write {verb}({{{name!r}: ...}}) for the "
+            f"parameter, and {name}=... beside it for the option"
+        )
+    found, own = read_options(verb, options)
+    return found, own, {name: value for name, value in arguments.items() if name not in known}
 
 
 def wanted_kernels(names: str | Sequence[str | Name] | None) -> Wanted:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from derive.codegen import declaration_digest
 from derive.codegen.store import stored_files
@@ -16,6 +15,7 @@ from derive.problems import Problem
 from derive.progress import reporting
 from derive.results.made import Made, fingerprints, versions
 from numerics.modules import Solver, load_built, load_solver
+from numerics.options import Options
 from numerics.two_time import shown
 
 Progress = Callable[[float, str], None]
@@ -64,11 +64,11 @@ class Source:
             self._texts[model.name] = declaration_text(self.target, model)
         return self._texts[model.name]
 
-    def made(self, verb: str, problem: Problem, options: Mapping[str, Any]) -> Made:
+    def made(self, verb: str, problem: Problem, options: Options) -> Made:
         """How a result is made; options are those of the command line, as far as they were given."""
-        told = {**options, "kernel": [shown(name) for name in options.get("kernels", ())] or None}
+        told = options.told(verb)
+        told["kernel"] = [shown(name) for name in told.pop("kernels", ())] or None
         told["align"] = list(problem.align) or None
-        told.pop("kernels", None)
         labels = tuple(label for label, _ in problem.model.probes)
         if problem.layers != labels:
             told["layer"] = problem.layers[0] if problem.layers else "none"

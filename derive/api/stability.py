@@ -8,38 +8,32 @@ from dataclasses import replace
 from derive.problems import Problem
 from numerics import stability
 from numerics.modules import Solver
+from numerics.options import StabilityOptions
 from numerics.stability import StableRate
 
-TOLERANCE = 1e-3
-"""To which limits are found, relatively."""
 KERNEL = "ntk"
 """The layer that is the curvature where a model has it and nothing else was said."""
 
 
 def stable_rate(
-    solver: Solver,
-    problem: Problem,
-    of: str,
-    loss: str,
-    curvature: str | None,
-    tolerance: float,
-    progress: Callable[[float, str], None] | None,
+    solver: Solver, problem: Problem, options: StabilityOptions, progress: Callable[[float, str], None] | None
 ) -> StableRate:
     """See `Theory.stable_rate`."""
+    curvature = options.curvature
     if curvature is None and KERNEL in (matrix.label for matrix in solver.matrices):
         curvature = KERNEL
     layer, _, over = (curvature or "none").partition("/")
     found = stability.stable_rate(
         solver,
         problem.inputs,
-        rate=of,
-        loss=loss,
+        rate=options.of,
+        loss=options.loss,
         layer=None if layer == "none" else layer,
         over=over or None,
-        tolerance=tolerance,
+        tolerance=options.tolerance,
         progress=progress,
     )
-    return _with_closed_form(found, problem, of)
+    return _with_closed_form(found, problem, options.of)
 
 
 def _with_closed_form(found: StableRate, problem: Problem, of: str) -> StableRate:

@@ -6,14 +6,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from derive.api.cutting import Cut, names_of
 from derive.api.gathering import Gathered, solutions
 from derive.api.options import several, wanted_kernels
 from derive.api.solvers import Source
-from derive.api.wishes import CORES, Wish, Workers, shard_of
+from derive.api.workers import Workers
 from derive.errors import ParameterError
 from derive.interrupts import check, saying
 from derive.language.family import Family
@@ -24,6 +23,7 @@ from derive.sweeps.journal import Journal, opened
 from derive.sweeps.units import Unit, written
 from derive.sweeps.watching import Progress, Watch
 from derive.sweeps.workers import Here, run
+from numerics.options import CORES, Options, SweepOptions
 from numerics.simulation import samples as finite_size
 
 PATIENCE = 10.0
@@ -80,8 +80,8 @@ class Sweeping:
     def plan(self, measured: bool) -> Plan:
         """How much there is to do. measured: compute the next unit of each kind, to say how long all will take; they
         are kept where there is a journal."""
-        share = self.cut.share(self.workers.shard)
-        journal = opened(self.workers.journal, self.cut.about, write=measured)
+        share = self.cut.share(self.workers.options.part)
+        journal = opened(self.workers.options.journal_path, self.cut.about, write=measured)
         try:
             times = self._measured(journal) if measured else ()
         finally:
@@ -92,13 +92,13 @@ class Sweeping:
         return Plan(points, len(names), done, len(share.samples), self._largest_sample[0], times)
 
     def _measured(self, journal: Journal) -> tuple[Measured, ...]:
-        share = self.cut.share(self.workers.shard)
+        share = self.cut.share(self.workers.options.part)
         found, kept = [], int(journal.path is not None)
         solving = self._missing(self.cut.solving(share), journal)
         if solving:
             first = _timed(solving[0], journal)
             found.append(Measured(first, _timed(solving[0], journal), len(solving) - kept))
-        solved = solutions(self.cut, journal) if self.cut.asked.of == "compare" else {}
+        solved = solutions(self.cut, journal) if self.cut.of == "compare" else {}
         known = replace(share, samples=tuple(s for s in share.samples if not solved or s[0] in solved))
         sampling = self._missing(self.cut.sampling(known, solved), journal)
         if sampling:
@@ -110,43 +110,43 @@ class Sweeping:
     @cached_property
     def _largest_sample(self) -> tuple[float, int | None]:
         """Bytes of the largest sample of a simulation, and how many of it fit into memory."""
-        if self.cut.asked.of == "solve":
+        if self.cut.of == "solve":
             return 0.0, None
         found = {}
         for problem in self.cut.grid.problems:
             solver = self.cut.solver(problem)
-            found[finite_size.needed_memory(solver, problem.values, self.cut.asked.size)] = solver, problem
+            found[finite_size.needed_memory(solver, problem.values, self.cut.options.size)] = solver, problem
         solver, problem = found[max(found)]
-        return max(found), finite_size.samples_at_once(solver, problem.values, self.cut.asked.size)
+        return max(found), finite_size.samples_at_once(solver, problem.values, self.cut.options.size)
 
     def _fitting(self) -> Workers:
         """The workers, as many as have memory; more that were asked for are refused."""
         workers = self.workers
         size, most = self._largest_sample
-        if most is None or not workers.jobs or workers.number <= most:
+        if most is None or not workers.options.jobs or workers.number <= most:
             return workers
-        if workers.jobs == CORES:
+        if workers.options.jobs == CORES:
             return replace(workers, most=max(1, most))
         raise ParameterError(
-            f"jobs={workers.jobs}: each sample needs about {size / 1e9:.3g} GB at these parameters, and {most} fit "
-            "into the free memory; take fewer jobs"
+            f"jobs={workers.options.jobs}: each sample needs about {size / 1e9:.3g} GB at these parameters, and {most} "
+            "fit into the free memory; take fewer jobs"
         )
 
     def done(self, progress: Progress | None) -> Sweep:
         """Compute what is missing, and everything as results."""
         cut, workers = self.cut, self._fitting()
-        share = cut.share(workers.shard)
-        if cut.asked.of != "solve":
+        share = cut.share(workers.options.part)
+        if cut.of != "solve":
             self._check_memory()
-        journal = opened(workers.journal, cut.about)
+        journal = opened(workers.options.journal_path, cut.about)
         names = names_of(share)
         watch = Watch(progress, sum(name not in journal.done for name in names))
         try:
             with saying(lambda: _how_to_go_on(journal, names)):
                 lost = self._compute(cut.solving(share), journal, workers, watch)
-                if cut.asked.of == "simulate":
+                if cut.of == "simulate":
                     lost |= self._compute(cut.sampling(share, {}), journal, workers, watch)
-                elif cut.asked.of == "compare":
+                elif cut.of == "compare":
                     solved = solutions(cut, journal)
                     units = [*cut.sampling(share, solved), *cut.smaller(share, solved)]
                     lost |= self._compute(units, journal, workers, watch)
@@ -159,7 +159,7 @@ class Sweeping:
     def _check_memory(self) -> None:
         """Refuse samples that do not fit into memory before anything is computed."""
         for problem in self.cut.grid.problems:
-            finite_size.check_memory(self.cut.solver(problem), problem.values, self.cut.asked.size)
+            finite_size.check_memory(self.cut.solver(problem), problem.values, self.cut.options.size)
 
     def _compute(self, units: Sequence[Unit], journal: Journal, workers: Workers, watch: Watch) -> set[str]:
         missing = self._missing(units, journal)
@@ -172,7 +172,7 @@ class Sweeping:
             watch.finished(unit)
             check()
 
-        if workers.jobs == CORES:
+        if workers.options.jobs == CORES:
             start = time.perf_counter()
             while missing and (time.perf_counter() - start < PATIENCE or len(missing) == 1):
                 run(missing[:1], Here(watch.inside), kept)
@@ -188,35 +188,14 @@ class Sweeping:
 
 
 def sweeping_of(
-    source: Source, declared: Model | Family, given: Mapping[str, Any], told: Mapping[str, Any]
+    source: Source, declared: Model | Family, given: Mapping[str, Any], options: Options, sweep: SweepOptions
 ) -> Sweeping:
-    """The sweep that a caller describes: values along the axes, and all options of `Theory.sweep`."""
+    """The sweep over all values of the parameters that are given, by the options of its verb and its own."""
     arrays = array_names(declared, given)
     grid = grid_of(declared, {name: (value,) if name in arrays else several(value) for name, value in given.items()})
-    grid = replace(grid, problems=tuple(aligned(problem, told["align"]) for problem in grid.problems))
-    wish = Wish(
-        "solve" if told["of"] is None else told["of"],
-        int(told["size"]),
-        int(told["seeds"]),
-        int(told["seed"]),
-        samples=told["samples"],
-        rank=told["rank"],
-        backend=told["backend"] or "numpy",
-        path=told["path"],
-        overlaps=told["overlaps"],
-        eigenvalues=told["eigenvalues"],
-        kernels=wanted_kernels(told["kernels"]),
-        certify=bool(told["certify"]),
-    )
-    shard, journal = told["shard"], told["journal"]
-    workers = Workers(
-        told["jobs"],
-        told["executor"],
-        told["on"],
-        None if journal is None else Path(journal),
-        None if shard is None else shard_of(shard),
-    )
-    return Sweeping(Cut(source, grid, wish), workers)
+    grid = replace(grid, problems=tuple(aligned(problem, options.align) for problem in grid.problems))
+    options = replace(options, kernels=wanted_kernels(options.kernels))
+    return Sweeping(Cut(source, grid, sweep.of, options), Workers(sweep))
 
 
 def _timed(unit: Unit, journal: Journal) -> float:

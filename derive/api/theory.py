@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from derive.api.options import Asked, Number, asked, check, wanted_kernels
-from derive.api.points import Drawn, Point
+from derive.api.options import split_arguments, takes_options
+from derive.api.points import Point
 from derive.api.solvers import Source
-from derive.api.stability import TOLERANCE
 from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
@@ -23,7 +21,7 @@ from derive.places import path_of
 from derive.problems import Problem, aligned, problem_of
 from derive.results import Check, Comparison, Limit, Limits, Simulation, Solution, Sweep
 from numerics.modules import Solver
-from numerics.two_time import Name
+from numerics.options import Options
 
 if TYPE_CHECKING:
     from derive.api.expanding import Expansion
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, str], None]
 Values = Mapping[str, Any]
-SIZE, SEEDS, SEED = Number(1000), Number(20), Number(0)
-REPORT_SIZE, REPORT_SEEDS = Number(400), Number(10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +77,7 @@ class Theory:
 
     def inputs(self, values: Values | None = None, /, **parameters: Any) -> dict[str, Any]:
         """What the verbs make of these values: all parameters and choices, and by name the arrays of data."""
-        return dict(self._problem(self._given("inputs", {}, values, parameters)).inputs)
+        return dict(self._problem({**(values or {}), **parameters}).inputs)
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -97,36 +93,14 @@ class Theory:
 
     # -- theory
 
-    def solve(
-        self,
-        values: Values | None = None,
-        /,
-        *,
-        samples: int | None = None,
-        seed: int = SEED,
-        rank: int | None = None,
-        path: bool | None = None,
-        overlaps: bool | None = None,
-        align: str | Sequence[str] = (),
-        kernels: Sequence[str | Name] = (),
-        memory: float | None = None,
-        certify: bool | None = None,
-        progress: Progress | None = None,
-        **parameters: Any,
-    ) -> Solution:
+    @takes_options
+    def solve(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Solution:
         """Solve the theory at infinite size: bulk, outliers, order parameters along the training.
 
         Parameters that are left out take their defaults. `layer=` picks one of several probed matrices, "none" leaves
-        all spectra out; `data=` is a file of arrays or the arrays by name. samples, seed, rank: for laws that are
-        sampled. path: outliers at every time, by default where layers have names and eigenproblems at most 1000 rows.
-        overlaps: of the outliers' vectors with the spikes, by default yes. align: directions to set the outliers'
-        vectors against, besides those that the model observes with alignment(...): fields by name, such as "teacher" or
-        "v(3)". kernels: two-time functions to compute at once, as "C[a,b]"; others are computed when they are asked
-        for. memory: GB that a sampled solution may take, nine tenths of what the machine has unless given; what would
-        take more is refused before it starts, and `diagnostics["memory"]` says what was expected. A solution that
-        diverged is false in a condition and says why. certify: `.certificate` says what was checked of the solution
-        and how closely, by default as far as that is quick; True counts the zeros of large A(z) too, False checks
-        nothing. A solution whose certificate fails is false.
+        all spectra out; `data=` is a file of arrays or the arrays by name. Two-time functions that `kernels` does not
+        name are computed when the solution is asked for them. A solution that diverged, or whose certificate fails, is
+        false in a condition and says why.
 
         >>> import derive
 
@@ -136,69 +110,23 @@ class Theory:
         >>> derive.load(SPIKE).solve(strength=2, align="v").alignments
         {'v': {'right': array([0.75])}}
         """
-        options = asked(
-            samples=samples,
-            seed=seed,
-            rank=rank,
-            path=path,
-            overlaps=overlaps,
-            align=align,
-            kernels=kernels,
-            memory=memory,
-            certify=certify,
-            progress=progress,
-        )
-        point = self._point(self._given("solve", options, values, parameters), progress, align)
-        return point.solved(
-            samples=samples,
-            seed=int(seed),
-            rank=rank,
-            path=path,
-            overlaps=overlaps is not False,
-            kernels=wanted_kernels(kernels),
-            progress=progress,
-            memory=memory,
-            certify=certify,
-        )
+        options, _, given = self._asked("solve", values, arguments, progress)
+        return self._point(given, progress, options.align).solved(options, progress)
 
-    def sweep(
-        self,
-        values: Values | None = None,
-        /,
-        *,
-        of: str = "solve",
-        size: int = SIZE,
-        seeds: int = SEEDS,
-        samples: int | None = None,
-        seed: int = SEED,
-        rank: int | None = None,
-        backend: str | None = None,
-        path: bool | Sequence[int] | None = None,
-        overlaps: bool | None = None,
-        eigenvalues: str | None = None,
-        align: str | Sequence[str] = (),
-        kernels: Sequence[str | Name] = (),
-        jobs: int | str | None = None,
-        executor: Executor | None = None,
-        on: str | None = None,
-        journal: str | Path | None = None,
-        shard: str | None = None,
-        certify: bool | None = None,
-        progress: Progress | None = None,
-        **parameters: Any,
-    ) -> Sweep:
+    @takes_options
+    def sweep(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Sweep:
         """Solve, simulate or compare on a grid: each parameter or choice with several values (a list, an array) is an
         axis.
 
-        of: "solve", "simulate" or "compare"; other options are those of the verb. A point that diverges says so, and
-        the others go on. Points keep no order parameters: solve a point again for A(z). certify: check every point as
-        `solve` does; off by default, because points that are solved side by side take less time than their checks.
+        A point that diverges says so, and the others are computed all the same. Points keep no order parameters: solve
+        a point again for A(z). Certificates are off by default, because points that are solved together take less time
+        than their checks.
 
-        Who computes: this process, jobs=N processes beside it ("cores": as many as there are cores, once it pays), any
-        executor=, or the Dask cluster that on="dask:tcp://HOST:PORT" names. Processes have one thread each, and numbers
-        are the same to the last bit, whichever of them computes. journal: a file that keeps what is finished: the same
-        call goes on where it was interrupted, and more seeds extend fewer. shard="2/8": the second eighth of the work
-        only, into a journal of its own (`derive merge` joins them).
+        This process computes, or `jobs` processes beside it ("cores": as many as there are cores, once it pays), any
+        `executor`, or the Dask cluster that `on` names. Processes have one thread each, and numbers are the same to the
+        last bit, whichever of them computes. With a `journal` the same call resumes where it was interrupted, and more
+        seeds extend fewer. shard="2/8" computes the second eighth of the work into a journal of its own (`derive merge`
+        joins them).
 
         >>> import derive
 
@@ -209,16 +137,7 @@ class Theory:
         >>> [c.agrees for c in m.sweep(strength=[2, 4], of="compare", size=100, seeds=4)]
         [True, True]
         """
-        return self._sweeping(
-            "sweep",
-            values,
-            parameters,
-            {"size": size, "seeds": seeds, "seed": seed},
-            {"of": None if of == "solve" else of, "samples": samples, "rank": rank, "backend": backend, "path": path}
-            | {"overlaps": overlaps, "eigenvalues": eigenvalues, "align": align, "kernels": kernels, "jobs": jobs}
-            | {"executor": executor, "on": on, "journal": journal, "shard": shard, "certify": certify}
-            | {"progress": progress},
-        ).done(progress)
+        return self._sweeping("sweep", values, arguments, progress).done(progress)
 
     def plan(self, values: Values | None = None, /, *, measured: bool = False, **arguments: Any) -> Plan:
         """How many points and units a sweep has, how many are done, and how long it takes; arguments as for `sweep`.
@@ -230,59 +149,27 @@ class Theory:
         >>> derive.load(SPIKE).plan(strength=[2, 4], of="simulate", seeds=3).samples
         6
         """
-        defaults = {"size": SIZE, "seeds": SEEDS, "seed": SEED}
-        numbers = {name: arguments.pop(name, default) for name, default in defaults.items()}
-        known = (
-            "of",
-            "samples",
-            "rank",
-            "backend",
-            "path",
-            "overlaps",
-            "eigenvalues",
-            "align",
-            "kernels",
-            "jobs",
-            "executor",
-            "on",
-        )
-        told = {name: arguments.pop(name, None) for name in (*known, "journal", "shard", "certify", "progress")}
-        return self._sweeping("plan", values, arguments, numbers, told).plan(measured)
+        progress = arguments.pop("progress", None)
+        return self._sweeping("plan", values, arguments, progress).plan(measured)
 
-    def _sweeping(
-        self, verb: str, values: Values | None, parameters: Values, numbers: Mapping[str, int], told: Mapping[str, Any]
-    ) -> Sweeping:
-        """A sweep and who computes it; numbers: options that have defaults, told: those that may be None."""
+    def _sweeping(self, verb: str, values: Values | None, arguments: Values, progress: Progress | None) -> Sweeping:
+        """A sweep and who computes it."""
         from derive.api.sweeping import sweeping_of
 
-        given = self._given(verb, asked(**numbers, **told), values, parameters)
-        return sweeping_of(self._source, self.declared, given, {**numbers, **told})
+        options, sweep, given = self._asked(verb, values, arguments, progress)
+        return sweeping_of(self._source, self.declared, given, options, sweep)
 
     # -- finite size
 
+    @takes_options
     def simulate(
-        self,
-        values: Values | None = None,
-        /,
-        *,
-        size: int = SIZE,
-        seeds: int = SEEDS,
-        seed: int = SEED,
-        backend: str | None = None,
-        path: bool | Sequence[int] | None = None,
-        overlaps: bool | None = None,
-        eigenvalues: str | None = None,
-        align: str | Sequence[str] = (),
-        kernels: Sequence[str | Name] = (),
-        progress: Progress | None = None,
-        **parameters: Any,
+        self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
     ) -> Simulation:
         """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
-        size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time
-        or at those that are listed; by default at a handful where layers have names. backend: "numpy" or "jax".
-        eigenvalues: "all" by default; "ends" gives the twenty at either end, which at large sizes are found without the
-        others, by Lanczos' method with checked residuals. align: as for `solve`.
+        `path` may list the times at which the spectrum is wanted; by default it is computed at a handful where layers
+        have names. eigenvalues="ends" gives the twenty at either end, which Lanczos' method with checked residuals
+        finds without the others at large sizes.
 
         >>> import derive
 
@@ -290,50 +177,17 @@ class Theory:
         >>> derive.load(SPIKE).simulate(strength=2, size=100, seeds=3).eigenvalues.shape
         (3, 100)
         """
-        options = asked(
-            size=size,
-            seeds=seeds,
-            seed=seed,
-            backend=backend,
-            path=path,
-            overlaps=overlaps,
-            eigenvalues=eigenvalues,
-            align=align,
-            kernels=kernels,
-            progress=progress,
-        )
-        point = self._point(self._given("simulate", options, values, parameters), progress, align)
-        return point.simulated(
-            Drawn(int(size), int(seeds), int(seed), backend, eigenvalues == "ends"),
-            path=path,
-            overlaps=point.solver.layered if overlaps is None else overlaps,
-            kernels=wanted_kernels(kernels),
-            progress=progress,
-        )
+        options, _, given = self._asked("simulate", values, arguments, progress)
+        return self._point(given, progress, options.align).simulated(options, progress)
 
+    @takes_options
     def compare(
-        self,
-        values: Values | None = None,
-        /,
-        *,
-        size: int = SIZE,
-        seeds: int = SEEDS,
-        samples: int | None = None,
-        rank: int | None = None,
-        seed: int = SEED,
-        backend: str | None = None,
-        path: bool | None = None,
-        eigenvalues: str | None = None,
-        align: str | Sequence[str] = (),
-        kernels: Sequence[str | Name] = (),
-        certify: bool | None = None,
-        progress: Progress | None = None,
-        **parameters: Any,
+        self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
     ) -> Comparison:
-        """Solve the theory, simulate the declaration, and set one against the other.
+        """Solve the theory, simulate the declaration, and compare the two.
 
-        eigenvalues: "all" by default; "ends" computes those that are compared only, the outliers on either side and the
-        edges behind them, unless a layer needs all. There is no histogram then. align, certify: as for `solve`.
+        eigenvalues="ends" computes only those that are compared, the outliers on either side and the edges behind them,
+        unless a layer needs all. There is no histogram then.
 
         >>> import derive
 
@@ -341,50 +195,16 @@ class Theory:
         >>> derive.load(SPIKE).compare(strength=2, size=200, seeds=4).agrees
         True
         """
-        options = asked(
-            size=size,
-            seeds=seeds,
-            samples=samples,
-            rank=rank,
-            seed=seed,
-            backend=backend,
-            path=path,
-            eigenvalues=eigenvalues,
-            align=align,
-            certify=certify,
-            progress=progress,
-            kernels=kernels,
-        )
-        given = self._given("compare", options, values, parameters)
-        if seeds < 2:
-            raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
-        return self._point(given, progress, align).compared(
-            Drawn(int(size), int(seeds), int(seed), backend, eigenvalues == "ends"),
-            samples=samples,
-            rank=rank,
-            path=path,
-            kernels=wanted_kernels(kernels),
-            progress=progress,
-            certify=certify,
-        )
+        options, _, given = self._asked("compare", values, arguments, progress)
+        return self._point(given, progress, options.align).compared(options, progress)
 
-    def check(
-        self,
-        values: Values | None = None,
-        /,
-        *,
-        quick: bool = False,
-        simulate: bool = True,
-        seed: int = SEED,
-        progress: Progress | None = None,
-        **parameters: Any,
-    ) -> Check:
+    @takes_options
+    def check(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Check:
         """Try the laws that every declaration must obey on this one: what must not change a number is changed.
 
         Symbols are renamed, equations reordered, intermediates named and written out, a matrix split in two, parameters
         replaced by numbers, and more; the theory is set against the cavity argument, exact arithmetic and simulations
-        at two sizes, extrapolated in 1/size (left out with simulate=False). The result is false in a condition if a law
-        broke. quick: the laws that say most, in less than a minute.
+        at two sizes, extrapolated in 1/size. The result is false in a condition if a law broke.
 
         >>> import derive
         >>> from derive.api.example import SPIKE
@@ -394,9 +214,8 @@ class Theory:
         """
         from derive.api.checking import check
 
-        options = asked(seed=seed, progress=progress)
-        problem = self._problem(self._given("check", options, values, parameters))
-        return check(self._source, problem, quick, simulate, int(seed), progress)
+        options, own, given = self._asked("check", values, arguments, progress)
+        return check(self._source, self._problem(given), own.quick, own.simulate, options.seed, progress)
 
     # -- what else follows
 
@@ -414,9 +233,8 @@ class Theory:
         """
         from derive.api.limiting import limit
 
-        return limit(
-            self._source, self._problem(self._given("limit", asked(progress=progress), values, parameters)), progress
-        )
+        _, _, given = self._asked("limit", values, parameters, progress)
+        return limit(self._source, self._problem(given), progress)
 
     def limits(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limits:
         """The same on a grid: a parameter may have several values, as a ridge along its path.
@@ -428,38 +246,19 @@ class Theory:
         """
         from derive.api.limiting import limits
 
-        given = self._given("limits", asked(progress=progress), values, parameters)
+        _, _, given = self._asked("limits", values, parameters, progress)
         return limits(self._source, self.declared, given, progress)
 
+    @takes_options
     def stable_rate(
-        self,
-        values: Values | None = None,
-        /,
-        *,
-        of: str = "eta",
-        loss: str = "train_loss",
-        curvature: str | None = None,
-        tolerance: float = TOLERANCE,
-        progress: Progress | None = None,
-        **parameters: Any,
+        self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
     ) -> StableRate:
-        """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots.
-
-        of: the parameter to raise; its value is where the search starts. loss: the observable that must stay bounded.
-        curvature: the layer whose largest eigenvalue it is, by default ntk where there is one; "none" leaves it out,
-        and "sample/alpha" divides that of layer sample by the parameter alpha.
-        """
+        """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots."""
         from derive.api.stability import stable_rate
 
-        options = asked(
-            of=None if of == "eta" else of,
-            loss=None if loss == "train_loss" else loss,
-            curvature=curvature,
-            progress=progress,
-        )
-        problem = self._problem(self._given("stable_rate", options, values, parameters))
-        solver = self._solver(problem.model, progress)
-        return stable_rate(solver, problem, of, loss, curvature, tolerance, progress)
+        _, own, given = self._asked("stable_rate", values, arguments, progress)
+        problem = self._problem(given)
+        return stable_rate(self._solver(problem.model, progress), problem, own, progress)
 
     def expand(
         self,
@@ -522,46 +321,26 @@ class Theory:
         names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Iterable) else (of,)
         return function(problem, lambda: self._solver(problem.model, None), quantity, names, fixed)
 
+    @takes_options
     def report(
         self,
         path: str | Path = "report.html",
         values: Values | None = None,
         /,
         *,
-        size: int = REPORT_SIZE,
-        seeds: int = REPORT_SEEDS,
-        samples: int | None = None,
-        seed: int = SEED,
-        simulation: bool | None = None,
-        command: str | None = None,
         progress: Progress | None = None,
-        **parameters: Any,
+        **arguments: Any,
     ) -> Reported:
-        """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` are the files.
-
-        With theory against simulation at these parameters, unless simulation=False. command: what the document says
-        that it was made with.
-        """
+        """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` are the files."""
         from derive.api.reporting import report
 
-        options = asked(
-            size=size,
-            seeds=seeds,
-            samples=samples,
-            seed=seed,
-            simulation=simulation,
-            command=command,
-            progress=progress,
-        )
-        given = self._given("report", options, values, parameters)
+        options, own, given = self._asked("report", values, arguments, progress)
 
         def compared(share: Progress) -> Comparison:
-            return self.compare(
-                given, size=int(size), seeds=int(seeds), samples=samples, seed=int(seed), progress=share
-            )
+            return self._point(given, share).compared(options, share)
 
-        wanted = None if simulation is False else compared
-        return report(self._problem(given), self.target, path_of(path), wanted, command or "", progress)
+        wanted = compared if own.simulation else None
+        return report(self._problem(given), self.target, path_of(path), wanted, own.command, progress)
 
     def build(self, directory: str | Path) -> list[Path]:
         """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone."""
@@ -590,21 +369,21 @@ class Theory:
         place = os.path.abspath(self.target) if is_file_target(self.target) else self.target
         return _loaded_again, (place, self.chosen, self.declaration)
 
-    def _given(self, verb: str, options: Asked, values: Values | None, parameters: Values) -> dict[str, Any]:
-        """All values by name; an option that is called like a parameter is refused, as it might be meant as either."""
+    def _asked(
+        self, verb: str, values: Values | None, arguments: Values, progress: Progress | None
+    ) -> tuple[Options, Any, dict[str, Any]]:
+        """The options of a verb, the record of its own ones, and all values of the model by name."""
         if values is not None and not isinstance(values, Mapping):
             raise ParameterError(f"{verb}({values!r}): give parameters by name, as {verb}(name=value)")
+        if progress is not None and not callable(progress):
+            raise ParameterError(f"progress={progress!r}: progress must be a function of a fraction and a text")
         names = {parameter.name for parameter in self.parameters} | {name for name, _ in self.model.choices}
-        for name in sorted(names & set(options) - set(values or {})):
-            raise ParameterError(
-                f"{name} is an option of {verb} and a parameter of {self.model.setting}: write "
-                f"{verb}({{{name!r}: ...}}) for the parameter, and {name}=... beside it for the option"
-            )
-        check(options)
-        twice = sorted(set(values or {}) & set(parameters))
+        own = values or {}
+        options, record, parameters = split_arguments(verb, arguments, names - set(own), self.model.setting)
+        twice = sorted(set(own) & set(parameters))
         if twice:
             raise ParameterError(f"{twice[0]} is given twice; keep one of the two values")
-        return {**dict(self.chosen), **(values or {}), **parameters}
+        return options, record, {**dict(self.chosen), **own, **parameters}
 
     def _problem(self, given: Values) -> Problem:
         return problem_of(self.declared, {**dict(self.chosen), **given})

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, print_table, progress_bar, settings_line
-from derive.cli.problem import seed_option, target_argument, values_argument
+from derive.cli.problem import target_argument, values_argument
+from numerics.options import options_of
 
 if TYPE_CHECKING:
     from derive.results.check import Check
@@ -16,11 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Try the laws that every declaration must obey, on your own.")
 @target_argument
 @values_argument
-@click.option("--quick", is_flag=True, help="The laws that say most, in less than a minute.")
-@click.option(
-    "--simulate/--no-simulate", default=True, show_default=True, help="Compare with simulations at two sizes."
-)
-@seed_option
+@takes(options_of("check"))
 @json_option
 def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed: int, as_json: bool) -> None:
     """Try the laws that every declaration must obey, on your own, at your own parameter values.

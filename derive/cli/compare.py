@@ -6,125 +6,75 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli.output import json_option, print_table
-from derive.cli.problem import (
-    align_option,
-    backend_option,
-    certify_option,
-    eigenvalues_option,
-    kernel_option,
-    out_option,
-    path_option,
-    plot_option,
-    rank_option,
-    samples_option,
-    seed_option,
-    seeds_option,
-    size_option,
-    target_argument,
-    values_argument,
-    wanted_eigenvalues,
-)
-from derive.cli.sweeping import Flags, computed, sweep_options
+from derive.cli.options import takes
+from derive.cli.output import print_table
+from derive.cli.problem import target_argument, values_argument, wanted_eigenvalues
+from derive.cli.sweeping import Command, Flags, run, sweep_options
+from numerics.options import options_of
 
 if TYPE_CHECKING:
     from derive.results import Comparison
 
 
-@click.command(short_help="Compare theory with simulation, and plot both.")
+HELP = """
+Compare the theory with a finite-size simulation of the same declaration.
+
+The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom, and
+observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
+seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
+are uncertain, so that three of them mean less. Overlaps are those of the outliers' vectors with the spikes, without
+what a span holds by chance at this size; squared cosines with directions (--align, or alignment(...) in the model)
+have what a direction holds by chance as an error.
+
+Without outliers the largest and smallest eigenvalues are set against the mean of the Tracy-Widom law, at edges that
+the density meets like a root; otherwise those that are no outliers are listed beside the edges for information.
+The first four moments of such a bulk are extrapolated from --size and about half of it, because their correction
+is as large as their fluctuation; where ratios give no whole sizes they are listed for information. Atoms are
+compared by their weight, in whole eigenvalues. In the plot, intervals of the bulk that could not be seen on one
+axis get axes of their own, and atoms are given in words.
+
+Corrections fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat
+with a larger --size. Models that name their layers are compared layer by layer, and at a handful of earlier times
+too (all with --path). Lists and ranges make a grid, as in `derive solve`.
+
+\b
+Keys of --json:
+  setting, parameters, size, seeds
+  rows                     quantity, theory, theory_error (null where exact), simulation, stderr,
+                           difference (in standard errors; null for information only), compared
+  within_three_standard_errors, verdict, plot (where one was drawn)
+  observables              name to theory, theory_error, mean, stderr, lists over time; each also under its own name
+  kernels                  with --kernel: the keys of `derive solve` and, under simulation, those of
+                           `derive simulate`; rows has them at a handful of times
+  layers                   where a model names its layers: the keys of `derive solve` and, under simulation, those
+                           of `derive simulate`
+
+\b
+Examples:
+  derive compare SETTING --size 1000 --seeds 20
+  derive compare my_model.py eta=0.5 --plot my_model.png
+  derive compare my_model.py --size 500 --seeds 8 --json
+  derive compare my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out compared.csv
+"""
+
+
+@click.command(short_help="Compare theory with simulation, and plot both.", help=HELP)
 @target_argument
 @values_argument
-@size_option
-@seeds_option
-@samples_option
-@rank_option
-@seed_option
-@backend_option
-@path_option
-@eigenvalues_option
-@align_option
-@kernel_option
-@certify_option
-@out_option
-@plot_option
+@takes(options_of("compare"))
 @sweep_options
-@json_option
-def compare(
-    target: str,
-    pairs: tuple[str, ...],
-    size: int,
-    seeds: int,
-    samples: int | None,
-    rank: int | None,
-    seed: int,
-    backend: str,
-    path: bool | None,
-    eigenvalues: str | None,
-    align: tuple[str, ...],
-    kernels: tuple[str, ...],
-    certify: bool | None,
-    out: str | None,
-    plot: str | None,
-    jobs: int | None,
-    on: str | None,
-    journal: str | None,
-    shard: str | None,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Compare the theory with a finite-size simulation of the same declaration.
-
-    The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom, and
-    observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
-    seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
-    are uncertain, so that three of them mean less. Overlaps are those of the outliers' vectors with the spikes, without
-    what a span holds by chance at this size; squared cosines with directions (--align, or alignment(...) in the model)
-    have what a direction holds by chance as an error.
-
-    Without outliers the largest and smallest eigenvalues are set against the mean of the Tracy-Widom law, at edges that
-    the density meets like a root; otherwise those that are no outliers are listed beside the edges for information.
-    The first four moments of such a bulk are extrapolated from --size and about half of it, because their correction
-    is as large as their fluctuation; where ratios give no whole sizes they are listed for information. Atoms are
-    compared by their weight, in whole eigenvalues. In the plot, intervals of the bulk that could not be seen on one
-    axis get axes of their own, and atoms are given in words.
-
-    Corrections fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat
-    with a larger --size. Models that name their layers are compared layer by layer, and at a handful of earlier times
-    too (all with --path). Lists and ranges make a grid, as in `derive solve`.
-
-    \b
-    Keys of --json:
-      setting, parameters, size, seeds
-      rows                     quantity, theory, theory_error (null where exact), simulation, stderr,
-                               difference (in standard errors; null for information only), compared
-      within_three_standard_errors, verdict, plot (where one was drawn)
-      observables              name to theory, theory_error, mean, stderr, lists over time; each also under its own name
-      kernels                  with --kernel: the keys of `derive solve` and, under simulation, those of
-                               `derive simulate`; rows has them at a handful of times
-      layers                   where a model names its layers: the keys of `derive solve` and, under simulation, those
-                               of `derive simulate`
-
-    \b
-    Examples:
-      derive compare SETTING --size 1000 --seeds 20
-      derive compare my_model.py eta=0.5 --plot my_model.png
-      derive compare my_model.py --size 500 --seeds 8 --json
-      derive compare my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out compared.csv
-    """
-    options: dict[str, Any] = {"size": size, "seeds": seeds, "samples": samples, "rank": rank, "seed": seed}
-    options |= {"backend": backend, "path": path, "align": align, "kernels": kernels, "certify": certify}
-    options["eigenvalues"] = wanted_eigenvalues(eigenvalues, size, out, plot, pairs)
-    computed(
+def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
+    """Compare theory and simulation at one point or on a grid."""
+    flags = Flags.taken_from(options)
+    options["eigenvalues"] = wanted_eigenvalues(options["eigenvalues"], options["size"], flags.out, flags.plot, pairs)
+    command = Command(
         "compare",
         "comparing",
-        target,
-        pairs,
-        options,
-        Flags(out, plot, as_json, jobs, on, journal, shard, dry_run),
         lambda theory, given, progress: theory.compare(given, **options, progress=progress),
         _print_comparison,
-        lambda found: {**found.as_dict(), **({} if plot is None else {"plot": plot})},
+        lambda found: {**found.as_dict(), **({} if flags.plot is None else {"plot": flags.plot})},
     )
+    run(command, target, pairs, options, flags)
 
 
 def _print_comparison(found: Comparison) -> None:

@@ -6,15 +6,17 @@ from typing import Any
 
 import click
 
+from derive.cli.options import takes
 from derive.cli.output import progress_bar
-from derive.cli.problem import samples_option, target_argument, values_argument
+from derive.cli.problem import target_argument, values_argument
 from derive.errors import DeriveError
+from numerics.options import options_of, read_options
 
 
 @click.command(short_help="A page with a slider for each parameter, on this machine.")
 @target_argument
 @values_argument
-@samples_option
+@takes(options_of("explore"))
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -52,12 +54,11 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
     from derive.explore.server import free_port, serve
 
     place = free_port(port)
-    from derive.api.options import asked, check
     from derive.cli.problem import loaded
     from derive.explore.points import Explorer, Wish
     from derive.language.family import Family
 
-    check(asked(samples=samples))
+    read_options("explore", {"samples": samples})
     theory, given, several = loaded(target, pairs)
     if several:
         raise click.UsageError("a slider starts from one value; derive solve takes several")

@@ -52,9 +52,6 @@ class OneOf(_Kind):
         return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
 
 
-LARGE = 2000
-"""Sizes from which on all eigenvalues are computed only where they are needed."""
-
 target_argument = click.argument("target", metavar="SETTING|FILE", shell_complete=completion.targets)
 values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1, shell_complete=completion.values)
 words_argument = click.argument(
@@ -63,94 +60,6 @@ words_argument = click.argument(
     nargs=-1,
     shell_complete=completion.targets_and_choices,
 )
-samples_option = click.option(
-    "--samples",
-    type=AsTyped(),
-    metavar="N",
-    help="Monte Carlo samples of the single-site process; for nonlinear laws of what is not Gaussian.",
-)
-rank_option = click.option(
-    "--rank",
-    type=AsTyped(),
-    metavar="R",
-    help="Sampled laws: most directions of the past to remember of each field; as many as fit unless given.",
-)
-memory_option = click.option(
-    "--memory",
-    type=AsTyped(),
-    metavar="GB",
-    help="Sampled laws: what they may take; nine tenths of the machine's memory unless given. More is refused.",
-)
-backend_option = click.option(
-    "--backend",
-    type=OneOf("numpy", "jax"),
-    default="numpy",
-    show_default=True,
-    help="What the simulation runs on; jax uses an accelerator where JAX finds one.",
-)
-seed_option = click.option(
-    "--seed",
-    type=AsTyped(),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers: the same seed gives the same result.",
-)
-size_option = click.option(
-    "--size",
-    type=AsTyped(),
-    default=1000,
-    show_default=True,
-    metavar="D",
-    help="Size of the base sector, the first one declared; the others follow by their ratios.",
-)
-seeds_option = click.option(
-    "--seeds",
-    type=AsTyped(),
-    default=20,
-    show_default=True,
-    metavar="K",
-    help="Number of independent draws of all that is random.",
-)
-eigenvalues_option = click.option(
-    "--eigenvalues",
-    type=OneOf("all", "ends"),
-    help="All eigenvalues of each sample, or the ends of its spectrum only, which is much faster at large sizes. "
-    f"Unless given: the ends from size {LARGE} on, where neither a histogram nor a file needs the others.",
-)
-kernel_option = click.option(
-    "--kernel",
-    "kernels",
-    multiple=True,
-    metavar="C[a,b]|R[a,b]",
-    help="A two-time function of two fields: C[a,b](t,s) = <a(t) b(s)>, or R[a,b](t,s), how a(t) answers to a source "
-    "in the equation of b at s. May be repeated.",
-)
-align_option = click.option(
-    "--align",
-    multiple=True,
-    metavar="FIELD",
-    help="A direction to set the vectors of outliers against: teacher, v(3), 'v(T)', or v for all its times. May be "
-    "repeated; those that a model observes with alignment(...) are given anyway.",
-)
-path_option = click.option(
-    "--path/--no-path",
-    "path",
-    default=None,
-    help="The spectrum at every time, not only at the end; on by default where a model names its layers, "
-    "but for eigenproblems of more than 1000 rows.",
-)
-
-
-certify_option = click.option(
-    "--certify/--no-certify",
-    "certify",
-    default=None,
-    help="Check the numbers against independent computations; by default at one point, as far as that is quick, and "
-    "not on a grid, where it would take longer than solving.",
-)
-
-
 plot_option = click.option(
     "--plot",
     metavar="FILE.png",
@@ -174,6 +83,7 @@ def wanted_eigenvalues(
 ) -> str | None:
     """What --eigenvalues says, or what is asked for without it: histograms, and files of all numbers, need all."""
     from derive.problems import makes_a_grid
+    from numerics.options import LARGE
 
     whole_file = out is not None and Path(out).suffix in (".nc", ".zarr")
     histogram = plot is not None and not makes_a_grid(pairs)

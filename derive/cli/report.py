@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
 from derive.cli import completion
+from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import AsTyped, loaded, samples_option, seed_option, target_argument, values_argument
+from derive.cli.problem import loaded, target_argument, values_argument
+from numerics.options import options_of
 
 
 @click.command(short_help="Write the whole derivation as a page or as LaTeX.")
@@ -28,39 +31,10 @@ from derive.cli.problem import AsTyped, loaded, samples_option, seed_option, tar
     type=click.Choice(("html", "latex")),
     help="A page that opens offline, or a document for pdflatex. Follows the name of the file; otherwise html.",
 )
-@click.option(
-    "--size",
-    type=AsTyped(),
-    default=400,
-    show_default=True,
-    metavar="D",
-    help="Size of the base sector, the first one declared, in the simulation; the others follow by their ratios.",
-)
-@click.option(
-    "--seeds",
-    type=AsTyped(),
-    default=10,
-    show_default=True,
-    metavar="K",
-    help="Number of independent draws of all that is random.",
-)
-@samples_option
-@seed_option
-@click.option(
-    "--simulation/--no-simulation", default=True, help="With theory against simulation, or the derivation alone."
-)
+@takes(options_of("report"))
 @json_option
 def report(
-    target: str,
-    pairs: tuple[str, ...],
-    out: str | None,
-    style: str | None,
-    size: int,
-    seeds: int,
-    samples: int | None,
-    seed: int,
-    simulation: bool,
-    as_json: bool,
+    target: str, pairs: tuple[str, ...], out: str | None, style: str | None, as_json: bool, **options: Any
 ) -> None:
     """Write the whole derivation of a model as one document: from its declaration to A(z) and the law of the bulk.
 
@@ -84,25 +58,16 @@ def report(
     """
     path = check_out(out, style)
     theory, given, _ = loaded(target, pairs)
+    drawn = [f"--{name}={options[name]}" for name in ("size", "seeds")]
     command = shlex.join(
         ["derive", "report", Path(target).name if target.endswith(".py") else target, *pairs]
-        + ([f"--size={size}", f"--seeds={seeds}"] if simulation else ["--no-simulation"])
+        + (drawn if options["simulation"] else ["--no-simulation"])
     )
     with progress_bar(f"report on {theory.declared.name}", as_json) as progress:
         from derive.problems import problem_of
 
         values = problem_of(theory.declared, given).values
-        found = theory.report(
-            path,
-            given,
-            size=size,
-            seeds=seeds,
-            samples=samples,
-            seed=seed,
-            simulation=simulation,
-            command=command,
-            progress=progress,
-        )
+        found = theory.report(path, given, **options, command=command, progress=progress)
     compared = found.comparison
     if as_json:
         print_json(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from derive import interrupts
+from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, print_table, progress_bar
-from derive.cli.problem import seed_option
+from numerics.options import options_of
 
 if TYPE_CHECKING:
     from derive.selftest.running import Tally, Violation
@@ -29,7 +30,7 @@ TELL_AFTER = 60.0
     metavar="N",
     help="How many declarations to draw.",
 )
-@seed_option
+@takes({"seed": options_of("check")["seed"]})
 @click.option(
     "--first",
     type=click.IntRange(min=0),

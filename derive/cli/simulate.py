@@ -6,109 +6,65 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli.output import handful, json_option, print_kernel, print_table
-from derive.cli.problem import (
-    align_option,
-    backend_option,
-    eigenvalues_option,
-    kernel_option,
-    out_option,
-    path_option,
-    plot_option,
-    seed_option,
-    seeds_option,
-    size_option,
-    target_argument,
-    values_argument,
-    wanted_eigenvalues,
-)
-from derive.cli.sweeping import Flags, computed, sweep_options
+from derive.cli.options import takes
+from derive.cli.output import handful, print_kernel, print_table
+from derive.cli.problem import target_argument, values_argument, wanted_eigenvalues
+from derive.cli.sweeping import Command, Flags, run, sweep_options
+from numerics.options import options_of
 
 if TYPE_CHECKING:
     from derive.results import Simulation
 
 
-@click.command(short_help="Simulate the declaration at finite size.")
+HELP = """
+Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
+
+Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed, or as D^2 where only
+the ends of the spectrum are wanted (--eigenvalues). A size that does not fit into the free memory is refused, with
+one that does; --dry-run says how much one sample takes.
+With one seed there is no standard error, and it is null.
+
+Lists and ranges make a grid, as in `derive solve`. With --jobs, --on, --shard or on a grid samples are spread over
+processes; one is the same wherever it is drawn, and --seeds 40 with the journal of --seeds 20 draws twenty more.
+
+\b
+Keys of --json:
+  setting, parameters, size, seeds
+  eigenvalues              top (descending) and bottom (ascending): ten each per seed; of the first layer
+  observables              name to mean and stderr, each a list over time; each also under its own name
+  kernels                  with --kernel: name to axes, mean and stderr (see `derive solve --help`); responses by
+                           running each sample twice more with small random sources
+  layers                   where a model names its layers: layer, eigenvalues, and by comparison with the
+                           spectrum at time 0 of the same seeds: outliers, outlier_path (at each of path_times:
+                           a handful, all with --path), bbp_time, overlaps of the outliers with the spikes
+  alignments               of directions that the model observes with alignment(...) and those of --align: name,
+                           side, and for the vectors of the ten largest and smallest eigenvalues (top, bottom) mean
+                           and stderr of the squared cosine, by eigenvalue, time and label; of the first layer
+
+\b
+Examples:
+  derive simulate SETTING --size 2000 --seeds 20
+  derive simulate my_model.py eta=0.5 T=4 --size 500 --seeds 4 --json
+  derive simulate my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out samples.csv
+"""
+
+
+@click.command(short_help="Simulate the declaration at finite size.", help=HELP)
 @target_argument
 @values_argument
-@size_option
-@seeds_option
-@seed_option
-@backend_option
-@path_option
-@eigenvalues_option
-@align_option
-@kernel_option
-@out_option
-@plot_option
+@takes(options_of("simulate"))
 @sweep_options
-@json_option
-def simulate(
-    target: str,
-    pairs: tuple[str, ...],
-    size: int,
-    seeds: int,
-    seed: int,
-    backend: str,
-    path: bool | None,
-    eigenvalues: str | None,
-    align: tuple[str, ...],
-    kernels: tuple[str, ...],
-    out: str | None,
-    plot: str | None,
-    jobs: int | None,
-    on: str | None,
-    journal: str | None,
-    shard: str | None,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
-
-    Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed, or as D^2 where only
-    the ends of the spectrum are wanted (--eigenvalues). A size that does not fit into the free memory is refused, with
-    one that does; --dry-run says how much one sample takes.
-    With one seed there is no standard error, and it is null.
-
-    Lists and ranges make a grid, as in `derive solve`. With --jobs, --on, --shard or on a grid samples are spread over
-    processes; one is the same wherever it is drawn, and --seeds 40 with the journal of --seeds 20 draws twenty more.
-
-    \b
-    Keys of --json:
-      setting, parameters, size, seeds
-      eigenvalues              top (descending) and bottom (ascending): ten each per seed; of the first layer
-      observables              name to mean and stderr, each a list over time; each also under its own name
-      kernels                  with --kernel: name to axes, mean and stderr (see `derive solve --help`); responses by
-                               running each sample twice more with small random sources
-      layers                   where a model names its layers: layer, eigenvalues, and by comparison with the
-                               spectrum at time 0 of the same seeds: outliers, outlier_path (at each of path_times:
-                               a handful, all with --path), bbp_time, overlaps of the outliers with the spikes
-      alignments               of directions that the model observes with alignment(...) and those of --align: name,
-                               side, and for the vectors of the ten largest and smallest eigenvalues (top, bottom) mean
-                               and stderr of the squared cosine, by eigenvalue, time and label; of the first layer
-
-    \b
-    Examples:
-      derive simulate SETTING --size 2000 --seeds 20
-      derive simulate my_model.py eta=0.5 T=4 --size 500 --seeds 4 --json
-      derive simulate my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out samples.csv
-    """
-    options: dict[str, Any] = {"size": size, "seeds": seeds, "seed": seed, "backend": backend, "path": path}
-    options |= {
-        "align": align,
-        "kernels": kernels,
-        "eigenvalues": wanted_eigenvalues(eigenvalues, size, out, plot, pairs),
-    }
-    computed(
+def simulate(target: str, pairs: tuple[str, ...], **options: Any) -> None:
+    """Simulate a declaration at one point or on a grid."""
+    flags = Flags.taken_from(options)
+    options["eigenvalues"] = wanted_eigenvalues(options["eigenvalues"], options["size"], flags.out, flags.plot, pairs)
+    command = Command(
         "simulate",
         "simulating",
-        target,
-        pairs,
-        options,
-        Flags(out, plot, as_json, jobs, on, journal, shard, dry_run),
         lambda theory, given, progress: theory.simulate(given, **options, progress=progress),
         _print_simulation,
     )
+    run(command, target, pairs, options, flags)
 
 
 def _print_simulation(simulation: Simulation) -> None:

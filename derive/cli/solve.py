@@ -7,39 +7,86 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli.output import handful, json_option, print_kernel, print_table
-from derive.cli.problem import (
-    OneOf,
-    align_option,
-    certify_option,
-    kernel_option,
-    memory_option,
-    out_option,
-    path_option,
-    plot_option,
-    rank_option,
-    samples_option,
-    seed_option,
-    target_argument,
-    values_argument,
-)
-from derive.cli.sweeping import Flags, computed, sweep_options
+from derive.cli.options import takes
+from derive.cli.output import handful, print_kernel, print_table
+from derive.cli.problem import OneOf, target_argument, values_argument
+from derive.cli.sweeping import Command, Flags, run, sweep_options
+from numerics.options import options_of
 
 if TYPE_CHECKING:
     from derive.results import Layer, Solution
 
 
-@click.command(short_help="Solve the theory: bulk edges, outliers, order parameters.")
+HELP = """
+Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
+
+Outliers are eigenvalues of the declared matrix outside its bulk, largest first, repeated by multiplicity; for
+W^T W / N they are squared singular values over N. Linear laws are solved exactly and carry no error, nor do
+nonlinear ones of Gaussian fields, which are integrated; others are sampled, and errors are one Monte Carlo
+standard error. What sampling will take is said before it starts. Times count training steps from 0.
+
+A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
+to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so
+and the others go on. What is finished is kept beside the file of --out until that is written, or in --journal: the
+same command goes on where it was interrupted. Numbers do not depend on --jobs, --on or --shard.
+
+Models that name their layers take layer=0, layer=1, ... or layer=all. Models that take arrays of data take
+data=FILE.npz, a NumPy archive with an array for each name that `derive list SETTING` gives.
+
+\b
+Keys of --json:
+  setting, parameters      what was solved
+  digest                   of all other keys; --theory of derive spectrum refuses what was changed
+  bulk_edges               list of [low, high], ascending; of the first layer where there are several
+  edge_errors              one standard error for each of them, null where the bulk is exact
+  outliers                 floats, descending, above and below the bulk
+  outlier_errors           one standard error each, null where exact
+  overlaps                 for each outlier its squared overlap with the span of the spikes, right and left
+                           (left: of the left singular vector; null for a matrix that is no W^T W)
+  alignments               squared cosines of the outliers' vectors with directions: those that the model observes
+                           with alignment(...) and those of --align; each with name, side (right or left), axes
+                           (outlier, time, label, as far as it has several), times, values, errors
+  alignment_path           with --path the same list at each time, of the outliers that are there then
+  outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
+  outlier_path_errors      their standard errors where laws are sampled, else null
+  largest_path             largest point of the spectrum at each time, outlier or edge
+  atoms                    point masses of the bulk: at, weight
+  moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
+  curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
+  density                  x and y, with --grid; zero outside the bulk and at its very edges
+  resolvent                with --resolvent, for each point z and values: G, the normalised trace of R = 1/(z - M),
+                           and for matrices A, B of spectrum(..., between=...) "A" for tr R A, "A R" for tr R A R
+                           and "A R B" for tr R A R B; each number as [real part, imaginary part]
+  observables              name to list over time, of numbers or, with labels, of lists; each also under its name
+                           null at times before something that it is made of is there, such as v(t - 5)
+  observable_errors        their standard errors where laws are sampled, else null
+  kernels                  with --kernel: name to axes ("t", "label of a", "s", "label of b", as far as there are
+                           any), values and errors (null where nothing is sampled); a response is null where s > t
+  layers                   the same for each layer, where a model names them
+  certificate              what was checked: name, layer, what, value, expected, closeness, status, note of each
+  diagnostics              residuals and how the numbers were found
+On a grid: setting, axes, points (parameters and the above, or parameters and error).
+
+\b
+Examples:
+  derive solve SETTING
+  derive solve my_model.py eta=0.5 nu=1/2
+  derive solve my_model.py eta=0.5 T=4 --json
+  derive solve SETTING --samples 200000 --seed 1
+  derive solve my_model.py --kernel C[u,u] --kernel R[e,u] --json
+  derive solve my_model.py --align teacher --align "u(3)"
+  derive solve my_model.py --grid 0:10:400 --json
+  derive solve my_model.py --resolvent -0.5 --resolvent 1+0.1j
+  derive solve my_model.py --resolvent 0.5:2:4 --side above --json
+  derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv --plot sweep.png
+  derive solve my_model.py eta=0.01:0.5:20 --jobs 2 --dry-run
+"""
+
+
+@click.command(short_help="Solve the theory: bulk edges, outliers, order parameters.", help=HELP)
 @target_argument
 @values_argument
-@samples_option
-@rank_option
-@memory_option
-@seed_option
-@path_option
-@align_option
-@kernel_option
-@certify_option
+@takes(options_of("solve"))
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
 @click.option(
     "--resolvent",
@@ -49,126 +96,41 @@ if TYPE_CHECKING:
     help="Also give the resolvent at Z, such as 1+0.1j, or at LOW:HIGH:COUNT real points; may be repeated.",
 )
 @click.option("--side", type=OneOf("above", "below"), help="From which half plane --resolvent is meant on the bulk.")
-@out_option
-@plot_option
 @sweep_options
 @click.option("-v", "--verbose", is_flag=True, help="Also print how the numbers were found.")
-@json_option
 def solve(
     target: str,
     pairs: tuple[str, ...],
-    samples: int | None,
-    rank: int | None,
-    memory: float | None,
-    seed: int,
-    path: bool | None,
-    align: tuple[str, ...],
-    kernels: tuple[str, ...],
-    certify: bool | None,
     grid: str | None,
     places: tuple[str, ...],
     side: str | None,
-    out: str | None,
-    plot: str | None,
-    jobs: int | None,
-    on: str | None,
-    journal: str | None,
-    shard: str | None,
-    dry_run: bool,
     verbose: bool,
-    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
-
-    Outliers are eigenvalues of the declared matrix outside its bulk, largest first, repeated by multiplicity; for
-    W^T W / N they are squared singular values over N. Linear laws are solved exactly and carry no error, nor do
-    nonlinear ones of Gaussian fields, which are integrated; others are sampled, and errors are one Monte Carlo
-    standard error. What sampling will take is said before it starts. Times count training steps from 0.
-
-    A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
-    to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so
-    and the others go on. What is finished is kept beside the file of --out until that is written, or in --journal: the
-    same command goes on where it was interrupted. Numbers do not depend on --jobs, --on or --shard.
-
-    Models that name their layers take layer=0, layer=1, ... or layer=all. Models that take arrays of data take
-    data=FILE.npz, a NumPy archive with an array for each name that `derive list SETTING` gives.
-
-    \b
-    Keys of --json:
-      setting, parameters      what was solved
-      digest                   of all other keys; --theory of derive spectrum refuses what was changed
-      bulk_edges               list of [low, high], ascending; of the first layer where there are several
-      edge_errors              one standard error for each of them, null where the bulk is exact
-      outliers                 floats, descending, above and below the bulk
-      outlier_errors           one standard error each, null where exact
-      overlaps                 for each outlier its squared overlap with the span of the spikes, right and left
-                               (left: of the left singular vector; null for a matrix that is no W^T W)
-      alignments               squared cosines of the outliers' vectors with directions: those that the model observes
-                               with alignment(...) and those of --align; each with name, side (right or left), axes
-                               (outlier, time, label, as far as it has several), times, values, errors
-      alignment_path           with --path the same list at each time, of the outliers that are there then
-      outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
-      outlier_path_errors      their standard errors where laws are sampled, else null
-      largest_path             largest point of the spectrum at each time, outlier or edge
-      atoms                    point masses of the bulk: at, weight
-      moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
-      curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
-      density                  x and y, with --grid; zero outside the bulk and at its very edges
-      resolvent                with --resolvent, for each point z and values: G, the normalised trace of R = 1/(z - M),
-                               and for matrices A, B of spectrum(..., between=...) "A" for tr R A, "A R" for tr R A R
-                               and "A R B" for tr R A R B; each number as [real part, imaginary part]
-      observables              name to list over time, of numbers or, with labels, of lists; each also under its name
-                               null at times before something that it is made of is there, such as v(t - 5)
-      observable_errors        their standard errors where laws are sampled, else null
-      kernels                  with --kernel: name to axes ("t", "label of a", "s", "label of b", as far as there are
-                               any), values and errors (null where nothing is sampled); a response is null where s > t
-      layers                   the same for each layer, where a model names them
-      certificate              what was checked: name, layer, what, value, expected, closeness, status, note of each
-      diagnostics              residuals and how the numbers were found
-    On a grid: setting, axes, points (parameters and the above, or parameters and error).
-
-    \b
-    Examples:
-      derive solve SETTING
-      derive solve my_model.py eta=0.5 nu=1/2
-      derive solve my_model.py eta=0.5 T=4 --json
-      derive solve SETTING --samples 200000 --seed 1
-      derive solve my_model.py --kernel C[u,u] --kernel R[e,u] --json
-      derive solve my_model.py --align teacher --align "u(3)"
-      derive solve my_model.py --grid 0:10:400 --json
-      derive solve my_model.py --resolvent -0.5 --resolvent 1+0.1j
-      derive solve my_model.py --resolvent 0.5:2:4 --side above --json
-      derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv --plot sweep.png
-      derive solve my_model.py eta=0.01:0.5:20 --jobs 2 --dry-run
-    """
-    points_of_grid, asked = _grid(grid), _places(places)
-    if memory is not None:
+    """Solve the theory at one point or on a grid."""
+    points_of_grid, asked, flags = _grid(grid), _places(places), Flags.taken_from(options)
+    if options["memory"] is not None:
         from derive.problems import makes_a_grid
 
         if makes_a_grid(pairs):
             raise click.UsageError("--memory belongs to one point; give each parameter one value")
-    options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path}
-    options |= {"align": align, "kernels": kernels, "certify": certify}
 
     def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
-        found: Solution = theory.solve(given, **options, memory=memory, progress=progress)
+        found: Solution = theory.solve(given, **options, progress=progress)
         if asked and found.found is not None:  # before it is written, so that a file has them
             for layer in found.layers:
                 found.resolvents(asked, layer.label, side)
         return found
 
-    computed(
+    command = Command(
         "solve",
         "solving",
-        target,
-        pairs,
-        options,
-        Flags(out, plot, as_json, jobs, on, journal, shard, dry_run),
         solved,
         lambda solution: _print_solution(solution, points_of_grid, asked, side, verbose),
         lambda solution: solution.as_dict(points_of_grid, asked, side),
         (lambda solution: _print_resolvents(solution, asked, side)) if asked else None,
     )
+    run(command, target, pairs, options, flags)
 
 
 def _print_resolvents(solution: Solution, asked: list[complex], side: str | None) -> None:

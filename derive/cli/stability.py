@@ -8,37 +8,16 @@ from typing import Any
 import click
 
 from derive.cli import completion
+from derive.cli.options import takes
 from derive.cli.output import json_option, number, part_of, plain, print_json, print_table, progress_bar, settings_line
 from derive.cli.problem import target_argument, values_argument
+from numerics.options import StabilityOptions, options_of
 
 
 @click.command(short_help="Find the largest stable learning rate.")
 @target_argument
 @values_argument
-@click.option(
-    "--of",
-    "rate",
-    default="eta",
-    show_default=True,
-    metavar="NAME",
-    shell_complete=completion.parameters,
-    help="The parameter to raise.",
-)
-@click.option(
-    "--loss",
-    default="train_loss",
-    show_default=True,
-    metavar="NAME",
-    shell_complete=completion.observables,
-    help="The observable that must stay bounded.",
-)
-@click.option(
-    "--curvature",
-    metavar="LAYER",
-    shell_complete=completion.layers,
-    help="The layer whose largest eigenvalue is the curvature, or none; by default ntk where a model has it. "
-    "LAYER/PARAMETER divides it by a parameter.",
-)
+@takes(options_of("stable_rate"))
 @click.option(
     "--out",
     metavar="FILE",
@@ -47,7 +26,7 @@ from derive.cli.problem import target_argument, values_argument
 )
 @json_option
 def stability(
-    target: str, pairs: tuple[str, ...], rate: str, loss: str, curvature: str | None, out: str | None, as_json: bool
+    target: str, pairs: tuple[str, ...], of: str, loss: str, curvature: str | None, out: str | None, as_json: bool
 ) -> None:
     """Find the largest stable learning rate, at one point or on a grid of the other parameters.
 
@@ -101,6 +80,7 @@ def stability(
     from derive.problems import load_grid
 
     check_table(out)
+    options, rate = StabilityOptions(of, loss, curvature), of
     sweep = load_grid(target, pairs)
     if rate in dict(sweep.axes):
         raise click.UsageError(f"{rate} is what is looked for; give one value to start from, or none")
@@ -108,16 +88,14 @@ def stability(
     setting = sweep.problems[0].model.setting
     with progress_bar(f"stability of {setting}", as_json) as progress:
         from derive.api.loading import load
-        from derive.api.stability import TOLERANCE, stable_rate
+        from derive.api.stability import stable_rate
 
         theory = load(target)
         for k, problem in enumerate(sweep.problems):
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
-                found = stable_rate(
-                    theory._solver(problem.model, share), problem, rate, loss, curvature, TOLERANCE, share
-                )
+                found = stable_rate(theory._solver(problem.model, share), problem, options, share)
                 points.append(plain({"parameters": parameters, **asdict(found)}))
             except NumericalError as error:
                 points.append(plain({"parameters": parameters, "error": str(error)}))

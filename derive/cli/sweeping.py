@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from derive.cli import completion
-from derive.cli.output import columns, plain, print_json, print_table, progress_bar
-from derive.cli.problem import check_plot, loaded, save_plot
+from derive.cli.options import takes
+from derive.cli.output import columns, json_option, plain, print_json, print_table, progress_bar
+from derive.cli.problem import check_plot, loaded, out_option, plot_option, save_plot
 from derive.guarded import with_digest
+from numerics.options import SweepOptions, fields_of
 
 if TYPE_CHECKING:
     from derive.api import Theory
@@ -24,28 +25,11 @@ if TYPE_CHECKING:
 KINDS = (".jsonl", ".csv", ".nc", ".zarr")
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OPTIONS = (
-    click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Processes on this machine, each with one thread; the cores that there are unless given.",
-    ),
-    click.option("--on", metavar="dask:ADDRESS", help="Compute on a Dask cluster: dask:tcp://HOST:PORT or dask:FILE."),
-    click.option(
-        "--journal",
-        metavar="FILE",
-        shell_complete=completion.files(".journal"),
-        help="Keep what is finished in FILE, and go on from there; beside the file of --out unless given.",
-    ),
-    click.option("--shard", metavar="K/N", help="Only the K-th of N parts of the work; see `derive merge`."),
-    click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and how long it takes."),
-)
-
 
 def sweep_options(command: F) -> F:
-    """Options of every command that takes lists and ranges."""
-    for option in reversed(_OPTIONS):
+    """Options of every command that takes lists and ranges: who computes, what is written, and how it is shown."""
+    dry_run = click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and how long it takes.")
+    for option in (json_option, dry_run, takes(fields_of(SweepOptions)), plot_option, out_option):
         command = option(command)
     return command
 
@@ -63,29 +47,38 @@ class Flags:
     shard: str | None
     dry_run: bool
 
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> Flags:
+        """The flags among the options of a command, which are taken out."""
+        return cls(**{f.name: options.pop(f.name) for f in fields(cls)})
+
     @property
     def spread(self) -> bool:
         """Whether even one point is to be spread, kept or planned."""
         return self.dry_run or any(x is not None for x in (self.jobs, self.on, self.journal, self.shard))
 
 
-def computed(
-    verb: str,
-    word: str,
-    target: str,
-    pairs: tuple[str, ...],
-    options: Mapping[str, Any],
-    flags: Flags,
-    one: Callable[..., Any],
-    show: Callable[[Any], None],
-    as_data: Callable[[Any], dict[str, Any]] | None = None,
-    each: Callable[[Any], None] | None = None,
-) -> None:
-    """Compute, write, draw and print. word: what it does; one: the verb for a single point; show: prints a result of
-    it; as_data: that result for --json. each: prints what else is asked of each point of a grid, which its data have
-    too."""
-    from derive.cli.tables import check_table, write_result
-    from derive.errors import DeriveError, NumericalError
+@dataclass(frozen=True)
+class Command:
+    """A command that computes one point or a grid of points.
+
+    verb: the verb that it calls. title: what it does, for the progress bar. one: the verb at a single point. show:
+    prints its result. as_data: that result for --json. each: prints what else is asked of each point of a grid, which
+    its data have too.
+    """
+
+    verb: str
+    title: str
+    one: Callable[..., Any]
+    show: Callable[[Any], None]
+    as_data: Callable[[Any], dict[str, Any]] | None = None
+    each: Callable[[Any], None] | None = None
+
+
+def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[str, Any], flags: Flags) -> None:
+    """Compute, write, draw and print."""
+    from derive.cli.tables import check_table
+    from derive.errors import DeriveError
     from derive.problems import makes_a_grid
 
     check_table(flags.out, KINDS)
@@ -95,23 +88,39 @@ def computed(
     if flags.spread or makes_a_grid(pairs):
         _one_thread()
     theory, given, several = loaded(target, pairs)
-    if not (several or flags.spread):
-        with progress_bar(f"{word} {theory.declared.name}", flags.as_json) as progress:
-            result = one(theory, given, progress=progress)
-        _refuse_nothing(result, NumericalError)
-    else:
-        work = {**options, "of": verb, **_workers(flags)}
-        if flags.dry_run:
-            _print_plan(theory, given, work, flags)
-            return
-        with progress_bar(f"{word} {theory.declared.name}", flags.as_json) as progress:
-            sweep = theory.sweep(given, **work, progress=progress)
-        if flags.shard is not None:
-            _print_shard(sweep, flags)
-            return
-        result = sweep if several else sweep.points[0]
-        if not several:
-            _refuse_nothing(result, NumericalError)
+    if flags.dry_run:
+        _print_plan(theory, given, _work(command.verb, options, flags), flags)
+        return
+    result = _compute(command, theory, given, options, flags, several)
+    if flags.shard is not None:
+        _print_shard(result, flags)
+        return
+    _deliver(command, result, flags, several)
+    if several and result.missing == len(result) or _uncertified(result.points if several else (result,)):
+        click.get_current_context().exit(3)
+
+
+def _compute(
+    command: Command, theory: Theory, given: dict[str, Any], options: Mapping[str, Any], flags: Flags, several: bool
+) -> Any:
+    """The result at one point, or the sweep where there are several or the work is spread."""
+    with progress_bar(f"{command.title} {theory.declared.name}", flags.as_json) as progress:
+        if several or flags.spread:
+            result = theory.sweep(given, **_work(command.verb, options, flags), progress=progress)
+        else:
+            result = command.one(theory, given, progress=progress)
+    if flags.spread and not several and flags.shard is None:
+        result = result.points[0]
+    if not several and flags.shard is None:
+        _refuse_nothing(result)
+    return result
+
+
+def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None:
+    """Write, draw and print a result."""
+    from derive.cli.tables import write_result
+
+    as_data, each = command.as_data, command.each
     # before it is written, so that a file has what is asked
     asked = list(map(as_data, result.points)) if several and each is not None and as_data is not None else []
     if flags.out is not None:
@@ -123,19 +132,26 @@ def computed(
     if flags.as_json:
         data = result.as_dict() if several or as_data is None else as_data(result)
         printed = plain({**data, "points": asked} if asked else data)
-        print_json(with_digest(printed) if verb == "solve" else printed)
-    elif several:
+        print_json(with_digest(printed) if command.verb == "solve" else printed)
+        return
+    if several:
         print_grid(result, flags.out is not None)
         for point in result.points if each is not None else ():
             if each is not None and point.found is not None:
                 each(point)
     else:
-        show(result)
+        command.show(result)
     for name in (flags.out, flags.plot):
-        if name is not None and not flags.as_json:
+        if name is not None:
             click.echo(f"wrote {name}")
-    if several and result.missing == len(result) or _uncertified(result.points if several else (result,)):
-        click.get_current_context().exit(3)
+
+
+def _work(verb: str, options: Mapping[str, Any], flags: Flags) -> dict[str, Any]:
+    """All options of a sweep: those of its verb, and who computes."""
+    journal = flags.journal or (None if flags.out is None else f"{flags.out}.journal")
+    jobs = flags.jobs if flags.jobs is not None else None if flags.on is not None else "cores"
+    own = {name: value for name, value in options.items() if name != "memory"}
+    return {**own, "of": verb, "jobs": jobs, "on": flags.on, "journal": journal, "shard": flags.shard}
 
 
 def _uncertified(points: Iterable[Any]) -> bool:
@@ -153,23 +169,18 @@ def _one_thread() -> None:
         os.environ.update(one_thread())
 
 
-def _workers(flags: Flags) -> dict[str, Any]:
-    journal = flags.journal or (None if flags.out is None else f"{flags.out}.journal")
-    jobs = flags.jobs if flags.jobs is not None else None if flags.on is not None else "cores"
-    return {"jobs": jobs, "on": flags.on, "journal": journal, "shard": flags.shard}
-
-
-def _refuse_nothing(result: Any, error: type[Exception]) -> None:
+def _refuse_nothing(result: Any) -> None:
     """A single point that diverged is an error."""
+    from derive.errors import NumericalError
     from derive.results import Comparison
 
     parts = (result.theory, result.simulation) if isinstance(result, Comparison) else (result,)
     if any(part.found is None for part in parts):
-        raise error(result.trouble[0])
+        raise NumericalError(result.trouble[0])
 
 
 def _print_plan(theory: Theory, given: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
-    from derive.api.wishes import cores
+    from derive.api.workers import cores
     from derive.sweeps.watching import shown_time
 
     with progress_bar(f"measuring {theory.declared.name}", flags.as_json):

@@ -48,7 +48,8 @@ class Unit:
 
     points: parameters and arrays by name. batch: how many points are run side by side, though this unit may have
     fewer. versions: of the libraries, which must be those of all other units. kind: "solve", or "simulate" one sample;
-    options: as `numerics.solver.solve_many` or `numerics.simulation.samples.simulate` take them.
+    options: arguments of
+    `numerics.solver.solve_many` or `numerics.simulation.samples.simulate`.
     """
 
     name: str

@@ -1,0 +1,398 @@
+"""Options of every computation, each declared once: its values, default, help and cost.
+
+The command line, the Python verbs, sweeps and the units of work of a cluster all read this record. Importing it loads
+neither NumPy nor JAX.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from derive.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values that an option may have. says: completes the sentence "NAME must be ..."; words: all of them, where
+    they are few."""
+
+    holds: Callable[[Any], bool]
+    says: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is known of an option besides its type and default.
+
+    help: for the command line and the Python documentation. cost: what it does to time and memory. metavar: its value
+    in help. flag: its name on the command line, where that differs from its name in Python; None where only Python has
+    it. default and type: those of the field.
+    """
+
+    domain: Domain
+    help: str
+    cost: str = ""
+    metavar: str = ""
+    flag: str | None = ""
+    default: Any = None
+    type: str = ""
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool"
+
+
+def whole(low: int | None = None) -> Domain:
+    """The domain of whole numbers, from low on."""
+
+    def holds(value: Any) -> bool:
+        if _is_bool(value):
+            return False
+        try:
+            number = operator.index(value)
+        except TypeError:
+            if not (isinstance(value, float) and value.is_integer()):
+                return False
+            number = int(value)
+        return low is None or number >= low
+
+    return Domain(holds, "a whole number" + ("" if low is None else f", {low} or larger"))
+
+
+def one_of(*words: str) -> Domain:
+    """The domain of a few words."""
+    return Domain(lambda value: _is_text(value) and value in words, " or ".join((", ".join(words[:-1]), words[-1])), words)
+
+
+def _are_names(value: Any) -> bool:
+    """Whether a value is one name or several, each a text or three texts as in ("C", "a", "b")."""
+    return _is_text(value) or (
+        isinstance(value, Iterable) and all(_is_text(name) or _is_triple(name) for name in value)
+    )
+
+
+def _is_triple(name: Any) -> bool:
+    return isinstance(name, tuple) and len(name) == 3 and all(map(_is_text, name))
+
+
+def _are_texts(value: Any) -> bool:
+    return _is_text(value) or (isinstance(value, Iterable) and all(map(_is_text, value)))
+
+
+def _are_times(value: Any) -> bool:
+    return _is_bool(value) or (not _is_text(value) and isinstance(value, Iterable) and not isinstance(value, Mapping))
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not _is_bool(value) and value > 0
+
+
+LARGE = 2000
+"""Size from which on commands compute all eigenvalues only where something needs them."""
+YES_OR_NO = Domain(_is_bool, "True or False")
+TEXT = Domain(_is_text, "text")
+
+
+def option(default: Any, domain: Domain, help: str, **more: Any) -> Any:
+    """A field of `Options`."""
+    return field(default=default, metadata={"declared": Declared(domain, help, **more)})
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `solve`, `simulate`, `compare`, `report` and sweeps, each with a value.
+
+    >>> from numerics.options import Options
+    >>> Options(samples=5000).seed
+    0
+    """
+
+    samples: int | None = option(
+        None,
+        whole(100),
+        "Monte Carlo samples of the single-site process, for laws that are neither linear nor functions of Gaussian "
+        "fields.",
+        cost="Time and memory grow in proportion; standard errors fall as its square root.",
+        metavar="N",
+    )
+    seed: int = option(0, whole(0), "Seed of the random numbers: the same seed gives the same result.", metavar="N")
+    rank: int | None = option(
+        None,
+        whole(2),
+        "Sampled laws: largest rank of the basis that represents the past of each field; what fits unless given.",
+        cost="Time and memory grow in proportion.",
+        metavar="R",
+    )
+    memory: float | None = option(
+        None,
+        Domain(_is_positive, "a number of GB, larger than 0"),
+        "Sampled laws: memory that they may take; nine tenths of the machine's memory unless given. More is refused.",
+        metavar="GB",
+    )
+    path: bool | Sequence[int] | None = option(
+        None,
+        Domain(_are_times, "True, False or a list of times"),
+        "The spectrum at every time, not only at the end; by default where a model names its layers, but not for "
+        "eigenproblems of more than 1000 rows.",
+        cost="One eigenproblem per time.",
+    )
+    overlaps: bool | None = option(
+        None,
+        YES_OR_NO,
+        "Overlaps of the outliers' vectors with the span of the spikes; computed unless False.",
+        flag=None,
+    )
+    eigenvalues: str | None = option(
+        None,
+        one_of("all", "ends"),
+        "All eigenvalues of each sample, or only the ends of its spectrum. Unless given, commands take the ends "
+        f"from size {LARGE} on, where neither a histogram nor a file needs the others.",
+        cost="The ends take a time that grows as D^2, all eigenvalues as D^3.",
+    )
+    align: Sequence[str] = option(
+        (),
+        Domain(_are_texts, "names of fields such as 'v(3)' in a list"),
+        "A direction to compare the outliers' vectors with: teacher, v(3), 'v(T)', or v for all its times. May be "
+        "repeated; directions that a model observes with alignment(...) are always given.",
+        metavar="FIELD",
+    )
+    kernels: Sequence[Any] = option(
+        (),
+        Domain(_are_names, "names such as C[a,b] in a list"),
+        "A two-time function of two fields: the correlation C[a,b](t,s) = <a(t) b(s)>, or the response R[a,b](t,s) of "
+        "a(t) to a source in the equation of b at s. May be repeated.",
+        metavar="C[a,b]|R[a,b]",
+        flag="--kernel",
+    )
+    certify: bool | None = option(
+        None,
+        YES_OR_NO,
+        "Check the numbers against independent computations; by default at one point, as far as that is quick, and not "
+        "on a grid.",
+        cost="At most a quarter of the time of a solution by default; --certify also counts the zeros of a large A(z).",
+    )
+    size: int = option(
+        1000,
+        whole(),
+        "Size of the base sector, the first one declared; the others follow by their ratios.",
+        cost="Memory grows as its square, time as its cube.",
+        metavar="D",
+    )
+    seeds: int = option(20, whole(), "Number of independent samples of all random quantities.", metavar="K")
+    backend: str = option(
+        "numpy", one_of("numpy", "jax"), "Library that runs the simulation; jax uses an accelerator where it finds one."
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("samples", "seed", "rank", "size", "seeds"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, int(value))
+
+    @property
+    def ends_only(self) -> bool:
+        """Whether only the ends of the spectra of samples are wanted."""
+        return self.eigenvalues == "ends"
+
+    @property
+    def listed_path(self) -> bool | list[int] | None:
+        """`path` as plain data."""
+        return self.path if self.path is None or isinstance(self.path, bool) else [int(time) for time in self.path]
+
+    def told(self, verb: str) -> dict[str, Any]:
+        """The options that a result of a verb depends on, as plain data: what the command line takes."""
+        names = [name for name in VERBS[verb] if name not in ("overlaps", "certify", "memory", "align")]
+        found = {name: getattr(self, name) for name in names}
+        if "path" in found:
+            found["path"] = self.listed_path
+        if found.get("backend") == "numpy":
+            found["backend"] = None
+        if found.get("eigenvalues") == "all":
+            found["eigenvalues"] = None
+        return found
+
+
+BARE = Options(path=False, overlaps=False, certify=False)
+"""Nothing beyond the bulk and the outliers after the last step."""
+CORES = "cores"
+"""As many processes as there are cores, once it pays to start them."""
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """Options of a sweep, beside those of the verb that it repeats."""
+
+    of: str = option("solve", one_of("solve", "simulate", "compare"), "The verb that the sweep repeats.", flag=None)
+    jobs: int | str | None = option(
+        None,
+        Domain(lambda value: _is_text(value) or whole().holds(value), f"a number of processes or {CORES!r}"),
+        "Processes on this machine, each with one thread; as many as there are cores unless given.",
+        cost="Each process takes a few seconds to start, and memory of its own.",
+        metavar="N",
+    )
+    executor: Any = option(
+        None,
+        Domain(lambda value: callable(getattr(value, "submit", None)), "a concurrent.futures.Executor"),
+        "An executor that runs the units of work.",
+        flag=None,
+    )
+    on: str | None = option(
+        None,
+        Domain(_is_text, "text such as dask:tcp://HOST:PORT"),
+        "Compute on a Dask cluster: dask:tcp://HOST:PORT or dask:FILE.",
+        metavar="dask:ADDRESS",
+    )
+    journal: str | os.PathLike[str] | None = option(
+        None,
+        Domain(lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
+        "Keep finished parts in FILE, and resume from there; beside the file of --out unless given.",
+        metavar="FILE",
+    )
+    shard: str | None = option(
+        None,
+        Domain(_is_text, "text such as 2/8"),
+        "Only the K-th of N parts of the work; see `derive merge`.",
+        metavar="K/N",
+    )
+
+    def __post_init__(self) -> None:
+        if sum(given is not None for given in (self.jobs, self.executor, self.on)) > 1:
+            raise ParameterError("jobs, executor and on exclude each other: give one of them")
+        if self.jobs is not None and self.jobs != CORES and (isinstance(self.jobs, str) or self.jobs < 1):
+            raise ParameterError(f"jobs={self.jobs}: give how many processes, at least one, or {CORES!r}")
+        if self.part is not None:
+            part, parts = self.part
+            if not 1 <= part <= parts:
+                raise ParameterError(f"shard {part}/{parts}: write K/N with K from 1 to N")
+            if self.journal is None:
+                raise ParameterError("a shard needs a journal of its own, which is what is joined afterwards")
+
+    @property
+    def part(self) -> tuple[int, int] | None:
+        """K and N of a shard K/N."""
+        if self.shard is None:
+            return None
+        part, slash, parts = self.shard.partition("/")
+        if not (slash and part.strip().isdigit() and parts.strip().isdigit()):
+            raise ParameterError(f"shard {self.shard}: write K/N, such as 2/8 for the second of eight")
+        return int(part), int(parts)
+
+    @property
+    def journal_path(self) -> Path | None:
+        return None if self.journal is None else Path(self.journal)
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """Options of `check`, beside the seed."""
+
+    quick: bool = option(False, YES_OR_NO, "The most informative laws, in less than a minute.")
+    simulate: bool = option(True, YES_OR_NO, "Compare with simulations at two sizes.")
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options of `report`, beside those of its comparison."""
+
+    simulation: bool = option(True, YES_OR_NO, "Include theory against simulation, or write the derivation alone.")
+    command: str = option("", TEXT, "The command that the document says it was made with.", flag=None)
+
+
+@dataclass(frozen=True)
+class StabilityOptions:
+    """Options of `stability`."""
+
+    of: str = option("eta", TEXT, "The parameter to raise; its value is where the search starts.", metavar="NAME")
+    loss: str = option("train_loss", TEXT, "The observable that must stay bounded.", metavar="NAME")
+    curvature: str | None = option(
+        None,
+        TEXT,
+        "The layer whose largest eigenvalue is the curvature, or none; by default ntk where a model has it. "
+        "LAYER/PARAMETER divides it by a parameter.",
+        metavar="LAYER",
+    )
+    tolerance: float = option(
+        1e-3,
+        Domain(_is_positive, "a number larger than 0"),
+        "Relative tolerance of limits that are searched for.",
+        cost="Each factor of two is one more run.",
+        flag=None,
+    )
+
+
+_SWEEP = tuple(f.name for f in fields(Options) if f.name != "memory")
+VERBS: Mapping[str, tuple[str, ...]] = {
+    "solve": ("samples", "rank", "memory", "seed", "path", "overlaps", "align", "kernels", "certify"),
+    "simulate": ("size", "seeds", "seed", "backend", "path", "overlaps", "eigenvalues", "align", "kernels"),
+    "compare": (
+        *("size", "seeds", "samples", "rank", "seed", "backend", "path", "eigenvalues", "align", "kernels", "certify"),
+    ),
+    "sweep": _SWEEP,
+    "plan": _SWEEP,
+    "report": ("size", "seeds", "samples", "seed"),
+    "check": ("seed",),
+    "explore": ("samples",),
+    "stable_rate": (),
+    "limit": (),
+    "limits": (),
+}
+"""The fields of `Options` that each verb takes, in the order of its help."""
+OWN: Mapping[str, type[Any]] = {
+    "sweep": SweepOptions,
+    "plan": SweepOptions,
+    "check": CheckOptions,
+    "report": ReportOptions,
+    "stable_rate": StabilityOptions,
+}
+"""The record of the options that only one verb has."""
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {"report": {"size": 400, "seeds": 10}}
+"""Defaults of a verb that differ from those of `Options`."""
+
+
+def options_of(verb: str) -> dict[str, Declared]:
+    """Every option of a verb by name, in the order of its help."""
+    shared, changed = fields_of(Options), DEFAULTS.get(verb, {})
+    found = {name: replace(shared[name], default=changed.get(name, shared[name].default)) for name in VERBS[verb]}
+    return {**found, **(fields_of(OWN[verb]) if verb in OWN else {})}
+
+
+def fields_of(record: type[Any]) -> dict[str, Declared]:
+    """The options that a record declares, by name."""
+    return {f.name: replace(f.metadata["declared"], default=f.default, type=str(f.type)) for f in fields(record)}
+
+
+def read_options(verb: str, given: Mapping[str, Any]) -> tuple[Options, Any]:
+    """The options of a verb with the values that were given, and the record of its own options, None if it has none.
+
+    None stands for the default.
+
+    Raises:
+        ParameterError: A value is outside of its domain, an option is unknown, or options contradict each other.
+    """
+    known = options_of(verb)
+    values = {}
+    for name, value in given.items():
+        if name not in known:
+            raise ParameterError(f"{name} is not an option of {verb}; its options are {', '.join(known)}")
+        if value is None and known[name].default is None:
+            continue
+        if not known[name].domain.holds(value):
+            raise ParameterError(f"{name}={value!r}: {name} must be {known[name].domain.says}")
+        values[name] = value
+    shared = {name: value for name, value in values.items() if name in VERBS[verb]}
+    own = {name: value for name, value in values.items() if name not in VERBS[verb]}
+    found = Options(**{**DEFAULTS.get(verb, {}), **shared})
+    record = OWN[verb](**own) if verb in OWN else None
+    if found.seeds < 2 and (verb == "compare" or getattr(record, "of", "") == "compare"):
+        raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
+    return found, record
