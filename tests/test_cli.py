@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import derive
 from derive.cli import main, output
 from derive.errors import NumericalError
 from generated.spiked_wigner import SETTING
@@ -81,7 +83,9 @@ def test_without_a_command_there_is_help():
 
 def test_python_dash_m_is_the_same_command():
     done = subprocess.run([sys.executable, "-m", "derive", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("derive, version")
+    first, libraries = done.stdout.splitlines()
+    assert first.startswith(f"derive {derive.__version__}") and "sympy" in libraries and "jaxlib" in libraries
+    assert not (Path(derive.__file__).parents[1] / ".git").exists() or re.search(r", commit [0-9a-f]{10}$", first)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

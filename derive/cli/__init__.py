@@ -21,13 +21,12 @@ from derive.cli.solve import solve
 from derive.cli.spectrum import spectrum
 from derive.cli.stability import stability
 from derive.cli.verify import verify
-from derive.version import __version__
 
 
 @click.group(cls=DeriveGroup, name="derive", context_settings=CONTEXT, invoke_without_command=True)
-@click.version_option(__version__, prog_name="derive")
+@click.option("--version", is_flag=True, help="Print the versions of this package and its libraries, and the commit.")
 @click.pass_context
-def main(context: click.Context) -> None:
+def main(context: click.Context, version: bool) -> None:
     """From a declared random-matrix or learning model to its equations, outliers, solver and simulation.
 
     SETTING is the name of a shipped setting (derive list) or the path of your own declaration, a .py file.
@@ -53,6 +52,11 @@ def main(context: click.Context) -> None:
     3 the computation diverged, did not converge or met a NaN; 4 a claim is neither proved nor refuted;
     5 a claim is only supported; 130 interrupted.
     """
+    if version:
+        from derive.version import describe
+
+        click.echo(describe())
+        context.exit()
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

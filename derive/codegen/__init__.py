@@ -16,7 +16,6 @@ from derive.language.contents import atoms, expressions
 from derive.language.equations import Spectrum
 from derive.language.model import Model
 from derive.language.symbols import _Named
-from derive.version import __version__
 
 if TYPE_CHECKING:
     from derive.pipeline import Derivation
@@ -119,8 +118,7 @@ def _between(probe: Spectrum) -> str:
 def _banner(model: Model) -> str:
     chosen = "".join(f" {name}={value}" for name, value in model.choices)
     return (
-        f"# Written by `derive build {model.setting}{chosen}` (two-level-dmft {__version__}) from a declaration; "
-        "edits are lost.\n"
+        f"# Written by `derive build {model.setting}{chosen}` from a declaration; edits are lost.\n"
         "# The mathematics is in derivation.md beside this file.\n"
     )
 
@@ -151,7 +149,6 @@ def formatted(files: Mapping[str, str]) -> dict[str, str]:
 def declaration_digest(model: Model) -> str:
     """A fingerprint of everything that is declared, the same on every machine."""
     parts = [
-        __version__,
         model.name,
         model.doc,
         *(f"{name}={value}" for name, value in model.choices),

@@ -7,14 +7,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from derive.version import __version__
-
-LIBRARIES = ("sympy", "numpy", "scipy", "jax", "jaxlib")
+from derive.version import __version__, library_versions
 
 
 @dataclass(frozen=True)
@@ -82,13 +79,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def _versions() -> dict[str, str]:
-    found = {"two-level-dmft": __version__}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # a copy without metadata computes all the same
-            found[name] = "unknown"
-    return found
+    return {"two-level-dmft": __version__, **library_versions()}
 
 
 def fingerprints(inputs: Mapping[str, Any]) -> dict[str, str]:

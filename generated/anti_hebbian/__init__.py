@@ -1,4 +1,4 @@
-# Written by `derive build anti_hebbian` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build anti_hebbian` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Anti-Hebbian Wigner dynamics: a symmetric matrix that learns the trajectory it drives.
 
@@ -11,7 +11,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="anti_hebbian",
     choices=(),
-    declaration="14b39ace2af31b18",
+    declaration="0ad5efe1baeefea4",
     parameters=(
         ParameterOf("gamma0", 4.0, False),
         ParameterOf("dt", 0.1, False),

@@ -1,4 +1,4 @@
-# Written by `derive build coupled_spikes` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build coupled_spikes` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Coupled spikes with linear laws: a rectangular Gaussian matrix plus S spikes that depend on it.
 
@@ -14,7 +14,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="coupled_spikes",
     choices=(),
-    declaration="98d2826b6c8aa674",
+    declaration="14487d45794b1048",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),

@@ -1,4 +1,4 @@
-# Written by `derive build coupled_spikes` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build coupled_spikes` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 

@@ -1,4 +1,4 @@
-# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build coupled_spikes_tanh` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Coupled spikes with nonlinear laws: phi(t) = tanh(a(t) + kappa sum xi), g(t) = theta tanh(b(t) + kappa sum chi).
 
@@ -10,7 +10,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="coupled_spikes_tanh",
     choices=(),
-    declaration="609eca2c775cbf3a",
+    declaration="ffd9047eb5c12be0",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),

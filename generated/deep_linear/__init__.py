@@ -1,4 +1,4 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
@@ -39,7 +39,7 @@ SETTING = Setting(
         ("kernel", "shift"),
         ("teachers", "alike"),
     ),
-    declaration="d0e880c680f0250c",
+    declaration="1e4ab400debfb488",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),

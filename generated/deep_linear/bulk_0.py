@@ -1,4 +1,4 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 

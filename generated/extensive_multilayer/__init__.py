@@ -1,4 +1,4 @@
-# Written by `derive build extensive_multilayer L=2 layer=1 sample=population` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build extensive_multilayer L=2 layer=1 sample=population` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network with extensively many outputs: one hidden layer after one gradient step.
 
@@ -13,7 +13,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="extensive_multilayer",
     choices=(("L", 2), ("layer", 1), ("sample", "population")),
-    declaration="eba9c608fe478e42",
+    declaration="73c337b095bb26db",
     parameters=(
         ParameterOf("nu", 2.0, False),
         ParameterOf("chi", 1.0, False),

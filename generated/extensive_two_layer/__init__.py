@@ -1,4 +1,4 @@
-# Written by `derive build extensive_two_layer sample=population steps=1 output=left_out` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build extensive_two_layer sample=population steps=1 output=left_out` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Two-layer linear network with extensively many outputs after gradient steps on its first layer: the bulk moves.
 
@@ -14,7 +14,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="extensive_two_layer",
     choices=(("sample", "population"), ("steps", 1), ("output", "left_out")),
-    declaration="851c607e837b261a",
+    declaration="2f92972f4cdb8cbc",
     parameters=(
         ParameterOf("nu", 2.0, False),
         ParameterOf("chi", 1.0, False),

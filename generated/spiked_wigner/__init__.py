@@ -1,4 +1,4 @@
-# Written by `derive build spiked_wigner` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build spiked_wigner` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Spiked Wigner: a GOE matrix plus one planted direction, M = M0 + (gamma0 / D) v v^T with |v|^2 = D.
 
@@ -10,7 +10,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="spiked_wigner",
     choices=(),
-    declaration="f3e9355d85217e7d",
+    declaration="7d88688acc9324e6",
     parameters=(ParameterOf("gamma0", 2.0, False),),
     data=(),
     observables=(ObservableOf("spike_norm", 0),),

@@ -1,4 +1,4 @@
-# Written by `derive build spiked_wigner` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build spiked_wigner` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 

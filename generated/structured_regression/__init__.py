@@ -1,4 +1,4 @@
-# Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
 
@@ -24,7 +24,7 @@ from numerics.runtime.traits import discrete, extent
 SETTING = Setting(
     name="structured_regression",
     choices=(("spectrum", "two_groups"), ("batch", "full"), ("hessian", "no")),
-    declaration="144bef0252f0e7b8",
+    declaration="caf14e8533436de0",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("eta", 0.2, False),

@@ -1,4 +1,4 @@
-# Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """The step that linear training applies over and over, with w for a delay by one step."""
 

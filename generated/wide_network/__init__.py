@@ -1,4 +1,4 @@
-# Written by `derive build wide_network L=3 activation=tanh loss=square responses=automatic` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build wide_network L=3 activation=tanh loss=square responses=automatic` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Wide nonlinear network: L hidden layers of width N to infinity, gradient descent on P points in D dimensions.
 
@@ -18,7 +18,7 @@ from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterO
 SETTING = Setting(
     name="wide_network",
     choices=(("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic")),
-    declaration="d134f973a4d96d7c",
+    declaration="17c48aaaf8d603ba",
     parameters=(
         ParameterOf("gamma", 2.5, False),
         ParameterOf("eta", 0.1, False),

@@ -1,4 +1,4 @@
-# Written by `derive build wide_network L=3 activation=tanh loss=square responses=automatic` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build wide_network L=3 activation=tanh loss=square responses=automatic` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 
