@@ -71,7 +71,8 @@ def whole(low: int | None = None) -> Domain:
 
 def one_of(*words: str) -> Domain:
     """The domain of a few words."""
-    return Domain(lambda value: _is_text(value) and value in words, " or ".join((", ".join(words[:-1]), words[-1])), words)
+    says = f"{', '.join(words[:-1])} or {words[-1]}"
+    return Domain(lambda value: _is_text(value) and value in words, says, words)
 
 
 def _are_names(value: Any) -> bool:
