@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import inspect
 import logging
 import pickle
@@ -101,7 +102,8 @@ def test_zarr_is_refused_where_it_cannot_be_written(monkeypatch, tmp_path):
     with pytest.raises(DeriveError, match="is not a result"):
         derive.open(tmp_path / "mine.zarr")
     assert (tmp_path / "mine.zarr" / "thesis.tex").read_text() == "years of work"
-    monkeypatch.setattr("derive.results.saving.importlib.util.find_spec", lambda name: None)
+    find = importlib.util.find_spec
+    monkeypatch.setattr("derive.extras.importlib.util.find_spec", lambda name: None if name == "zarr" else find(name))
     told = CliRunner().invoke(main, [*command, str(tmp_path / "run.zarr")])
     assert told.exit_code == 2 and "two-level-dmft[zarr]" in told.stderr and not (tmp_path / "run.zarr").exists()
 

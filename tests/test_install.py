@@ -66,6 +66,43 @@ def test_solvers_are_not_written_among_the_packages(tmp_path: Path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+WITHOUT_EXTRAS = """
+import contextlib, io, json, sys
+sys.path.insert(0, sys.argv[1])
+from derive.extras import EXTRAS
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from click.testing import CliRunner
+from derive.cli import main
+lines = (
+    "solve spiked_wigner gamma0=2 --out s.csv --plot s.png",
+    "simulate spiked_wigner --size 20 --seeds 2 --out s.jsonl",
+    "solve spiked_wigner --out s.nc",
+    "report spiked_wigner --no-simulation -o r.html",
+    "explore spiked_wigner",
+    "report spiked_wigner --no-simulation -o r.tex",
+)
+for line in lines:
+    done = CliRunner().invoke(main, line.split())
+    print(json.dumps([done.exit_code, done.stderr]))
+"""
+
+
+def test_a_solver_needs_no_extra_and_what_does_says_how_to_install_it(tmp_path: Path):
+    words = [sys.executable, "-c", WITHOUT_EXTRAS, str(ROOT)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    solve, simulate, netcdf, page, explore, latex = map(json.loads, done.stdout.splitlines())
+    assert [solve[0], simulate[0], latex[0]] == [0, 0, 0], done.stdout
+    for (code, said), extra in ((netcdf, "files"), (page, "report"), (explore, "explore")):
+        assert code == 2 and f"pip install 'two-level-dmft[{extra}]'" in said
+    assert not (tmp_path / "s.nc").exists() and not (tmp_path / "r.html").exists()
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
     """The wheel, put where an installation puts it, with nothing of the checkout in sight."""

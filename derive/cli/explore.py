@@ -9,7 +9,7 @@ import click
 from derive.cli.options import takes
 from derive.cli.output import progress_bar
 from derive.cli.problem import target_argument, values_argument
-from derive.errors import DeriveError
+from derive.extras import check_installed
 from numerics.options import options_of, read_options
 
 
@@ -44,13 +44,7 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
       derive explore SETTING
       derive explore my_model.py eta=0.5 --port 8000 --no-browser
     """
-    try:
-        import bokeh  # noqa: F401
-    except ImportError:
-        raise DeriveError(
-            "Bokeh is not installed; install it with pip install 'two-level-dmft[explore]', or, where this project "
-            "lies, pip install -c constraints.txt -e '.[explore]'"
-        ) from None
+    check_installed("bokeh")
     from derive.explore.server import free_port, serve
 
     place = free_port(port)

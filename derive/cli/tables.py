@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from derive.cli.output import plain
 from derive.errors import DeriveError
+from derive.extras import check_installed
 from derive.guarded import write_whole
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> N
     if path.suffix not in kinds:
         endings = " or ".join(f"{kind} ({MEANING[kind]})" for kind in kinds)
         raise DeriveError(f"--out {out}: the name must end in {endings}")
+    if path.suffix in (".nc", ".zarr"):
+        check_installed("xarray")
+        check_installed("h5netcdf")
     if path.suffix == ".zarr":
         from derive.results.saving import check_zarr
 

@@ -13,6 +13,7 @@ import unicodedata
 from functools import cache
 from importlib.metadata import version
 
+from derive.extras import check_installed
 from derive.places import kept
 from derive.printing import mathml
 from derive.report.cutting import cut_font
@@ -61,6 +62,7 @@ PARTS = {"mathematics": _common(), "alphabets": _alphabets()}
 @cache
 def font_of(part: str) -> bytes:
     """The font file (WOFF) with the letters of a part."""
+    check_installed("ziamath")
     place, letters = kept(), PARTS[part]
     sources = " ".join(f"{name} {version(name)}" for name in ("ziamath", "fonttools"))
     question = f"{part} {hashlib.sha256(letters.encode()).hexdigest()} {sources}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from derive.extras import optional
 from derive.results.made import Made
 from derive.results.words import html_table, table
 
@@ -69,7 +70,7 @@ class Check:
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per law: its name, how it fared, why, and the seconds that it took."""
-        import pandas
+        pandas = optional("pandas")
 
         columns = ("law", "status", "reason", "seconds")
         return pandas.DataFrame([{name: getattr(law, name) for name in columns} for law in self.laws])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import ParameterError
+from derive.extras import optional
 from derive.results.saving import Saved
 from derive.results.simulation import Simulation, layer_as_dict
 from derive.results.solution import Solution
@@ -54,7 +55,7 @@ class Comparison(Saved):
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per quantity."""
-        import pandas
+        pandas = optional("pandas")
 
         columns = ["quantity", "theory", "theory_error", "simulation", "stderr", "difference", "compared"]
         found = pandas.DataFrame([row.as_dict() for row in self.rows], columns=None if self.rows else columns)

@@ -11,6 +11,7 @@ import numpy as np
 
 from derive.bounds import RESULT_SIZE
 from derive.errors import DeriveError
+from derive.extras import optional
 from derive.guarded import parsed_json, read_bytes
 from derive.places import path_of
 from derive.plain_words import printable
@@ -103,7 +104,7 @@ def open_result(path: str | os.PathLike[str]) -> Any:
 
 def _of_file(path: Path) -> tuple[bytes, np.ndarray]:
     """The record of a netCDF file: its text and its numbers, which take no more than the file does."""
-    import h5py
+    h5py = optional("h5py")
 
     with h5py.File(path, "r") as file:
         if not isinstance(file.get("record", getlink=True), h5py.HardLink):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from derive.extras import optional
+
 if TYPE_CHECKING:
     import pandas
 
@@ -24,7 +26,7 @@ def columns_of(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def frame_of_solution(solution: Result) -> pandas.DataFrame:
-    import pandas
+    pandas = optional("pandas")
 
     columns: dict[str, np.ndarray] = {}
     for name, series in solution.observables.items():
@@ -40,7 +42,7 @@ def frame_of_solution(solution: Result) -> pandas.DataFrame:
 
 
 def frame_of_simulation(simulation: Result) -> pandas.DataFrame:
-    import pandas
+    pandas = optional("pandas")
 
     parts = []
     for seed in range(simulation.seeds):
@@ -54,6 +56,6 @@ def frame_of_simulation(simulation: Result) -> pandas.DataFrame:
 
 
 def frame_of_sweep(sweep: Result) -> pandas.DataFrame:
-    import pandas
+    pandas = optional("pandas")
 
     return pandas.DataFrame(sweep.rows())

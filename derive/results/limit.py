@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from derive.extras import optional
 from derive.results.made import Made
 from derive.results.saving import Saved
 from derive.results.words import html_table, listed, shown_number, table
@@ -49,7 +50,7 @@ class Limits:
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per point: parameters and observables; why there is none where there is none."""
-        import pandas
+        pandas = optional("pandas")
 
         return pandas.DataFrame(
             [{**one.parameters, **(one.columns() if one else {"error": one.trouble[0]})} for one in self.points]
@@ -103,7 +104,7 @@ class Limit(Saved):
 
     def to_frame(self) -> pandas.DataFrame:
         """One row, with a column per observable, and per label of one that is followed label by label."""
-        import pandas
+        pandas = optional("pandas")
 
         return pandas.DataFrame([self.columns()])
 
@@ -118,18 +119,18 @@ class Limit(Saved):
 
     def to_xarray(self) -> xarray.DataTree:
         """A labelled tree with one number per observable."""
-        import xarray
-
         from derive.results.trees import attributes
 
-        found = xarray.Dataset(
+        library = optional("xarray")
+        found = library.Dataset(
             {
                 name: (tuple(f"{name}_label{k or ''}" for k in range(np.ndim(value))), value)
                 for name, value in (self.found or {}).items()
             },
             attrs=attributes(self),
         )
-        return xarray.DataTree.from_dict({"/limit": found})
+        tree: xarray.DataTree = library.DataTree.from_dict({"/limit": found})
+        return tree
 
     def _rows(self) -> list[tuple[str, str]]:
         return [(name, shown_number(value)) for name, value in self.columns().items()] if self else []

@@ -8,7 +8,6 @@ pickled. Digests say whether anything was changed since.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import DeriveError
+from derive.extras import check_installed, optional
 from derive.guarded import write_whole
 from derive.interrupts import removing
 from derive.places import path_of
@@ -51,7 +51,7 @@ class Saved(ABC):
 
 def write_result(result: Saved, path: Path) -> Path:
     """Write a result, whole or not at all."""
-    import xarray
+    xarray = optional("xarray")
 
     if path.suffix not in SUFFIXES:
         raise DeriveError(f"{path}: end the name in .nc or .zarr; results are saved as netCDF or Zarr")
@@ -94,20 +94,18 @@ def _write_directory(tree: xarray.DataTree, skeleton: bytes, numbers: np.ndarray
 
 def check_zarr(path: Path) -> None:
     """Refuse to write where Zarr is not installed, or where something else is."""
-    if importlib.util.find_spec("zarr") is None:
-        raise DeriveError(
-            f"{path}: Zarr is not installed; install it with pip install 'two-level-dmft[zarr]', or write a .nc file"
-        )
+    check_installed("zarr")
     if path.exists() and not (path / ".zgroup").is_file():
         raise DeriveError(f"{path} is there already and is no result in the format of Zarr; choose another name")
 
 
 def as_tree(labelled: Any) -> xarray.DataTree:
-    import xarray
-
-    if isinstance(labelled, xarray.DataTree):
-        return labelled
-    return xarray.DataTree.from_dict({"/sweep": labelled})
+    """A labelled array or tree as a tree."""
+    library = optional("xarray")
+    tree: xarray.DataTree = (
+        labelled if isinstance(labelled, library.DataTree) else library.DataTree.from_dict({"/sweep": labelled})
+    )
+    return tree
 
 
 class Pool:

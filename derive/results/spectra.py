@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import ParameterError
+from derive.extras import optional
 from derive.results.words import html_table, listed, shown_number
 from numerics.spectra.changes import Change
 from numerics.spectra.fitting import FITS, MATRIX, NOT, Spectrum
@@ -86,7 +87,7 @@ class Spectra:
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per matrix: sizes, scale, edges, which law it follows and how well, how many lie beyond."""
-        import pandas
+        pandas = optional("pandas")
 
         rows = []
         for one in self.matrices:

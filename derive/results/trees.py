@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray
 
+from derive.extras import optional
 from numerics.simulation.outermost import at_ends
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 Result = Any
 """A Solution, Simulation or Sweep, whose modules know this one."""
 Variables = dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+
+if TYPE_CHECKING:
+    import xarray
+else:
+    xarray = optional("xarray")
 
 
 def tree_of(results: Mapping[str, Result]) -> xarray.DataTree:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Protocol
 
 from derive.errors import DeriveError
+from derive.extras import optional
 from derive.interrupts import not_for_children
 from derive.sweeps.threads import environment_of_one_thread
 from derive.sweeps.units import Tell, Unit, computed, written
@@ -235,17 +236,12 @@ def cluster(where: str) -> Iterator[Given]:
     kind, _, address = where.partition(":")
     if kind != "dask" or not address:
         raise DeriveError(f"--on {where}: write dask:tcp://HOST:PORT or dask:FILE.json, the scheduler's file")
-    try:
-        from distributed import Client
-    except ImportError:
-        raise DeriveError(
-            "Dask is not installed; install it with pip install 'two-level-dmft[cluster]', here and on the cluster"
-        ) from None
+    distributed = optional("distributed")
     place = {"address": address} if "://" in address else {"scheduler_file": address}
     if "scheduler_file" in place and not os.path.isfile(address):
         raise DeriveError(f"--on {where}: there is no file {address}; start the scheduler with --scheduler-file")
     try:
-        client = Client(**place, timeout="20s", set_as_default=False)
+        client = distributed.Client(**place, timeout="20s", set_as_default=False)
     except (OSError, ValueError) as error:
         raise DeriveError(f"--on {where}: no scheduler answers there ({' '.join(str(error).split())[:120]})") from None
     try:

@@ -1,0 +1,52 @@
+"""Optional dependencies: each belongs to an extra of this package, which a missing one names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+from derive.errors import DeriveError
+
+EXTRAS = {
+    "pandas": "files",
+    "xarray": "files",
+    "h5py": "files",
+    "h5netcdf": "files",
+    "zarr": "zarr",
+    "ziamath": "report",
+    "bokeh": "explore",
+    "distributed": "cluster",
+}
+"""The extra that installs each module."""
+
+
+def optional(name: str) -> Any:
+    """The module of an optional dependency.
+
+    Raises:
+        DeriveError: It is not installed; the sentence says how to install it.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise missing(name) from None
+
+
+def check_installed(name: str) -> None:
+    """Raise DeriveError if an optional dependency is not installed; nothing is imported."""
+    try:
+        found = importlib.util.find_spec(name) is not None
+    except ImportError:
+        found = False
+    if not found:
+        raise missing(name)
+
+
+def missing(name: str) -> DeriveError:
+    """The error that says how to install an optional dependency."""
+    extra = EXTRAS[name]
+    return DeriveError(
+        f"{name} is not installed; install it with pip install 'two-level-dmft[{extra}]', or in a checkout with "
+        f"pip install -c constraints.txt -e '.[{extra}]'"
+    )
