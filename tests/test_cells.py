@@ -56,6 +56,14 @@ def test_cells_have_all_signs_that_polynomials_take(seed):
             assert tuple(int(np.sign(v)) for v in values) in signs, at
 
 
+@pytest.mark.parametrize("end", [(sp.S.Zero, None), (None, sp.Rational(1, 2))])
+def test_zeros_that_leave_an_interval_divide_cells(end):
+    """Zeros of x**3 + y - 1 in y leave the interval as x changes; their number is not the same in one cell."""
+    cells = Cells.of([X**3 + Y - 1], {X: (None, None), Y: end}, (Y,), lambda p: sign_inside(p, {Y: end}) != 0)
+    values = [point[X] ** 3 - 1 for point in cells.points((Y,))]
+    assert {end[0] is not None and -v > 0 or end[1] is not None and -v < end[1] for v in values} == {True, False}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_real_roots_are_those_of_numpy(seed):
     draw = random.Random(seed)
@@ -129,6 +137,29 @@ def test_a_square_root_of_a_square_has_one_sign_in_a_cell(value):
     conjugates = Conjugates.of(root - (X - 1))
     assert conjugates.norm() == 0
     assert conjugates.decide(lambda: {X: sp.Rational(value)}) == (sp.Rational(value) > 1)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4])
+def test_the_norm_of_a_root_is_what_stands_under_it(degree):
+    root = Conjugates.of(sp.root(X * Y + 1, degree) - X)
+    assert sp.expand(root.norm() ** 2 - (X**degree - X * Y - 1) ** 2) == 0
+
+
+@pytest.mark.parametrize(("x", "same"), [(2, True), (-2, False)])
+def test_a_cube_root_of_a_cube_is_principal(x, same):
+    difference = Conjugates.of(sp.root(X**3, 3) - X)
+    assert difference.norm() == 0 and difference.decide(lambda: {X: sp.Integer(x)}) is same
+
+
+def test_the_solver_knows_roots_and_sizes():
+    """A root of something negative has no real value, and nothing is shown there."""
+    free, positive = {X: (None, None)}, {X: (sp.S.Zero, None), Y: (sp.S.Zero, None)}
+    assert has_no_zero(X - 1, free, [sp.Abs(X) - 1], False)
+    assert not has_no_zero(X - 1, free, [sp.Abs(X) - 1], True)
+    assert has_no_zero(sp.root(X * Y + 1, 3) - 2, positive, [7 - X * Y])
+    assert has_no_zero(sp.sqrt(X) - 1, positive, [1 - X])
+    assert not has_no_zero(sp.sqrt(X) - 1, free, [1 - X])
+    assert has_no_zero(X - Y, free, [X - sp.sqrt(2) * Y, Y])
 
 
 def test_signs_by_coefficients_and_by_the_solver():

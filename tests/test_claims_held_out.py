@@ -48,6 +48,27 @@ v = normal("v", D)
 A = gaussian("A", N, D)
 MODEL = Model(parameters=(nu, sg, k), probe=spectrum(sg*A.T @ A / N + k/D*outer(v, v)))
 """
+CUBED = f"""{HEAD}
+k = parameter("k", default=3.0, domain=real)
+m = parameter("m", default=2.0, domain=positive)
+D = sectors("D")
+v = normal("v", D)
+MODEL = Model(parameters=(k, m), probe=spectrum(goe("M", D) + (k**3 + m)/D*outer(v, v)))
+"""
+TWO_SPIKES = f"""{HEAD}
+k = parameter("k", default=3.0, domain=real)
+m = parameter("m", default=2.0, domain=real)
+D = sectors("D")
+v, w = normal("v", D), normal("w", D)
+MODEL = Model(parameters=(k, m), probe=spectrum(goe("M", D) + (k*outer(v, v) + m*outer(w, w))/D))
+"""
+CURVED = f"""{HEAD}
+a = parameter("a", default=3.0, domain=real)
+b = parameter("b", default=0.5, domain=real)
+D = sectors("D")
+v = normal("v", D)
+MODEL = Model(parameters=(a, b), probe=spectrum(goe("M", D) + (1 + (a**2 - 2*b**2)**2)/D*outer(v, v)))
+"""
 BANDS = f"""{HEAD}
 b = parameter("b", default=0.05, domain=real)
 k = parameter("k", default=4.0, domain=real)
@@ -102,6 +123,7 @@ SPIKE = "(l + 1)*(nu*l + 1)/(nu*l)"
 PAIR = "(theta**2 + sigma**2)*(theta**2 + sigma**2/alpha)/theta**2"
 ROOT = "(z + sqrt(z**2 - 4))/2"
 MP = "((z - 1)*nu + 1 {} sqrt(nu*z - (sqrt(nu) + 1)**2)*sqrt(nu*z - (sqrt(nu) - 1)**2))/(2*z)"
+CUBE, CURVE = "(k**3 + m)", "(1 + (a**2 - 2*b**2)**2)"
 ONE, THREE = "at = { T = 1 }", "at = { S = 1 }"
 
 HELD_OUT = {
@@ -124,6 +146,15 @@ HELD_OUT = {
         (True, series("outlier", "k", "1/x", 1, "1")),
         (False, series("outlier", "k", "1/x", 1, "2")),
         (False, series("outlier", "k", "x", 0, "0")),
+        (True, outlier("k + 1/k", "Abs(k) > 1")),
+        (False, outlier("k + 1/k", "Abs(k) > 99/100")),
+        (True, outlier("(k**3)**(1/3) + 1/k", "k > 1")),
+        (False, outlier("(k**3)**(1/3) + 1/k", "k**2 > 1")),
+        (True, threshold("k", "1", "k > 0")),
+        (False, threshold("k", "1", "k > 5")),
+        (False, formula("moment", "integral(sqrt(y**2), y, 0, -1) + 1/2", more="order = 2")),
+        (True, formula("moment", "integral(sqrt(y**2), y, 0, -1) + 3/2", more="order = 2")),
+        (True, formula("curve", "(k**2 + 1)*(G**2 - z*G + 1)")),
         (True, formula("inverse_map", "s + 1/s")),
         (False, formula("inverse_map", "Abs(s) + 1/Abs(s)")),
         (True, formula("inverse_map", "Abs(s) + 1/Abs(s)", "s > 0")),
@@ -135,6 +166,39 @@ HELD_OUT = {
         (True, outlier(TOUCHES, "a < 1")),
         (False, outlier(TOUCHES, "a > 99/100")),
         (False, threshold("a", "1")),
+    ),
+    "a domain that ends": (
+        CUBED,
+        (True, outlier(f"{CUBE} + 1/{CUBE}", "k**3 + m > 1")),
+        (False, outlier(f"{CUBE} + 1/{CUBE}", "k**3 + m > 99/100")),
+        (False, outlier(f"{CUBE} + 1/{CUBE}", "m > 1/2 and k > 0")),
+        (True, threshold("m", "1 - k**3", "k < 1")),
+        (False, threshold("m", "1 - k**3")),
+    ),
+    "cube roots": (
+        CUBED,
+        (True, outlier(f"{CUBE} + 1/{CUBE}", "k > (1 - m)**(1/3) and m < 1")),
+        (False, outlier(f"{CUBE} + 1/{CUBE}", "k > (1 - m)**(1/3) - 1/10 and m < 1")),
+        (True, outlier(f"({CUBE}**3)**(1/3) + 1/{CUBE}", "k**3 + m > 1")),
+        (False, outlier(f"({CUBE}**3)**(1/3) + 1/{CUBE}", "(k**3 + m)**2 > 1")),
+        (True, threshold("k", "(1 - m)**(1/3)", "m < 1")),
+        (True, threshold("k", "-(m - 1)**(1/3)", "m > 1")),
+        (False, threshold("k", "(1 - m)**(1/3)")),
+    ),
+    "the larger of two spikes": (
+        TWO_SPIKES,
+        (True, outlier("Max(k, m) + 1/Max(k, m)", "k > 1 and m > 1")),
+        (False, outlier("Max(k, m) + 1/Max(k, m)", "k > 1/2")),
+        (False, outlier("Min(k, m) + 1/Min(k, m)", "k > 1")),
+        (True, outlier("k + 1/k", "k - Abs(m) > 1")),
+        (False, outlier("k + 1/k", "sqrt(k**2 - m**2) > 1/2 and k > 0")),
+        (False, threshold("k", "1", "m > 1 and k > 2")),
+    ),
+    "a region with an irrational boundary": (
+        CURVED,
+        (False, outlier(f"{CURVE} + 1/{CURVE}")),
+        (True, outlier(f"{CURVE} + 1/{CURVE}", "a**2 > 2*b**2")),
+        (True, outlier(f"{CURVE} + 1/{CURVE}", "a > sqrt(2)*b and b > 0")),
     ),
     "three parameters": (
         SHIFTED,
@@ -195,6 +259,9 @@ HELD_OUT = {
         (False, edges(f"-{OUTER}", f"-{INNER}", INNER, OUTER, region="b**2 > 99/100")),
         (False, edges(f"-{OUTER}", f"-{INNER}", INNER, OUTER, region="b >= 1")),  # one band at b = 1
         (True, series("threshold", "b", "x", 0, "-1", 'parameter = "k"\nnumber = 2')),
+        (True, series("threshold", "b", "1/x", 0, "sqrt(2)", 'parameter = "k"')),
+        (True, series("threshold", "b", "1/x", 1, "-1/2", 'parameter = "k"')),
+        (False, series("threshold", "b", "1/x", 0, "-sqrt(2)", 'parameter = "k"')),
     ),
     "atoms that move": (
         MOVING,
@@ -244,7 +311,7 @@ def claims(declared):
     return write
 
 
-QUICK = ("an outlier that touches the bulk", "atoms that move", "bounds on z")
+QUICK = ("an outlier that touches the bulk", "a domain that ends", "atoms that move", "bounds on z")
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in HELD_OUT])
@@ -272,6 +339,26 @@ def test_a_solver_that_contradicts_leaves_a_claim_undecided(same, status):
     found = _confirmed(verdict, lambda against: (same, "`derive solve` gives the outliers: 2.7"))
     assert found.status == status and "2.7" in found.detail
     assert ("internal error" in found.detail and "2.5" in found.detail) == (same is False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        formula("curve", "(k - Abs(k))*(G**2 - 5*z*G + 1)", "k > 0"),  # zero times another curve
+        formula("curve", "(k + Abs(k))*(G**2 - z*G + 1)"),
+    ],
+)
+def test_a_curve_times_zero_says_nothing(claims, body):
+    (found,) = check_claims(claims(SIGNED, body))
+    assert found.status == "not decided" and "0 = 0 says nothing" in found.detail
+
+
+@pytest.mark.long
+def test_roots_of_negative_numbers_do_not_hide_where_an_outlier_touches_the_bulk(claims):
+    """Two imaginary roots have a real product; on the wall a**2 = 2*b**2 the outlier is the edge."""
+    value = f"-sqrt(-{CURVE}*(a*b - 10))*sqrt(-{CURVE}/(a*b - 10)) + 1/{CURVE}"
+    (found,) = check_claims(claims(CURVED, outlier(value, "a*b > 10 and a > 0")))
+    assert found.status == "supported" and "a**2 - 2*b**2 = 0" in found.detail
 
 
 def test_an_integral_without_a_closed_form_is_not_decided(claims):

@@ -89,7 +89,7 @@ def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb
                 product = product * walk(arg)
             return product
         if node.is_Pow:
-            return _power(walk(node.base), node.exp, walk)
+            return power(walk(node.base), node.exp, walk)
         if isinstance(node, sp.Abs):
             return flint.acb(abs(walk(node.args[0])))
         if isinstance(node, sp.sign):
@@ -117,7 +117,8 @@ def _extreme(values: list[flint.acb], which: str) -> flint.acb:
     return flint.acb(found)
 
 
-def _power(base: flint.acb, exponent: sp.Expr, walk: Callable[[sp.Expr], flint.acb]) -> flint.acb:
+def power(base: flint.acb, exponent: sp.Expr, walk: Callable[[sp.Expr], flint.acb] = ball) -> flint.acb:
+    """The principal value of a power; `walk` gives the ball of an exponent that is not rational."""
     if exponent.is_Integer:
         if exponent < 0 and base.contains(0):
             raise Inconclusive("a denominator may be zero")

@@ -91,6 +91,11 @@ def _extreme(values: tuple[sp.Expr, ...], sign: int) -> sp.Expr:
     return (first + rest + sign * sp.Abs(first - rest)) / 2
 
 
+def zero_factors(expression: sp.Expr) -> list[sp.Expr]:
+    """Irreducible polynomials that hold every zero of an expression with roots and absolute values."""
+    return rational_factors(_without_sizes(sp.sympify(expression)))
+
+
 def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
     """Polynomials whose zeros hold every place where an expression may fail to be analytic.
 
@@ -106,5 +111,5 @@ def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
             inside = [a - b for i, a in enumerate(node.args) for b in node.args[:i]]
         else:
             continue
-        found += [f for e in inside if e.free_symbols for f in rational_factors(_without_sizes(e))]
+        found += [f for e in inside if e.free_symbols for f in zero_factors(e)]
     return list(dict.fromkeys(found))

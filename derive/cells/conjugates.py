@@ -1,4 +1,4 @@
-"""A formula with square roots, and the formulas that it becomes when roots change their signs.
+"""A formula with roots, and the formulas that it becomes when other branches of the roots are taken.
 
 All of them are analytic between the walls. Where their product vanishes, one of them vanishes throughout a cell; which
 one, a single point tells.
@@ -10,66 +10,68 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from math import lcm, prod
 from typing import Any
 
 import flint
 import sympy as sp
 
-from derive.cells.balls import decided, enclosure, square_root
+from derive.cells.balls import decided, enclosure, power
 from derive.cells.chart import is_root
 
-MOST_ROOTS = 4
-"""The most independent square roots of one formula."""
+MOST_CONJUGATES = 16
+"""The most formulas that one becomes: four square roots, or two cube roots, have so many branches at most."""
 
 
 class NoNorm(Exception):
-    """The formula has roots that are not square roots, or too many of them."""
+    """The formula has functions other than roots and absolute values, or too many roots."""
 
 
 @dataclass(frozen=True)
 class Conjugates:
-    """A formula in which symbols stand for square roots; `roots` gives what is under each, inner ones first."""
+    """A formula in which symbols stand for roots; `roots` gives what is under each and its degree, inner ones first.
+
+    The same root has the same symbol in every formula.
+    """
 
     formula: sp.Expr
-    roots: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    roots: tuple[tuple[sp.Symbol, sp.Expr, int], ...]
 
     @staticmethod
     def of(expression: sp.Expr) -> Conjugates:
-        """NoNorm where the expression has roots of higher order or functions other than absolute values."""
-        roots: dict[sp.Expr, sp.Symbol] = {}
+        """NoNorm where the expression has too many roots, or functions other than absolute values."""
+        roots: dict[sp.Symbol, tuple[sp.Expr, int]] = {}
+
+        def root(base: sp.Expr, degree: int) -> sp.Symbol:
+            symbol = sp.Symbol(f"_root_{degree}({base})")
+            roots.setdefault(symbol, (base, degree))
+            return symbol
 
         def walk(node: sp.Expr) -> sp.Expr:
             if not node.args:
                 return node
             if is_root(node):
-                if node.exp.q != 2:
-                    raise NoNorm
-                base = sp.together(walk(node.base))
-                symbol = roots.setdefault(base, sp.Symbol(f"_conjugate{len(roots)}"))
-                return symbol ** int(node.exp.p)
+                return root(sp.together(walk(node.base)), int(node.exp.q)) ** int(node.exp.p)
             if isinstance(node, sp.Abs):
-                base = sp.together(walk(node.args[0]) ** 2)
-                return roots.setdefault(base, sp.Symbol(f"_conjugate{len(roots)}"))
+                return root(sp.together(walk(node.args[0]) ** 2), 2)
             if not (node.is_Add or node.is_Mul or node.is_Pow and node.exp.is_Integer):
                 raise NoNorm
             return node.func(*map(walk, node.args))
 
         formula = walk(expression)
-        if len(roots) > MOST_ROOTS:
+        if prod(degree for _, degree in roots.values()) > MOST_CONJUGATES:
             raise NoNorm
-        return Conjugates(formula, tuple((symbol, base) for base, symbol in roots.items()))
+        return Conjugates(formula, tuple((symbol, base, degree) for symbol, (base, degree) in roots.items()))
 
     def norm(self) -> sp.Expr:
         """The numerator of the product of all conjugates: a polynomial without roots."""
         numerator = sp.expand(sp.fraction(sp.together(self.formula))[0])
-        for symbol, base in reversed(self.roots):
-            even = odd = sp.S.Zero
-            for (power,), coefficient in sp.Poly(numerator, symbol).terms():
-                if power % 2:
-                    odd += coefficient * base ** (power // 2)
-                else:
-                    even += coefficient * base ** (power // 2)
-            numerator = sp.expand(sp.fraction(sp.together(even**2 - odd**2 * base))[0])
+        for symbol, base, degree in reversed(self.roots):
+            parts = [sp.S.Zero] * degree
+            for (exponent,), coefficient in sp.Poly(numerator, symbol).terms():
+                parts[exponent % degree] += coefficient * base ** (exponent // degree)
+            rows = [[parts[i - j] * (base if j > i else 1) for j in range(degree)] for i in range(degree)]
+            numerator = sp.expand(sp.fraction(sp.together(sp.Matrix(rows).det(method="berkowitz")))[0])
         return numerator
 
     def vanishes(self, values: dict[sp.Symbol, Any]) -> bool | None:
@@ -83,35 +85,40 @@ class Conjugates:
         return True if not any(other.contains(0) for other in others) else None
 
     @cached_property
-    def _signs(self) -> list[tuple[int, ...]]:
-        """The signs of the roots that give different formulas, the principal ones first."""
+    def _branches(self) -> list[tuple[int, ...]]:
+        """The branches of the roots that give different formulas, the principal ones first."""
         kept: list[tuple[int, ...]] = []
-        for signs in product((1, -1), repeat=len(self.roots)):
-            if not any(self._equal(signs, other) for other in kept):
-                kept.append(signs)
+        for branches in product(*(range(degree) for _, _, degree in self.roots)):
+            if not any(self._equal(branches, other) for other in kept):
+                kept.append(branches)
         return kept
 
     def _equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-        """Whether the formula is the same for two choices of signs, by algebra."""
-        symbols = [symbol for symbol, _ in self.roots]
-        sides = [
-            self.formula.subs({s: sign * s for s, sign in zip(symbols, signs, strict=True)}) for signs in (one, other)
-        ]
+        """Whether the formula is the same for two choices of branches, by algebra."""
+        order, unit = lcm(*(degree for _, _, degree in self.roots)), sp.Symbol("_unit")
+        sides = []
+        for branches in (one, other):
+            turned = zip(branches, self.roots, strict=True)
+            sides.append(self.formula.subs({s: unit ** (order // degree * k) * s for k, (s, _, degree) in turned}))
         numerator = sp.expand(sp.fraction(sp.together(sides[0] - sides[1]))[0])
-        for symbol, base in reversed(self.roots):
+        for symbol, base, degree in reversed(self.roots):
             top, bottom = sp.fraction(sp.together(base))
-            if numerator.has(symbol):
-                numerator = sp.expand(sp.prem(numerator, sp.expand(bottom * symbol**2 - top), symbol))
-        return bool(numerator == 0)
+            numerator = _remainder(numerator, bottom * symbol**degree - top, symbol)
+        return bool(_remainder(numerator, sp.cyclotomic_poly(order, unit), unit) == 0)
 
     def _values(self, values: dict[sp.Symbol, Any]) -> Iterator[flint.acb]:
         """The formula and its conjugates as balls, the formula itself first."""
-        for signs in self._signs:
+        for branches in self._branches:
             known = dict(values)
-            for sign, (symbol, base) in zip(signs, self.roots, strict=True):
-                known[symbol] = sign * square_root(enclosure(base, known))
+            for branch, (symbol, base, degree) in zip(branches, self.roots, strict=True):
+                turn = enclosure(sp.exp(2 * sp.pi * sp.I * sp.Rational(branch, degree)), {})
+                known[symbol] = turn * power(enclosure(base, known), sp.Rational(1, degree))
             yield enclosure(self.formula, known)
 
     def decide(self, values: Any) -> bool:
         """The same with as many digits as it takes; `values` gives balls at the working precision."""
         return decided(lambda: self.vanishes(values()))
+
+
+def _remainder(numerator: sp.Expr, modulus: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    return sp.expand(sp.prem(numerator, sp.expand(modulus), symbol)) if numerator.has(symbol) else numerator

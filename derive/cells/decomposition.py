@@ -65,7 +65,7 @@ class Cells:
             order.append(symbol)
             levels.append(tuple(ring.decode(f) for f in here))
             free = [f for f in current if not ring.degree(f, symbol)]
-            current = _kept(ring, [*free, *_projected(ring, here, symbol)], drop)
+            current = _kept(ring, [*free, *_projected(ring, here, symbol), *_at_ends(ring, here, symbol, box)], drop)
         order.reverse()
         levels.reverse()
         return Cells(tuple(order), tuple(box[s] for s in order), tuple(levels))
@@ -195,6 +195,15 @@ def _projected(ring: Ring, polynomials: list[Any], symbol: sp.Symbol) -> Iterato
     for one, other in combinations(polynomials, 2):
         _check(ring, one, other, symbol)
         yield from factors(one.resultant(other, name))
+
+
+def _at_ends(ring: Ring, polynomials: list[Any], symbol: sp.Symbol, box: Mapping[sp.Symbol, Interval]) -> Iterator[Any]:
+    """Irreducible factors of polynomials at the ends of a symbol's interval: there zeros enter and leave it."""
+    for end in (end for end in box[symbol] if end is not None):
+        for polynomial in polynomials:
+            there = polynomial.resultant(ring.encode(end.q * symbol - end.p), ring.variable(symbol))
+            if not there.is_constant():
+                yield from (f for f in irreducible(there) if not f.is_constant())
 
 
 def _leading(ring: Ring, polynomial: Any, place: int, degree: int) -> Any:

@@ -94,14 +94,20 @@ class Region:
         """Whether a point that may lie on a wall belongs to the region."""
         if not all(p.domain.contains(float(v)) for p, v in point.items() if isinstance(p, Parameter)):
             return False
-        for condition in self.conditions:
-            value = sp.nsimplify(condition.subs(point)) if condition.free_symbols <= set(point) else sp.S.One
-            if value.is_zero or sp.simplify(value) == 0:
+        for condition in (c for c in self.conditions if c.free_symbols <= set(point)):
+            value = sp.sympify(condition.subs(point))
+            if value == 0 or not value.is_Rational and sp.simplify(value) == 0:
                 if condition not in self.closed:
                     return False
             elif not is_positive(value, {}):
                 return False
         return True
+
+    def where(self, parameter: sp.Symbol, value: sp.Expr) -> Region:
+        """The part in which a parameter has a value, a formula of the others; its domain is left out."""
+        put = {condition: condition.subs(parameter, value) for condition in self.conditions}
+        others = tuple(p for p in self.parameters if p != parameter)
+        return Region(self.place, others, self.text, tuple(put.values()), tuple(put[c] for c in self.closed))
 
     def points(self, count: int = POINTS, fixed: Point | None = None) -> list[Point]:
         """Rational values for all parameters, inside their domains and the region, the same in every run.

@@ -20,7 +20,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.bounds import VISITING
 from derive.cells.balls import Inconclusive, ball, constant, decided, enclosure, is_positive
-from derive.cells.chart import Chart, in_sizes, is_root, walls
+from derive.cells.chart import Chart, in_sizes, walls, zero_factors
 from derive.cells.conjugates import Conjugates, NoNorm
 from derive.cells.decomposition import Cells, Interval
 from derive.cells.region import Point, Region
@@ -136,12 +136,12 @@ class Selection:
         chart = Chart.of((*polynomials, *formulas, *conditions))
         try:
             needed = [*polynomials, *walls(map(chart.apply, formulas)), *walls(conditions), *conditions]
-            factors = list(dict.fromkeys(f for p in needed for f in rational_factors(chart.apply(p))))
+            factors = list(dict.fromkeys(f for p in needed for f in zero_factors(chart.apply(p))))
             box, ends = self._box(chart, factors, inner)
             cells, found = self._points(chart, [*factors, *ends], box, inner)
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
-        given = ({**self._others(point), **fixed} for point in found)
+        given = ({**self._others(point, inner), **fixed} for point in found)
         points = [point for point in given if self._inside(point)]
         whole = tuple(point for point in points if all(_is_value(p, v) for p, v in point.items()))
         if not whole:
@@ -159,7 +159,7 @@ class Selection:
         found: list[Point] = []
         try:
             for coordinates in cells.faces(inner, self.region.ends):
-                point = {**self._others(chart.point(coordinates)), **fixed}
+                point = {**self._others(chart.point(coordinates), inner), **fixed}
                 if (
                     point not in found
                     and all(_is_value(p, v) for p, v in point.items())
@@ -220,18 +220,17 @@ class Selection:
                 return False
         return True
 
-    def _others(self, point: Point) -> Point:
-        """A point with values for the parameters that the cells do not depend on."""
+    def _others(self, point: Point, inner: Sequence[sp.Symbol]) -> Point:
+        """A point with values for the parameters that the cells do not depend on; `inner` ones have none."""
         usual = self.region.typical
-        return {**{p: v for p, v in usual.items() if p not in point}, **point}
+        return {**{p: v for p, v in usual.items() if p not in point and p not in inner}, **point}
 
     def unvisited_zero(self, expressions: Iterable[sp.Expr], sites: Sites, fixed: Point) -> sp.Expr | None:
         """A polynomial that may vanish with an expression on a wall of which no face was visited; None if none does."""
         given = [sp.sympify(e).subs(fixed) for e in expressions]
         conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
         chart = Chart.of((*given, *conditions))
-        positive = [p for p in map(chart.apply, conditions) if p.is_rational_function(*p.free_symbols)]
-        positive = [sp.expand(sp.Mul(*sp.fraction(sp.together(p)))) for p in positive]
+        positive = [chart.apply(c) for c in conditions]
         for expression in given:
             try:
                 factors = rational_factors(Conjugates.of(in_sizes(chart.apply(expression))).norm())
@@ -248,9 +247,8 @@ class Selection:
                 ):
                     continue  # a conjugate vanishes there
                 closed = bool(self.region.closed)
-                if not has_no_zero(factor, box, positive, closed) and not _root_has_no_zero(
-                    chart.apply(expression), box, positive, closed
-                ):
+                meant = chart.apply(expression)  # with the roots that it has, and not their conjugates
+                if not any(has_no_zero(e, box, positive, closed) for e in (factor, meant)):
                     back = {symbol: p ** sp.Rational(1, degree) for p, symbol, degree in chart.powers}
                     return factor.subs(back)
         return None
@@ -366,27 +364,6 @@ def _vanishes_at_zeros(
         return True
 
 
-def _root_has_no_zero(
-    expression: sp.Expr, box: dict[sp.Symbol, Interval], positive: list[sp.Expr], closed: bool
-) -> bool:
-    """Whether an expression is proved to vanish nowhere, with the square roots that it has and not their conjugates."""
-    plain, roots = expression, list[tuple[sp.Symbol, sp.Expr]]()
-    while found := [node for node in plain.atoms(sp.Pow) if is_root(node)]:
-        inner = min(found, key=sp.count_ops)
-        if inner.exp.q != 2:
-            return False
-        symbol = sp.Dummy("root")
-        numerator, denominator = sp.fraction(sp.together(inner.base))
-        roots.append((symbol, sp.expand(denominator * symbol**2 - numerator)))
-        same = [node for node in found if node.base == inner.base]
-        plain = plain.xreplace({node: symbol**node.exp.p for node in same})
-    numerator = sp.expand(sp.fraction(sp.together(plain))[0])
-    symbols = numerator.free_symbols.union(*(square.free_symbols for _, square in roots))
-    if not roots or not numerator.is_polynomial(*symbols) or numerator.atoms(sp.Function):
-        return False
-    return has_no_zero(numerator, box, positive, closed, roots)
-
-
 def _at(place: Fraction) -> sp.Expr:
     """The polynomial with one zero."""
     return Z - sp.Rational(place.numerator, place.denominator)
@@ -398,6 +375,15 @@ def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbo
     if norm != 0 and curve is not None and norm.has(root):
         norm = sp.expand(sp.prem(norm, sp.expand(sp.fraction(sp.together(curve))[0]), root))
     return bool(norm == 0)
+
+
+def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
+    """Whether an expression that is not zero everywhere is zero throughout no cell, whatever the signs of its roots."""
+    try:
+        conjugates = Conjugates.of(in_sizes(expression))
+    except NoNorm:
+        return not walls([expression])  # a function without roots and poles is analytic
+    return not conjugates.roots or not _norm_vanishes(conjugates, curve, root)
 
 
 def _is_value(parameter: sp.Symbol, value: sp.Rational) -> bool:

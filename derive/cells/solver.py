@@ -8,52 +8,89 @@ from typing import Any
 import sympy as sp
 import z3
 
+from derive.cells.chart import in_sizes
+from derive.cells.conjugates import Conjugates, NoNorm
+
 EFFORT = 2_000_000
 """The most steps for one question, by the solver's own count: the same on every machine."""
 
 
 def has_no_zero(
-    polynomial: sp.Expr,
-    box: Mapping[sp.Symbol, Any],
-    positive: Iterable[sp.Expr] = (),
-    closed: bool = False,
-    roots: Iterable[tuple[sp.Symbol, sp.Expr]] = (),
+    expression: sp.Expr, box: Mapping[sp.Symbol, Any], positive: Iterable[sp.Expr] = (), closed: bool = False
 ) -> bool:
-    """Whether a polynomial is proved to vanish nowhere in an open box where others are positive.
+    """Whether an expression is proved to vanish nowhere in an open box where others are positive.
 
-    `closed`: nor on the boundary, where they vanish. `roots`: symbols of square roots, none of them negative, and the
-    polynomial that vanishes where the square of each is what stands under it.
+    `closed`: nor on the boundary, where they vanish. All of them may have roots and absolute values. Where something
+    negative stands under a root, nothing is proved.
     """
-    names: dict[sp.Symbol, Any] = {}
+    question = _Question(box, closed)
+    try:
+        question.vanishes(expression)
+    except (NoNorm, sp.polys.polyerrors.CoercionFailed):
+        return False
+    for condition in positive:
+        try:
+            question.is_positive(condition)
+        except (NoNorm, sp.polys.polyerrors.CoercionFailed):
+            continue  # without it more is asked
+    return question.has_no_answer()
 
-    def real(symbol: sp.Symbol) -> Any:
-        return names.setdefault(symbol, z3.Real(f"x{len(names)}"))
 
-    def rational(value: sp.Rational) -> Any:
-        return z3.Q(int(value.p), int(value.q))
+class _Question:
+    """Equations and inequalities for real numbers in a box."""
 
-    def encode(expression: sp.Expr) -> Any:
+    def __init__(self, box: Mapping[sp.Symbol, Any], closed: bool):
+        self.box, self.closed = box, closed
+        self.names: dict[sp.Symbol, Any] = {}
+        self.solver = z3.SolverFor("QF_NRA")
+        self.solver.set("rlimit", EFFORT)
+
+    def vanishes(self, expression: sp.Expr) -> None:
+        plain, beyond = self._plain(expression)
+        self.solver.add(z3.Or(*beyond, self._encode(sp.fraction(sp.together(plain))[0]) == 0))
+
+    def is_positive(self, expression: sp.Expr) -> None:
+        plain, beyond = self._plain(expression)
+        value = self._encode(sp.Mul(*sp.fraction(sp.together(plain))))
+        self.solver.add(z3.Or(*beyond, value >= 0 if self.closed else value > 0))
+
+    def has_no_answer(self) -> bool:
+        for symbol, name in self.names.items():
+            low, high = self.box.get(symbol, (None, None))
+            if low is not None:
+                self.solver.add(name >= _rational(low) if self.closed else name > _rational(low))
+            if high is not None:
+                self.solver.add(name <= _rational(high) if self.closed else name < _rational(high))
+        return bool(self.solver.check() == z3.unsat)
+
+    def _plain(self, expression: sp.Expr) -> tuple[sp.Expr, list[Any]]:
+        """An expression in which symbols stand for roots, and where one of them has no real value."""
+        conjugates, beyond = Conjugates.of(in_sizes(expression)), []
+        for symbol, base, degree in conjugates.roots:
+            top, bottom = sp.fraction(sp.together(base))
+            negative = self._encode(top * bottom) < 0
+            defined = self._encode(bottom * symbol**degree - top) == 0
+            self.solver.add(z3.Or(negative, z3.And(self._real(symbol) >= 0, defined)))
+            beyond.append(negative)
+        return conjugates.formula, beyond
+
+    def _real(self, symbol: sp.Symbol) -> Any:
+        return self.names.setdefault(symbol, z3.Real(f"x{len(self.names)}"))
+
+    def _encode(self, expression: sp.Expr) -> Any:
         terms = []
         symbols = sorted(expression.free_symbols, key=lambda s: s.name)
-        for powers, coefficient in sp.Poly(expression, *symbols, domain="QQ").terms():
-            term = rational(sp.Rational(coefficient))
-            for symbol, power in zip(symbols, powers, strict=True):
+        poly = (
+            sp.Poly(expression, *symbols, domain="QQ") if symbols else sp.Poly(expression, sp.Symbol("x"), domain="QQ")
+        )
+        for powers, coefficient in poly.terms():
+            term = _rational(sp.Rational(coefficient))
+            for symbol, power in zip(symbols, powers, strict=False):
                 for _ in range(power):
-                    term = term * real(symbol)
+                    term = term * self._real(symbol)
             terms.append(term)
         return z3.Sum(terms)
 
-    solver = z3.SolverFor("QF_NRA")
-    solver.set("rlimit", EFFORT)
-    solver.add(encode(polynomial) == 0)
-    for condition in positive:
-        solver.add(encode(condition) >= 0 if closed else encode(condition) > 0)
-    for symbol, square in roots:
-        solver.add(encode(square) == 0, real(symbol) >= 0)
-    for symbol in list(names):
-        low, high = box.get(symbol, (None, None))
-        if low is not None:
-            solver.add(names[symbol] >= rational(low) if closed else names[symbol] > rational(low))
-        if high is not None:
-            solver.add(names[symbol] <= rational(high) if closed else names[symbol] < rational(high))
-    return bool(solver.check() == z3.unsat)
+
+def _rational(value: sp.Rational) -> Any:
+    return z3.Q(int(value.p), int(value.q))

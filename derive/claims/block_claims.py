@@ -52,7 +52,7 @@ def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
     if len(left) != len(order) or len(right) != len(order):
         raise ClaimError(f"{work.place(claim)}: rows_times and columns_times need one scalar for each label")
     for scalar in (*left, *right):
-        if work.bench.same(scalar, sp.S.Zero).status != REFUTED:
+        if not work.bench.differs_from_zero(scalar):
             raise ClaimError(
                 f"{work.place(claim)}: {scalar} in rows_times or columns_times is not known to differ from 0 on the "
                 "physical branch, and A(z) multiplied by 0 says nothing"

@@ -13,7 +13,7 @@ from derive.algebra.nodes import Z
 from derive.cells.balls import decided, enclosure, is_zero
 from derive.cells.region import Point
 from derive.cells.spectrum import Roots, Spectrum
-from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, best, weakest
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, weakest
 from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
 from derive.claims.work import Work, shown_formula, shown_point
@@ -45,10 +45,13 @@ def decide_curve(work: Work, claim: Claim) -> tuple[str, str]:
         return REFUTED, f"{told}; the degrees in G differ"
     terms, others = derived.as_dict(), claimed.as_dict()
     lead = next(iter(derived.terms()))[0]
+    multiple = others.get(lead, sp.S.Zero)
+    if multiple != 0 and not work.bench.differs_from_zero(multiple):
+        return UNDECIDED, f"{told}; that {shown_formula(multiple)} differs from 0 is not known, and 0 = 0 says nothing"
     statuses, detail = [PROVED], f"a multiple of {_curve_text(work.bulk)}"
     for powers in dict.fromkeys((*terms, *others)):
         left = others.get(powers, sp.S.Zero) * terms[lead]
-        right = terms.get(powers, sp.S.Zero) * others.get(lead, sp.S.Zero)
+        right = terms.get(powers, sp.S.Zero) * multiple
         result = work.bench.same(left, right)
         if result.status == REFUTED:
             return REFUTED, f"{told}; they are no multiples of each other: {result.evidence}"
@@ -73,10 +76,8 @@ def decide_edges(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     reader = work.reader(claim)
     values = [reader.scalar(text) for text in claim.get("value")]
     selection = work.bench.selection
-    results = [
-        best([work.bench.same(factor.subs(Z, value), sp.S.Zero) for factor in selection.singular if factor.has(Z)])
-        for value in values
-    ]
+    factors = [factor for factor in selection.singular if factor.has(Z)]
+    results = [work.bench.is_root(value, Z, factors) for value in values]
     sites = selection.sites(selection.singular, values, (Z,))
     for point in (*sites, *sites.on_walls(*values)):
         wrong = _wrong_edges(selection.spectrum(point), values, point)
@@ -91,10 +92,23 @@ def decide_edges(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
             return REFUTED, f"{_edges_text(work)}; {shown_formula(value)} is not among them: {result.evidence}"
     told = f"{_edges_text(work)}; the density ends at each, and nowhere else, {sites.told}"
     status = weakest([sites.status, *(r.status for r in results)])
+    meeting = selection.unvisited_zero(_gaps(values, sites.points), sites, {})
+    if meeting is not None:  # on a wall two ends are one only where they meet
+        status = weakest([status, SUPPORTED])
+        told += f"; whether two of them meet where {shown_formula(meeting)} = 0 is not decided"
     for value, result in zip(values, results, strict=True):
         if result.status != PROVED:
             told += f"; whether {shown_formula(value)} is one of them: {result.evidence}"
     return status, told
+
+
+def _gaps(values: list[sp.Expr], points: tuple[Point, ...]) -> list[sp.Expr]:
+    """The differences of claimed edges that are neighbours at a point."""
+    found: dict[sp.Expr, None] = {}
+    for point in points:
+        ordered = sorted(values, key=lambda value: enclosure(value, point).real.mid())
+        found |= {high - low: None for low, high in zip(ordered, ordered[1:], strict=False)}
+    return list(found)
 
 
 def _edges_text(work: Work) -> str:
@@ -167,7 +181,17 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     result = work.bench.same(general.subs(unknown, weight), sp.S.Zero)
     status = weakest([result.status, sites.status])
     told = f"the residue of the physical branch of {_curve_text(work.bulk)}, decided {sites.told}"
+    singular = [f.subs(fixed) for f in selection.singular if f.has(Z)]
+    meeting = selection.unvisited_zero([_beside(f, position) for f in singular], sites, fixed)
+    if meeting is not None:  # the mass is continuous where nothing else comes to its position
+        status = weakest([status, SUPPORTED])
+        told += f"; whether another atom or band comes there where {shown_formula(meeting)} = 0 is not decided"
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
+
+
+def _beside(polynomial: sp.Expr, position: sp.Expr) -> sp.Expr:
+    """What vanishes where a zero of a polynomial in z that is not always at a position comes there."""
+    return sp.Poly(sp.expand(polynomial.subs(Z, Z + position)), Z).EC()
 
 
 def decide_moment(work: Work, claim: Claim) -> tuple[str, str] | Refuted:

@@ -19,9 +19,9 @@ from derive.cells.balls import Inconclusive, decided, enclosure, is_positive
 from derive.cells.chart import is_root
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
-from derive.cells.selection import Selection
+from derive.cells.selection import Selection, no_conjugate_vanishes
 from derive.cells.spectrum import BulkCurve
-from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison, best
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter
@@ -213,6 +213,24 @@ class Bench:
         points = f"{compared} rational point{'s' if compared > 1 else ''}"
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
         return Comparison(UNDECIDED, f"{tried}; no symbolic proof found")
+
+    def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> Comparison:
+        """Whether a formula is a zero of one of some polynomials: of one of them everywhere, or of one in each cell."""
+        left = [polynomial.subs(symbol, value) for polynomial in polynomials]
+        found = best([self.same(residual, sp.S.Zero) for residual in left])
+        if found.status == PROVED or len(left) < 2:
+            return found
+        return best([found, self.same(sp.Mul(*left), sp.S.Zero)])
+
+    def differs_from_zero(self, factor: sp.Expr) -> bool:
+        """Whether a factor is shown to vanish at isolated values at most, so that what it multiplies can be divided."""
+        if self.same(factor, sp.S.Zero).status != REFUTED:
+            return False
+        (plain,) = tidy_roots((factor,), self.region.box)
+        for symbol, value in self._rational:
+            plain = plain.subs(symbol, value)
+        curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.projected.resolvent)
+        return no_conjugate_vanishes(plain, curve, root)
 
     def _far_and_wide(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison | None:
         """A counterexample at points far from the defaults, for two sides that agree next to them."""

@@ -215,7 +215,7 @@ class Reader:
         if len(given) != 4 or node.keywords or not isinstance(given[1], ast.Name):
             raise self.error(text, "needs integral(f, x, low, high) with the name of a variable in second place")
         low, high = (self._value(end, text) for end in given[2:])
-        positive = True if isinstance(low, sp.Expr) and low.is_nonnegative else None
+        positive = True if all(isinstance(end, sp.Expr) and end.is_nonnegative for end in (low, high)) else None
         name, variable = given[1].id, sp.Symbol(given[1].id, real=True, positive=positive)
         define = {key: formula for key, formula in self.define.items() if key != name}
         inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(given[0], text)

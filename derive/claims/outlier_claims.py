@@ -9,11 +9,11 @@ from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.algebra.sites import without_averages
 from derive.cells.balls import constant, decided, is_positive
-from derive.cells.chart import walls
-from derive.cells.region import Point
+from derive.cells.chart import walls, zero_factors
+from derive.cells.region import Point, Region
 from derive.cells.selection import Selection
 from derive.cells.spectrum import Roots
-from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison, best, weakest
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison, weakest
 from derive.claims.bulk_claims import real_number
 from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
@@ -46,7 +46,7 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     except DeriveError as error:
         return UNDECIDED, f"no closed form of the outliers was found: {error}"
     known = f"z is a root of {' or '.join(map(shown_formula, polynomials))}"
-    result = best([work.bench.same(p.subs(Z, value), sp.S.Zero) for p in polynomials])
+    result = work.bench.is_root(value, Z, polynomials)
     selection = work.bench.selection
     if result.status == REFUTED:
         told = f"claimed {shown_formula(value)}; {known}: {result.evidence}"
@@ -121,7 +121,7 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     except DeriveError as error:
         return UNDECIDED, f"no closed form of the threshold was found: {error}"
     known = f"derived: an eigenvalue is critical where {' or '.join(map(shown_formula, polynomials))} vanishes"
-    result = best([work.bench.same(p.subs(parameter, value), sp.S.Zero) for p in polynomials])
+    result = work.bench.is_root(value, parameter, polynomials)
     selection = work.bench.selection
     if result.status == REFUTED:
         told = f"{known}; at {parameter} = {shown_formula(value)}: {result.evidence}"
@@ -150,10 +150,25 @@ def _wrong_threshold(selection: Selection, thresholds: Thresholds, value: sp.Exp
     shown = f"{parameter} = {number().str(8, radius=False)}"
     if not decided(lambda: _in_domain(parameter, number())):
         return f"{shown} lies outside the domain of {parameter}, {parameter.domain}"
-    index = Roots(tuple(wall.subs(others) for wall in thresholds.walls), parameter, ()).index_of(number)
+    roots = Roots(tuple(wall.subs(others) for wall in thresholds.walls), parameter, ())
+    if not thresholds.region.where(parameter, value).holds_at(others):
+        return f"{shown} lies outside the region" if _meets(thresholds.region, parameter, others) else ""
+    index = roots.index_of(number)
     if index in [crossing.index for crossing in thresholds.crossings(selection, others)]:
         return ""
     return f"no outlier leaves the bulk at {shown}"
+
+
+def _meets(region: Region, parameter: Parameter, others: Point) -> bool:
+    """Whether a region holds some value of a parameter at values of the others."""
+    between = (f for c in region.conditions for f in zero_factors(c.subs(others)) if f.has(parameter))
+    ends = (parameter - end for end in region.box[parameter] if end is not None)
+    values = Roots((*between, *ends), parameter, ()).separators
+    return any(
+        parameter.domain.contains(float(v))
+        and region.contains({**others, parameter: sp.Rational(v.numerator, v.denominator)})
+        for v in values
+    )
 
 
 def _sides(thresholds: Thresholds, value: sp.Expr, others: Point) -> tuple[float, ...]:
@@ -175,8 +190,9 @@ def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:
     if (low is not None and bool(value < low)) or (high is not None and bool(value > high)):
         return False
     inside = (low is None or bool(value > low)) and (high is None or bool(value < high))
-    ends = value.is_exact() and domain.contains(float(value))
-    return True if inside or ends else None
+    if value.is_exact():
+        return bool(domain.contains(float(value)))
+    return True if inside else None
 
 
 def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
@@ -206,7 +222,7 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
     for point in sites:
         between = [
             *changes,
-            *(f for c in bounds for f in rational_factors(c)),
+            *(f for c in bounds for f in zero_factors(c)),
             MAP,
             *(f for f in walls([value]) if f.has(MAP)),
         ]

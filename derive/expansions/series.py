@@ -24,6 +24,8 @@ Element = tuple[Quotient, ...]
 DIGITS = 80
 MOST_STEPS = 12
 """The most times that the polygon is applied before a branch must have become simple."""
+MOVES = (0, 1, -1, 2, -2)
+"""Multiples of theta by which a polynomial is moved until its norm tells its roots apart."""
 ROOT = sp.Symbol("theta")
 """An algebraic number that has no formula in radicals of degree two."""
 
@@ -139,6 +141,36 @@ class _Algebra:
                     factor = rows[r][i]
                     rows[r] = [x + -(factor * y) for x, y in zip(rows[r], rows[i], strict=True)]
         return tuple(row[-1] for row in rows)
+
+    def trimmed(self, polynomial: list[Element]) -> list[Element]:
+        """Coefficients, lowest first, without leading zeros."""
+        last = max((i for i, value in enumerate(polynomial) if not self.is_zero(value)), default=-1)
+        return polynomial[: last + 1]
+
+    def gcd(self, one: list[Element], other: list[Element]) -> list[Element]:
+        """The greatest common divisor of two polynomials, up to a factor."""
+        one, other = self.trimmed(one), self.trimmed(other)
+        while other:
+            inverse = self.inverse(other[-1])
+            while len(one) >= len(other):
+                factor, start = self.negative(self.times(one[-1], inverse)), len(one) - len(other)
+                lower = [self.add(v, self.times(factor, w)) for v, w in zip(one[start:-1], other[:-1], strict=True)]
+                one = self.trimmed([*one[:start], *lower])
+            one, other = other, one
+        return one
+
+    def multiplicity(self, polynomial: list[Element], root: Element) -> int:
+        """How often a polynomial has a root, by division."""
+        left, count = self.trimmed(polynomial), 0
+        while len(left) > 1:
+            quotient, carried = list[Element](), self.zero
+            for value in reversed(left):
+                carried = self.add(self.times(carried, root), value)
+                quotient.append(carried)
+            if not self.is_zero(quotient.pop()):
+                break
+            left, count = quotient[::-1], count + 1
+        return count
 
 
 # -- the expansion
@@ -325,22 +357,49 @@ class _Puiseux:
         raise NumericalError("the leading coefficient of the expansion could not be identified")
 
     def _root_in_extension(self, phi: dict[int, Element], guess: mpmath.mpf, shift: int) -> tuple[Element, int]:
-        """A root of a polynomial over the extension: linear ones only."""
-        degree = max(phi) - shift
-        lead = phi[max(phi)]
-        below = phi.get(max(phi) - 1, self.algebra.zero)
-        count = self.algebra.scalar(self.field.convert(sp.Integer(degree)))
-        root = self.algebra.negative(self.algebra.times(below, self.algebra.inverse(self.algebra.times(lead, count))))
-        power, total = self.algebra.one, self.algebra.zero
-        for i in range(degree + 1):
-            total = self.algebra.add(total, self.algebra.times(phi.get(i + shift, self.algebra.zero), power))
-            power = self.algebra.times(power, root)
-        if abs(self._value(root) - guess) > mpmath.mpf(10) ** -15 * (1 + abs(guess)) or not self.algebra.is_zero(total):
-            raise MoreRoots(
-                "the expansion needs more than one algebraic number at once; leave positive parameters open, so that "
-                "their roots are symbols, or fix them at values whose roots are fractions"
-            )
-        return root, degree
+        """A root, in the extension, of a polynomial over it, and its multiplicity.
+
+        The norm of the polynomial, moved by a multiple of theta, has a factor over the rational functions of which the
+        moved root is a zero; what it has in common with the polynomial is a power of one linear factor.
+        """
+        polynomial = [phi.get(i + shift, self.algebra.zero) for i in range(max(phi) - shift + 1)]
+        c = sp.Symbol("_c")
+        for move in MOVES:
+            moved = sp.Add(*(self._raw(v) * (c - move * ROOT) ** i for i, v in enumerate(polynomial)))
+            norm = sp.resultant(sp.fraction(sp.together(moved))[0], sp.fraction(sp.together(self.minimal))[0], ROOT)
+            place = guess + move * self.theta_value
+            for factor, _ in sp.factor_list(sp.expand(norm), c)[1]:
+                poly = sp.Poly(factor, c)
+                numbers = [self._evaluate(k) for k in poly.all_coeffs()]
+                size = sum(abs(k) * abs(place) ** n for n, k in enumerate(reversed(numbers)))
+                if abs(mpmath.polyval(numbers, place)) > mpmath.mpf(10) ** -20 * size:
+                    continue
+                root = self._only_root(self.algebra.gcd(polynomial, self._moved(poly, move)))
+                if root is not None and abs(self._value(root) - guess) < mpmath.mpf(10) ** -15 * (1 + abs(guess)):
+                    return root, self.algebra.multiplicity(polynomial, root)
+        raise MoreRoots(
+            "the expansion needs more than one algebraic number at once; leave positive parameters open, so that "
+            "their roots are symbols, or fix them at values whose roots are fractions"
+        )
+
+    def _moved(self, poly: sp.Poly, move: int) -> list[Element]:
+        """The coefficients of a polynomial at c + move * theta, lowest first."""
+        algebra, found = self.algebra, [self.algebra.zero]
+        step = algebra.times(algebra.scalar(self.field.convert(sp.Integer(move))), algebra.theta())
+        for coefficient in poly.all_coeffs():
+            raised = [algebra.times(step, value) for value in found] + [algebra.zero]
+            found = [algebra.add(a, b) for a, b in zip(raised, [algebra.zero, *found], strict=True)]
+            found[0] = algebra.add(found[0], algebra.scalar(self.field.convert(coefficient)))
+        return algebra.trimmed(found)
+
+    def _only_root(self, polynomial: list[Element]) -> Element | None:
+        """The root of a power of a linear factor; None if the polynomial is not one."""
+        algebra, degree = self.algebra, len(polynomial) - 1
+        if degree < 1:
+            return None
+        count = algebra.scalar(self.field.convert(sp.Integer(degree)))
+        root = algebra.negative(algebra.times(polynomial[-2], algebra.inverse(algebra.times(polynomial[-1], count))))
+        return root if algebra.multiplicity(polynomial, root) == degree else None
 
     def _extend(self, poly: sp.Poly, guess: mpmath.mpf) -> None:
         """Adjoin a root of an irreducible polynomial."""
