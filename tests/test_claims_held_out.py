@@ -69,6 +69,13 @@ D = sectors("D")
 v = normal("v", D)
 MODEL = Model(parameters=(a, b), probe=spectrum(goe("M", D) + (1 + (a**2 - 2*b**2)**2)/D*outer(v, v)))
 """
+ROOTED = f"""{HEAD}
+q = parameter("q", default=0.5, domain=Domain(0, 1))
+k = parameter("k", default=2.0, domain=real)
+D = sectors("D")
+v = normal("v", D)
+MODEL = Model(parameters=(q, k), probe=spectrum(sqrt(1 - q**2)*goe("M", D) + k/D*outer(v, v)))
+"""
 BANDS = f"""{HEAD}
 b = parameter("b", default=0.05, domain=real)
 k = parameter("k", default=4.0, domain=real)
@@ -118,6 +125,7 @@ def _table(kind: str, region: str, more: str = "", **keys: str) -> str:
 
 
 OUTER, INNER = (f"sqrt((8*b**4 + 20*b**2 - 1 {sign} (8*b**2 + 1)**(3/2))/(8*b**2))" for sign in "+-")
+EDGES = (f"-{OUTER}", f"-{INNER}", INNER, OUTER)
 TOUCHES = "1 + (a-1)**2 + 1/(1 + (a-1)**2)"
 SPIKE = "(l + 1)*(nu*l + 1)/(nu*l)"
 PAIR = "(theta**2 + sigma**2)*(theta**2 + sigma**2/alpha)/theta**2"
@@ -199,6 +207,16 @@ HELD_OUT = {
         (False, outlier(f"{CURVE} + 1/{CURVE}")),
         (True, outlier(f"{CURVE} + 1/{CURVE}", "a**2 > 2*b**2")),
         (True, outlier(f"{CURVE} + 1/{CURVE}", "a > sqrt(2)*b and b > 0")),
+    ),
+    "a root in the declaration": (
+        ROOTED,
+        (True, edges("-2*sqrt(1 - q)*sqrt(1 + q)", "2*sqrt(1 - q**2)")),
+        (False, edges("-2*sqrt(1 - q)", "2*sqrt(1 - q)")),
+        (True, outlier("k + (1 - q**2)/k", "k**2 + q**2 > 1")),
+        (False, outlier("k + (1 - q**2)/k", "k > 1 - q**2")),
+        (True, threshold("k", "sqrt(1 - q**2)")),
+        (False, threshold("q", "sqrt(1 - k**2)", "Abs(k) < 1")),  # at k = 0 it is 1, outside the domain
+        (True, formula("moment", "1 - q**2", more="order = 2")),
     ),
     "three parameters": (
         SHIFTED,
@@ -351,6 +369,23 @@ def test_a_solver_that_contradicts_leaves_a_claim_undecided(same, status):
 def test_a_curve_times_zero_says_nothing(claims, body):
     (found,) = check_claims(claims(SIGNED, body))
     assert found.status == "not decided" and "0 = 0 says nothing" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "told"),
+    [
+        (MOVING.replace("[a, -a]", "[a, 2/a]"), atom("a", "1/4", "a > 1"), "2 - a**2 = 0"),  # two atoms are one there
+        (
+            BANDS.replace("[b, -b]", "[sqrt(2)*b, -sqrt(2)*b]"),
+            edges(*(edge.replace("b", "(sqrt(2)*b)") for edge in EDGES), region="2*b**2 >= 1 and b > 0"),
+            "1 - 2*b**2 = 0",
+        ),
+    ],
+)
+@pytest.mark.long
+def test_what_may_fail_at_an_irrational_value_is_not_proved(claims, model, body, told):
+    (found,) = check_claims(claims(model, body))
+    assert found.status == "supported" and told in found.detail, found
 
 
 @pytest.mark.long

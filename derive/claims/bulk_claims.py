@@ -181,8 +181,10 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     result = work.bench.same(general.subs(unknown, weight), sp.S.Zero)
     status = weakest([result.status, sites.status])
     told = f"the residue of the physical branch of {_curve_text(work.bulk)}, decided {sites.told}"
+    lead = sp.expand(sp.Poly(curve, root).LC().subs(Z, position))
     singular = [f.subs(fixed) for f in selection.singular if f.has(Z)]
-    meeting = selection.unvisited_zero([_beside(f, position) for f in singular], sites, fixed)
+    changes = [lead] if lead != 0 else [_beside(f, position) for f in singular]  # without a pole there is no mass
+    meeting = selection.unvisited_zero(changes, sites, fixed)
     if meeting is not None:  # the mass is continuous where nothing else comes to its position
         status = weakest([status, SUPPORTED])
         told += f"; whether another atom or band comes there where {shown_formula(meeting)} = 0 is not decided"

@@ -11,6 +11,7 @@ import mpmath
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from derive.algebra.generators import Generator, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
@@ -24,7 +25,7 @@ from derive.cells.spectrum import BulkCurve
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison, best
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, symbol_order
 from derive.records.probe import MAP, Bulk
 
 WORKING_DIGITS = 70
@@ -160,12 +161,15 @@ class Bench:
         """The other bulk responses as rational functions of z and G, to be put in one after the other."""
         if self.bulk is None:
             return []
-        projected = self.bulk.projected
+        projected, generic = self.bulk.projected, self._generic
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-        found: list[tuple[sp.Symbol, sp.Expr]] = solve_linear_unknowns(
-            list(projected.algebraic), others, self._generic.accepts
-        )[2]
-        return found
+        encoded = [generic.generators.encode(equation) for equation in projected.algebraic]
+        held = sorted({g for e in encoded for g in e.atoms(Generator)}, key=symbol_order)
+        plain = {g: sp.Dummy(g.name) for g in held}  # what the square of a root is, must not be used
+        back = {symbol: g for g, symbol in plain.items()}
+        given = [equation.xreplace(plain) for equation in encoded]
+        found = solve_linear_unknowns(given, others, lambda e: generic.accepts(e.xreplace(back)))[2]
+        return [(symbol, decode(value.xreplace(back))) for symbol, value in found]
 
     @cached_property
     def _generic(self) -> PhysicalPoint:

@@ -268,7 +268,7 @@ class _Puiseux:
         top = max(top, kept[-1][0])
         later = [p for p, c in done if p > top and not self.algebra.is_zero(c)]
         following = later[0] if later else top + Fraction(1, ramification)
-        hidden = self.minimal is None or self.algebra.size == 2
+        hidden = self.minimal is None or self._square is not None
         return Expansion(
             tuple(sp.Rational(p.numerator, p.denominator) for p, _ in kept),
             tuple(self._decoded(c, back) for _, c in kept),
@@ -483,22 +483,42 @@ class _Puiseux:
     def _decoded(self, element: Element, back: dict[sp.Symbol, Any]) -> sp.Expr:
         padded = (*element, *self.algebra.zero[len(element) :])
         parts = [sp.factor(self.field.decode(q)) for q in padded]
-        if self.minimal is not None and self.algebra.size == 2:
-            middle, scale, inside = self._radical()
-            plain, rest = sp.factor(parts[0] + parts[1] * middle), sp.factor(parts[1] * scale)
-            return plain.xreplace(back) + rest.xreplace(back) * sp.sqrt(inside).xreplace(back)
-        return sp.Add(*(part.xreplace(back) * ROOT**k for k, part in enumerate(parts)))
+        square = self._square
+        if square is None:
+            return sp.Add(*(part.xreplace(back) * ROOT**k for k, part in enumerate(parts)))
+        if self.algebra.size == 2:
+            return self._over_root(parts, square).xreplace(back)
+        root = sp.sqrt(self._over_root([sp.S.Zero, sp.S.One], square))
+        sign = 1 if mpmath.re(self.theta_value) > 0 else -1
+        even, odd = (self._over_root(parts[k::2], square) for k in (0, 1))
+        return even.xreplace(back) + sign * odd.xreplace(back) * root.xreplace(back)
 
-    def _radical(self) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
-        """theta of degree two as a formula: middle of the two roots, and a multiple of the square root of the last."""
-        poly = sp.Poly(self.minimal, ROOT)
+    @staticmethod
+    def _over_root(parts: list[sp.Expr], square: tuple[sp.Expr, sp.Expr, sp.Expr]) -> sp.Expr:
+        """c_0 + c_1 u, where u is the middle of two roots and a multiple of a square root."""
+        middle, scale, inside = square
+        return sp.factor(parts[0] + parts[1] * middle) + sp.factor(parts[1] * scale) * sp.sqrt(inside)
+
+    @property
+    def _square(self) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
+        """theta of degree two, or the square of one whose polynomial is even and of degree four, as a formula.
+
+        These are the middle of two roots, and a multiple of the square root of the last. None for other degrees.
+        """
+        if self.minimal is None:
+            return None
+        poly, value = sp.Poly(self.minimal, ROOT), self.theta_value
+        if poly.degree() == 4 and not any(poly.coeff_monomial(ROOT**k) for k in (1, 3)):
+            poly, value = sp.Poly(poly.all_coeffs()[::2], ROOT), value**2
+        if poly.degree() != 2:
+            return None
         a, b, c = poly.all_coeffs()
         inside = sp.factor(b**2 - 4 * a * c)
         with mpmath.workdps(DIGITS):
             for sign in (1, -1):
                 middle, scale = sp.factor(-b / (2 * a)), sign / (2 * a)
-                apart = abs(self._evaluate(middle + scale * sp.sqrt(inside)) - self.theta_value)
-                if apart < mpmath.mpf(10) ** -15 * (1 + abs(self.theta_value)):
+                apart = abs(self._evaluate(middle + scale * sp.sqrt(inside)) - value)
+                if apart < mpmath.mpf(10) ** -15 * (1 + abs(value)):
                     return middle, scale, inside
         raise NumericalError("the square root of the expansion has no definite sign")
 
