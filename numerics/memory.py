@@ -14,7 +14,6 @@ from derive.errors import ParameterError
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.large import ROWS
 from numerics.precision import in_float64
-from numerics.products import unfinished
 from numerics.runtime.interface import Key
 from numerics.runtime.point import Point
 from numerics.runtime.samples import SampledPass
@@ -99,7 +98,7 @@ def _of_outliers(
     most = 0.0
     for ring in matrix.probe.rings:
         try:
-            made = jax.eval_shape(lambda order, ring=ring: unfinished(lambda o: ring.pencil(p, o), order)[0], given)
+            made = jax.eval_shape(lambda order, ring=ring: ring.factors(p, order), given)
         except (KeyError, TypeError):  # it needs what the training level has not told
             continue
         rows = made[0].shape[0]

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from numerics.matrices import Matrix
 from numerics.runtime.interface import Key, Order
+from numerics.runtime.operators import Operator
 
 V = TypeVar("V", float, np.ndarray)
 KNOWN = 0.9
@@ -39,7 +39,7 @@ class Moved(ReadTogether):
     """Order parameters that are moved along a direction, to first order."""
 
     @abstractmethod
-    def changes(self, keys: Sequence[Key]) -> dict[Key, Matrix]:
+    def changes(self, keys: Sequence[Key]) -> dict[Key, Operator]:
         """What those with these names are moved by."""
 
 

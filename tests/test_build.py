@@ -170,7 +170,7 @@ from coupled_spikes.training import TRAINING
 p = Point(**{q.name: q.default for q in SETTING.parameters})
 order, observables, finite = jax.jit(pass_of(TRAINING).forward_pass)(p)
 (ring,) = PROBE.rings
-s = np.linalg.eigvals(np.asarray(ring.pencil(p, order)))
+s = np.linalg.eigvals(np.asarray(ring.pencil(p, order).array(np)))
 places = [float(ring.inverse(p, x)) for x in s[np.abs(s.imag) < 1e-9].real if x != 0]
 r = np.full(len(BULK.responses), 0.1)
 matrices, spikes, sampled = SIMULATION.simulate(p, 40, np.random.default_rng(1))
@@ -179,7 +179,7 @@ print(json.dumps({
     "observables": {name: np.asarray(series).tolist() for name, series in observables.items()},
     "finite": int(finite),
     "equations": [float(x) for x in BULK.residual(p, 5.0, r)],
-    "rows": len(PROBE.a_matrix(p, 5.0, r, order)),
+    "rows": PROBE.a_matrix(p, 5.0, r, order).shape[0],
     "size": len(matrices[""]),
     "sampled": sorted(sampled),
 }))

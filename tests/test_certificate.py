@@ -45,6 +45,7 @@ from numerics.certificate.zeros import Determinant, Lens, Undecided, check_outli
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.finding import find_outliers
 from numerics.precision import in_float64
+from numerics.runtime.operators import Zero
 from numerics.runtime.point import replaced
 from numerics.solver import Blurs, _settled, load_solver, solve, spiked_problem
 from numerics.training.trained import Trained
@@ -269,7 +270,7 @@ def test_a_zero_on_the_contour_is_not_decided(spiked):
 
 def test_a_pencil_that_loses_its_eigenvalues_is_caught_by_the_zeros(spiked):
     problem = spiked[2]
-    ring = dataclasses.replace(problem.probe.rings[0], pencil=lambda p, order: np.zeros((1, 1)))
+    ring = dataclasses.replace(problem.probe.rings[0], pencil=lambda p, order: Zero((1, 1)))
     broken = dataclasses.replace(problem, probe=dataclasses.replace(problem.probe, rings=(ring,)))
     found = [outlier.z for outlier in find_outliers(broken)]
     assert found == [] and check_outliers(broken, found).status == "failed"

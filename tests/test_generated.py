@@ -101,7 +101,7 @@ def test_everything_lowers_for_cuda(case):
         given = _completed(point, probe, bulk)
         exported(probe.at, given, 5.0, responses, order)
         for ring in probe.rings:
-            exported(ring.pencil, given, order)
+            exported(ring.factors, given, order)
         for side in probe.sides:
             exported(partial(probe.driven, side), given, 5.0, responses, order)
         exported(bulk.residual, given, 5.0, responses)
@@ -169,11 +169,11 @@ def test_derivatives_in_both_modes_agree_with_finite_differences(case):
         order, observables = _order(solver, there, normals)
         parts = [*order.values(), *observables.values()]
         for probe, bulk in _matrices(solver):
-            parts += [ring.pencil(there, order) for ring in probe.rings]
+            parts += [ring.pencil(there, order).array(jnp) for ring in probe.rings]
             parts += [probe.at(there, 5.0, 0.1 * jnp.arange(1.0, len(bulk.responses) + 1), order)]
             parts += bulk.residual(there, 5.0, jnp.linspace(0.1, 0.3, len(bulk.responses)))
             for side in probe.sides:
-                parts += side.spikes(there, order)
+                parts += [part.array(jnp) for part in side.spikes(there, order)]
         flat = jnp.concatenate([jnp.ravel(part) for part in parts])
         return jnp.sum(jnp.cos(jnp.arange(flat.size)) * flat)
 

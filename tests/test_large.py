@@ -15,7 +15,6 @@ from conftest import solver_and_values, solver_of, values_of
 
 import derive
 from derive.errors import NumericalError, ParameterError
-from numerics.matrices import Dense
 from numerics.memory import check_expected, expected_memory
 from numerics.nearby import Moved, Nearby
 from numerics.outliers import finding, linear, restriction
@@ -27,6 +26,7 @@ from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
 from numerics.outliers.restriction import Steps
 from numerics.precision import in_float64
+from numerics.runtime.operators import operator
 from numerics.runtime.sampled import Resolved
 from numerics.solver import load_built, solve, spiked_problem
 from numerics.training import ensemble as ensemble_module
@@ -91,7 +91,7 @@ def test_outliers_have_residuals_and_the_conditions_of_left_and_right_vectors():
     right, left, between = _paired(*(leading(lambda v, m=m: m @ v, 200, 1.0) for m in (matrix, matrix.T)))
     ring = SimpleNamespace(points=lambda values: [[10 * s] for s in values])
     vectors = _Vectors(right, left, between, right.vectors)
-    found = _OfRing._outliers(ring, Dense(matrix), vectors, [3.0, 2.0, -1.5])
+    found = _OfRing._outliers(ring, operator(matrix), vectors, [3.0, 2.0, -1.5])
     values, columns = np.linalg.eig(matrix)
     rows = np.linalg.inv(columns)
     cosines = 1 / np.linalg.norm(columns, axis=0) / np.linalg.norm(rows, axis=1)
@@ -201,7 +201,7 @@ class Along(Moved):
         return {key: self.order[key] + self.change[key] for key in keys}
 
     def changes(self, keys):
-        return {key: Dense(self.change[key]) for key in keys}
+        return {key: operator(self.change[key]) for key in keys}
 
     def __iter__(self):
         return iter(self.order)

@@ -37,6 +37,8 @@ from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
 from numerics.precision import in_float64
+from numerics.runtime.interface import Ring
+from numerics.runtime.operators import operator
 from numerics.solver import solve, spiked_problem
 from numerics.training.sampling import Sampling
 from numerics.training.trained import Trained
@@ -144,7 +146,7 @@ def test_factors_of_a_ring_multiply_to_its_matrix(name):
     for ring in one.probe.rings:
         factors = ring_factors(one, ring)
         assert len(factors) > 1
-        assert np.allclose(reduce(np.matmul, factors), ring.pencil(one.p, dict(one.order)), rtol=1e-12, atol=1e-14)
+        assert np.allclose(reduce(np.matmul, factors), ring.pencil(one.p, one.order).array(np), rtol=1e-12, atol=1e-14)
 
 
 # -- replicas
@@ -246,9 +248,10 @@ def test_along_a_path_of_large_matrices_replicas_that_cannot_be_followed_are_not
 
 
 def test_a_ring_asks_for_the_order_parameters_that_it_reads():
-    class Ring:
-        def pencil(self, p, order):
-            return order["C", "x", "x"] @ order["R", "x", "y"]
+    def pencil(p, order):
+        return operator(order["C", "x", "x"]) @ operator(order["R", "x", "y"])
+
+    keys = ("C", "x", "x"), ("R", "x", "y")
 
     class Read(dict):
         def __getitem__(self, key):
@@ -256,7 +259,7 @@ def test_a_ring_asks_for_the_order_parameters_that_it_reads():
             return super().__getitem__(key)
 
     order = Read({("C", "x", "x"): np.eye(2), ("C", "z", "z"): np.eye(3), ("R", "x", "y"): np.full((2, 2), 0.5)})
-    one, two = factors_at(Ring(), {}, order)
+    one, two = factors_at(Ring(pencil, None, None, reads=keys), {}, order)
     assert np.array_equal(one, np.eye(2)) and np.array_equal(two, np.full((2, 2), 0.5))
 
 

@@ -80,7 +80,7 @@ class ExactLevel:
         """By Faddeev and LeVerrier: N = M N + c I, where c = - trace(M N) / k."""
         size = len(matrix)
         coefficients = [self.scalars.one]
-        current = self.machine.eye(size)
+        current = self.machine.identity(size)
         for k in range(1, size + 1):
             product = self.machine.product_of(matrix, current)
             trace = not_too_large(np.trace(product))

@@ -205,10 +205,20 @@ class Table(Value):
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Value):
-    """A matrix of matrices."""
+    """A matrix of matrices, by the sizes of its rows and columns."""
 
     rows: tuple[tuple[Value, ...], ...]
-    shape: Shape | None = None
+    heights: Shape
+    widths: Shape
+
+    def __post_init__(self) -> None:
+        for height, row in zip(self.heights, self.rows, strict=True):
+            for width, value in zip(self.widths, row, strict=True):
+                check_fits(value.shape, (height, width))
+
+    @property
+    def shape(self) -> Shape | None:
+        return sp.Add(*self.heights), sp.Add(*self.widths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,6 +353,18 @@ def _values(parts: Iterable[object]) -> Iterator[Value]:
             yield part
         elif isinstance(part, tuple):
             yield from _values(part)
+
+
+def keys_read(values: Iterable[Value], owner: Symbol) -> dict[Any, None]:
+    """The keys under which values read what a symbol holds, in order of their first mention."""
+    found: dict[Any, None] = {}
+    waiting = list(values)
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, Item) and node.owner is owner:
+            found.setdefault(node.key)
+        waiting = [*children(node), *waiting]
+    return found
 
 
 def symbols_in(value: Value) -> dict[Symbol, None]:

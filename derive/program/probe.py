@@ -41,6 +41,7 @@ from derive.program.nodes import (
     Transposed,
     Tuple,
     Value,
+    keys_read,
     symbols_in,
 )
 from derive.program.recurrences import Coefficients
@@ -189,7 +190,8 @@ class _Spectral(AtSites):
         """A function with the tables of coefficients that its result needs."""
         used = {symbol: None for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
         first = self.coefficients.statements(used)
-        first += tuple(Let(s, Item(self.order, key, s.shape)) for key, s in self.letters.items() if s in used)
+        letters = {key: symbol for key, symbol in self.letters.items() if symbol in used}
+        first += tuple(Let(s, Call("operator", (Item(self.order, key),), s.shape)) for key, s in letters.items())
         if self.when in used:
             first += (Let(self.when, Call("arange", (self.steps,), self.when.shape)),)
         return super().function(name, given, doc, result, (*first, *body))
@@ -214,7 +216,7 @@ class _Spectral(AtSites):
 
     def word(self, word: Word, size: sp.Expr) -> Value:
         if not word:
-            return Call("eye", (size,), (size, size))
+            return Call("identity", (size,), (size, size))
         product = self.letter(word[0])
         for letter in word[1:]:
             product = MatMul(product, self.letter(letter))
@@ -222,6 +224,7 @@ class _Spectral(AtSites):
 
     def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> Sum:
         terms = tuple((self.number(sign * scale), self.word(word, rows)) for scale, word in combination)
+        assert all(scale.shape == SCALAR for scale, _ in terms), "weights over times stand in diagonal matrices"
         return Sum(terms, (rows, columns))
 
 
@@ -234,7 +237,7 @@ def probe_record(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Rec
         tuple(_block(work, blocks.block(r, c), *shape) for c, shape in enumerate((size, other) for other in sizes))
         for r, size in enumerate(sizes)
     )
-    whole = Blocks(rows) if rows else Sum((), (sp.S.Zero, sp.S.Zero))
+    whole = Blocks(rows, tuple(sizes), tuple(sizes))
     names = ", ".join(f"{u.kind}[{text(u.probe)}, {text(u.field)}]" for u in projected.unknowns)
     doc = f"A(z), one row of blocks per unknown: {names or 'there are none'}."
     a_matrix = work.function("a_matrix", (work.z, work.r, work.order, *work.given), doc, whole)
@@ -376,7 +379,9 @@ def _side(work: _Spectral, side: Directions) -> Record:
         f"For sources along {names}: the right-hand side of A(z) q = b,\n"
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
-    given, result = work.driving(side.probe), Tuple((Blocks(driven), Blocks(rows), Blocks(gram)))
+    heights, widths = tuple(u.size for u in unknowns), tuple(map(index_size, side.fields))
+    given = work.driving(side.probe)
+    result = Tuple((Blocks(driven, heights, widths), Blocks(rows, widths, heights), Blocks(gram, widths, widths)))
     return Record("Side", (side.side, work.function(f"{side.side}_spikes", given, doc, result)), _sited(given))
 
 
@@ -390,7 +395,7 @@ def _seen(unknown: Unknown, wanted: Unknown, found: Value | None = None) -> Valu
     size = wanted.size
     if unknown != wanted:
         return Sum((), (size, unknown.size))
-    return Call("eye", (size,), (size, size)) if found is None else found
+    return Call("identity", (size,), (size, size)) if found is None else found
 
 
 def _aligned(work: _Spectral, number: int, aligned: Aligned) -> Record:
@@ -400,14 +405,16 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> Record:
     everything = (*unknowns, *aligned.later)
 
     def driven(some: tuple[Unknown, ...], first: int) -> Blocks:
-        return Blocks(tuple((work.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(some)))
+        rows = tuple((work.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(some))
+        return Blocks(rows, tuple(u.size for u in some), (size,))
 
     doc = (
         f"For a source along {name}: the right-hand side of A(z) q = b,\n"
         "the rows that are its overlaps with it among those of q and of what it adds,\n"
         "and the matrix with its mean squares on the diagonal.\n"
     ).rstrip()
-    rows = Blocks((tuple(_seen(u, aligned.unknown) for u in everything),))
+    seen = tuple(_seen(u, aligned.unknown) for u in everything)
+    rows = Blocks((seen,), (aligned.unknown.size,), tuple(u.size for u in everything))
     result, given = Tuple((driven(unknowns, 0), rows, work.letter(squares_of(aligned)))), work.driving(aligned.probe)
     source = work.function(f"along_{number}", given, doc, result)
     later = earlier = time = None
@@ -425,7 +432,9 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> Record:
             tuple(
                 tuple(work.combination(feeds.get((r, c), ()), u.size, v.size) for c, v in enumerate(aligned.earlier))
                 for r, u in enumerate(unknowns)
-            )
+            ),
+            tuple(u.size for u in unknowns),
+            tuple(v.size for v in aligned.earlier),
         )
         rows = _equations(work, aligned.earlier, aligned.earlier, dict(aligned.sources))
         whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
@@ -458,14 +467,14 @@ def _equations(
             block = Block(scalar, couplings.get((r, c), ()))
             found.append(_block(work, block, unknown.size, other.size))
         table.append(tuple(found))
-    return Blocks(tuple(table))
+    return Blocks(tuple(table), tuple(u.size for u in rows), tuple(u.size for u in columns))
 
 
 def _block(work: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> Sum:
     made = work.combination(block.combination, rows, columns, sign=-1)
     if block.scalar == 0:
         return made
-    identity = (work.number(block.scalar), Call("eye", (rows,), (rows, columns)))
+    identity = (work.number(block.scalar), Call("identity", (rows,), (rows, columns)))
     return Sum((identity, *made.terms), made.shape)
 
 
@@ -480,7 +489,9 @@ def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> 
                     for c in following
                 )
                 for r in group
-            )
+            ),
+            tuple(unknowns[r].size for r in group),
+            tuple(unknowns[c].size for c in following),
         )
         product = coupling if product is None else MatMul(product, coupling)
     assert product is not None
@@ -501,7 +512,9 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Re
         coefficients = work.numbers(sp.Poly(cycle.relation, Z).all_coeffs())
         doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
         relation = work.function(f"relation_{number}", (work.s,), doc, coefficients)
-    return Record("Ring", (_pencil(work, blocks, number, cycle), scalar_map, relation, inverse))
+    pencil = _pencil(work, blocks, number, cycle)
+    reads = tuple(keys_read((*(let.value for let in pencil.body), pencil.result), work.order))
+    return Record("Ring", (pencil, scalar_map, relation, inverse), {"reads": reads})
 
 
 def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Record:

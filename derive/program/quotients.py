@@ -287,12 +287,15 @@ class Evaluation:
     def arange(self, count: Array) -> Array:
         return np.arange(int(count))
 
-    def eye(self, size: Array) -> Array:
+    def operator(self, entries: Array) -> Array:
+        return entries
+
+    def identity(self, size: Array) -> Array:
         return np.where(np.eye(int(size), dtype=bool), self.one, self.zero)
 
     def diagonal(self, weights: Array, size: Array, labels: Array) -> Array:
         each = np.broadcast_to(np.ravel(weights), (int(size) // int(labels),))
-        return self.eye(size) * np.repeat(each, int(labels))
+        return self.identity(size) * np.repeat(each, int(labels))
 
     def taken_at(self, table: Array, time: Array) -> Array:
         return np.ravel(table)[int(time)] if int(time) >= 0 else self.zero

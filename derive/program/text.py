@@ -19,6 +19,7 @@ from sympy.printing.precedence import PRECEDENCE
 
 from derive.errors import DeclarationError
 from derive.language.symbols import Parameter
+from derive.printing.layout import is_negative, signed_sum, with_positive_first
 from derive.program.nodes import (
     UNUSED,
     Attribute,
@@ -52,7 +53,7 @@ PARAMETERS = Symbol("p")
 
 
 _RUNTIME = Path(__file__).parents[2] / "numerics" / "runtime"
-ARRAY_FUNCTIONS = ("arange", "eye")
+ARRAY_FUNCTIONS = ("arange",)
 """Functions that NumPy and JAX have; all others are the runtime's."""
 MACHINE, SHORT = 2**63, 10**40
 """Whole numbers that are no machine integers, and those that are written in base sixteen: it is read at any length."""
@@ -104,6 +105,10 @@ class _Arithmetic(CodePrinter):
     def __init__(self, text: Text):
         super().__init__()
         self.text = text
+
+    def _as_ordered_terms(self, expr: sp.Basic, order: str | None = None) -> list[sp.Basic]:
+        """As in derivation.md: no minus sign in front where another term can stand there."""
+        return with_positive_first(super()._as_ordered_terms(expr, order))
 
     def _print_Slot(self, leaf: sp.Basic) -> str:
         return self.text.inside(leaf.value)
@@ -286,8 +291,7 @@ class Text:
             rows = (f"[{', '.join(self.value(e) for e in row)}]" for row in value.rows)
             return f"[{', '.join(rows)}]"
         if isinstance(value, Blocks):
-            rows = (f"[{', '.join(self.value(e) for e in row)}]" for row in value.rows)
-            return f"{self.arithmetic.module}.block([{', '.join(rows)}])"
+            return self._blocks(value)
         if isinstance(value, Function):
             return f"lambda {', '.join(map(self.names.of, value.arguments))}: {self.value(value.body)}"
         if isinstance(value, Tuple):
@@ -318,6 +322,15 @@ class Text:
             else:
                 parts.append(f"{self.inside(factor)} * {code}")
         return " + ".join(parts)
+
+    def _blocks(self, value: Blocks) -> str:
+        def entry(one: Value) -> str:
+            return "0" if isinstance(one, Sum) and not one.terms else self.value(one)
+
+        self.called.setdefault("block")
+        rows = (f"[{', '.join(map(entry, row))}]" for row in value.rows)
+        sizes = [repeated(map(self.formula, some)) for some in (value.heights, value.widths)]
+        return f"block([{', '.join(rows)}], {', '.join(dict.fromkeys(sizes))})"
 
     def lines(self, statements: Iterable[Statement | Do]) -> list[str]:
         """One line per statement, with the lines of its remark above."""
@@ -352,16 +365,16 @@ class ModuleText:
     """The text of a module. sources: modules of the runtime; a function comes from the first that has it. taken: names
     that mean something in the module besides."""
 
-    sources: tuple[str, ...] = ("coefficients", "matrices", "traits")
+    sources: tuple[str, ...] = ("coefficients", "operators", "traits")
     libraries: tuple[str, ...] = ("import jax.numpy as jnp",)
     special = "import jax.scipy.special as jsp"
     """What is imported if special functions are used."""
 
-    def __init__(self, runtime: str, taken: Iterable[str]):
+    def __init__(self, runtime: str, taken: Iterable[str], text: type[Text] | None = None):
         self.runtime = runtime
         modules = (line.split()[-1] for line in (*self.libraries, self.special))
         self.names = Names((*modules, *taken, *(name for source in self.sources for name in runtime_names(source))))
-        self.text = Text(self.names)
+        self.text = (text or Text)(self.names)
 
     def called(self, function: str) -> str:
         """The name of a function of the runtime, which is then imported."""
@@ -379,11 +392,13 @@ class ModuleText:
 
     def whole(self, doc: str, body: Iterable[str], interface: Iterable[str]) -> str:
         """The module, given its lines behind the imports."""
+        body = list(body)
+        words = {word for line in body for word in re.findall(r"\w+", line)}
         standard = [line for line in self.libraries if line.startswith("from")]
-        others = [line for line in self.libraries if line not in standard]
+        others = [line for line in self.libraries if line not in standard and line.split()[-1] in words]
         others += [self.special] if self.text.special else []
-        blank = [""] if standard else []
-        head = [f'"""{doc}"""', "", *standard, *blank, *others, "", *self.imports(*interface), "", ""]
+        parts = [part for part in (standard, others, self.imports(*interface)) if part]
+        head = [f'"""{doc}"""', *(line for part in parts for line in ("", *part)), "", ""]
         return "\n".join([*head, *body]) + "\n"
 
     def function(self, signature: str, doc: str, lines: Iterable[str]) -> list[str]:
@@ -418,11 +433,27 @@ def module_text(doc: str, name: str, record: Record, runtime: str) -> str:
 
     end = f"{name} = {offered(record)[:-1]},)"  # one line per entry
     functions = tuple(record.functions)
-    made = ModuleText(runtime, (*kinds, name, *(f.name for f in functions)))
+    made = ModuleText(runtime, (*kinds, name, *(f.name for f in functions)), OperatorText)
     for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
         made.names.of(symbol)
     body = [line for function in functions for line in made.text.function(function)]
     return made.whole(doc, [*body, end], kinds)
+
+
+class OperatorText(Text):
+    """Sums of linear operators with signs between their terms."""
+
+    def _sum(self, value: Sum) -> str:
+        parts = []
+        for factor, term in value.terms:
+            negative = is_negative(factor.expression)
+            scale = Formula(-factor.expression if negative else factor.expression, factor.shape)
+            code = self.value(term) if scale.expression == 1 and isinstance(term, MatMul) else self.inside(term)
+            if scale.expression != 1:
+                alone = scale.expression.is_Mul or scale.expression.is_Pow
+                code = f"{self.value(scale) if alone else self.inside(scale)} * {code}"
+            parts.append((negative, code))
+        return signed_sum(parts) if parts else super()._sum(value)
 
 
 class NumpyText(Text):
@@ -437,6 +468,12 @@ class PlainNumpyText(Text):
 
 def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" if line else line for line in lines]
+
+
+def repeated(parts: Iterable[str]) -> str:
+    """A tuple; where all its parts are the same, as a multiple of one."""
+    made = tuple(parts)
+    return f"{len(made)} * ({made[0]},)" if len(made) > 1 and len(set(made)) == 1 else f"({joined(made)})"
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -2,21 +2,21 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax.numpy as jnp
-
 from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
     """A(z), one row of blocks per unknown: C[psi0, v], R[psi0, M0_v]."""
     _, R_psi0_M0_psi0 = r
-    C_v_v = order["C", "v", "v"]
-    R_v_M0_v = order["R", "v", "M0_v"]
-    return jnp.block(
+    C_v_v = operator(order["C", "v", "v"])
+    R_v_M0_v = operator(order["R", "v", "M0_v"])
+    return block(
         [
-            [(-R_psi0_M0_psi0 + z) * jnp.eye(p.T) + (-p.dt * p.gamma0) * C_v_v + -R_v_M0_v, -C_v_v],
-            [(-p.dt * p.gamma0) * R_v_M0_v.T, (-R_psi0_M0_psi0 + z) * jnp.eye(p.T) + -R_v_M0_v.T],
-        ]
+            [(z - R_psi0_M0_psi0) * identity(p.T) - p.dt * p.gamma0 * C_v_v - R_v_M0_v, -C_v_v],
+            [-p.dt * p.gamma0 * R_v_M0_v.T, (z - R_psi0_M0_psi0) * identity(p.T) - R_v_M0_v.T],
+        ],
+        2 * (p.T,),
     )
 
 
@@ -24,28 +24,28 @@ def right_spikes(p, order):
     """For sources along v: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    C_v_v = order["C", "v", "v"]
-    R_v_M0_v = order["R", "v", "M0_v"]
+    C_v_v = operator(order["C", "v", "v"])
+    R_v_M0_v = operator(order["R", "v", "M0_v"])
     return (
-        jnp.block([[C_v_v], [R_v_M0_v.T]]),
-        jnp.block([[jnp.eye(p.T), jnp.zeros((p.T, p.T))]]),
-        jnp.block([[C_v_v]]),
+        block([[C_v_v], [R_v_M0_v.T]], 2 * (p.T,), (p.T,)),
+        block([[identity(p.T), 0]], (p.T,), 2 * (p.T,)),
+        block([[C_v_v]], (p.T,)),
     )
 
 
 def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    C_v_v = order["C", "v", "v"]
-    R_v_M0_v = order["R", "v", "M0_v"]
-    return jnp.block(
-        [[(p.dt * p.gamma0) * C_v_v + R_v_M0_v, C_v_v], [(p.dt * p.gamma0) * R_v_M0_v.T, R_v_M0_v.T]]
+    C_v_v = operator(order["C", "v", "v"])
+    R_v_M0_v = operator(order["R", "v", "M0_v"])
+    return block(
+        [[p.dt * p.gamma0 * C_v_v + R_v_M0_v, C_v_v], [p.dt * p.gamma0 * R_v_M0_v.T, R_v_M0_v.T]], 2 * (p.T,)
     )
 
 
 def scalar_map_0(p, z, r):
     """s(z) = z - R_psi0_M0_psi0"""
     _, R_psi0_M0_psi0 = r
-    return -R_psi0_M0_psi0 + z
+    return z - R_psi0_M0_psi0
 
 
 def relation_0(p, s):
@@ -62,7 +62,9 @@ PROBE = Probe(
     unknowns=("C_psi0_v", "R_psi0_M0_v"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes),),
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    rings=(
+        Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"), ("R", "v", "M0_v"))),
+    ),
     reduced=True,
     steady=True,
 )

@@ -64,7 +64,7 @@ def simulate(
         if t == 0:
             v.append(start)
         else:
-            v.append(-p.dt * (M_before @ v[t - 1]) + v[t - 1])
+            v.append(v[t - 1] - p.dt * (M_before @ v[t - 1]))
         if watch is not None:
             watch(t, probed)
         progress((t + 1) / (p.T + 1))

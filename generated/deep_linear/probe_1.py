@@ -2,45 +2,40 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax.numpy as jnp
-
 from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
     """A(z), one row of blocks per unknown: C[psi1, h1], R[psi1, J1T_g2], C[psi2, g2], R[psi2, J1_h1]."""
     _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
-    C_h1_h1 = order["C", "h1", "h1"]
-    R_h1_J1T_g2 = order["R", "h1", "J1T_g2"]
-    C_g2_g2 = order["C", "g2", "g2"]
-    R_g2_J1_h1 = order["R", "g2", "J1_h1"]
-    return jnp.block(
+    C_h1_h1 = operator(order["C", "h1", "h1"])
+    R_h1_J1T_g2 = operator(order["R", "h1", "J1T_g2"])
+    C_g2_g2 = operator(order["C", "g2", "g2"])
+    R_g2_J1_h1 = operator(order["R", "g2", "J1_h1"])
+    return block(
         [
             [
-                (-R_psi2_J1_psi1 + z) * jnp.eye(p.C * p.T),
-                jnp.zeros((p.C * p.T, p.C * p.T)),
-                (-p.eta * p.gamma0) * C_h1_h1 + -R_h1_J1T_g2,
+                (z - R_psi2_J1_psi1) * identity(p.C * p.T),
+                0,
+                -p.eta * p.gamma0 * C_h1_h1 - R_h1_J1T_g2,
                 -C_h1_h1,
             ],
             [
-                jnp.zeros((p.C * p.T, p.C * p.T)),
-                (-R_psi2_J1_psi1 + z) * jnp.eye(p.C * p.T),
-                (-p.eta * p.gamma0) * R_h1_J1T_g2.T,
+                0,
+                (z - R_psi2_J1_psi1) * identity(p.C * p.T),
+                -p.eta * p.gamma0 * R_h1_J1T_g2.T,
                 -R_h1_J1T_g2.T,
             ],
             [
-                (-p.eta * p.gamma0) * C_g2_g2 + -R_g2_J1_h1,
+                -p.eta * p.gamma0 * C_g2_g2 - R_g2_J1_h1,
                 -C_g2_g2,
-                (1 - R_psi1_J1T_psi2) * jnp.eye(p.C * p.T),
-                jnp.zeros((p.C * p.T, p.C * p.T)),
+                (1 - R_psi1_J1T_psi2) * identity(p.C * p.T),
+                0,
             ],
-            [
-                (-p.eta * p.gamma0) * R_g2_J1_h1.T,
-                -R_g2_J1_h1.T,
-                jnp.zeros((p.C * p.T, p.C * p.T)),
-                (1 - R_psi1_J1T_psi2) * jnp.eye(p.C * p.T),
-            ],
-        ]
+            [-p.eta * p.gamma0 * R_g2_J1_h1.T, -R_g2_J1_h1.T, 0, (1 - R_psi1_J1T_psi2) * identity(p.C * p.T)],
+        ],
+        4 * (p.C * p.T,),
     )
 
 
@@ -48,28 +43,12 @@ def right_spikes(p, order):
     """For sources along h1: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    C_h1_h1 = order["C", "h1", "h1"]
-    R_h1_J1T_g2 = order["R", "h1", "J1T_g2"]
+    C_h1_h1 = operator(order["C", "h1", "h1"])
+    R_h1_J1T_g2 = operator(order["R", "h1", "J1T_g2"])
     return (
-        jnp.block(
-            [
-                [C_h1_h1],
-                [R_h1_J1T_g2.T],
-                [jnp.zeros((p.C * p.T, p.C * p.T))],
-                [jnp.zeros((p.C * p.T, p.C * p.T))],
-            ]
-        ),
-        jnp.block(
-            [
-                [
-                    jnp.eye(p.C * p.T),
-                    jnp.zeros((p.C * p.T, p.C * p.T)),
-                    jnp.zeros((p.C * p.T, p.C * p.T)),
-                    jnp.zeros((p.C * p.T, p.C * p.T)),
-                ]
-            ]
-        ),
-        jnp.block([[C_h1_h1]]),
+        block([[C_h1_h1], [R_h1_J1T_g2.T], [0], [0]], 4 * (p.C * p.T,), (p.C * p.T,)),
+        block([[identity(p.C * p.T), 0, 0, 0]], (p.C * p.T,), 4 * (p.C * p.T,)),
+        block([[C_h1_h1]], (p.C * p.T,)),
     )
 
 
@@ -77,54 +56,37 @@ def left_spikes(p, order):
     """For sources along g2: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    C_g2_g2 = order["C", "g2", "g2"]
-    R_g2_J1_h1 = order["R", "g2", "J1_h1"]
+    C_g2_g2 = operator(order["C", "g2", "g2"])
+    R_g2_J1_h1 = operator(order["R", "g2", "J1_h1"])
     return (
-        jnp.block(
-            [
-                [jnp.zeros((p.C * p.T, p.C * p.T))],
-                [jnp.zeros((p.C * p.T, p.C * p.T))],
-                [C_g2_g2],
-                [R_g2_J1_h1.T],
-            ]
-        ),
-        jnp.block(
-            [
-                [
-                    jnp.zeros((p.C * p.T, p.C * p.T)),
-                    jnp.zeros((p.C * p.T, p.C * p.T)),
-                    jnp.eye(p.C * p.T),
-                    jnp.zeros((p.C * p.T, p.C * p.T)),
-                ]
-            ]
-        ),
-        jnp.block([[C_g2_g2]]),
+        block([[0], [0], [C_g2_g2], [R_g2_J1_h1.T]], 4 * (p.C * p.T,), (p.C * p.T,)),
+        block([[0, 0, identity(p.C * p.T), 0]], (p.C * p.T,), 4 * (p.C * p.T,)),
+        block([[C_g2_g2]], (p.C * p.T,)),
     )
 
 
 def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    C_h1_h1 = order["C", "h1", "h1"]
-    R_h1_J1T_g2 = order["R", "h1", "J1T_g2"]
-    C_g2_g2 = order["C", "g2", "g2"]
-    R_g2_J1_h1 = order["R", "g2", "J1_h1"]
-    return jnp.block(
+    C_h1_h1 = operator(order["C", "h1", "h1"])
+    R_h1_J1T_g2 = operator(order["R", "h1", "J1T_g2"])
+    C_g2_g2 = operator(order["C", "g2", "g2"])
+    R_g2_J1_h1 = operator(order["R", "g2", "J1_h1"])
+    return block(
         [
-            [(p.eta * p.gamma0) * C_h1_h1 + R_h1_J1T_g2, C_h1_h1],
-            [(p.eta * p.gamma0) * R_h1_J1T_g2.T, R_h1_J1T_g2.T],
-        ]
-    ) @ jnp.block(
-        [
-            [(p.eta * p.gamma0) * C_g2_g2 + R_g2_J1_h1, C_g2_g2],
-            [(p.eta * p.gamma0) * R_g2_J1_h1.T, R_g2_J1_h1.T],
-        ]
+            [p.eta * p.gamma0 * C_h1_h1 + R_h1_J1T_g2, C_h1_h1],
+            [p.eta * p.gamma0 * R_h1_J1T_g2.T, R_h1_J1T_g2.T],
+        ],
+        2 * (p.C * p.T,),
+    ) @ block(
+        [[p.eta * p.gamma0 * C_g2_g2 + R_g2_J1_h1, C_g2_g2], [p.eta * p.gamma0 * R_g2_J1_h1.T, R_g2_J1_h1.T]],
+        2 * (p.C * p.T,),
     )
 
 
 def scalar_map_0(p, z, r):
     """s(z) = (1 - R_psi1_J1T_psi2) (z - R_psi2_J1_psi1)"""
     _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
-    return (1 - R_psi1_J1T_psi2) * (-R_psi2_J1_psi1 + z)
+    return (1 - R_psi1_J1T_psi2) * (z - R_psi2_J1_psi1)
 
 
 def relation_0(p, s):
@@ -141,7 +103,15 @@ PROBE = Probe(
     unknowns=("C_psi1_h1", "R_psi1_J1T_g2", "C_psi2_g2", "R_psi2_J1_h1"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    rings=(
+        Ring(
+            pencil_0,
+            scalar_map_0,
+            relation_0,
+            inverse_map_0,
+            reads=(("C", "h1", "h1"), ("R", "h1", "J1T_g2"), ("C", "g2", "g2"), ("R", "g2", "J1_h1")),
+        ),
+    ),
     reduced=True,
     steady=True,
 )

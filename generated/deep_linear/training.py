@@ -2,8 +2,6 @@
 # The mathematics is in derivation.md beside this file.
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
-import jax.numpy as jnp
-
 from numerics.runtime.program import Covariance, MatrixProduct, Memory, Recorded, Training, Vector
 
 

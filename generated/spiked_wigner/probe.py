@@ -2,36 +2,35 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax.numpy as jnp
-
 from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
     """A(z), one row of blocks per unknown: C[psi0, v]."""
     _, R_psi0_M0_psi0 = r
-    C_v_v = order["C", "v", "v"]
-    return jnp.block([[(-R_psi0_M0_psi0 + z) * jnp.eye(1) + (-p.gamma0) * C_v_v]])
+    C_v_v = operator(order["C", "v", "v"])
+    return block([[(z - R_psi0_M0_psi0) * identity(1) - p.gamma0 * C_v_v]], (1,))
 
 
 def right_spikes(p, order):
     """For sources along v: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    C_v_v = order["C", "v", "v"]
-    return (jnp.block([[C_v_v]]), jnp.block([[jnp.eye(1)]]), jnp.block([[C_v_v]]))
+    C_v_v = operator(order["C", "v", "v"])
+    return (block([[C_v_v]], (1,)), block([[identity(1)]], (1,)), block([[C_v_v]], (1,)))
 
 
 def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    C_v_v = order["C", "v", "v"]
-    return jnp.block([[p.gamma0 * C_v_v]])
+    C_v_v = operator(order["C", "v", "v"])
+    return block([[p.gamma0 * C_v_v]], (1,))
 
 
 def scalar_map_0(p, z, r):
     """s(z) = z - R_psi0_M0_psi0"""
     _, R_psi0_M0_psi0 = r
-    return -R_psi0_M0_psi0 + z
+    return z - R_psi0_M0_psi0
 
 
 def relation_0(p, s):
@@ -48,7 +47,7 @@ PROBE = Probe(
     unknowns=("C_psi0_v",),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes),),
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"),)),),
     reduced=True,
     steady=True,
 )

@@ -31,7 +31,7 @@ RECURSION = RecursionOf(
         LinearTerm("delta", "delta", lambda p, lam: 1),
         LinearTerm("delta", "Z_u", lambda p, lam: -1),
         LinearTerm("w", "w", lambda p, lam: p.eta * p.ridge),
-        LinearTerm("w", "w", lambda p, lam: -p.eta * p.ridge + 1, power=1),
+        LinearTerm("w", "w", lambda p, lam: 1 - p.eta * p.ridge, power=1),
         LinearTerm("w", "w", lambda p, lam: -p.mu, delay=1, power=1),
         LinearTerm("w", "h", lambda p, lam: -p.eta * jnp.sqrt(lam), delay=1),
     ),

@@ -63,7 +63,7 @@ def simulate(
             w.append(0)
         else:
             w.append(
-                p.eta * (-p.ridge * w[t - 1] + h[t - 1] * xp.sqrt(lam))
+                p.eta * (h[t - 1] * xp.sqrt(lam) - p.ridge * w[t - 1])
                 + p.mu * (w[t - 1] - w[t - 2])
                 + w[t - 1]
             )

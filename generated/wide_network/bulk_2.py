@@ -2,8 +2,6 @@
 # The mathematics is in derivation.md beside this file.
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 
-import jax.numpy as jnp
-
 from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 

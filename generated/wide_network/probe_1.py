@@ -2,59 +2,59 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax.numpy as jnp
-
 from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
     """A(z), one row of blocks per unknown: C[psi0, phi1], R[psi0, J1T_g2], C[psi1, g2], C[psi1, spike2], R[psi1, J1_phi1]."""
     _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
-    R_phi1_J1T_g2 = order["R", "phi1", "J1T_g2"]
-    C_phi1_phi1 = order["C", "phi1", "phi1"]
-    C_g2_spike2 = order["C", "g2", "spike2"]
-    R_g2_J1_phi1 = order["R", "g2", "J1_phi1"]
-    C_g2_g2 = order["C", "g2", "g2"]
-    C_spike2_spike2 = order["C", "spike2", "spike2"]
-    R_spike2_J1_phi1 = order["R", "spike2", "J1_phi1"]
-    return jnp.block(
+    R_phi1_J1T_g2 = operator(order["R", "phi1", "J1T_g2"])
+    C_phi1_phi1 = operator(order["C", "phi1", "phi1"])
+    C_g2_spike2 = operator(order["C", "g2", "spike2"])
+    R_g2_J1_phi1 = operator(order["R", "g2", "J1_phi1"])
+    C_g2_g2 = operator(order["C", "g2", "g2"])
+    C_spike2_spike2 = operator(order["C", "spike2", "spike2"])
+    R_spike2_J1_phi1 = operator(order["R", "spike2", "J1_phi1"])
+    return block(
         [
             [
-                (-(p.sigma**2) * R_psi1_J1_psi0 + z) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2)) * R_phi1_J1T_g2,
-                (-p.eta * p.gamma) * C_phi1_phi1,
-                (-(p.sigma**2)) * C_phi1_phi1,
+                (z - p.sigma**2 * R_psi1_J1_psi0) * identity(p.B * p.T),
+                0,
+                -(p.sigma**2) * R_phi1_J1T_g2,
+                -p.eta * p.gamma * C_phi1_phi1,
+                -(p.sigma**2) * C_phi1_phi1,
             ],
             [
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi1_J1_psi0 + z) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-p.eta * p.gamma) * R_phi1_J1T_g2.T,
-                (-(p.sigma**2)) * R_phi1_J1T_g2.T,
+                0,
+                (z - p.sigma**2 * R_psi1_J1_psi0) * identity(p.B * p.T),
+                0,
+                -p.eta * p.gamma * R_phi1_J1T_g2.T,
+                -(p.sigma**2) * R_phi1_J1T_g2.T,
             ],
             [
-                (-p.eta * p.gamma) * C_g2_spike2 + (-(p.sigma**2)) * R_g2_J1_phi1,
-                (-(p.sigma**2)) * C_g2_g2,
-                (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
+                -p.eta * p.gamma * C_g2_spike2 - p.sigma**2 * R_g2_J1_phi1,
+                -(p.sigma**2) * C_g2_g2,
+                (1 - p.sigma**2 * R_psi0_J1T_psi1) * identity(p.B * p.T),
+                0,
+                0,
             ],
             [
-                (-p.eta * p.gamma) * C_spike2_spike2 + (-(p.sigma**2)) * R_spike2_J1_phi1,
-                (-(p.sigma**2)) * C_g2_spike2.T,
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
+                -p.eta * p.gamma * C_spike2_spike2 - p.sigma**2 * R_spike2_J1_phi1,
+                -(p.sigma**2) * C_g2_spike2.T,
+                0,
+                (1 - p.sigma**2 * R_psi0_J1T_psi1) * identity(p.B * p.T),
+                0,
             ],
             [
-                (-p.eta * p.gamma) * R_spike2_J1_phi1.T,
-                (-(p.sigma**2)) * R_g2_J1_phi1.T,
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(p.B * p.T),
+                -p.eta * p.gamma * R_spike2_J1_phi1.T,
+                -(p.sigma**2) * R_g2_J1_phi1.T,
+                0,
+                0,
+                (1 - p.sigma**2 * R_psi0_J1T_psi1) * identity(p.B * p.T),
             ],
-        ]
+        ],
+        5 * (p.B * p.T,),
     )
 
 
@@ -62,30 +62,12 @@ def right_spikes(p, order):
     """For sources along phi1: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    R_phi1_J1T_g2 = order["R", "phi1", "J1T_g2"]
-    C_phi1_phi1 = order["C", "phi1", "phi1"]
+    R_phi1_J1T_g2 = operator(order["R", "phi1", "J1T_g2"])
+    C_phi1_phi1 = operator(order["C", "phi1", "phi1"])
     return (
-        jnp.block(
-            [
-                [C_phi1_phi1],
-                [R_phi1_J1T_g2.T],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-            ]
-        ),
-        jnp.block(
-            [
-                [
-                    jnp.eye(p.B * p.T),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                ]
-            ]
-        ),
-        jnp.block([[C_phi1_phi1]]),
+        block([[C_phi1_phi1], [R_phi1_J1T_g2.T], [0], [0], [0]], 5 * (p.B * p.T,), (p.B * p.T,)),
+        block([[identity(p.B * p.T), 0, 0, 0, 0]], (p.B * p.T,), 5 * (p.B * p.T,)),
+        block([[C_phi1_phi1]], (p.B * p.T,)),
     )
 
 
@@ -93,68 +75,49 @@ def left_spikes(p, order):
     """For sources along spike2: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    C_g2_spike2 = order["C", "g2", "spike2"]
-    C_spike2_spike2 = order["C", "spike2", "spike2"]
-    R_spike2_J1_phi1 = order["R", "spike2", "J1_phi1"]
+    C_g2_spike2 = operator(order["C", "g2", "spike2"])
+    C_spike2_spike2 = operator(order["C", "spike2", "spike2"])
+    R_spike2_J1_phi1 = operator(order["R", "spike2", "J1_phi1"])
     return (
-        jnp.block(
-            [
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [C_g2_spike2],
-                [C_spike2_spike2],
-                [R_spike2_J1_phi1.T],
-            ]
+        block(
+            [[0], [0], [C_g2_spike2], [C_spike2_spike2], [R_spike2_J1_phi1.T]], 5 * (p.B * p.T,), (p.B * p.T,)
         ),
-        jnp.block(
-            [
-                [
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.eye(p.B * p.T),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                ]
-            ]
-        ),
-        jnp.block([[C_spike2_spike2]]),
+        block([[0, 0, 0, identity(p.B * p.T), 0]], (p.B * p.T,), 5 * (p.B * p.T,)),
+        block([[C_spike2_spike2]], (p.B * p.T,)),
     )
 
 
 def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    R_phi1_J1T_g2 = order["R", "phi1", "J1T_g2"]
-    C_phi1_phi1 = order["C", "phi1", "phi1"]
-    C_g2_spike2 = order["C", "g2", "spike2"]
-    R_g2_J1_phi1 = order["R", "g2", "J1_phi1"]
-    C_g2_g2 = order["C", "g2", "g2"]
-    C_spike2_spike2 = order["C", "spike2", "spike2"]
-    R_spike2_J1_phi1 = order["R", "spike2", "J1_phi1"]
-    return jnp.block(
+    R_phi1_J1T_g2 = operator(order["R", "phi1", "J1T_g2"])
+    C_phi1_phi1 = operator(order["C", "phi1", "phi1"])
+    C_g2_spike2 = operator(order["C", "g2", "spike2"])
+    R_g2_J1_phi1 = operator(order["R", "g2", "J1_phi1"])
+    C_g2_g2 = operator(order["C", "g2", "g2"])
+    C_spike2_spike2 = operator(order["C", "spike2", "spike2"])
+    R_spike2_J1_phi1 = operator(order["R", "spike2", "J1_phi1"])
+    return block(
         [
-            [(p.sigma**2) * R_phi1_J1T_g2, (p.eta * p.gamma) * C_phi1_phi1, (p.sigma**2) * C_phi1_phi1],
-            [
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (p.eta * p.gamma) * R_phi1_J1T_g2.T,
-                (p.sigma**2) * R_phi1_J1T_g2.T,
-            ],
-        ]
-    ) @ jnp.block(
+            [p.sigma**2 * R_phi1_J1T_g2, p.eta * p.gamma * C_phi1_phi1, p.sigma**2 * C_phi1_phi1],
+            [0, p.eta * p.gamma * R_phi1_J1T_g2.T, p.sigma**2 * R_phi1_J1T_g2.T],
+        ],
+        2 * (p.B * p.T,),
+        3 * (p.B * p.T,),
+    ) @ block(
         [
-            [(p.eta * p.gamma) * C_g2_spike2 + (p.sigma**2) * R_g2_J1_phi1, (p.sigma**2) * C_g2_g2],
-            [
-                (p.eta * p.gamma) * C_spike2_spike2 + (p.sigma**2) * R_spike2_J1_phi1,
-                (p.sigma**2) * C_g2_spike2.T,
-            ],
-            [(p.eta * p.gamma) * R_spike2_J1_phi1.T, (p.sigma**2) * R_g2_J1_phi1.T],
-        ]
+            [p.eta * p.gamma * C_g2_spike2 + p.sigma**2 * R_g2_J1_phi1, p.sigma**2 * C_g2_g2],
+            [p.eta * p.gamma * C_spike2_spike2 + p.sigma**2 * R_spike2_J1_phi1, p.sigma**2 * C_g2_spike2.T],
+            [p.eta * p.gamma * R_spike2_J1_phi1.T, p.sigma**2 * R_g2_J1_phi1.T],
+        ],
+        3 * (p.B * p.T,),
+        2 * (p.B * p.T,),
     )
 
 
 def scalar_map_0(p, z, r):
     """s(z) = (1 - sigma^2 R_psi0_J1T_psi1) (z - sigma^2 R_psi1_J1_psi0)"""
     _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
-    return (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * (-(p.sigma**2) * R_psi1_J1_psi0 + z)
+    return (1 - p.sigma**2 * R_psi0_J1T_psi1) * (z - p.sigma**2 * R_psi1_J1_psi0)
 
 
 def relation_0(p, s):
@@ -171,7 +134,23 @@ PROBE = Probe(
     unknowns=("C_psi0_phi1", "R_psi0_J1T_g2", "C_psi1_g2", "C_psi1_spike2", "R_psi1_J1_phi1"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    rings=(
+        Ring(
+            pencil_0,
+            scalar_map_0,
+            relation_0,
+            inverse_map_0,
+            reads=(
+                ("R", "phi1", "J1T_g2"),
+                ("C", "phi1", "phi1"),
+                ("C", "g2", "spike2"),
+                ("R", "g2", "J1_phi1"),
+                ("C", "g2", "g2"),
+                ("C", "spike2", "spike2"),
+                ("R", "spike2", "J1_phi1"),
+            ),
+        ),
+    ),
     reduced=True,
     steady=True,
 )

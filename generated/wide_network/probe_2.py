@@ -2,59 +2,59 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax.numpy as jnp
-
 from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
     """A(z), one row of blocks per unknown: C[psi1, phi2], R[psi1, J2T_g3], C[psi2, g3], C[psi2, spike3], R[psi2, J2_phi2]."""
     _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
-    R_phi2_J2T_g3 = order["R", "phi2", "J2T_g3"]
-    C_phi2_phi2 = order["C", "phi2", "phi2"]
-    C_g3_spike3 = order["C", "g3", "spike3"]
-    R_g3_J2_phi2 = order["R", "g3", "J2_phi2"]
-    C_g3_g3 = order["C", "g3", "g3"]
-    C_spike3_spike3 = order["C", "spike3", "spike3"]
-    R_spike3_J2_phi2 = order["R", "spike3", "J2_phi2"]
-    return jnp.block(
+    R_phi2_J2T_g3 = operator(order["R", "phi2", "J2T_g3"])
+    C_phi2_phi2 = operator(order["C", "phi2", "phi2"])
+    C_g3_spike3 = operator(order["C", "g3", "spike3"])
+    R_g3_J2_phi2 = operator(order["R", "g3", "J2_phi2"])
+    C_g3_g3 = operator(order["C", "g3", "g3"])
+    C_spike3_spike3 = operator(order["C", "spike3", "spike3"])
+    R_spike3_J2_phi2 = operator(order["R", "spike3", "J2_phi2"])
+    return block(
         [
             [
-                (-(p.sigma**2) * R_psi2_J2_psi1 + z) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2)) * R_phi2_J2T_g3,
-                (-p.eta * p.gamma) * C_phi2_phi2,
-                (-(p.sigma**2)) * C_phi2_phi2,
+                (z - p.sigma**2 * R_psi2_J2_psi1) * identity(p.B * p.T),
+                0,
+                -(p.sigma**2) * R_phi2_J2T_g3,
+                -p.eta * p.gamma * C_phi2_phi2,
+                -(p.sigma**2) * C_phi2_phi2,
             ],
             [
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi2_J2_psi1 + z) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-p.eta * p.gamma) * R_phi2_J2T_g3.T,
-                (-(p.sigma**2)) * R_phi2_J2T_g3.T,
+                0,
+                (z - p.sigma**2 * R_psi2_J2_psi1) * identity(p.B * p.T),
+                0,
+                -p.eta * p.gamma * R_phi2_J2T_g3.T,
+                -(p.sigma**2) * R_phi2_J2T_g3.T,
             ],
             [
-                (-p.eta * p.gamma) * C_g3_spike3 + (-(p.sigma**2)) * R_g3_J2_phi2,
-                (-(p.sigma**2)) * C_g3_g3,
-                (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
+                -p.eta * p.gamma * C_g3_spike3 - p.sigma**2 * R_g3_J2_phi2,
+                -(p.sigma**2) * C_g3_g3,
+                (1 - p.sigma**2 * R_psi1_J2T_psi2) * identity(p.B * p.T),
+                0,
+                0,
             ],
             [
-                (-p.eta * p.gamma) * C_spike3_spike3 + (-(p.sigma**2)) * R_spike3_J2_phi2,
-                (-(p.sigma**2)) * C_g3_spike3.T,
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * jnp.eye(p.B * p.T),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
+                -p.eta * p.gamma * C_spike3_spike3 - p.sigma**2 * R_spike3_J2_phi2,
+                -(p.sigma**2) * C_g3_spike3.T,
+                0,
+                (1 - p.sigma**2 * R_psi1_J2T_psi2) * identity(p.B * p.T),
+                0,
             ],
             [
-                (-p.eta * p.gamma) * R_spike3_J2_phi2.T,
-                (-(p.sigma**2)) * R_g3_J2_phi2.T,
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * jnp.eye(p.B * p.T),
+                -p.eta * p.gamma * R_spike3_J2_phi2.T,
+                -(p.sigma**2) * R_g3_J2_phi2.T,
+                0,
+                0,
+                (1 - p.sigma**2 * R_psi1_J2T_psi2) * identity(p.B * p.T),
             ],
-        ]
+        ],
+        5 * (p.B * p.T,),
     )
 
 
@@ -62,30 +62,12 @@ def right_spikes(p, order):
     """For sources along phi2: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    R_phi2_J2T_g3 = order["R", "phi2", "J2T_g3"]
-    C_phi2_phi2 = order["C", "phi2", "phi2"]
+    R_phi2_J2T_g3 = operator(order["R", "phi2", "J2T_g3"])
+    C_phi2_phi2 = operator(order["C", "phi2", "phi2"])
     return (
-        jnp.block(
-            [
-                [C_phi2_phi2],
-                [R_phi2_J2T_g3.T],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-            ]
-        ),
-        jnp.block(
-            [
-                [
-                    jnp.eye(p.B * p.T),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                ]
-            ]
-        ),
-        jnp.block([[C_phi2_phi2]]),
+        block([[C_phi2_phi2], [R_phi2_J2T_g3.T], [0], [0], [0]], 5 * (p.B * p.T,), (p.B * p.T,)),
+        block([[identity(p.B * p.T), 0, 0, 0, 0]], (p.B * p.T,), 5 * (p.B * p.T,)),
+        block([[C_phi2_phi2]], (p.B * p.T,)),
     )
 
 
@@ -93,68 +75,49 @@ def left_spikes(p, order):
     """For sources along spike3: the right-hand side of A(z) q = b,
     the rows of q that are its overlaps with them, and their Gram matrix.
     """
-    C_g3_spike3 = order["C", "g3", "spike3"]
-    C_spike3_spike3 = order["C", "spike3", "spike3"]
-    R_spike3_J2_phi2 = order["R", "spike3", "J2_phi2"]
+    C_g3_spike3 = operator(order["C", "g3", "spike3"])
+    C_spike3_spike3 = operator(order["C", "spike3", "spike3"])
+    R_spike3_J2_phi2 = operator(order["R", "spike3", "J2_phi2"])
     return (
-        jnp.block(
-            [
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [jnp.zeros((p.B * p.T, p.B * p.T))],
-                [C_g3_spike3],
-                [C_spike3_spike3],
-                [R_spike3_J2_phi2.T],
-            ]
+        block(
+            [[0], [0], [C_g3_spike3], [C_spike3_spike3], [R_spike3_J2_phi2.T]], 5 * (p.B * p.T,), (p.B * p.T,)
         ),
-        jnp.block(
-            [
-                [
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                    jnp.eye(p.B * p.T),
-                    jnp.zeros((p.B * p.T, p.B * p.T)),
-                ]
-            ]
-        ),
-        jnp.block([[C_spike3_spike3]]),
+        block([[0, 0, 0, identity(p.B * p.T), 0]], (p.B * p.T,), 5 * (p.B * p.T,)),
+        block([[C_spike3_spike3]], (p.B * p.T,)),
     )
 
 
 def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    R_phi2_J2T_g3 = order["R", "phi2", "J2T_g3"]
-    C_phi2_phi2 = order["C", "phi2", "phi2"]
-    C_g3_spike3 = order["C", "g3", "spike3"]
-    R_g3_J2_phi2 = order["R", "g3", "J2_phi2"]
-    C_g3_g3 = order["C", "g3", "g3"]
-    C_spike3_spike3 = order["C", "spike3", "spike3"]
-    R_spike3_J2_phi2 = order["R", "spike3", "J2_phi2"]
-    return jnp.block(
+    R_phi2_J2T_g3 = operator(order["R", "phi2", "J2T_g3"])
+    C_phi2_phi2 = operator(order["C", "phi2", "phi2"])
+    C_g3_spike3 = operator(order["C", "g3", "spike3"])
+    R_g3_J2_phi2 = operator(order["R", "g3", "J2_phi2"])
+    C_g3_g3 = operator(order["C", "g3", "g3"])
+    C_spike3_spike3 = operator(order["C", "spike3", "spike3"])
+    R_spike3_J2_phi2 = operator(order["R", "spike3", "J2_phi2"])
+    return block(
         [
-            [(p.sigma**2) * R_phi2_J2T_g3, (p.eta * p.gamma) * C_phi2_phi2, (p.sigma**2) * C_phi2_phi2],
-            [
-                jnp.zeros((p.B * p.T, p.B * p.T)),
-                (p.eta * p.gamma) * R_phi2_J2T_g3.T,
-                (p.sigma**2) * R_phi2_J2T_g3.T,
-            ],
-        ]
-    ) @ jnp.block(
+            [p.sigma**2 * R_phi2_J2T_g3, p.eta * p.gamma * C_phi2_phi2, p.sigma**2 * C_phi2_phi2],
+            [0, p.eta * p.gamma * R_phi2_J2T_g3.T, p.sigma**2 * R_phi2_J2T_g3.T],
+        ],
+        2 * (p.B * p.T,),
+        3 * (p.B * p.T,),
+    ) @ block(
         [
-            [(p.eta * p.gamma) * C_g3_spike3 + (p.sigma**2) * R_g3_J2_phi2, (p.sigma**2) * C_g3_g3],
-            [
-                (p.eta * p.gamma) * C_spike3_spike3 + (p.sigma**2) * R_spike3_J2_phi2,
-                (p.sigma**2) * C_g3_spike3.T,
-            ],
-            [(p.eta * p.gamma) * R_spike3_J2_phi2.T, (p.sigma**2) * R_g3_J2_phi2.T],
-        ]
+            [p.eta * p.gamma * C_g3_spike3 + p.sigma**2 * R_g3_J2_phi2, p.sigma**2 * C_g3_g3],
+            [p.eta * p.gamma * C_spike3_spike3 + p.sigma**2 * R_spike3_J2_phi2, p.sigma**2 * C_g3_spike3.T],
+            [p.eta * p.gamma * R_spike3_J2_phi2.T, p.sigma**2 * R_g3_J2_phi2.T],
+        ],
+        3 * (p.B * p.T,),
+        2 * (p.B * p.T,),
     )
 
 
 def scalar_map_0(p, z, r):
     """s(z) = (1 - sigma^2 R_psi1_J2T_psi2) (z - sigma^2 R_psi2_J2_psi1)"""
     _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
-    return (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * (-(p.sigma**2) * R_psi2_J2_psi1 + z)
+    return (1 - p.sigma**2 * R_psi1_J2T_psi2) * (z - p.sigma**2 * R_psi2_J2_psi1)
 
 
 def relation_0(p, s):
@@ -171,7 +134,23 @@ PROBE = Probe(
     unknowns=("C_psi1_phi2", "R_psi1_J2T_g3", "C_psi2_g3", "C_psi2_spike3", "R_psi2_J2_phi2"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    rings=(
+        Ring(
+            pencil_0,
+            scalar_map_0,
+            relation_0,
+            inverse_map_0,
+            reads=(
+                ("R", "phi2", "J2T_g3"),
+                ("C", "phi2", "phi2"),
+                ("C", "g3", "spike3"),
+                ("R", "g3", "J2_phi2"),
+                ("C", "g3", "g3"),
+                ("C", "spike3", "spike3"),
+                ("R", "spike3", "J2_phi2"),
+            ),
+        ),
+    ),
     reduced=True,
     steady=True,
 )

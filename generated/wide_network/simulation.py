@@ -129,7 +129,7 @@ def simulate(
     # what is observed
     observables = {
         "loss": [
-            total_number((1 / 2) * (-given(p.y, t) + mean(phi3[t] * w[t]) / p.gamma) ** 2 / p.B)
+            total_number((1 / 2) * (mean(phi3[t] * w[t]) / p.gamma - given(p.y, t)) ** 2 / p.B)
             for t in range(p.T + 1)
         ],
         "prediction": [by_label(mean(phi3[t] * w[t]) / p.gamma) for t in range(p.T + 1)],

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from numerics.runtime.operators import BlockOperator, Identity, Operator
+
 ROUNDING = 4e-16
 """How far one matrix may be from a multiple of another, relative to its largest entry."""
 
@@ -66,6 +68,27 @@ class IdentityPlus:
 
     def __truediv__(self, other: Any) -> IdentityPlus:
         return self.__mul__(1 / other)
+
+
+def blocks_of(operator: Operator, count: int) -> BlockMatrix:
+    """A(z) at many points from the operator that it is, whose coefficients have one entry per point."""
+    rows = operator.rows if isinstance(operator, BlockOperator) else ((operator,),)
+    return BlockMatrix([[_collected(entry) for entry in row] for row in rows], count)
+
+
+def _collected(entry: Operator) -> Any:
+    """A block as a multiple of the identity plus a matrix, as far as it has either."""
+    scale: Any = None
+    rest: Any = None
+    for coefficient, part in entry.terms:
+        value = np.asarray(coefficient)
+        value = value[:, None, None] if value.ndim else value
+        if isinstance(part, Identity):
+            scale = value if scale is None else scale + value
+        else:
+            term = value * part.array(np)
+            rest = term if rest is None else rest + term
+    return rest if scale is None else IdentityPlus(entry.shape[0], scale, 0.0 if rest is None else rest)
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,16 @@ The argument of det A(z) / det A0(z), which is one at infinity, is followed apar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.certificate.blocks import BlockMatrix, Part
-from numerics.certificate.plain import UNUSUAL, in_numpy, stacked
+from numerics.certificate.blocks import BlockMatrix, Part, blocks_of
 from numerics.certificate.records import Check, Stopwatch
 from numerics.nearby import read
 from numerics.outliers.problem import SpikedProblem, assembler, rows_of
@@ -62,8 +60,6 @@ SMALL, FALLING = 3.0, 0.4
 """What this logarithm may be at the end of a lens, and the factor that it falls by at least farther out."""
 FARTHEST = 300.0
 """A lens that would have to end beyond this w is not followed."""
-ROUNDING = 1e-12
-"""How far A(z) at many points together may be from that at one, relative to its largest entry."""
 TIGHTEST = 1e-9
 """Nodes that are as close to each other in w have a zero beside them."""
 
@@ -162,22 +158,6 @@ def gaps_outside(problem: SpikedProblem) -> list[Gap]:
     return [*found, Gap(highest, math.inf, unit)]
 
 
-@dataclass
-class Form:
-    """What is known of a generated A(z) whatever the values: its rows, whether NumPy evaluates it, and at many points
-    at once. None: not known yet."""
-
-    rows: int | None = None
-    plain: bool | None = None
-    stacks: bool | None = None
-
-
-@lru_cache(maxsize=256)
-def _form(a_matrix: Callable[..., Any], shapes: tuple[Any, ...]) -> Form:
-    """The form of a generated A(z), by its whole numbers and the shapes of what it takes."""
-    return Form()
-
-
 class Determinant:
     """log det A(z) at nodes in the upper half plane or on the real axis, in parts: one column for det A(z) / det A0(z),
     and one for each of the small matrices that A0(z) is the direct sum of. counts: how often det A(z) has each."""
@@ -190,54 +170,26 @@ class Determinant:
         self.counts = np.ones(1)
         self.scalar = False
         self.count = 0
-        whole = tuple((name, value) for name, value in vars(problem.p).items() if isinstance(value, int))
-        shapes = tuple(value.shape for value in self.order.values())
-        self.form = _form(problem.probe.a_matrix, (problem.probe.sites is None, whole, shapes))
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """How many rows A(z) has."""
-        if self.form.rows is None:
-            single = self._single()
-            self.form.plain = single is not None
-            self.form.rows = rows_of(self.problem) if single is None else int(single.shape[-1])
-        return self.form.rows
+        if self.problem.probe.sites is not None:
+            return rows_of(self.problem)
+        count = len(self.problem.branch.law.responses)
+        return self.problem.probe.a_matrix(self.problem.p, 1j, np.ones(count), self.order).shape[0]
 
     @cached_property
     def empty(self) -> Order:
         """No order parameters."""
         return {key: np.zeros_like(value) for key, value in self.order.items()}
 
-    def _single(self) -> np.ndarray | None:
-        """A(z) at one point, with NumPy; None where it calls what NumPy does not have."""
-        count = len(self.problem.branch.law.responses)
-        if self.problem.probe.sites is not None:
-            return None
-        try:
-            return np.asarray(in_numpy(self.problem.probe.a_matrix)(self.problem.p, 1j, np.ones(count), self.order))
-        except UNUSUAL:
-            return None
-
     def _blocks(self, z: np.ndarray, responses: np.ndarray, order: Order) -> BlockMatrix:
-        """A(z) at many points: by its blocks, where the generated function takes stacks of points."""
-        probe, p, form = self.problem.probe, self.problem.p, self.form
-        if self.rows and not form.plain:
+        """A(z) at many points: by its blocks, unless averages over sites make them depend on z."""
+        probe = self.problem.probe
+        if self.rows and probe.sites is not None:
             return BlockMatrix([[self._compiled(z, responses, order)]], z.size)
-        a_matrix = in_numpy(probe.a_matrix)
-        if form.stacks is not False:
-            try:
-                made = stacked(probe.a_matrix)(p, z[:, None, None], responses.T[:, :, None, None], order)
-                found = BlockMatrix(made if isinstance(made, list) else [[made]], z.size)
-                if form.stacks is None:  # a function of the point may know one point only
-                    known = a_matrix(p, z[-1], responses[-1], order)
-                    off = np.max(np.abs(found.at(z.size - 1) - known), initial=0.0)
-                    form.stacks = bool(off <= ROUNDING * np.max(np.abs(known), initial=0.0))
-                if form.stacks:
-                    return found
-            except UNUSUAL:
-                form.stacks = False
-        one_by_one = np.array([a_matrix(p, x, r, order) for x, r in zip(z, responses, strict=True)])
-        return BlockMatrix([[one_by_one]], z.size)
+        return blocks_of(probe.a_matrix(self.problem.p, z, responses.T, order), z.size)
 
     def _compiled(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
         """A(z) by compiled code, which has one shape."""

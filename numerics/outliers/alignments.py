@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from numerics.compiling import compiled
@@ -126,15 +127,24 @@ def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarra
     driven, seen, products = (np.asarray(x) for x in driver(problem.probe, direction)(problem.p, pole.z, r, order))
     vectors, laws = pole.right, problem.probe.laws(problem.p)
     if direction.later is not None:
-        rows = np.asarray(_compiled(direction.later)(problem.p, pole.z, r, order, *laws))
+        (rows,) = _written(direction.later, problem.p, pole.z, r, order, *laws)
         fed, own = rows[:, : len(vectors)], rows[:, len(vectors) :]
         vectors = np.concatenate([vectors, -np.linalg.solve(own, fed @ vectors)])
     if direction.earlier is not None:
-        own, kicked, added = (np.asarray(x) for x in _compiled(direction.earlier)(problem.p, pole.z, r, order, *laws))
-        driven = driven + added @ np.linalg.solve(own, kicked)
+        own, impulse, added = _written(direction.earlier, problem.p, pole.z, r, order, *laws)
+        driven = driven + added @ np.linalg.solve(own, impulse)
     return seen @ vectors, pole.answers(driven) * pole.scale(direction.side), np.diagonal(products)
+
+
+def _written(function: Callable[..., Any], *arguments: Any) -> list[np.ndarray]:
+    """The operators that a generated function returns, one or several, as arrays."""
+    return [np.asarray(x) for x in _compiled(function)(*arguments)]
 
 
 @lru_cache(maxsize=64)
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return compiled(function, quickly=True)
+    def arrays(*arguments: Any) -> list[Any]:
+        made = function(*arguments)
+        return [part.array(jnp) for part in (made if isinstance(made, tuple) else (made,))]
+
+    return compiled(arrays, quickly=True)

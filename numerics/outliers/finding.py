@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
 from typing import Any
 
-import jax
 import numpy as np
 from numpy.polynomial import chebyshev
 
@@ -32,8 +31,8 @@ from numerics.outliers.linear import (
 from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, responses_at, rows_of, with_slope
 from numerics.precision import in_float64
-from numerics.products import Blocks, Leaf, unfinished
-from numerics.runtime.interface import Key, Order, Probe, Ring
+from numerics.runtime.interface import Order, Probe, Ring
+from numerics.runtime.operators import BlockOperator, Operator
 from numerics.runtime.point import Point
 
 FIRST_EIGENVALUES = 32
@@ -51,7 +50,7 @@ LARGEST_ASSEMBLED = 2000
 """Outliers of larger eigenproblems are checked there: A(z), which has two or three times as many rows, is not written
 down."""
 MANY = 1e7
-"""Of more numbers than this each factor of a matrix is made by itself, with as little beside it as can be."""
+"""Of more numbers than this a factor of a matrix is written down block by block, with as little beside it as can be."""
 LARGEST = 1e100
 """Larger numbers, though finite, cannot be squared with any digits left to spare."""
 SMALLEST_LEADING = 1e-290
@@ -319,82 +318,22 @@ def _mapped_at(problem: SpikedProblem, ring: Ring, points: np.ndarray) -> np.nda
     return mapped(problem.probe, ring, problem.p, points, problem.branch.responses(points))
 
 
-class _Factors:
-    """The matrix of a ring before the last products are carried out, compiled once.
-
-    Order parameters may be many, large and on disk, and a ring is about one probed matrix: only those that it reads
-    are asked for.
-    """
-
-    def __init__(self, ring: Ring) -> None:
-        self.ring = ring
-        self.keys: tuple[Key, ...] | None = None
-        self.compiled = compiled(self._unfinished, quickly=True)
-        self.block = compiled(self._block, static=("number",))
-
-    def __call__(self, p: Point, order: Order, places: Places = None) -> Any:
-        terms = read(order, self.read_by(p, order))
-        if sum(np.size(x) for x in terms.values()) <= MANY:
-            found = [np.asarray(x) for x in self.compiled(p, terms)]
-            return found if places is None else _put(found, places)
-        there = {key: jax.numpy.asarray(terms.pop(key)) for key in tuple(terms)}
-        # block by block: nothing is there twice
-        laid = Blocks(self.ring.pencil, p, there)
-        at = [np.arange(rows) for rows, _ in laid.shapes] if places is None else [np.argsort(x) for x in places]
-        ends = zip(laid.shapes, laid.leaves, at, [*at[1:], at[0]], strict=True)
-        return [self._filled(p, there, *one) for one in ends]
-
-    def _filled(
-        self,
-        p: Point,
-        there: Any,
-        shape: tuple[int, ...],
-        leaves: Sequence[Leaf],
-        rows: np.ndarray,
-        columns: np.ndarray,
-    ) -> np.ndarray:
-        found = np.empty(shape)
-        for row, column, number in leaves:
-            block = np.asarray(self.block(p, there, number=number))
-            across = columns[column : column + block.shape[1]]
-            for place, entries in zip(rows[row : row + len(block)], block, strict=True):  # faster than all at once
-                found[place, across] = entries
-        return found
-
-    def _block(self, p: Point, order: Order, number: int) -> Any:
-        return Blocks(self.ring.pencil, p, order).block(number, p, order)
-
-    def read_by(self, p: Point, order: Order) -> tuple[Key, ...]:
-        if self.keys is None:
-            noted = _Noting(order)
-            jax.eval_shape(lambda p: self.ring.pencil(p, noted), p)
-            self.keys = tuple(dict.fromkeys(noted.keys_read))
-        return self.keys
-
-    def _unfinished(self, p: Point, order: Order) -> Any:
-        return unfinished(self.ring.pencil, p, order)[0]
+@lru_cache(maxsize=64)
+def _compiled_factors(ring: Ring) -> Callable[..., Any]:
+    """The matrix of a ring before the last products are carried out."""
+    return compiled(ring.factors, quickly=True)
 
 
-class _Noting(Mapping[Key, np.ndarray]):
-    """Order parameters that note which of them are read."""
-
-    def __init__(self, order: Order) -> None:
-        self.order = order
-        self.keys_read: list[Key] = []
-
-    def __getitem__(self, key: Key) -> np.ndarray:
-        self.keys_read.append(key)
-        found: np.ndarray = self.order[key]
-        return found
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self.order)
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-
-_compiled_factors = lru_cache(maxsize=64)(_Factors)
+def _filled(factor: Operator, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The entries of a factor, block by block so that nothing is there twice, with its rows and columns at these
+    places."""
+    found = np.zeros(factor.shape)
+    for top, left, entry in factor.blocks if isinstance(factor, BlockOperator) else ((0, 0, factor),):
+        block = entry.array(np)
+        across = columns[left : left + block.shape[1]]
+        for place, entries in zip(rows[top : top + len(block)], block, strict=True):  # faster than all at once
+            found[place, across] = entries
+    return found
 
 
 def _put(factors: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -411,14 +350,17 @@ def ring_factors(problem: SpikedProblem, ring: Ring, places: Places = None) -> t
     return found
 
 
-def keys_read(ring: Ring, p: Point, order: Order) -> tuple[Key, ...]:
-    """The order parameters that the matrix of a ring is made of."""
-    return _compiled_factors(ring).read_by(p, order)
-
-
 def factors_at(ring: Ring, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
-    """The same at any numbers, however large."""
-    return tuple(_compiled_factors(ring)(p, order, places))
+    """The same at any numbers, however large. Order parameters may be many and on disk: only those that the ring reads
+    are asked for."""
+    terms = read(order, ring.reads)
+    if sum(np.size(x) for x in terms.values()) <= MANY:
+        found = [np.asarray(x) for x in _compiled_factors(ring)(p, terms)]
+        return tuple(found if places is None else _put(found, places))
+    factors = ring.pencil(p, terms).factors
+    at = [np.arange(factor.shape[0]) for factor in factors] if places is None else [np.argsort(x) for x in places]
+    ends = zip(factors, at, [*at[1:], at[0]], strict=True)
+    return tuple(_filled(*one) for one in ends)
 
 
 def check_size(*matrices: np.ndarray) -> None:

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
 
-from numerics.matrices import Dense, Matrix, Product, Sum, Traced, Turned
 from numerics.nearby import Moved, Nearby, read
-from numerics.outliers.finding import Outlier, Points, check_size, keys_read, physical, real_among
+from numerics.outliers.finding import Outlier, Points, check_size, physical, real_among
 from numerics.outliers.following import Lost, repeated
 from numerics.outliers.leading import CONVERGED, Leading, NotConverged, leading
 from numerics.outliers.paths import Course
@@ -30,6 +30,7 @@ from numerics.outliers.restriction import Restriction, Steps
 from numerics.precision import in_float64
 from numerics.progress import Report, part
 from numerics.runtime.interface import Key, Order, Ring
+from numerics.runtime.operators import Composed, Operator, operator
 
 ROWS = 1000
 """Larger eigenproblems are not written down."""
@@ -71,7 +72,7 @@ def rows_of(problem: SpikedProblem, ring: Ring) -> int:
     """Of the matrix of a ring, from the shapes of the order parameters."""
     struct: type = jax.ShapeDtypeStruct
     shapes = {key: struct(np.shape(x), float) for key, x in problem.order.items()}
-    return int(jax.eval_shape(lambda order: ring.pencil(problem.p, order), shapes).shape[0])
+    return int(jax.eval_shape(lambda order: ring.factors(problem.p, order), shapes)[0].shape[0])
 
 
 @in_float64
@@ -162,30 +163,25 @@ class _OfRing:
         if self.restriction is not None and not self.restriction.nested:
             raise Lost("matrices of early times are no parts of those of later ones")
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
-        self.keys = keys_read(ring, problem.p, problem.order)
-        struct: type = jax.ShapeDtypeStruct
-        shapes = {key: struct(np.shape(problem.order[key]), float) for key in self.keys}
-        self.pencil = Traced(ring.pencil, problem.p, shapes)
         self.mean = self.written(problem.order)
 
-    def written(self, order: Order) -> dict[Key, Matrix]:
+    def written(self, order: Order) -> dict[Key, np.ndarray]:
         """Order parameters that the matrix is made of."""
-        found = read(order, self.keys)
+        found = read(order, self.ring.reads)
         check_size(*found.values())
-        return {key: Dense(x) for key, x in found.items()}
-
-    def matrix(self, order: Mapping[Key, Matrix]) -> Matrix:
-        """Of the last time, rows and columns as they are."""
-        (found,) = self.pencil.at(self.problem.p, dict(order))
         return found
 
-    def matrices(self, order: Order) -> Callable[[int], Matrix]:
+    def matrix(self, order: Mapping[Key, Any]) -> Operator:
+        """Of the last time, rows and columns as they are; order: order parameters, as arrays or operators."""
+        return self.ring.pencil(self.problem.p, order)
+
+    def matrices(self, order: Order) -> Callable[[int], Operator]:
         """Of every time, rows and columns as they appear in time where there is more than one."""
         if self.restriction is None:
             found = self.matrix(self.mean if order is self.problem.order else self.written(order))
             return lambda time: found
         of, whole = self.restriction, self.restriction.of(order)
-        return lambda time: Product(tuple(map(Dense, of.at(time, order, whole))))
+        return lambda time: Composed(tuple(map(operator, of.at(time, order, whole))))
 
     def spectrum(self, nearby: Nearby, tell: Report) -> _Found:
         """Of the mean and of all replicas."""
@@ -210,7 +206,7 @@ class _OfRing:
         for number, order in enumerate(orders):
             tell(0.4 + 0.5 * number / len(orders), f"outliers of replica {number + 1} of {len(orders)}")
             if isinstance(order, Moved):
-                there = ends.smalls(self._stepped(order.changes(self.keys), STEP))
+                there = ends.smalls(self._stepped(order.changes(self.ring.reads), STEP))
                 smalls = {time: begun[time] + (small - begun[time]) / STEP for time, small in there.items()}
                 eigenvalues.append({t: self._real(small, np.linalg.eigvals(small)) for t, small in smalls.items()})
                 slopes[number] = (_nearest(here, np.linalg.eigvals(there[last]).real) - here) / STEP
@@ -224,9 +220,9 @@ class _OfRing:
                 replicas[time][number] = zs
         return _Found(last, outliers, path, replicas, off, rows)
 
-    def _stepped(self, changes: Mapping[Key, Matrix], step: float) -> Matrix:
+    def _stepped(self, changes: Mapping[Key, Operator], step: float) -> Operator:
         """The matrix a step along a change of the order parameters."""
-        return self.matrix({key: Sum(((1.0, x), (step, changes[key]))) for key, x in self.mean.items()})
+        return self.matrix({key: operator(x) + step * changes[key] for key, x in self.mean.items()})
 
     def _checked(
         self,
@@ -245,7 +241,7 @@ class _OfRing:
         def difference(number: int) -> np.ndarray:
             order = orders[number]
             assert isinstance(order, Moved), "only those have slopes"
-            changes = order.changes(self.keys)
+            changes = order.changes(self.ring.reads)
             above, below = (self._improved(self._stepped(changes, step), vectors) for step in (HALF, -HALF))
             found: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
             return found
@@ -260,15 +256,15 @@ class _OfRing:
                 eigenvalues[number][self.times[-1]] = (here + found).tolist()
         return off
 
-    def _improved(self, matrix: Matrix, vectors: _Vectors) -> np.ndarray:
+    def _improved(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:
         """Eigenvalues of a matrix of the last time, rows as they are, from right vectors that are turned to its own by
         products, as far as other eigenvalues are smaller."""
         assert vectors.left is not None, "asked only where there are some"
         right, left = self._natural(vectors.right.vectors), self._natural(vectors.left)
-        images = matrix.right(right)
+        images = matrix.apply(right)
         for _ in range(TURNS):
             right = np.linalg.qr(images)[0]
-            images = matrix.right(right)
+            images = matrix.apply(right)
         found: np.ndarray = np.linalg.eigvals(np.linalg.solve(left.T @ right, left.T @ images)).real
         return found
 
@@ -285,12 +281,12 @@ class _OfRing:
         places = placed(self.points, list(values.values()))
         return {time: sorted(zs, reverse=True) for time, zs in zip(values, places, strict=True)}
 
-    def _again(self, matrix: Matrix, start: np.ndarray) -> list[float]:
+    def _again(self, matrix: Operator, start: np.ndarray) -> list[float]:
         """Eigenvalues of a matrix near that of the mean, solved for; start: vectors of the mean."""
         found = self._leading(matrix, start, WITHIN)
         return self._real(found.small, found.found)
 
-    def _vectors(self, at_time: Callable[[int], Matrix], wanted: bool, tell: Report) -> dict[int, _Vectors]:
+    def _vectors(self, at_time: Callable[[int], Operator], wanted: bool, tell: Report) -> dict[int, _Vectors]:
         """Of all times, the last one first; wanted: whether replicas will be asked for."""
         found: dict[int, _Vectors] = {}
         start = left_start = None
@@ -302,17 +298,17 @@ class _OfRing:
             start = right.vectors
             left, between = None, np.zeros((0, 0))
             if wanted and right.count:
-                other = self._leading(Turned(matrix), left_start)
+                other = self._leading(matrix.T, left_start)
                 left_start = other.vectors
                 right, left, between = _paired(right, other)
             found[time] = _Vectors(right, left, between, start)
         return found
 
-    def _leading(self, matrix: Matrix, start: np.ndarray | None, within: float = CONVERGED) -> Leading:
+    def _leading(self, matrix: Operator, start: np.ndarray | None, within: float = CONVERGED) -> Leading:
         size = matrix.shape[0]
         begin = None if start is None else start[:size]
         try:
-            return leading(matrix.right, size, self.floor, begin, within)
+            return leading(matrix.apply, size, self.floor, begin, within)
         except NotConverged:
             raise Lost("eigenvalues near the edge lie too close together") from None
 
@@ -327,18 +323,18 @@ class _OfRing:
         if any(self.points(values)):
             raise Lost("an eigenvalue smaller than those at the edges belongs to an outlier")
 
-    def _outliers(self, matrix: Matrix, vectors: _Vectors, real: Sequence[float]) -> list[Outlier]:
+    def _outliers(self, matrix: Operator, vectors: _Vectors, real: Sequence[float]) -> list[Outlier]:
         """Those of real eigenvalues, with residuals and conditions."""
         right = vectors.right
         scale = max(1.0, float(np.abs(right.values[0]))) if len(right.values) else 1.0
         found = []
         for s, count in repeated(real):
             space = right.vectors @ _null_space(right.small, s, count)
-            residual = float(np.linalg.norm(matrix.right(space) - s * space, 2))
+            residual = float(np.linalg.norm(matrix.apply(space) - s * space, 2))
             condition = 1.0
             if vectors.left is not None:
                 # left vectors of the same eigenvalue, from the small matrix between both kinds
-                small = vectors.small(matrix.right(right.vectors))
+                small = vectors.small(matrix.apply(right.vectors))
                 other = np.linalg.solve(vectors.between.T, _null_space(small.T, s, count))
                 overlap = np.linalg.svd(np.linalg.qr(vectors.left @ other)[0].T @ space, compute_uv=False)[-1]
                 condition = float(np.linalg.norm(right.small)) / max(abs(s) * float(overlap), 1e-300)
@@ -359,10 +355,10 @@ class _Ends:
         self.appearing = None if restriction is None else restriction.appearing
         self.sizes = None if restriction is None else restriction.sizes
 
-    def smalls(self, matrix: Matrix) -> dict[int, np.ndarray]:
+    def smalls(self, matrix: Operator) -> dict[int, np.ndarray]:
         """The matrix of each time between its vectors; matrix: that of the last one, rows as they are."""
         if self.appearing is None or self.sizes is None:
-            return {time: one.small(matrix.right(one.right.vectors)) for time, one in self.vectors.items()}
+            return {time: one.small(matrix.apply(one.right.vectors)) for time, one in self.vectors.items()}
         widths = [one.right.vectors.shape[1] for one in self.vectors.values()]
         starts = np.concatenate([[0], np.cumsum(widths)])
         columns = {time: slice(a, b) for time, a, b in zip(self.vectors, starts[:-1], starts[1:], strict=True)}
@@ -370,9 +366,9 @@ class _Ends:
         for time, one in self.vectors.items():
             moving[self._there(0, time), columns[time]] = one.right.vectors
         factors = matrix.factors
-        assert len(factors) == len(self.appearing), "both are the factors of the same traced product"
+        assert len(factors) == len(self.appearing), "both are the factors of the same product"
         for number in reversed(range(len(factors))):
-            images = factors[number].right(moving)
+            images = factors[number].apply(moving)
             moving = np.zeros_like(images)
             for time in self.vectors:
                 there = self._there(number, time)

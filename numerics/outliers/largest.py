@@ -76,7 +76,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
 def _places(p: Point, order: Order, ring: Any) -> tuple[Array, Array]:
     """Points z at which the scalar map of a ring may be one of its eigenvalues, NaN where that is not real, and the
     eigenvalues."""
-    values = jnp.linalg.eigvals(ring.pencil(p, order))
+    values = jnp.linalg.eigvals(ring.pencil(p, order).array(jnp))
     s = jnp.where(jnp.abs(values.imag) <= REAL * jnp.abs(values), values.real, jnp.nan)
     if ring.inverse is not None:
         return jnp.broadcast_to(ring.inverse(p, s), s.shape), s

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from numerics.outliers.finding import check_size, factors_at, keys_read, ring_factors
+from numerics.outliers.finding import check_size, factors_at, ring_factors
 from numerics.outliers.problem import SpikedProblem
 from numerics.runtime.interface import Key, Order, Ring, Strides
 from numerics.runtime.point import Point
@@ -207,8 +207,7 @@ class Restriction:
 
     def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps) -> None:
         self.problem, self.ring, self.strides = problem, ring, steps.strides
-        keys = keys_read(ring, problem.p, problem.order)
-        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in keys)
+        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in ring.reads)
         strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())
         found = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
         self.nested, self.appearing, self.sizes, self.bytes = found.nested, found.appearing, found.sizes, found.bytes

@@ -1,4 +1,4 @@
-"""Coefficients of updated weights over time, where they have no closed form."""
+"""Numbers over training times: coefficients of updated weights without a closed form, and tables of means."""
 
 from __future__ import annotations
 
@@ -47,3 +47,13 @@ def coefficient(table: Array, t: Array, position: int) -> Array:
 def coefficients(table: Array, t: Array, position: int, times: int) -> Array:
     """The coefficients at time t of what was added at each earlier time."""
     return table[jnp.maximum(t, 0), position, :times]
+
+
+def by_time(table: Array) -> Array:
+    """A table with one row per time and one column as the list of its numbers."""
+    return jnp.ravel(table)
+
+
+def taken_at(table: Array, time: int) -> Array:
+    """The number at one time of a table over times; before the first time it is zero."""
+    return jnp.ravel(table)[time] if time >= 0 else jnp.zeros(())

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from .operators import Operator, operator
 from .point import Point, Table, replaced
 from .traits import SiteAverage, monomial_at, triangular
 
@@ -124,25 +126,31 @@ class ProbeOf:
 class Ring:
     """Unknowns that feed each other in a ring: one eigenproblem that does not depend on z.
 
-    pencil(p, order): the matrix whose eigenvalues are the values of the scalar map at the outliers.
+    pencil(p, order): the matrix whose eigenvalues are the values of the scalar map at the outliers, as an operator.
+    reads: the order parameters that it is made of.
     scalar_map(p, z, r): the map, at bulk responses r. inverse(p, s): z, where there is a rational inverse.
     relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s, if there is one.
     """
 
-    pencil: Callable[[Point, Order], Array]
+    pencil: Callable[[Point, Order], Operator]
     scalar_map: Callable[..., Array]
     relation: Callable[[Point, Array], Array] | None
     inverse: Callable[[Point, Array], Array] | None = None
+    reads: tuple[Key, ...] = ()
+
+    def factors(self, p: Point, order: Order) -> list[Array]:
+        """The matrices whose product, from left to right, the matrix is."""
+        return [factor.array(jnp) for factor in self.pencil(p, order).factors]
 
 
 @dataclass(frozen=True)
 class Side:
-    """The spikes on one side ("right", "left"). spikes(p, order) -> the right-hand side of A(z) q = b for sources
-    along them, the rows of q that are its overlaps with them, and their Gram matrix. sited: sites there differ, so that
-    it is spikes(p, z, r, order, laws); `Probe.driven` knows."""
+    """The spikes on one side ("right", "left"). spikes(p, order) -> as operators the right-hand side of A(z) q = b for
+    sources along them, the rows of q that are its overlaps with them, and their Gram matrix. sited: sites there differ,
+    so that it is spikes(p, z, r, order, laws); `Probe.driven` knows."""
 
     name: str
-    spikes: Callable[..., tuple[Array, Array, Array]]
+    spikes: Callable[..., tuple[Operator, Operator, Operator]]
     sited: bool = False
 
 
@@ -164,9 +172,9 @@ class Direction:
     field: str
     timed: bool
     labels: tuple[str, ...]
-    source: Callable[..., tuple[Array, Array, Array]]
-    later: Callable[..., Array] | None = None
-    earlier: Callable[..., tuple[Array, Array, Array]] | None = None
+    source: Callable[..., tuple[Operator, Operator, Operator]]
+    later: Callable[..., Operator] | None = None
+    earlier: Callable[..., tuple[Operator, Operator, Operator]] | None = None
     time: Callable[[Point], Any] | None = None
     sited: bool = False
 
@@ -194,7 +202,8 @@ class Stopping:
 
 @dataclass(frozen=True)
 class Probe:
-    """A(z) of one probed matrix. a_matrix(p, z, r, order): A(z) at bulk responses r.
+    """A(z) of one probed matrix. a_matrix(p, z, r, order): A(z) at bulk responses r, as an operator; where sites do not
+    differ, at many points too, with one entry per point in z and in each response.
 
     reduced: whether the rings have all its zeros. steady: whether the number of steps enters through shapes alone, but
     for what is measured, so that earlier outliers are those of earlier spikes. directions: those that the
@@ -208,7 +217,7 @@ class Probe:
     """
 
     unknowns: tuple[str, ...]
-    a_matrix: Callable[..., Array]
+    a_matrix: Callable[..., Operator]
     rings: tuple[Ring, ...]
     sides: tuple[Side, ...]
     reduced: bool
@@ -242,12 +251,13 @@ class Probe:
 
     def at(self, p: Point, z: Array, r: Array, order: Order) -> Array:
         """A(z) at bulk responses r."""
-        return self.a_matrix(p, z, r, order, *_laws(self.sites, p, self.nodes))
+        return self.a_matrix(p, z, r, order, *_laws(self.sites, p, self.nodes)).array(jnp)
 
-    def driven(self, one: Side | Direction, p: Point, z: Array, r: Array, order: Order) -> tuple[Array, Array, Array]:
+    def driven(self, one: Side | Direction, p: Point, z: Array, r: Array, order: Order) -> tuple[Array, ...]:
         """What sources along the spikes of a side, or along a direction, drive; and what sees them."""
         source = one.spikes if isinstance(one, Side) else one.source
-        return source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
+        made = source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
+        return tuple(operator(part).array(jnp) for part in made)
 
     def laws(self, p: Point) -> tuple[Any, ...]:
         """What functions of z and the responses take last."""
@@ -323,8 +333,7 @@ class CoefficientTable:
             for k in range(len(values))
         ]
         powers_of = [
-            list(itertools.accumulate([value] * top, operator.mul, initial=1))
-            for value, top in zip(values, most, strict=True)
+            list(itertools.accumulate([value] * top, mul, initial=1)) for value, top in zip(values, most, strict=True)
         ]
 
         def number(entry: list[tuple[int | Fraction, tuple[int, ...]]]) -> Any:

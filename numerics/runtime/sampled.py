@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
+from .operators import BlockDiagonal, Operator, block
+
 Array = Any
 
 
@@ -215,6 +217,8 @@ def repeated(rows: Array, times: int) -> Array:
 
 def stacked(*rows: Array) -> Array:
     """Coordinates of several fields, one below the other."""
+    if any(isinstance(one, Operator) for one in rows):
+        return block([[one] for one in rows], [one.shape[0] for one in rows], [rows[0].shape[1]])
     return jnp.concatenate(rows)
 
 
@@ -286,6 +290,8 @@ def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array
     """
     if left.shape[2] == 0:
         return covariance
+    if isinstance(covariance, Operator):
+        return covariance + BlockDiagonal(left[:count], right[:count])
     blocks = jnp.einsum("tck,tdk->tcd", left[:count], right[:count])
     shape = (count, blocks.shape[1], count, blocks.shape[2])
     when = jnp.arange(count)

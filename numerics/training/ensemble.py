@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial, reduce
+from operator import add
 from typing import Any, TypeVar
 
 import jax
@@ -18,10 +19,9 @@ import numpy as np
 from jax.extend.core import Literal
 
 from numerics.compiling import compiled
-from numerics.matrices import Columns as SomeColumns, Constant, Dense, Matrix, Sum, Traced
 from numerics.nearby import Moved, ReadTogether
-from numerics.products import unfinished
 from numerics.runtime.interface import Key
+from numerics.runtime.operators import Operator, SomeColumns, Zero, operator
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Noting, Resolved
 from numerics.runtime.samples import SampledPass
@@ -56,9 +56,8 @@ class Ensemble:
         self.observables: list[Mapping[str, np.ndarray]] = []
         self.known: dict[tuple[int, tuple[MomentKey, ...]], Moments] = {}
         """Moments of passes that are small, so that they are made once."""
-        self.traced: dict[MomentKey, Traced] = {}
         self.narrow: dict[Part, bool] = {}
-        self.means: dict[tuple[tuple[tuple[float, Mean], ...], MomentKey], Matrix] = {}
+        self.means: dict[tuple[tuple[tuple[float, Mean], ...], MomentKey], Operator] = {}
         """What several replicas in turn have of means."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
@@ -101,23 +100,10 @@ class Ensemble:
             self.known[number, keys] = found
         return found
 
-    def matrix(self, number: int, key: MomentKey) -> Matrix:
+    def matrix(self, number: int, key: MomentKey) -> Operator:
         """A moment of one pass, which is not written down."""
         kept = {name: self.passes[number][name] for name in self.made_of[key]}
-        (found,) = self._traced(key).at({name: Dense(x) if x.ndim == 2 else x for name, x in kept.items()})
-        return found
-
-    def _traced(self, key: MomentKey) -> Traced:
-        if key not in self.traced:
-            shapes = dict(self.kept_shapes)
-
-            def one(kept: Any) -> Any:
-                state = {name: kept[name] if name in kept else jnp.zeros(shape) for name, shape in shapes.items()}
-                return self.training.moments_of(self.p, Carried(**state))[key]
-
-            struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
-            self.traced[key] = Traced(one, {name: struct(shapes[name], float) for name in self.made_of[key]})
-        return self.traced[key]
+        return operator(self.training.moments_of(self.p, _as_operators(kept, self.kept_shapes))[key])
 
     @cached_property
     def kept_shapes(self) -> KeptShapes:
@@ -178,14 +164,14 @@ class Ensemble:
             )
         return self.narrow[part]
 
-    def sum_of(self, terms: Sequence[Term], key: MomentKey) -> Matrix:
+    def sum_of(self, terms: Sequence[Term], key: MomentKey) -> Operator:
         """A moment of a sum, which is not written down; of none, or of terms that cancel, zeros."""
-        parts = tuple(
-            (factor, self.matrix(one, key) if isinstance(one, int) else Dense(one.moments((key,))[key]))
+        parts = [
+            factor * (self.matrix(one, key) if isinstance(one, int) else operator(one.moments((key,))[key]))
             for one, factor in _together_in(terms).items()
-        )
+        ]
         rows, columns = dict(self.shapes)[key]
-        return Sum(parts) if parts else Constant((rows, columns), 0.0)
+        return reduce(add, parts) if parts else Zero((rows, columns))
 
     @cached_property
     def of_order(self) -> dict[Key, tuple[int, ...]]:
@@ -238,7 +224,7 @@ def _sum(
 ) -> dict[MomentKey, np.ndarray]:
     """Moments of a sum; every pass is asked once, however often it occurs."""
     if len(ensemble.parts) > 1 and columns is None:
-        return {key: ensemble.sum_of(terms, key).written() for key in keys}
+        return {key: written(ensemble.sum_of(terms, key)) for key in keys}
     found: dict[MomentKey, np.ndarray] = {}
     for one, factor in _together_in(terms).items():
         table = ensemble.moments(one, keys, columns) if isinstance(one, int) else one.moments(keys, columns)
@@ -326,8 +312,8 @@ class Near(ReadTogether):
 class NearMean(Near, Moved):
     """Order parameters of a mean, moved to first order by what a sum adds to its moments."""
 
-    def changes(self, keys: Sequence[Key]) -> dict[Key, Matrix]:
-        found: dict[Key, Matrix] = {}
+    def changes(self, keys: Sequence[Key]) -> dict[Key, Operator]:
+        found: dict[Key, Operator] = {}
         self.ensemble.means = {name: known for name, known in self.ensemble.means.items() if name[1] in keys}
         for part in self.ensemble.parts:
             wanted = [key for key in part[0] if key in keys]
@@ -337,20 +323,20 @@ class NearMean(Near, Moved):
                 found |= {key: self._of_columns(part, key, value) for key, value in self._few(part, change=True)}
         return {key: found[key] for key in keys}
 
-    def _of_moment(self, key: MomentKey) -> Matrix:
+    def _of_moment(self, key: MomentKey) -> Operator:
         own = [(factor, one) for factor, one in self.terms if isinstance(one, int)]
         shared = tuple((factor, one) for factor, one in self.terms if isinstance(one, Mean))
         if not shared:
             return self.ensemble.sum_of(own, key)
         means = self.ensemble.means
         if (shared, key) not in means:
-            means[shared, key] = Dense(self.ensemble.sum_of(shared, key).written())
-        return Sum(((1.0, self.ensemble.sum_of(own, key)), (1.0, means[shared, key])))
+            means[shared, key] = operator(written(self.ensemble.sum_of(shared, key)))
+        return self.ensemble.sum_of(own, key) + means[shared, key]
 
-    def _of_columns(self, part: Part, key: Key, value: np.ndarray) -> Matrix:
+    def _of_columns(self, part: Part, key: Key, value: np.ndarray) -> Operator:
         columns, shape = self._columns(part), self.ensemble.of_order[key]
         if columns is None or value.shape == shape:
-            return Dense(value)
+            return operator(value)
         return SomeColumns(value, columns, shape[1])
 
 
@@ -363,22 +349,38 @@ def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.n
     return found
 
 
+def written(moment: Operator) -> np.ndarray:
+    """All entries of a moment; no more is made beside them than has to be."""
+    found = np.zeros(moment.shape)
+    moment.add_to(found, 1.0)
+    return found
+
+
+def _as_operators(kept: Mapping[str, Any], shapes: KeptShapes) -> Carried:
+    """What is kept of a pass, matrices as operators; zeros in place of what is not there."""
+    state: dict[str, Any] = {}
+    for name, shape in shapes:
+        if name in kept:
+            state[name] = operator(kept[name]) if len(shape) == 2 else kept[name]
+        else:
+            state[name] = Zero((shape[0], shape[1])) if len(shape) == 2 else np.broadcast_to(0.0, shape)
+    return Carried(**state)
+
+
 @lru_cache(maxsize=64)
 def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
     """Some moments of a pass, compiled once for each choice."""
 
     def chosen(p: Point, kept: Any, columns: Any, keys: tuple[MomentKey, ...], shapes: tuple[Any, ...]) -> Any:
-        def some(kept: Any) -> list[Any]:
+        if columns is None:
             # of what is not there nothing is made that is asked for: the compiler leaves it out
             state = Carried(**{name: kept[name] if name in kept else jnp.zeros(shape) for name, shape in shapes})
             made = training.moments_of(p, state)
-            return [made[key] for key in keys]
-
-        if columns is None:
-            return dict(zip(keys, some(kept), strict=True))
+            return {key: made[key] for key in keys}
+        made = training.moments_of(p, _as_operators(kept, shapes))
         found = {}
-        for key, factors in zip(keys, unfinished(some, kept), strict=True):
-            *first, last = factors
+        for key in keys:
+            *first, last = (factor.array(jnp) for factor in operator(made[key]).factors)
             found[key] = reduce(jnp.matmul, [*first, last[:, columns] if over_noises(key) else last])
         return found
 

@@ -1,0 +1,411 @@
+"""Linear operators: A(z), the matrices of its cycles and moments of passes by the blocks, products and sums they are.
+
+An operator is applied to the columns of an array, or written down as an array of NumPy or JAX. A coefficient is a
+number; where A(z) is asked for at many points at once it has one entry per point.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import accumulate, pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = Any
+Arrays = Any
+"""A module of arrays: numpy or jax.numpy."""
+Coefficient = Any
+Shape = tuple[int, int]
+Term = tuple[Coefficient, "Operator"]
+
+
+class Operator(ABC):
+    """A linear operator of a known shape. Sums and products of operators are operators."""
+
+    __array_ufunc__ = None  # arrays of NumPy leave arithmetic to operators
+    shape: Shape
+
+    @abstractmethod
+    def array(self, xp: Arrays) -> Array:
+        """All entries, as an array of the module xp."""
+
+    @abstractmethod
+    def apply(self, vectors: Array) -> Array:
+        """The operator times the columns of an array."""
+
+    @abstractmethod
+    def apply_transposed(self, vectors: Array) -> Array:
+        """The transpose times the columns of an array."""
+
+    def add_to(self, total: np.ndarray, coefficient: float) -> None:
+        """Add a multiple of all entries to an array of NumPy."""
+        total += coefficient * self.array(np)
+
+    @property
+    def T(self) -> Operator:
+        return Transpose(self)
+
+    @property
+    def factors(self) -> tuple[Operator, ...]:
+        """The operators whose product, from left to right, it is."""
+        return (self,)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The operators whose sum, each with its coefficient, it is."""
+        return ((1, self),)
+
+    def __add__(self, other: Any) -> Operator:
+        return Added((*self.terms, *operator(other).terms))
+
+    def __radd__(self, other: Any) -> Operator:
+        return operator(other) + self
+
+    def __neg__(self) -> Operator:
+        return -1 * self
+
+    def __sub__(self, other: Any) -> Operator:
+        return self + -operator(other)
+
+    def __rsub__(self, other: Any) -> Operator:
+        return operator(other) + -self
+
+    def __mul__(self, coefficient: Coefficient) -> Operator:
+        if isinstance(coefficient, Operator):
+            raise TypeError("operators are multiplied with @")
+        return Added(tuple((coefficient if _is_one(own) else coefficient * own, part) for own, part in self.terms))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, coefficient: Coefficient) -> Operator:
+        return self * (1 / coefficient)
+
+    def __matmul__(self, other: Any) -> Operator:
+        return Composed((*self.factors, *operator(other).factors))
+
+    def __rmatmul__(self, other: Any) -> Operator:
+        return operator(other) @ self
+
+
+def operator(entries: Any) -> Operator:
+    """A matrix as an operator; an operator stays as it is."""
+    return entries if isinstance(entries, Operator) else MatrixOperator(entries)
+
+
+def identity(size: int) -> Operator:
+    return Identity(size)
+
+
+def diagonal(weights: Array, size: int, labels: int) -> Operator:
+    """The diagonal matrix with the weight of each time, once per label; a single weight stands for all times."""
+    xp = jnp if isinstance(weights, jax.Array) else np
+    by_time = xp.broadcast_to(xp.ravel(weights), (size // labels,))
+    return DiagonalOperator(xp.broadcast_to(by_time[:, None], (size // labels, labels)).reshape(size))
+
+
+def block(rows: Sequence[Sequence[Any]], heights: Sequence[int], widths: Sequence[int] | None = None) -> BlockOperator:
+    """A matrix of matrices, 0 for those that vanish, by the sizes of its rows and columns; one list of them where both
+    have the same."""
+    across = tuple(heights if widths is None else widths)
+    made = tuple(
+        tuple(
+            Zero((height, width)) if _is_zero(entry) else operator(entry)
+            for width, entry in zip(across, row, strict=True)
+        )
+        for height, row in zip(heights, rows, strict=True)
+    )
+    return BlockOperator(made, tuple(heights), across)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixOperator(Operator):
+    """A matrix by its entries."""
+
+    entries: Array
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.entries.shape  # type: ignore[no-any-return]
+
+    def array(self, xp: Arrays) -> Array:
+        return xp.asarray(self.entries)
+
+    def apply(self, vectors: Array) -> Array:
+        return self.entries @ vectors
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        return self.entries.T @ vectors
+
+    def __getitem__(self, rows: slice) -> MatrixOperator:
+        return MatrixOperator(self.entries[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Zero(Operator):
+    shape: Shape
+
+    def array(self, xp: Arrays) -> Array:
+        return xp.zeros(self.shape)
+
+    def apply(self, vectors: Array) -> Array:
+        return np.zeros_like(vectors, shape=(self.shape[0], *vectors.shape[1:]))
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        return np.zeros_like(vectors, shape=(self.shape[1], *vectors.shape[1:]))
+
+    def add_to(self, total: np.ndarray, coefficient: float) -> None:
+        pass
+
+    def __getitem__(self, rows: slice) -> Zero:
+        return Zero((len(range(*rows.indices(self.shape[0]))), self.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Identity(Operator):
+    size: int
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.size, self.size
+
+    def array(self, xp: Arrays) -> Array:
+        return xp.eye(self.size)
+
+    def apply(self, vectors: Array) -> Array:
+        return vectors
+
+    apply_transposed = apply
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalOperator(Operator):
+    weights: Array
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return len(self.weights), len(self.weights)
+
+    def array(self, xp: Arrays) -> Array:
+        return xp.diag(xp.asarray(self.weights))
+
+    def apply(self, vectors: Array) -> Array:
+        return np.asarray(self.weights).reshape(-1, *(1,) * (vectors.ndim - 1)) * vectors
+
+    apply_transposed = apply
+
+
+@dataclass(frozen=True, eq=False)
+class BlockDiagonal(Operator):
+    """Blocks along the diagonal, each the product of a matrix and the transpose of another. The first axis of both runs
+    over the blocks."""
+
+    left: Array
+    right: Array
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.left.shape[0] * self.left.shape[1], self.right.shape[0] * self.right.shape[1]
+
+    def blocks(self, xp: Arrays) -> Array:
+        return xp.einsum("tck,tdk->tcd", self.left, self.right)
+
+    def array(self, xp: Arrays) -> Array:
+        return xp.einsum("tcd,ts->tcsd", self.blocks(xp), xp.eye(len(self.left))).reshape(self.shape)
+
+    def apply(self, vectors: Array) -> Array:
+        return _of_each(self.blocks(np), vectors)
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        return _of_each(self.blocks(np).swapaxes(1, 2), vectors)
+
+    def add_to(self, total: np.ndarray, coefficient: float) -> None:
+        count, rows, columns = (blocks := self.blocks(np)).shape
+        when = np.arange(count)
+        total.reshape(count, rows, count, columns)[when, :, when, :] += coefficient * blocks
+
+
+def _of_each(blocks: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Blocks along the diagonal times vectors."""
+    count, rows, columns = blocks.shape
+    found: np.ndarray = (blocks @ vectors.reshape(count, columns, -1)).reshape(count * rows, *vectors.shape[1:])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class SomeColumns(Operator):
+    """A matrix whose columns are zero but for those at some places."""
+
+    entries: np.ndarray
+    places: np.ndarray
+    count: int
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return len(self.entries), self.count
+
+    def array(self, xp: Arrays) -> Array:
+        found = np.zeros(self.shape)
+        found[:, self.places] = self.entries
+        return xp.asarray(found)
+
+    def apply(self, vectors: Array) -> Array:
+        return self.entries @ vectors[self.places]
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        found = np.zeros_like(vectors, shape=(self.count, *vectors.shape[1:]))
+        found[self.places] = self.entries.T @ vectors
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Transpose(Operator):
+    inner: Operator
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.inner.shape[1], self.inner.shape[0]
+
+    @property
+    def T(self) -> Operator:
+        return self.inner
+
+    def array(self, xp: Arrays) -> Array:
+        return self.inner.array(xp).T
+
+    def apply(self, vectors: Array) -> Array:
+        return self.inner.apply_transposed(vectors)
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        return self.inner.apply(vectors)
+
+
+@dataclass(frozen=True, eq=False)
+class Composed(Operator):
+    """A product of operators."""
+
+    parts: tuple[Operator, ...]
+
+    def __post_init__(self) -> None:
+        for one, other in pairwise(self.parts):
+            if one.shape[1] != other.shape[0]:
+                raise ValueError(f"an operator with {one.shape[1]} columns meets one with {other.shape[0]} rows")
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.parts[0].shape[0], self.parts[-1].shape[1]
+
+    @property
+    def factors(self) -> tuple[Operator, ...]:
+        return self.parts
+
+    def array(self, xp: Arrays) -> Array:
+        return reduce(xp.matmul, [part.array(xp) for part in self.parts])
+
+    def apply(self, vectors: Array) -> Array:
+        return reduce(lambda v, part: part.apply(v), reversed(self.parts), vectors)
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        return reduce(lambda v, part: part.apply_transposed(v), self.parts, vectors)
+
+    def add_to(self, total: np.ndarray, coefficient: float) -> None:
+        *others, last = [part.array(np) for part in self.parts]
+        total += reduce(np.matmul, others) @ (coefficient * last)
+
+
+@dataclass(frozen=True, eq=False)
+class Added(Operator):
+    """A sum of operators, each with its coefficient."""
+
+    parts: tuple[Term, ...]
+
+    def __post_init__(self) -> None:
+        if any(part.shape != self.shape for _, part in self.parts):
+            raise ValueError(f"operators of the shapes {[part.shape for _, part in self.parts]} are added")
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.parts[0][1].shape
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return self.parts
+
+    def array(self, xp: Arrays) -> Array:
+        return reduce(lambda a, b: a + b, [_scaled(c, part.array(xp)) for c, part in self.parts])
+
+    def apply(self, vectors: Array) -> Array:
+        return reduce(np.add, [part.apply(_scaled(c, vectors)) for c, part in self.parts])
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        return reduce(np.add, [part.apply_transposed(_scaled(c, vectors)) for c, part in self.parts])
+
+    def add_to(self, total: np.ndarray, coefficient: float) -> None:
+        for own, part in self.parts:
+            part.add_to(total, coefficient * own)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockOperator(Operator):
+    """A matrix of operators, by the sizes of its rows and columns."""
+
+    rows: tuple[tuple[Operator, ...], ...]
+    heights: tuple[int, ...]
+    widths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for height, row in zip(self.heights, self.rows, strict=True):
+            for width, entry in zip(self.widths, row, strict=True):
+                if entry.shape != (height, width):
+                    raise ValueError(f"a block of shape {entry.shape} stands in place of one of {(height, width)}")
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return sum(self.heights), sum(self.widths)
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[int, int, Operator], ...]:
+        """Those that do not vanish, with their first row and column."""
+        tops, lefts = accumulate(self.heights, initial=0), list(accumulate(self.widths, initial=0))
+        return tuple(
+            (top, left, entry)
+            for top, row in zip(tops, self.rows, strict=False)
+            for left, entry in zip(lefts, row, strict=False)
+            if not isinstance(entry, Zero)
+        )
+
+    def array(self, xp: Arrays) -> Array:
+        if not self.rows or not self.widths:
+            return xp.zeros(self.shape)
+        return xp.concatenate([xp.concatenate([entry.array(xp) for entry in row], axis=1) for row in self.rows])
+
+    def apply(self, vectors: Array) -> Array:
+        found = np.zeros_like(vectors, shape=(self.shape[0], *vectors.shape[1:]))
+        for top, left, entry in self.blocks:
+            height, width = entry.shape
+            found[top : top + height] += entry.apply(vectors[left : left + width])
+        return found
+
+    def apply_transposed(self, vectors: Array) -> Array:
+        found = np.zeros_like(vectors, shape=(self.shape[1], *vectors.shape[1:]))
+        for top, left, entry in self.blocks:
+            height, width = entry.shape
+            found[left : left + width] += entry.apply_transposed(vectors[top : top + height])
+        return found
+
+
+def _is_zero(entry: Any) -> bool:
+    return isinstance(entry, int) and entry == 0
+
+
+def _is_one(coefficient: Coefficient) -> bool:
+    return isinstance(coefficient, int) and coefficient == 1
+
+
+def _scaled(coefficient: Coefficient, values: Array) -> Array:
+    return values if _is_one(coefficient) else coefficient * values
