@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import solver_of, values_of
+from conftest import SHIPPED, solver_of, values_of
 
 from derive.codegen import build as building, generate_files
 from derive.codegen.build import compare_tree, generate_tree, write_tree
@@ -151,6 +152,17 @@ def test_two_models_of_one_name_are_refused():
 def test_generated_code_holds_no_absolute_path():
     for text in generate_files(load_model("spiked_wigner")).values():
         assert str(Path.cwd()) not in text and str(Path.home()) + "/" not in text
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_generated_code_cites_equations_by_their_numbers_in_the_derivation(name):
+    """Each number stands in the document once; rows of A(z), equations of the bulk, maps and curves are all cited."""
+    place = Path(__file__).parents[1] / "generated" / name
+    tags = re.findall(r"\\tag\{([A-Z]\d+(?:\.\w+)?)\}", (place / "derivation.md").read_text(encoding="utf-8"))
+    code = "".join(path.read_text(encoding="utf-8") for path in place.glob("*.py"))
+    cited = set(re.findall(r"\[([A-Z]\d+(?:\.\w+)?)\]", code))
+    assert tags and len(tags) == len(set(tags))
+    assert cited <= set(tags) and {tag for tag in tags if tag[0] != "E"} <= cited
 
 
 ALONE = """

@@ -1,4 +1,8 @@
-"""Numbers of the equations of one site, under which derivation.md shows them and generated code cites them."""
+"""Numbers under which derivation.md shows equations and generated code cites them.
+
+Of the training level: E1, E2, ... Of a probed matrix: A1, A2, ... the rows of A(z), B1, B2, ... the equations of the
+bulk, S1, S2, ... the scalar maps, G1 the curve of the resolvent; behind a point its label, where it has one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,12 @@ from dataclasses import dataclass
 from derive.language.vectors import Field
 from derive.records.saddle import Covariance
 from derive.records.system import System
+
+
+def probe_tag(series: str, number: int, system: System) -> str:
+    """The tag of an equation of the probed matrix that a system is joined by, counted from zero."""
+    (probe,) = system.probes
+    return f"{series}{number + 1}{f'.{probe.label}' if probe.label else ''}"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 import sympy as sp
@@ -10,6 +11,7 @@ import sympy as sp
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import around_averages
 from derive.algebra.words import Combination, as_matrix
+from derive.equations.numbering import probe_tag
 from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, Aligned, BlockMatrix, Bulk, Cycle, Pencil, ProjectedProbe, Unknown
 
@@ -22,8 +24,12 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
     propagators = tuple(
         Statement(sp.Symbol(f"L_{record.probes[i]}_{record.probes[j]}"), value) for (i, j), value in record.propagator
     )
-    bulk = tuple(Statement(around_averages(sp.expand, e), sp.S.Zero) for e in record.bulk_equations)
-    projected = _projected_lines(record, range(len(record.unknowns)))
+    bulk = tuple(
+        Statement(around_averages(sp.expand, e), sp.S.Zero, tag=probe_tag("B", k, record.system))
+        for k, e in enumerate(record.bulk_equations)
+    )
+    lines = _projected_lines(record, range(len(record.unknowns)))
+    projected = [replace(line, tag=probe_tag("A", row, record.system)) for row, line in enumerate(lines)]
     sources = tuple(
         Statement(
             sp.Symbol(f"source_{side.side}_{record.unknowns[row].name}"),
@@ -208,7 +214,12 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
         whose = "this matrix" if one else "the product of these matrices, in this order,"
         lines += [
             Statement(remark=f"{whose} is free of z, {size} by {size}; s is an eigenvalue of it at an outlier"),
-            Statement(MAP, cycle.scalar_map, remark="scalar map of z"),
+            Statement(
+                MAP,
+                cycle.scalar_map,
+                remark="scalar map of z",
+                tag=probe_tag("S", number - 1, record.projected.system),
+            ),
         ]
         if cycle.inverse is not None:
             lines.append(Statement(Z, cycle.inverse, remark="its inverse"))
@@ -318,7 +329,8 @@ def bulk_sections(record: Bulk) -> tuple[Section, ...]:
             f"{count} response equations of the probe, and edges are where their Jacobian is singular"
         )
         return (Section("curve", (Statement(remark=told),)),)
-    lines = [Statement(record.curve, sp.S.Zero, remark="algebraic curve of the resolvent")]
+    tag = probe_tag("G", 0, record.projected.system)
+    lines = [Statement(record.curve, sp.S.Zero, remark="algebraic curve of the resolvent", tag=tag)]
     if record.resolvent is not None:
         lines.append(
             Statement(record.projected.resolvent, record.resolvent, remark="the branch that is 1/z at infinity")

@@ -205,11 +205,12 @@ class Table(Value):
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Value):
-    """A matrix of matrices, by the sizes of its rows and columns."""
+    """A matrix of matrices, by the sizes of its rows and columns. remarks: printed above its rows."""
 
     rows: tuple[tuple[Value, ...], ...]
     heights: Shape
     widths: Shape
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for height, row in zip(self.heights, self.rows, strict=True):

@@ -14,12 +14,14 @@ from derive.algebra.sites import SiteAverage, SiteEntry, SiteNormal
 from derive.algebra.words import Combination, Diagonal, Letter, Weighed, Word
 from derive.equations.layout import Layout, mean_key
 from derive.equations.needs import squares_of
+from derive.equations.numbering import probe_tag
 from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock, EngineSymbol
 from derive.language.traits import Trait, traits_in
 from derive.language.vectors import PAST, Field, Mean, Total, shown
 from derive.printing import text
+from derive.printing.layout import ordered_terms
 from derive.program.at_sites import AtSites, at_groups
 from derive.program.forward import Key, key_of
 from derive.program.nodes import (
@@ -237,9 +239,12 @@ def probe_record(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Rec
         tuple(_block(work, blocks.block(r, c), *shape) for c, shape in enumerate((size, other) for other in sizes))
         for r, size in enumerate(sizes)
     )
-    whole = Blocks(rows, tuple(sizes), tuple(sizes))
-    names = ", ".join(f"{u.kind}[{text(u.probe)}, {text(u.field)}]" for u in projected.unknowns)
-    doc = f"A(z), one row of blocks per unknown: {names or 'there are none'}."
+    remarks = tuple(
+        f"[{probe_tag('A', row, projected.system)}] {u.kind}[{text(u.probe)}, {text(u.field)}]"
+        for row, u in enumerate(projected.unknowns)
+    )
+    whole = Blocks(rows, tuple(sizes), tuple(sizes), remarks)
+    doc = "A(z), a row of blocks for the equation of each unknown."
     a_matrix = work.function("a_matrix", (work.z, work.r, work.order, *work.given), doc, whole)
     named = {
         "unknowns": blocks.labels,
@@ -495,13 +500,14 @@ def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> 
         )
         product = coupling if product is None else MatMul(product, coupling)
     assert product is not None
-    doc = "The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
+    tag = probe_tag("S", number, work.projected.system)
+    doc = f"[{tag}] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
     return work.function(f"pencil_{number}", (work.order,), doc, product)
 
 
 def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Record:
     """One ring of unknowns: its eigenproblem, its map, and how that is inverted."""
-    doc = f"s(z) = {text(cycle.scalar_map)}"
+    doc = f"[{probe_tag('S', number, work.projected.system)}] s(z) = {text(cycle.scalar_map)}"
     given = (work.z, work.r, *work.given)
     scalar_map = work.function(f"scalar_map_{number}", given, doc, work.number(cycle.scalar_map))
     inverse = relation = None
@@ -548,7 +554,10 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     spreads = [_spread(work, *numbered) for numbered in enumerate(projected.spreads)]
     if spreads or projected.sampled:
         named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
-    told = "\n".join(f"0 = {text(e)}" for e in projected.bulk_equations)
+    # traces of the resolvent have equations of their own, which the document does not show
+    tags = [f"[{probe_tag('B', k, projected.system)}] " for k in range(len(projected.bulk_equations))]
+    shown_as = [""] * len(tags) if projected.images else tags
+    told = "\n".join(f"{tag}0 = {text(e)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
     averages = sorted({a for e in projected.bulk_equations for a in e.atoms(SiteAverage)}, key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{k}") for k, average in enumerate(averages)}
     if averages:
@@ -564,7 +573,8 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         poly = sp.Poly(bulk.curve, projected.resolvent, Z)
         top = poly.degree(projected.resolvent), poly.degree(Z)
         powers = [[projected.resolvent**i * Z**j for j in range(top[1] + 1)] for i in range(top[0] + 1)]
-        doc = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
+        tag = probe_tag("G", 0, projected.system)
+        doc = f"[{tag}] Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
         tabled("curve", doc, [[poly.coeff_monomial(power) for power in row] for row in powers])
         doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
         tabled("edge_polynomials", doc, [sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors])
@@ -626,7 +636,7 @@ def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str,
     found: dict[str, sp.Expr] = {}
     if not equation.is_polynomial(*variables):
         equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]
-    for term in sp.Add.make_args(sp.expand(equation)):
+    for term in ordered_terms(sp.expand(equation)):
         coefficient, monomial = term.as_independent(*variables, as_Add=False)
         powers = monomial.as_powers_dict()
         assert set(powers) <= {*variables, sp.S.One}, f"{monomial} is not a product of variables"

@@ -328,7 +328,8 @@ class Text:
             return "0" if isinstance(one, Sum) and not one.terms else self.value(one)
 
         self.called.setdefault("block")
-        rows = (f"[{', '.join(map(entry, row))}]" for row in value.rows)
+        remarks = (f"\n# {remark}\n" for remark in value.remarks)
+        rows = (f"{next(remarks, '')}[{', '.join(map(entry, row))}]" for row in value.rows)
         sizes = [repeated(map(self.formula, some)) for some in (value.heights, value.widths)]
         return f"block([{', '.join(rows)}], {', '.join(dict.fromkeys(sizes))})"
 

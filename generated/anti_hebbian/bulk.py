@@ -7,17 +7,17 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 def polynomials(p):
     """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
-    0 = R_psi0_M0_psi0 z - R_psi0_M0_psi0^2 - 1
-    0 = G z - G R_psi0_M0_psi0 - 1
+    [B1] 0 = R_psi0_M0_psi0 z - R_psi0_M0_psi0^2 - 1
+    [B2] 0 = G z - G R_psi0_M0_psi0 - 1
     """
     return (
-        (("1", -1), ("R_psi0_M0_psi0 R_psi0_M0_psi0", -1), ("z R_psi0_M0_psi0", 1)),
-        (("1", -1), ("z G", 1), ("G R_psi0_M0_psi0", -1)),
+        (("z R_psi0_M0_psi0", 1), ("R_psi0_M0_psi0 R_psi0_M0_psi0", -1), ("1", -1)),
+        (("z G", 1), ("G R_psi0_M0_psi0", -1), ("1", -1)),
     )
 
 
 def curve_variables(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    """[G1] Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
     A term of a coefficient is a number and the powers of these:
     """
     return ()

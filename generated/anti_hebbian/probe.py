@@ -7,13 +7,15 @@ from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi0, v], R[psi0, M0_v]."""
+    """A(z), a row of blocks for the equation of each unknown."""
     _, R_psi0_M0_psi0 = r
     C_v_v = operator(order["C", "v", "v"])
     R_v_M0_v = operator(order["R", "v", "M0_v"])
     return block(
         [
+            # [A1] C[psi0, v]
             [(z - R_psi0_M0_psi0) * identity(p.T) - p.dt * p.gamma0 * C_v_v - R_v_M0_v, -C_v_v],
+            # [A2] R[psi0, M0_v]
             [-p.dt * p.gamma0 * R_v_M0_v.T, (z - R_psi0_M0_psi0) * identity(p.T) - R_v_M0_v.T],
         ],
         2 * (p.T,),
@@ -34,7 +36,7 @@ def right_spikes(p, order):
 
 
 def pencil_0(p, order):
-    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
+    """[S1] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
     C_v_v = operator(order["C", "v", "v"])
     R_v_M0_v = operator(order["R", "v", "M0_v"])
     return block(
@@ -43,7 +45,7 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = z - R_psi0_M0_psi0"""
+    """[S1] s(z) = z - R_psi0_M0_psi0"""
     _, R_psi0_M0_psi0 = r
     return z - R_psi0_M0_psi0
 

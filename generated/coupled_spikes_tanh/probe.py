@@ -7,7 +7,7 @@ from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi0, phi], R[psi0, xi], C[psi1, g], R[psi1, chi]."""
+    """A(z), a row of blocks for the equation of each unknown."""
     _, R_psi0_W0T_psi1, R_psi1_W0_psi0 = r
     C_phi_phi = operator(order["C", "phi", "phi"])
     R_phi_xi = operator(order["R", "phi", "xi"])
@@ -15,19 +15,23 @@ def a_matrix(p, z, r, order):
     R_g_chi = operator(order["R", "g", "chi"])
     return block(
         [
+            # [A1] C[psi0, phi]
             [
                 (z - p.sigma**2 * R_psi1_W0_psi0) * identity(p.S),
                 0,
                 -C_phi_phi - p.sigma**2 / p.alpha * R_phi_xi,
                 -(p.sigma**2) * C_phi_phi,
             ],
+            # [A2] R[psi0, xi]
             [0, (z - p.sigma**2 * R_psi1_W0_psi0) * identity(p.S), -R_phi_xi.T, -(p.sigma**2) * R_phi_xi.T],
+            # [A3] C[psi1, g]
             [
                 -C_g_g - p.sigma**2 * R_g_chi,
                 -(p.sigma**2) / p.alpha * C_g_g,
                 (1 - p.sigma**2 * R_psi0_W0T_psi1 / p.alpha) * identity(p.S),
                 0,
             ],
+            # [A4] R[psi1, chi]
             [
                 -R_g_chi.T,
                 -(p.sigma**2) / p.alpha * R_g_chi.T,
@@ -66,7 +70,7 @@ def left_spikes(p, order):
 
 
 def pencil_0(p, order):
-    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
+    """[S1] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
     C_phi_phi = operator(order["C", "phi", "phi"])
     R_phi_xi = operator(order["R", "phi", "xi"])
     C_g_g = operator(order["C", "g", "g"])
@@ -87,7 +91,7 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = (1 - sigma^2 R_psi0_W0T_psi1/alpha) (z - sigma^2 R_psi1_W0_psi0)"""
+    """[S1] s(z) = (1 - sigma^2 R_psi0_W0T_psi1/alpha) (z - sigma^2 R_psi1_W0_psi0)"""
     _, R_psi0_W0T_psi1, R_psi1_W0_psi0 = r
     return (1 - p.sigma**2 * R_psi0_W0T_psi1 / p.alpha) * (z - p.sigma**2 * R_psi1_W0_psi0)
 

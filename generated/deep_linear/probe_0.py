@@ -7,7 +7,7 @@ from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi0, h0], R[psi0, J0T_g1], C[psi1, g1], R[psi1, J0_h0]."""
+    """A(z), a row of blocks for the equation of each unknown."""
     _, R_psi0_J0T_psi1, R_psi1_J0_psi0 = r
     C_h0_h0 = operator(order["C", "h0", "h0"])
     R_h0_J0T_g1 = operator(order["R", "h0", "J0T_g1"])
@@ -15,24 +15,28 @@ def a_matrix(p, z, r, order):
     R_g1_J0_h0 = operator(order["R", "g1", "J0_h0"])
     return block(
         [
+            # [A1.0] C[psi0, h0]
             [
                 (z - R_psi1_J0_psi0) * identity(p.C * p.T),
                 0,
                 -p.eta * p.gamma0 * C_h0_h0 - 1 / p.nu * R_h0_J0T_g1,
                 -C_h0_h0,
             ],
+            # [A2.0] R[psi0, J0T_g1]
             [
                 0,
                 (z - R_psi1_J0_psi0) * identity(p.C * p.T),
                 -p.eta * p.gamma0 * R_h0_J0T_g1.T,
                 -R_h0_J0T_g1.T,
             ],
+            # [A3.0] C[psi1, g1]
             [
                 -p.eta * p.gamma0 * C_g1_g1 - R_g1_J0_h0,
                 -1 / p.nu * C_g1_g1,
                 (1 - R_psi0_J0T_psi1 / p.nu) * identity(p.C * p.T),
                 0,
             ],
+            # [A4.0] R[psi1, J0_h0]
             [
                 -p.eta * p.gamma0 * R_g1_J0_h0.T,
                 -1 / p.nu * R_g1_J0_h0.T,
@@ -71,7 +75,7 @@ def left_spikes(p, order):
 
 
 def pencil_0(p, order):
-    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
+    """[S1.0] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
     C_h0_h0 = operator(order["C", "h0", "h0"])
     R_h0_J0T_g1 = operator(order["R", "h0", "J0T_g1"])
     C_g1_g1 = operator(order["C", "g1", "g1"])
@@ -92,7 +96,7 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = (1 - R_psi0_J0T_psi1/nu) (z - R_psi1_J0_psi0)"""
+    """[S1.0] s(z) = (1 - R_psi0_J0T_psi1/nu) (z - R_psi1_J0_psi0)"""
     _, R_psi0_J0T_psi1, R_psi1_J0_psi0 = r
     return (1 - R_psi0_J0T_psi1 / p.nu) * (z - R_psi1_J0_psi0)
 

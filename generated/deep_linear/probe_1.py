@@ -7,7 +7,7 @@ from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi1, h1], R[psi1, J1T_g2], C[psi2, g2], R[psi2, J1_h1]."""
+    """A(z), a row of blocks for the equation of each unknown."""
     _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
     C_h1_h1 = operator(order["C", "h1", "h1"])
     R_h1_J1T_g2 = operator(order["R", "h1", "J1T_g2"])
@@ -15,24 +15,28 @@ def a_matrix(p, z, r, order):
     R_g2_J1_h1 = operator(order["R", "g2", "J1_h1"])
     return block(
         [
+            # [A1.1] C[psi1, h1]
             [
                 (z - R_psi2_J1_psi1) * identity(p.C * p.T),
                 0,
                 -p.eta * p.gamma0 * C_h1_h1 - R_h1_J1T_g2,
                 -C_h1_h1,
             ],
+            # [A2.1] R[psi1, J1T_g2]
             [
                 0,
                 (z - R_psi2_J1_psi1) * identity(p.C * p.T),
                 -p.eta * p.gamma0 * R_h1_J1T_g2.T,
                 -R_h1_J1T_g2.T,
             ],
+            # [A3.1] C[psi2, g2]
             [
                 -p.eta * p.gamma0 * C_g2_g2 - R_g2_J1_h1,
                 -C_g2_g2,
                 (1 - R_psi1_J1T_psi2) * identity(p.C * p.T),
                 0,
             ],
+            # [A4.1] R[psi2, J1_h1]
             [-p.eta * p.gamma0 * R_g2_J1_h1.T, -R_g2_J1_h1.T, 0, (1 - R_psi1_J1T_psi2) * identity(p.C * p.T)],
         ],
         4 * (p.C * p.T,),
@@ -66,7 +70,7 @@ def left_spikes(p, order):
 
 
 def pencil_0(p, order):
-    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
+    """[S1.1] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
     C_h1_h1 = operator(order["C", "h1", "h1"])
     R_h1_J1T_g2 = operator(order["R", "h1", "J1T_g2"])
     C_g2_g2 = operator(order["C", "g2", "g2"])
@@ -84,7 +88,7 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = (1 - R_psi1_J1T_psi2) (z - R_psi2_J1_psi1)"""
+    """[S1.1] s(z) = (1 - R_psi1_J1T_psi2) (z - R_psi2_J1_psi1)"""
     _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
     return (1 - R_psi1_J1T_psi2) * (z - R_psi2_J1_psi1)
 

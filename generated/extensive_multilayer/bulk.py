@@ -9,72 +9,72 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 def polynomials(p):
     """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
-    0 = R_psi2_W0T_psi0 - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/sqrt(nu) - 1
-    0 = R_psi5_W0T_psi0 - sqrt(chi) R_psi2_W0T_psi0 R_psi4_B_psi2
-    0 = R_psi0_W0_psi5 z - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W0_psi5 R_psi1_W1_psi0 - 1
-    0 = R_psi2_BT_psi4 - sqrt(chi) R_psi0_W0_psi5 R_psi5_BT_psi4/sqrt(nu)
-    0 = R_psi5_BT_psi4 - sqrt(chi) R_psi2_BT_psi4 R_psi4_B_psi2 - 1
-    0 = R_psi3_B_psi2 - 1 - R_psi2_BT_psi4 R_psi4_B_psi2/sqrt(chi)
-    0 = R_psi4_B_psi2 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_B_psi2/chi
-    0 = R_psi0_W1T_psi1 z - sqrt(chi) R_psi0_W1T_psi1 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
-    0 = R_psi1_W1_psi0 - gamma0 sqrt(nu) R_psi1_W1_psi0 R_psi3_AT_psi1 - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
-    0 = R_psi3_AT_psi1 - R_psi2_BT_psi4 R_psi4_AT_psi1/sqrt(chi)
-    0 = R_psi4_AT_psi1 - gamma0 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_AT_psi1/chi
-    0 = R_psi1_A_psi3 - gamma0 sqrt(nu) R_psi1_A_psi3 R_psi3_AT_psi1 - gamma0 - R_psi0_W1T_psi1 R_psi1_A_psi3
-    0 = G z - sqrt(chi) G R_psi5_W0T_psi0/nu^(3/2) - G R_psi1_W1_psi0 - 1
+    [B1] 0 = R_psi2_W0T_psi0 - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/sqrt(nu) - 1
+    [B2] 0 = R_psi5_W0T_psi0 - sqrt(chi) R_psi2_W0T_psi0 R_psi4_B_psi2
+    [B3] 0 = R_psi0_W0_psi5 z - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W0_psi5 R_psi1_W1_psi0 - 1
+    [B4] 0 = R_psi2_BT_psi4 - sqrt(chi) R_psi0_W0_psi5 R_psi5_BT_psi4/sqrt(nu)
+    [B5] 0 = R_psi5_BT_psi4 - sqrt(chi) R_psi2_BT_psi4 R_psi4_B_psi2 - 1
+    [B6] 0 = R_psi3_B_psi2 - 1 - R_psi2_BT_psi4 R_psi4_B_psi2/sqrt(chi)
+    [B7] 0 = R_psi4_B_psi2 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_B_psi2/chi
+    [B8] 0 = R_psi0_W1T_psi1 z - sqrt(chi) R_psi0_W1T_psi1 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
+    [B9] 0 = R_psi1_W1_psi0 - gamma0 sqrt(nu) R_psi1_W1_psi0 R_psi3_AT_psi1 - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
+    [B10] 0 = R_psi3_AT_psi1 - R_psi2_BT_psi4 R_psi4_AT_psi1/sqrt(chi)
+    [B11] 0 = R_psi4_AT_psi1 - gamma0 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_AT_psi1/chi
+    [B12] 0 = R_psi1_A_psi3 - gamma0 sqrt(nu) R_psi1_A_psi3 R_psi3_AT_psi1 - gamma0 - R_psi0_W1T_psi1 R_psi1_A_psi3
+    [B13] 0 = G z - sqrt(chi) G R_psi5_W0T_psi0/nu^(3/2) - G R_psi1_W1_psi0 - 1
     """
     return (
         (
-            ("1", -1),
-            ("R_psi0_W0_psi5 R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / jnp.sqrt(p.nu)),
             ("R_psi2_W0T_psi0", 1),
-        ),
-        (("R_psi2_W0T_psi0 R_psi4_B_psi2", -jnp.sqrt(p.chi)), ("R_psi5_W0T_psi0", 1)),
-        (
+            ("R_psi0_W0_psi5 R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / jnp.sqrt(p.nu)),
             ("1", -1),
+        ),
+        (("R_psi5_W0T_psi0", 1), ("R_psi2_W0T_psi0 R_psi4_B_psi2", -jnp.sqrt(p.chi))),
+        (
             ("z R_psi0_W0_psi5", 1),
-            ("R_psi0_W0_psi5 R_psi1_W1_psi0", -1),
             ("R_psi0_W0_psi5 R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / p.nu ** (3 / 2)),
-        ),
-        (("R_psi0_W0_psi5 R_psi5_BT_psi4", -jnp.sqrt(p.chi) / jnp.sqrt(p.nu)), ("R_psi2_BT_psi4", 1)),
-        (("1", -1), ("R_psi2_BT_psi4 R_psi4_B_psi2", -jnp.sqrt(p.chi)), ("R_psi5_BT_psi4", 1)),
-        (("1", -1), ("R_psi2_BT_psi4 R_psi4_B_psi2", -1 / jnp.sqrt(p.chi)), ("R_psi3_B_psi2", 1)),
-        (("R_psi1_A_psi3 R_psi3_B_psi2", -p.gamma0 * p.nu ** (3 / 2) / p.chi), ("R_psi4_B_psi2", 1)),
-        (
+            ("R_psi0_W0_psi5 R_psi1_W1_psi0", -1),
             ("1", -1),
+        ),
+        (("R_psi2_BT_psi4", 1), ("R_psi0_W0_psi5 R_psi5_BT_psi4", -jnp.sqrt(p.chi) / jnp.sqrt(p.nu))),
+        (("R_psi5_BT_psi4", 1), ("R_psi2_BT_psi4 R_psi4_B_psi2", -jnp.sqrt(p.chi)), ("1", -1)),
+        (("R_psi3_B_psi2", 1), ("1", -1), ("R_psi2_BT_psi4 R_psi4_B_psi2", -1 / jnp.sqrt(p.chi))),
+        (("R_psi4_B_psi2", 1), ("R_psi1_A_psi3 R_psi3_B_psi2", -p.gamma0 * p.nu ** (3 / 2) / p.chi)),
+        (
             ("z R_psi0_W1T_psi1", 1),
-            ("R_psi0_W1T_psi1 R_psi1_W1_psi0", -1),
             ("R_psi0_W1T_psi1 R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / p.nu ** (3 / 2)),
-        ),
-        (
-            ("1", -1),
             ("R_psi0_W1T_psi1 R_psi1_W1_psi0", -1),
-            ("R_psi1_W1_psi0 R_psi3_AT_psi1", -p.gamma0 * jnp.sqrt(p.nu)),
-            ("R_psi1_W1_psi0", 1),
+            ("1", -1),
         ),
-        (("R_psi2_BT_psi4 R_psi4_AT_psi1", -1 / jnp.sqrt(p.chi)), ("R_psi3_AT_psi1", 1)),
         (
+            ("R_psi1_W1_psi0", 1),
+            ("R_psi1_W1_psi0 R_psi3_AT_psi1", -p.gamma0 * jnp.sqrt(p.nu)),
+            ("R_psi0_W1T_psi1 R_psi1_W1_psi0", -1),
+            ("1", -1),
+        ),
+        (("R_psi3_AT_psi1", 1), ("R_psi2_BT_psi4 R_psi4_AT_psi1", -1 / jnp.sqrt(p.chi))),
+        (
+            ("R_psi4_AT_psi1", 1),
             ("1", -p.gamma0),
             ("R_psi1_A_psi3 R_psi3_AT_psi1", -p.gamma0 * p.nu ** (3 / 2) / p.chi),
-            ("R_psi4_AT_psi1", 1),
         ),
         (
+            ("R_psi1_A_psi3", 1),
+            ("R_psi1_A_psi3 R_psi3_AT_psi1", -p.gamma0 * jnp.sqrt(p.nu)),
             ("1", -p.gamma0),
             ("R_psi0_W1T_psi1 R_psi1_A_psi3", -1),
-            ("R_psi1_A_psi3 R_psi3_AT_psi1", -p.gamma0 * jnp.sqrt(p.nu)),
-            ("R_psi1_A_psi3", 1),
         ),
         (
-            ("1", -1),
             ("z G", 1),
-            ("G R_psi1_W1_psi0", -1),
             ("G R_psi5_W0T_psi0", -jnp.sqrt(p.chi) / p.nu ** (3 / 2)),
+            ("G R_psi1_W1_psi0", -1),
+            ("1", -1),
         ),
     )
 
 
 def curve_variables(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    """[G1] Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
     A term of a coefficient is a number and the powers of these:
     """
     return (p.chi, p.gamma0, p.nu)

@@ -7,51 +7,51 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 def polynomials(p):
     """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
-    0 = R_psi0_BT_psi3 z - chi R_psi0_BT_psi3 R_psi3_B_psi0/nu - R_psi0_BT_psi3 R_psi1_W0_psi0 - 1
-    0 = R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 R_psi3_B_psi0/nu
-    0 = R_psi3_B_psi0 - gamma nu R_psi1_A_psi2 R_psi2_B_psi0/chi
-    0 = R_psi0_W0T_psi1 z - chi R_psi0_W0T_psi1 R_psi3_B_psi0/nu - R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
-    0 = R_psi1_W0_psi0 - gamma R_psi1_W0_psi0 R_psi2_AT_psi1 - 1 - R_psi0_W0T_psi1 R_psi1_W0_psi0/nu
-    0 = R_psi2_AT_psi1 - R_psi0_BT_psi3 R_psi3_AT_psi1/nu
-    0 = R_psi3_AT_psi1 - gamma - gamma nu R_psi1_A_psi2 R_psi2_AT_psi1/chi
-    0 = R_psi1_A_psi2 - gamma R_psi1_A_psi2 R_psi2_AT_psi1 - gamma - R_psi0_W0T_psi1 R_psi1_A_psi2/nu
-    0 = G z - chi G R_psi3_B_psi0/nu - G R_psi1_W0_psi0 - 1
+    [B1] 0 = R_psi0_BT_psi3 z - chi R_psi0_BT_psi3 R_psi3_B_psi0/nu - R_psi0_BT_psi3 R_psi1_W0_psi0 - 1
+    [B2] 0 = R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 R_psi3_B_psi0/nu
+    [B3] 0 = R_psi3_B_psi0 - gamma nu R_psi1_A_psi2 R_psi2_B_psi0/chi
+    [B4] 0 = R_psi0_W0T_psi1 z - chi R_psi0_W0T_psi1 R_psi3_B_psi0/nu - R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
+    [B5] 0 = R_psi1_W0_psi0 - gamma R_psi1_W0_psi0 R_psi2_AT_psi1 - 1 - R_psi0_W0T_psi1 R_psi1_W0_psi0/nu
+    [B6] 0 = R_psi2_AT_psi1 - R_psi0_BT_psi3 R_psi3_AT_psi1/nu
+    [B7] 0 = R_psi3_AT_psi1 - gamma - gamma nu R_psi1_A_psi2 R_psi2_AT_psi1/chi
+    [B8] 0 = R_psi1_A_psi2 - gamma R_psi1_A_psi2 R_psi2_AT_psi1 - gamma - R_psi0_W0T_psi1 R_psi1_A_psi2/nu
+    [B9] 0 = G z - chi G R_psi3_B_psi0/nu - G R_psi1_W0_psi0 - 1
     """
     return (
         (
-            ("1", -1),
             ("z R_psi0_BT_psi3", 1),
-            ("R_psi0_BT_psi3 R_psi1_W0_psi0", -1),
             ("R_psi0_BT_psi3 R_psi3_B_psi0", -p.chi / p.nu),
-        ),
-        (("1", -1), ("R_psi0_BT_psi3 R_psi3_B_psi0", -1 / p.nu), ("R_psi2_B_psi0", 1)),
-        (("R_psi1_A_psi2 R_psi2_B_psi0", -p.gamma * p.nu / p.chi), ("R_psi3_B_psi0", 1)),
-        (
+            ("R_psi0_BT_psi3 R_psi1_W0_psi0", -1),
             ("1", -1),
+        ),
+        (("R_psi2_B_psi0", 1), ("1", -1), ("R_psi0_BT_psi3 R_psi3_B_psi0", -1 / p.nu)),
+        (("R_psi3_B_psi0", 1), ("R_psi1_A_psi2 R_psi2_B_psi0", -p.gamma * p.nu / p.chi)),
+        (
             ("z R_psi0_W0T_psi1", 1),
-            ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -1),
             ("R_psi0_W0T_psi1 R_psi3_B_psi0", -p.chi / p.nu),
+            ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -1),
+            ("1", -1),
         ),
         (
+            ("R_psi1_W0_psi0", 1),
+            ("R_psi1_W0_psi0 R_psi2_AT_psi1", -p.gamma),
             ("1", -1),
             ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -1 / p.nu),
-            ("R_psi1_W0_psi0 R_psi2_AT_psi1", -p.gamma),
-            ("R_psi1_W0_psi0", 1),
         ),
-        (("R_psi0_BT_psi3 R_psi3_AT_psi1", -1 / p.nu), ("R_psi2_AT_psi1", 1)),
-        (("1", -p.gamma), ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma * p.nu / p.chi), ("R_psi3_AT_psi1", 1)),
+        (("R_psi2_AT_psi1", 1), ("R_psi0_BT_psi3 R_psi3_AT_psi1", -1 / p.nu)),
+        (("R_psi3_AT_psi1", 1), ("1", -p.gamma), ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma * p.nu / p.chi)),
         (
+            ("R_psi1_A_psi2", 1),
+            ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma),
             ("1", -p.gamma),
             ("R_psi0_W0T_psi1 R_psi1_A_psi2", -1 / p.nu),
-            ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma),
-            ("R_psi1_A_psi2", 1),
         ),
-        (("1", -1), ("z G", 1), ("G R_psi1_W0_psi0", -1), ("G R_psi3_B_psi0", -p.chi / p.nu)),
+        (("z G", 1), ("G R_psi3_B_psi0", -p.chi / p.nu), ("G R_psi1_W0_psi0", -1), ("1", -1)),
     )
 
 
 def curve_variables(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    """[G1] Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
     A term of a coefficient is a number and the powers of these:
     """
     return (p.chi, p.gamma, p.nu)

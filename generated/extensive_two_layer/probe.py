@@ -7,7 +7,7 @@ from numerics.runtime.operators import block
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: there are none."""
+    """A(z), a row of blocks for the equation of each unknown."""
     return block([], ())
 
 

@@ -7,10 +7,16 @@ from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi0, v]."""
+    """A(z), a row of blocks for the equation of each unknown."""
     _, R_psi0_M0_psi0 = r
     C_v_v = operator(order["C", "v", "v"])
-    return block([[(z - R_psi0_M0_psi0) * identity(1) - p.gamma0 * C_v_v]], (1,))
+    return block(
+        [
+            # [A1] C[psi0, v]
+            [(z - R_psi0_M0_psi0) * identity(1) - p.gamma0 * C_v_v]
+        ],
+        (1,),
+    )
 
 
 def right_spikes(p, order):
@@ -22,13 +28,13 @@ def right_spikes(p, order):
 
 
 def pencil_0(p, order):
-    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
+    """[S1] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
     C_v_v = operator(order["C", "v", "v"])
     return block([[p.gamma0 * C_v_v]], (1,))
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = z - R_psi0_M0_psi0"""
+    """[S1] s(z) = z - R_psi0_M0_psi0"""
     _, R_psi0_M0_psi0 = r
     return z - R_psi0_M0_psi0
 

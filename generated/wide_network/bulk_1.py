@@ -7,19 +7,19 @@ from numerics.runtime.interface import BulkLaw, CoefficientTable
 
 def polynomials(p):
     """Equations that vanish as z grows, by products of z, responses and averages what multiplies them:
-    0 = R_psi0_J1T_psi1 z - sigma^2 R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
-    0 = R_psi1_J1_psi0 - sigma^2 R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
-    0 = G z - sigma^2 G R_psi1_J1_psi0 - 1
+    [B1.1] 0 = R_psi0_J1T_psi1 z - sigma^2 R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
+    [B2.1] 0 = R_psi1_J1_psi0 - sigma^2 R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
+    [B3.1] 0 = G z - sigma^2 G R_psi1_J1_psi0 - 1
     """
     return (
-        (("1", -1), ("z R_psi0_J1T_psi1", 1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2))),
-        (("1", -1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2)), ("R_psi1_J1_psi0", 1)),
-        (("1", -1), ("z G", 1), ("G R_psi1_J1_psi0", -(p.sigma**2))),
+        (("z R_psi0_J1T_psi1", 1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2)), ("1", -1)),
+        (("R_psi1_J1_psi0", 1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2)), ("1", -1)),
+        (("z G", 1), ("G R_psi1_J1_psi0", -(p.sigma**2)), ("1", -1)),
     )
 
 
 def curve_variables(p):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
+    """[G1.1] Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent.
     A term of a coefficient is a number and the powers of these:
     """
     return (p.sigma,)

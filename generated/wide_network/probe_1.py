@@ -7,7 +7,7 @@ from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi0, phi1], R[psi0, J1T_g2], C[psi1, g2], C[psi1, spike2], R[psi1, J1_phi1]."""
+    """A(z), a row of blocks for the equation of each unknown."""
     _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
     R_phi1_J1T_g2 = operator(order["R", "phi1", "J1T_g2"])
     C_phi1_phi1 = operator(order["C", "phi1", "phi1"])
@@ -18,6 +18,7 @@ def a_matrix(p, z, r, order):
     R_spike2_J1_phi1 = operator(order["R", "spike2", "J1_phi1"])
     return block(
         [
+            # [A1.1] C[psi0, phi1]
             [
                 (z - p.sigma**2 * R_psi1_J1_psi0) * identity(p.B * p.T),
                 0,
@@ -25,6 +26,7 @@ def a_matrix(p, z, r, order):
                 -p.eta * p.gamma * C_phi1_phi1,
                 -(p.sigma**2) * C_phi1_phi1,
             ],
+            # [A2.1] R[psi0, J1T_g2]
             [
                 0,
                 (z - p.sigma**2 * R_psi1_J1_psi0) * identity(p.B * p.T),
@@ -32,6 +34,7 @@ def a_matrix(p, z, r, order):
                 -p.eta * p.gamma * R_phi1_J1T_g2.T,
                 -(p.sigma**2) * R_phi1_J1T_g2.T,
             ],
+            # [A3.1] C[psi1, g2]
             [
                 -p.eta * p.gamma * C_g2_spike2 - p.sigma**2 * R_g2_J1_phi1,
                 -(p.sigma**2) * C_g2_g2,
@@ -39,6 +42,7 @@ def a_matrix(p, z, r, order):
                 0,
                 0,
             ],
+            # [A4.1] C[psi1, spike2]
             [
                 -p.eta * p.gamma * C_spike2_spike2 - p.sigma**2 * R_spike2_J1_phi1,
                 -(p.sigma**2) * C_g2_spike2.T,
@@ -46,6 +50,7 @@ def a_matrix(p, z, r, order):
                 (1 - p.sigma**2 * R_psi0_J1T_psi1) * identity(p.B * p.T),
                 0,
             ],
+            # [A5.1] R[psi1, J1_phi1]
             [
                 -p.eta * p.gamma * R_spike2_J1_phi1.T,
                 -(p.sigma**2) * R_g2_J1_phi1.T,
@@ -88,7 +93,7 @@ def left_spikes(p, order):
 
 
 def pencil_0(p, order):
-    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
+    """[S1.1] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
     R_phi1_J1T_g2 = operator(order["R", "phi1", "J1T_g2"])
     C_phi1_phi1 = operator(order["C", "phi1", "phi1"])
     C_g2_spike2 = operator(order["C", "g2", "spike2"])
@@ -115,7 +120,7 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = (1 - sigma^2 R_psi0_J1T_psi1) (z - sigma^2 R_psi1_J1_psi0)"""
+    """[S1.1] s(z) = (1 - sigma^2 R_psi0_J1T_psi1) (z - sigma^2 R_psi1_J1_psi0)"""
     _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
     return (1 - p.sigma**2 * R_psi0_J1T_psi1) * (z - p.sigma**2 * R_psi1_J1_psi0)
 

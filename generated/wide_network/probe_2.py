@@ -7,7 +7,7 @@ from numerics.runtime.operators import block, identity, operator
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi1, phi2], R[psi1, J2T_g3], C[psi2, g3], C[psi2, spike3], R[psi2, J2_phi2]."""
+    """A(z), a row of blocks for the equation of each unknown."""
     _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
     R_phi2_J2T_g3 = operator(order["R", "phi2", "J2T_g3"])
     C_phi2_phi2 = operator(order["C", "phi2", "phi2"])
@@ -18,6 +18,7 @@ def a_matrix(p, z, r, order):
     R_spike3_J2_phi2 = operator(order["R", "spike3", "J2_phi2"])
     return block(
         [
+            # [A1.2] C[psi1, phi2]
             [
                 (z - p.sigma**2 * R_psi2_J2_psi1) * identity(p.B * p.T),
                 0,
@@ -25,6 +26,7 @@ def a_matrix(p, z, r, order):
                 -p.eta * p.gamma * C_phi2_phi2,
                 -(p.sigma**2) * C_phi2_phi2,
             ],
+            # [A2.2] R[psi1, J2T_g3]
             [
                 0,
                 (z - p.sigma**2 * R_psi2_J2_psi1) * identity(p.B * p.T),
@@ -32,6 +34,7 @@ def a_matrix(p, z, r, order):
                 -p.eta * p.gamma * R_phi2_J2T_g3.T,
                 -(p.sigma**2) * R_phi2_J2T_g3.T,
             ],
+            # [A3.2] C[psi2, g3]
             [
                 -p.eta * p.gamma * C_g3_spike3 - p.sigma**2 * R_g3_J2_phi2,
                 -(p.sigma**2) * C_g3_g3,
@@ -39,6 +42,7 @@ def a_matrix(p, z, r, order):
                 0,
                 0,
             ],
+            # [A4.2] C[psi2, spike3]
             [
                 -p.eta * p.gamma * C_spike3_spike3 - p.sigma**2 * R_spike3_J2_phi2,
                 -(p.sigma**2) * C_g3_spike3.T,
@@ -46,6 +50,7 @@ def a_matrix(p, z, r, order):
                 (1 - p.sigma**2 * R_psi1_J2T_psi2) * identity(p.B * p.T),
                 0,
             ],
+            # [A5.2] R[psi2, J2_phi2]
             [
                 -p.eta * p.gamma * R_spike3_J2_phi2.T,
                 -(p.sigma**2) * R_g3_J2_phi2.T,
@@ -88,7 +93,7 @@ def left_spikes(p, order):
 
 
 def pencil_0(p, order):
-    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
+    """[S1.2] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
     R_phi2_J2T_g3 = operator(order["R", "phi2", "J2T_g3"])
     C_phi2_phi2 = operator(order["C", "phi2", "phi2"])
     C_g3_spike3 = operator(order["C", "g3", "spike3"])
@@ -115,7 +120,7 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = (1 - sigma^2 R_psi1_J2T_psi2) (z - sigma^2 R_psi2_J2_psi1)"""
+    """[S1.2] s(z) = (1 - sigma^2 R_psi1_J2T_psi2) (z - sigma^2 R_psi2_J2_psi1)"""
     _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
     return (1 - p.sigma**2 * R_psi1_J2T_psi2) * (z - p.sigma**2 * R_psi2_J2_psi1)
 
