@@ -313,9 +313,9 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
                 f"the {what} of {setting.name} was written by another version ({error}); run derive build"
             ) from None
 
-    def optional(stem: str, name: str) -> Any:
+    def of_linear(name: str) -> Any:
         try:
-            return getattr(module(stem), name)
+            return getattr(module("linear"), name, None)
         except (ImportError, KeyError):
             return None
 
@@ -323,8 +323,8 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
         setting,
         pass_of(part("training", "TRAINING", "training level")),
         partial(part, "simulation", "SIMULATION", "simulation"),
-        partial(optional, "limit", "LIMIT"),
-        partial(optional, "recursion", "RECURSION"),
+        partial(of_linear, "LIMIT"),
+        partial(of_linear, "RECURSION"),
         matrices,
     )
 

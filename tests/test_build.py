@@ -165,6 +165,11 @@ def test_generated_code_cites_equations_by_their_numbers_in_the_derivation(name)
     assert cited <= set(tags) and {tag for tag in tags if tag[0] != "E"} <= cited
 
 
+def test_laws_of_the_limit_and_of_the_recursion_stand_once():
+    text = (Path(__file__).parents[1] / "generated/structured_regression/linear.py").read_text(encoding="utf-8")
+    assert text.count("LinearSitesOf(") == 1 and text.count("**vars(SITES)") == 2
+
+
 ALONE = """
 import json, sys
 for name in ("derive", "numerics", "generated", "sympy"):

@@ -61,7 +61,7 @@ def solver_files(model: Model, derivation: Derivation | None = None, runtime: st
 
 def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, str]:
     from derive.program.forward_text import ForwardText
-    from derive.program.limit import limit_text, recursion_text
+    from derive.program.limit import LinearPrograms, linear_text
     from derive.program.lowering import forward_program
     from derive.program.module import front_text
     from derive.program.probe import bulk_record, probe_record
@@ -83,10 +83,13 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
                 doc = f"{_BULK}{'' if bulk.curve is None else _CURVE}."
                 record = bulk_record(bulk, layout, needs.means)
                 files[f"{name}{stem}.py"] = module_text(doc, "BULK", record, runtime)
+    linear, programs = LinearPrograms(), []
     with suppress(DeclarationError):  # it is told why where the limit is asked for
-        files["limit.py"] = limit_text(derivation.limit, runtime)
+        programs.append(linear.limit(derivation.limit))
     with suppress(DeclarationError):  # stability is then extrapolated from finite runs
-        files["recursion.py"] = recursion_text(derivation.recursion, runtime)
+        programs.append(linear.recursion(derivation.recursion))
+    if programs:
+        files["linear.py"] = linear_text(programs, runtime)
     exact = not derivation.method.sampled
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     texts = {name: _banner(model) + text for name, text in sorted(files.items())}

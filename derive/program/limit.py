@@ -3,7 +3,8 @@ assembles matrices over labels. For the stationary limit of training, and for th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
@@ -13,6 +14,7 @@ from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import EngineSymbol, labels_along
+from derive.language.traits import Trait
 from derive.language.vectors import Each, Field, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.program.labels import apart, selection
 from derive.program.nodes import (
@@ -34,51 +36,80 @@ from derive.program.traits import law_of
 from derive.records.limit import Limit, LinearSites, Overlap, Part, Recursion
 from derive.records.system import Mixing
 
-
-def limit_text(limit: Limit, runtime: str) -> str:
-    """The module of the stationary limit."""
-    doc = "Where training comes to rest: the equations of one site, with w for a delay by one step, and observables."
-    work = _Lowering(limit)
-    means = dict(zip((symbol for symbol, _ in limit.mean_symbols), limit.means, strict=True))
-    own = {
-        "drives": tuple(map(work.term, limit.drives)),
-        "variances": tuple(work.coefficient(source.scale**2) for source in limit.sources),
-        "means": tuple(tuple(work.product(*pair) for pair in pairs) for pairs in means.values()),
-        "observables": tuple(name for name, _ in limit.observables),
-        "forgotten": limit.forgotten,
-        "observing": work.observing(limit),
-    }
-    return _LinearText(runtime).module(doc, "LIMIT", Record("LimitOf", (), work.structure() | own))
+DOC = "Linear training, with w for a delay by one step: the laws of a site, where they rest, and the step they repeat."
 
 
-def recursion_text(recursion: Recursion, runtime: str) -> str:
-    """The module of the step that training applies over and over."""
-    doc = "The step that linear training applies over and over, with w for a delay by one step."
-    work = _Lowering(recursion)
-    own = {
-        "observed": tuple((name, tuple(f.name for f in fields)) for name, fields in recursion.observed),
-        "stirred": tuple(field.name for field in recursion.stirred),
-        "overlaps": tuple(work.overlap(recursion, overlap) for overlap in recursion.overlaps),
-        "renewed": tuple(source.name for source in recursion.sources if source.timed),
-    }
-    return _LinearText(runtime).module(doc, "RECURSION", Record("RecursionOf", (), work.structure() | own))
+@dataclass(frozen=True)
+class LinearProgram:
+    """What a module offers of linear laws under a name: the structure of the laws, and what is its own."""
+
+    name: str
+    kind: str
+    structure: Record
+    own: Record
+
+
+class LinearPrograms:
+    """The stationary limit and the recursion of one setting, which mostly have the same laws."""
+
+    def __init__(self) -> None:
+        self.values: dict[Trait, Symbol] = {}
+        self.laws: dict[tuple[Trait, ...], Definition] = {}
+
+    def limit(self, limit: Limit) -> LinearProgram:
+        """The stationary limit."""
+        work = _Lowering(limit, self)
+        means = dict(zip((symbol for symbol, _ in limit.mean_symbols), limit.means, strict=True))
+        own = {
+            "drives": tuple(map(work.term, limit.drives)),
+            "variances": tuple(work.coefficient(source.scale**2) for source in limit.sources),
+            "means": tuple(tuple(work.product(*pair) for pair in pairs) for pairs in means.values()),
+            "observables": tuple(name for name, _ in limit.observables),
+            "forgotten": limit.forgotten,
+            "observing": work.observing(limit),
+        }
+        return LinearProgram("LIMIT", "LimitOf", work.structure(), Record("", (), own))
+
+    def recursion(self, recursion: Recursion) -> LinearProgram:
+        """The step that training applies over and over."""
+        work = _Lowering(recursion, self)
+        own = {
+            "observed": tuple((name, tuple(f.name for f in fields)) for name, fields in recursion.observed),
+            "stirred": tuple(field.name for field in recursion.stirred),
+            "overlaps": tuple(work.overlap(recursion, overlap) for overlap in recursion.overlaps),
+            "renewed": tuple(source.name for source in recursion.sources if source.timed),
+        }
+        return LinearProgram("RECURSION", "RecursionOf", work.structure(), Record("", (), own))
+
+
+def linear_text(programs: Sequence[LinearProgram], runtime: str) -> str:
+    """The module of what there is for ever of linear training."""
+    return _LinearText(runtime).module(programs)
 
 
 class _LinearText(ModuleText):
-    """A module that offers a record, in which formulas stand where they are used."""
+    """A module that offers records, in which formulas stand where they are used; equal laws stand there once."""
 
     sources = (*ModuleText.sources, "exact", "linear")
 
     def __init__(self, runtime: str):
         super().__init__(runtime, ())
 
-    def module(self, doc: str, name: str, record: Record) -> str:
-        functions = tuple(record.functions)
+    def module(self, programs: Sequence[LinearProgram]) -> str:
+        records = [record for program in programs for record in (program.structure, program.own)]
+        functions = tuple(dict.fromkeys(f for record in records for f in record.functions))
         for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
             self.names.of(symbol)
         body = [line for function in functions for line in self.text.function(function)]
-        end = f"{name} = {self._offered(record)[:-1]},)"  # one line per entry
-        return self.whole(doc, [*body, end], ())
+        laws: dict[str, str] = {}
+        for program in programs:
+            code = self._offered(program.structure)
+            if code not in laws:
+                laws[code] = "SITES" if not laws else f"SITES_OF_{program.name}"
+                body.append(f"{laws[code]} = {code[:-1]},)")  # one line per entry
+            own = "".join(f"{word}={self._offered(value)}," for word, value in program.own.named.items())
+            body.append(f"{program.name} = {self.called(program.kind)}(**vars({laws[code]}), {own})")
+        return self.whole(DOC, body, ())
 
     def _offered(self, entry: Any) -> str:
         if isinstance(entry, Record):
@@ -92,15 +123,15 @@ class _LinearText(ModuleText):
 
 
 class _Lowering:
-    """Records of `numerics.runtime.linear` for linear laws."""
+    """Records of `numerics.runtime.linear` for linear laws. programs: what those of one setting share."""
 
-    def __init__(self, linear: LinearSites):
-        self.linear = linear
-        self.values = {trait: Symbol(trait.name, SCALAR) for trait in linear.traits}
+    def __init__(self, linear: LinearSites, programs: LinearPrograms):
+        self.linear, self.programs = linear, programs
+        self.values = {t: programs.values.setdefault(t, Symbol(t.name, SCALAR)) for t in linear.traits}
 
-    def structure(self) -> dict[str, object]:
+    def structure(self) -> Record:
         linear = self.linear
-        return {
+        named = {
             "fields": tuple(map(self.site_field, linear.fields)),
             "sources": tuple(map(self.site_field, linear.sources)),
             "traits": tuple((trait.name, trait.sector.name) for trait in linear.traits),
@@ -124,6 +155,7 @@ class _Lowering:
             "settles": any(not trait.discrete for trait in linear.traits),
             "sites": self.site_laws(),
         }
+        return Record("LinearSitesOf", (), named)
 
     def site_field(self, field: Field) -> Record:
         labels = Function((PARAMETERS,), Formula(labels_along(field.axes))) if field.labelled else None
@@ -193,10 +225,14 @@ class _Lowering:
         return Formula(expression.xreplace(slots), None)
 
     def site_laws(self) -> Definition:
-        doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
-        nodes = Symbol("nodes", SCALAR)
-        laws = Tuple(tuple(law_of(trait, (Ref(nodes),), self._formula) for trait in self.linear.traits))
-        return Definition("sites", (PARAMETERS, nodes), doc, (), laws)
+        known, traits = self.programs.laws, tuple(self.linear.traits)
+        if traits not in known:
+            doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
+            nodes = Symbol("nodes", SCALAR)
+            laws = Tuple(tuple(law_of(trait, (Ref(nodes),), self._formula) for trait in traits))
+            name = f"sites_{len(known)}" if known else "sites"
+            known[traits] = Definition(name, (PARAMETERS, nodes), doc, (), laws)
+        return known[traits]
 
     def observing(self, limit: Limit) -> Definition:
         m, means = Symbol("m"), dict(limit.mean_symbols)

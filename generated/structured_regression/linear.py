@@ -1,10 +1,19 @@
 # Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Where training comes to rest: the equations of one site, with w for a delay by one step, and observables."""
+"""Linear training, with w for a delay by one step: the laws of a site, where they rest, and the step they repeat."""
 
 import jax.numpy as jnp
 
-from numerics.runtime.linear import LimitOf, LinearTerm, MeanProduct, MemoryTerm, NoiseCovariance, SiteField
+from numerics.runtime.linear import (
+    LimitOf,
+    LinearSitesOf,
+    LinearTerm,
+    MeanProduct,
+    MemoryTerm,
+    NoiseCovariance,
+    RecursionOf,
+    SiteField,
+)
 from numerics.runtime.traits import discrete
 
 
@@ -23,7 +32,7 @@ def observing(p, m):
     return (mean_0, p.sigma**2 + mean_1, mean_2)
 
 
-LIMIT = LimitOf(
+SITES = LinearSitesOf(
     fields=(
         SiteField("h", "D"),
         SiteField("u", "D"),
@@ -55,6 +64,9 @@ LIMIT = LimitOf(
     ),
     settles=False,
     sites=sites,
+)
+LIMIT = LimitOf(
+    **vars(SITES),
     drives=(
         LinearTerm("u", "teacher", lambda p, lam: jnp.sqrt(lam)),
         LinearTerm("delta", "eps", lambda p, lam: p.sigma),
@@ -72,4 +84,11 @@ LIMIT = LimitOf(
     observables=("train_loss", "test_loss", "distance"),
     forgotten="",
     observing=observing,
+)
+RECURSION = RecursionOf(
+    **vars(SITES),
+    observed=(("train_loss", ("delta",)), ("test_loss", ("u",)), ("distance", ("w",))),
+    stirred=(),
+    overlaps=(),
+    renewed=(),
 )
