@@ -212,6 +212,10 @@ class _Spectral(AtSites):
                 self.letters[key] = Symbol(_as_name(key), letter.shape)
             made = Ref(self.letters[key])
             return Transposed(made) if letter.transposed else made
+        spectral = sp.sympify(letter.weight).has(Z, *self.projected.bulk_symbols)
+        assert self.law or not spectral, (
+            "at many points at once A(z) depends on z through coefficients of matrices alone"
+        )
         size = index_size(letter.field)
         labels = letter.field.labels
         return Call("diagonal", (self.number(letter.weight), size, labels), (size, size))

@@ -84,7 +84,7 @@ class Operator(ABC):
     __rmul__ = __mul__
 
     def __truediv__(self, coefficient: Coefficient) -> Operator:
-        return self * (1 / coefficient)
+        return self.__mul__(1 / coefficient)
 
     def __matmul__(self, other: Any) -> Operator:
         return Composed((*self.factors, *operator(other).factors))
