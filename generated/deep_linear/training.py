@@ -4,7 +4,15 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.program import Covariance, MatrixProduct, Memory, Recorded, Training, Vector
+from numerics.runtime.program import (
+    AlikeLabels,
+    Covariance,
+    MatrixProduct,
+    Memory,
+    Recorded,
+    Training,
+    Vector,
+)
 
 
 def step(p, x, t):
@@ -104,4 +112,5 @@ TRAINING = Training(
     observables=(Recorded("train_loss"), Recorded("test_loss")),
     step=step,
     order=order,
+    alike=AlikeLabels(("C",), components=1),
 )
