@@ -4,7 +4,7 @@
 
 import jax.numpy as jnp
 
-from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.interface import AlikeLabels, Probe, Ring, Side
 
 
 def a_matrix(p, z, r, order):
@@ -144,4 +144,5 @@ PROBE = Probe(
     rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     reduced=True,
     steady=True,
+    alike=AlikeLabels(("C",), 1),
 )
