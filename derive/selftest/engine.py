@@ -164,6 +164,9 @@ def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0)
 
 def with_all_labels(text: str) -> Numbers | None:
     """The theory without its label symmetry, every label by itself; None if it has none."""
+    labels = training_level(text).method.labels
+    if labels is None or not labels.group.components:
+        return None
     solver, values = _solver(text), values_of(text)
     if not solver.has_label_symmetry(values):
         return None
