@@ -144,7 +144,9 @@ def test_one_label_for_all_gives_what_all_labels_give(name, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "multiplicities"), [("signed", [5]), ("joined", [1, 4])])
+@pytest.mark.parametrize(
+    ("name", "multiplicities"), [pytest.param("signed", [5], marks=pytest.mark.long), ("joined", [1, 4])]
+)
 def test_a_matrix_splits_into_the_representations_of_its_labels(name, multiplicities):
     solver, values = solver_of(name), {"rate": 1.6, "T": 3, "C": 5}
     found, whole = (solve(one, values, path=True, certify=True) for one in (solver, solver.with_all_labels))

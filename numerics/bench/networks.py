@@ -104,7 +104,7 @@ def equal_labels(references: Path | None) -> list[Figure]:
     figures = []
     for name, solver in (("", _solver()), (" without their symmetry", whole)):
         (alone, _), (together, first) = _forward(one, solver), _forward(several, solver)
-        ways = {
+        ways: dict[str, tuple[Callable[[], object], Callable[[], object], str]] = {
             "forward pass": (together, alone, f"the first call compiles and takes {first:.1f} s"),
             "outliers": (
                 partial(solve, solver, several),
@@ -113,7 +113,8 @@ def equal_labels(references: Path | None) -> list[Figure]:
             ),
         }
         for what, (ours, theirs, more) in ways.items():
-            ours(), theirs()  # compiled once, outside the clock
+            for run in (ours, theirs):
+                run()  # compiled once, outside the clock
             slow, fast = (
                 statistics.median(x) for x in zip(*((worked(ours), worked(theirs)) for _ in range(3)), strict=True)
             )
