@@ -33,6 +33,7 @@ from numerics.runtime.interface import (
 from numerics.runtime.linear import LimitOf, RecursionOf
 from numerics.runtime.passes import pass_of
 from numerics.runtime.point import Point, Table, replaced
+from numerics.runtime.program import size_of
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
 from numerics.runtime.traits import NotSmooth
@@ -113,6 +114,17 @@ class Solver:
     def layered(self) -> bool:
         """Whether the probed matrices have names."""
         return any(matrix.label for matrix in self.matrices)
+
+    @property
+    def with_all_labels(self) -> Solver:
+        """The same solver without its label symmetry: every label is computed, and A(z) is not split."""
+        matrices = tuple(replace(one, probe=replace(one.probe, alike=None)) for one in self.matrices)
+        return replace(self, training=pass_of(replace(self.training.training, alike=None)), matrices=matrices)
+
+    def has_label_symmetry(self, values: dict[str, Any]) -> bool:
+        """Whether there are several labels and their permutations leave the training level as it is."""
+        alike = self.training.training.alike
+        return alike is not None and size_of(self.numbers(values), alike.axes) > 1
 
     def matrix(self, label: str) -> ProbedMatrix:
         return next(matrix for matrix in self.matrices if matrix.label == label)

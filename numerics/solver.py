@@ -25,11 +25,19 @@ from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.options import BARE, Options
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
+from numerics.outliers.components import Component, components_of, joined_paths
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
-from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalues, ring_spectra
+from numerics.outliers.finding import (
+    Eigenvalues,
+    Outlier,
+    RingSpectrum,
+    find_outliers,
+    ring_eigenvalues,
+    ring_spectra,
+)
 from numerics.outliers.following import Lost
-from numerics.outliers.large import is_large, large_spectrum
+from numerics.outliers.large import Spectrum, is_large, large_spectrum, largest_rows
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
@@ -345,12 +353,14 @@ def _along(options: Options) -> bool | None:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What the outliers of a matrix are found from, with the eigenvalues of its rings at the end and at all times."""
+    """What the outliers of a matrix are found from, with the eigenvalues of the rings of each summand of A(z) at the
+    end and at all times."""
 
     law: Law
     problem: SpikedProblem
-    rings: list[Eigenvalues] | None = None
-    early: Early | None = None
+    parts: tuple[Component, ...]
+    rings: list[list[Eigenvalues]] | None = None
+    early: list[Early | None] | None = None
 
 
 @in_float64
@@ -377,15 +387,17 @@ def _foreseen(
                 branch = branches.setdefault(key, own)
                 law = law_of(branch)
                 problem = SpikedProblem(as_settled(matrix.probe, own), own.p, trained.order, branch, _excluded(law))
-                rings = ring_eigenvalues(problem) if matrix.probe.reduced else None
-                early = None
+                parts = components_of(problem)
+                rings = [ring_eigenvalues(one.problem) for one in parts] if matrix.probe.reduced else None
+                early: list[Early | None] = [None] * len(parts)
                 if rings is not None and _is_wanted(path, solver, matrix):
-                    early = early_eigenvalues(problem, _steps(solver, own.p, values))
-                if rings is not None:
-                    wanted.setdefault(key, []).extend(places_to_ask(problem, rings, early))
+                    steps = _steps(solver, own.p, values)
+                    early = [early_eigenvalues(one.problem, one.steps(steps)) for one in parts]
+                for one, of_rings, at_times in zip(parts, rings, early, strict=True) if rings else ():
+                    wanted.setdefault(key, []).extend(places_to_ask(one.problem, of_rings, at_times))
             except NumericalError:
                 continue
-            known[matrix.probe] = Foreseen(law, problem, rings, early)
+            known[matrix.probe] = Foreseen(law, problem, parts, rings, early)
     for key, places in wanted.items():
         with suppress(NumericalError):
             branches[key].ask(np.array(places))
@@ -470,16 +482,25 @@ def _layer(
         branch = solver.branch(values, matrix, trained.order)
         law = law_of(branch, part(tell, 0.0, 0.8))
         probe = as_settled(matrix.probe, branch)
-        known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
+        problem = SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law))
+        known = Foreseen(law, problem, components_of(problem))
     law, problem, branch = known.law, known.problem, known.problem.branch
-    large, along = None, _is_wanted(path, solver, matrix)
-    if known.rings is None and is_large(problem):
+    along, steps = _is_wanted(path, solver, matrix), None
+    if known.rings is None and is_large(known.parts[0].problem):  # summands are equally large
         along = along and path is not None  # it takes ten times as long as the outliers of the last time
-        steps = _steps(solver, problem.p, values) if along else None
-        with suppress(Lost):
-            large = large_spectrum(problem, steps, trained.nearby, tell)
-    rings = ring_spectra(problem, known.rings) if matrix.probe.reduced and large is None else None
-    found = find_outliers(problem, rings) if large is None else large.outliers
+    if along:
+        steps = _steps(solver, problem.p, values)
+    none = [None] * len(known.parts)
+    isolated = [
+        _isolated(part, of_rings, steps, trained, tell)
+        for part, of_rings in zip(known.parts, known.rings or none, strict=True)
+    ]
+    rings, large = isolated[0].rings, isolated[0].large
+    found = sorted(
+        (z for one, of in zip(isolated, known.parts, strict=True) for z in one.outliers * of.multiplicity),
+        key=lambda o: (o.z, o.condition),
+        reverse=True,
+    )
     diagnostics: dict[str, Any] = {
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
@@ -519,25 +540,51 @@ def _layer(
         edge_errors=blurred,
         given=matrix.given_to(solver.numbers(values), branch.p),
     )
-    if large is not None and not here:
+    wide = large.rows if large is not None else 0
+    if overlaps and len(known.parts) * known.parts[0].multiplicity > 1:  # vectors are those of the whole
+        wide = largest_rows(problem) if is_large(problem) else 0
+    if wide and not here:
         layer = replace(layer, overlaps=[] if overlaps else None)
-    elif large is not None and overlaps:
+    elif wide and overlaps:
         diagnostics["overlaps"] = (
-            f"not given: vectors are read off A(z), of about {2.5 * large.rows:.0f} rows; take fewer steps or labels"
+            f"not given: vectors are read off A(z), of about {2.5 * wide:.0f} rows; take fewer steps or labels"
         )
-    elif large is None and (overlaps or matrix.probe.directions):
+    elif not wide and (overlaps or matrix.probe.directions):
         layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
     if large is not None and not along and _is_wanted(path, solver, matrix):
         diagnostics["path"] = f"given if it is asked for: the eigenproblem has {large.rows} rows"
-    if along:
-        steps = _steps(solver, problem.p, values)
-        course = large.course if large is not None else None
-        if course is None:
-            course = outlier_path(problem, steps, tell, trained.nearby.orders, known.early)
-        layer = _with_path(layer, problem, course, trained, steps)
+    if steps is not None:
+        courses = [
+            outlier_path(part.problem, part.steps(steps), tell, trained.nearby.orders, early)
+            if one.large is None or one.large.course is None
+            else one.large.course
+            for part, one, early in zip(known.parts, isolated, known.early or none, strict=True)
+        ]
+        layer = _with_path(layer, problem, joined_paths(courses, known.parts), trained, steps)
     if certifier is not None:
         certifier.check_layer(matrix, problem, here, (law, layer.moments, off))
     return layer
+
+
+@dataclass(frozen=True)
+class Isolated:
+    """Outliers of a summand of A(z), with the spectra of its rings, or what is known of large ones."""
+
+    outliers: list[Outlier]
+    rings: list[RingSpectrum] | None
+    large: Spectrum | None
+
+
+def _isolated(
+    summand: Component, known: list[Eigenvalues] | None, steps: Steps | None, trained: Trained, tell: Report
+) -> Isolated:
+    problem = summand.problem
+    if known is None and is_large(problem):
+        with suppress(Lost):
+            large = large_spectrum(problem, steps and summand.steps(steps), trained.nearby, tell)
+            return Isolated(large.outliers, None, large)
+    rings = ring_spectra(problem, known) if problem.probe.reduced else None
+    return Isolated(find_outliers(problem, rings), rings, None)
 
 
 def _is_wanted(path: bool | None, solver: Solver, matrix: ProbedMatrix) -> bool:

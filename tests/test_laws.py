@@ -78,6 +78,7 @@ COMPILED = (
     "more steps, the same before",
     "W^T W against W W^T",
     "generated code against exact arithmetic",
+    "one label for all that are alike against every label",
 )
 """The laws that say something about compiled code which exact arithmetic does not see; the others are in selftest."""
 

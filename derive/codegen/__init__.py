@@ -76,7 +76,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     }
     for label, stem in stems.items():
         probed = derivation.probes[label]
-        record = probe_record(probed.pencil, layout, needs.means)
+        record = probe_record(probed.pencil, layout, needs.means, derivation.method.labels)
         files[f"probe{stem}.py"] = module_text(_PROBE, "PROBE", record, runtime)
         for name, bulk in (("bulk", probed.bulk), ("traces", probed.traces)):
             if bulk is not None:

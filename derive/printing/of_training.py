@@ -28,7 +28,7 @@ from derive.printing.names import Names
 from derive.printing.plain import TextPrinter
 from derive.printing.statements import Section, Statement, matrix_law, recurrence_lines, remembered
 from derive.records.action import Action, AveragedAction, Leg, Quartic, clock_of
-from derive.records.method import Method
+from derive.records.method import LabelSymmetry, Method
 from derive.records.saddle import Covariance, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System, SystemField
 
@@ -337,11 +337,21 @@ def method_sections(record: Method) -> tuple[Section, ...]:
         for one in record.sectors
     )
     found = [Section("averages over the sites of each sector", closures, CLOSURES)]
+    if record.labels is not None:
+        found.append(Section("symmetry of labels", (_symmetry(record.labels),), LABELS))
     if record.sampled:
         found.append(Section("responses", (Statement(remark=RESPONSES[record.responses]),)))
     return tuple(found)
 
 
+def _symmetry(labels: LabelSymmetry) -> Statement:
+    return Statement(sp.Function("symmetry")(*labels.axes), remark=f"{labels.group.value}: {labels.reason}")
+
+
+LABELS = (
+    "Permutations of labels that leave the equations as they are make every order parameter with two labels a multiple "
+    "of the unit matrix plus a constant; signed ones, a multiple of the unit matrix. One label stands for all then."
+)
 CLOSURES = (
     "Exact: moments of Gaussian fields in closed form. Quadrature: Gaussian integrals, with more nodes until they "
     "converge. Sampled: means over independent sites, with a statistical error."

@@ -54,7 +54,7 @@ from derive.program.nodes import (
     Value,
 )
 from derive.program.recurrences import Coefficients
-from derive.records.method import Closure
+from derive.records.method import Closure, LabelSymmetry
 from derive.records.probe import SampledSites
 from derive.records.system import (
     DisorderRule,
@@ -132,6 +132,7 @@ class Forward:
     integrands: tuple[IntegratedLaw, ...] = ()
     meetings: tuple[tuple[Law, Law, bool], ...] = ()
     two_time: TwoTimeTable = TwoTimeTable()
+    labels: LabelSymmetry | None = None
 
 
 class Lowering:

@@ -27,8 +27,9 @@ DOCS = {
 }
 FUNCTIONS = ("tables", "start", "step", "order", "laws", "TRAINING")
 RECORDS = (
-    "Channel Covariance Integrand MatrixProduct Meeting Memory Recorded SitesOf SpanOf Training TraitLaw Vector".split()
-)
+    "AlikeLabels Channel Covariance Integrand MatrixProduct Meeting Memory Recorded SitesOf SpanOf Training TraitLaw "
+    "Vector"
+).split()
 FEWEST = 64
 """Values of a density of which the smallest and the largest are as good as its ends."""
 
@@ -140,9 +141,18 @@ class ForwardText(ModuleText):
         lines += [f"means=({joined(map(self._recorded, program.means))}),"] if program.means else []
         lines += [f"kept={program.kept!r},"] if program.kept else []
         lines += [f"overlaps={program.overlaps!r},"] if program.overlaps and self.sharing is None else []
+        lines += self._alike()
         lines += self._of_sampling() if self.sharing is not None else []
         lines += self._of_laws()
         return [f"{self._name('TRAINING')} = {self._name('Training')}(", *indented(lines), ")"]
+
+    def _alike(self) -> list[str]:
+        """The symmetry of labels."""
+        labels = self.program.labels
+        if labels is None or not labels.group.components:
+            return []
+        axes = tuple(str(axis.size) for axis in labels.axes)
+        return [f"alike={self._name('AlikeLabels')}({axes!r}, components={labels.group.components}),"]
 
     def _of_sampling(self) -> list[str]:
         """Tables that only sampled passes need."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from derive.equations.gaussian_laws import Laws
@@ -24,7 +25,8 @@ def forward_program(derivation: Derivation) -> Forward:
     method = derivation.method
     closure = Closure.EXACT if method.laws is None else Closure.QUADRATURE
     closure = Closure.SAMPLED if method.sampled else closure
-    return forward_pass(derivation.layout, derivation.needs, closure, method.laws, method.responses)
+    program = forward_pass(derivation.layout, derivation.needs, closure, method.laws, method.responses)
+    return replace(program, labels=method.labels)
 
 
 def forward_pass(

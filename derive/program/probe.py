@@ -17,9 +17,9 @@ from derive.equations.needs import squares_of
 from derive.equations.numbering import probe_tag
 from derive.equations.wording import as_declared
 from derive.language.contents import atoms
-from derive.language.symbols import Clock, EngineSymbol
+from derive.language.symbols import Clock, EngineSymbol, Parameter
 from derive.language.traits import Trait, traits_in
-from derive.language.vectors import PAST, Field, Mean, Total, shown
+from derive.language.vectors import PAST, Field, Mean, Total, axes_of, shown
 from derive.printing import text
 from derive.printing.layout import ordered_terms
 from derive.program.at_sites import AtSites, at_groups
@@ -48,6 +48,7 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.tables import coefficient_table
+from derive.records.method import LabelSymmetry
 from derive.records.probe import (
     MAP,
     Aligned,
@@ -234,8 +235,10 @@ class _Spectral(AtSites):
         return Sum(terms, (rows, columns))
 
 
-def probe_record(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Record:
-    """A(z) with all that is asked of it."""
+def probe_record(
+    pencil: Pencil, layout: Layout, means: tuple[Mean, ...], labels: LabelSymmetry | None = None
+) -> Record:
+    """A(z) with all that is asked of it. labels: their symmetry at the training level."""
     blocks, projected = pencil.blocks, pencil.blocks.projected
     work = _Spectral(projected, layout, means)
     sizes = [u.size for u in projected.unknowns]
@@ -262,8 +265,39 @@ def probe_record(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Rec
         "measured": tuple(number.name for number in projected.measured) or None,
         "measure": _measure(work) if projected.measured else None,
         "stopping": None if work.times is None else _stopping(work.times),
+        "alike": alike_record(labels) if labels is not None and _falls_apart(blocks, layout, labels) else None,
     }
     return Record("Probe", (), named)
+
+
+def alike_record(labels: LabelSymmetry) -> Record:
+    """Labels that permutations leave as they are."""
+    return Record("AlikeLabels", (tuple(str(axis.size) for axis in labels.axes), labels.group.components))
+
+
+def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
+    """Whether A(z) is a direct sum over the irreducible representations of the labels: all its unknowns have them, and
+    they enter through shapes alone."""
+    projected = blocks.projected
+    sizes = [axis.size for axis in labels.axes]
+    if not labels.group.components or not all(isinstance(size, Parameter) for size in sizes):
+        return False
+    if projected.spreads or projected.sampled:
+        return False
+    letters = [letter for _, block in blocks.blocks for _, word in block.combination for letter in word]
+    fields = [unknown.field for unknown in projected.unknowns]
+    numbers = [*projected.bulk_equations, *(number.average for number in projected.measured)]
+    numbers += [block.scalar for _, block in blocks.blocks]
+    numbers += [scale for _, block in blocks.blocks for scale, _ in block.combination]
+    for letter in letters:
+        if isinstance(letter, Weighed):
+            return False
+        fields += [letter.field] if isinstance(letter, Diagonal) else [letter.a, letter.b]
+        numbers += [letter.weight] if isinstance(letter, Diagonal) else []
+    numbers += [] if layout.clock is None else [layout.clock.steps]
+    free = not any(sp.sympify(number).has(*sizes) for number in numbers)
+    plain = not any(axes_of(number) for number in numbers)
+    return free and plain and all(field.labelled for field in fields)
 
 
 def _stopping(times: Stopping) -> Record:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from derive.language.symbols import Sector
+from derive.language.symbols import Axis, Sector
 from derive.records.base import Record
 from derive.records.system import System
 
@@ -31,9 +31,31 @@ class SectorMethod:
     reason: str
 
 
+class LabelGroup(Enum):
+    """Permutations of labels that leave the training level as it is. The value is the word that users read."""
+
+    SIGNED = "signed permutations"
+    PERMUTATIONS = "permutations"
+    NONE = "none"
+
+    @property
+    def components(self) -> int:
+        """How many irreducible representations the labels of a vector fall into; 0 where they fall into none."""
+        return {LabelGroup.SIGNED: 1, LabelGroup.PERMUTATIONS: 2, LabelGroup.NONE: 0}[self]
+
+
+@dataclass(frozen=True)
+class LabelSymmetry:
+    """The symmetry of the labels along some axes, and why it is that one."""
+
+    axes: tuple[Axis, ...]
+    group: LabelGroup
+    reason: str
+
+
 @dataclass(frozen=True, repr=False)
 class Method(Record):
-    """The closure of every sector.
+    """The closure of every sector, and the symmetry of labels.
 
     laws: where averages are Gaussian integrals, the nonlinear laws and averages taken apart. responses: how a sampled
     pass estimates responses, "stein" or "pathwise".
@@ -43,6 +65,7 @@ class Method(Record):
     sectors: tuple[SectorMethod, ...]
     responses: str
     assumptions: tuple[str, ...]
+    labels: LabelSymmetry | None = None
     laws: Laws | None = field(default=None, compare=False)
     title = "Method"
 

@@ -162,6 +162,18 @@ def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0)
         return numbers_of(solver, load(text), values, path=path, samples=samples, seed=seed)
 
 
+def with_all_labels(text: str) -> Numbers | None:
+    """The theory without its label symmetry, every label by itself; None if it has none."""
+    labels = training_level(text).method.labels
+    if labels is None or not labels.group.components:
+        return None
+    solver, values = _solver(text), values_of(text)
+    if not solver.has_label_symmetry(values):
+        return None
+    with told(text):
+        return numbers_of(solver.with_all_labels, load(text), values)
+
+
 def numbers_of(
     solver: Solver,
     model: Model,

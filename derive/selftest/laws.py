@@ -30,6 +30,7 @@ from derive.selftest.engine import (
     load,
     solved,
     values_of,
+    with_all_labels,
     words_of_code,
 )
 from derive.selftest.reading import draft_of_model
@@ -342,6 +343,16 @@ def _exact_quotients(draft: Draft, rng: Random) -> Outcome:
 
 
 @judged
+def _all_labels(draft: Draft, rng: Random) -> Outcome:
+    """One label in place of all that are alike against every label by itself."""
+    if not draft.axes:
+        return Outcome(IDLE)
+    text = write(draft)
+    whole = with_all_labels(text)
+    return Outcome(IDLE) if whole is None else _equal(solved(text), whole, 1e-10, (text,))
+
+
+@judged
 def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
     """The bulk by its curve, in exact arithmetic, against the bulk by the equations of its responses."""
     text = write(draft)
@@ -418,6 +429,7 @@ LAWS = (
     Law("the curve of the bulk against its equations", _two_ways_to_edges),
     Law("the averaged action against the cavity argument", _cavity, compiled=False),
     Law("generated code against exact arithmetic", _exact_quotients),
+    Law("one label for all that are alike against every label", _all_labels),
 )
 """Every law, on compiled solvers where numbers are compared."""
 

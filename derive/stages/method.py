@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from derive.equations.gaussian_laws import Laws, NotGaussian
+from derive.equations.label_symmetry import label_symmetry
 from derive.equations.layout import Layout
 from derive.equations.needs import Needs
 from derive.equations.wording import as_declared
@@ -27,7 +28,8 @@ def choose_method(layout: Layout, needs: Needs) -> Method:
             reason = as_declared(layout.system.model, layout.system.fields)(str(why))
     sectors = tuple(_of_sector(layout, needs, laws, reason, sector) for sector in layout.sectors)
     responses = layout.system.model.responses or STEIN
-    return Method(layout.system, sectors, responses, layout.time_order.assumptions, laws)
+    labels = label_symmetry(layout, exact=laws is None and not reason)
+    return Method(layout.system, sectors, responses, layout.time_order.assumptions, labels, laws)
 
 
 def _sampled_diagonals(layout: Layout, needs: Needs) -> str:

@@ -2,7 +2,7 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.interface import AlikeLabels, Probe, Ring, Side
 from numerics.runtime.operators import block, identity, operator
 
 
@@ -118,4 +118,5 @@ PROBE = Probe(
     ),
     reduced=True,
     steady=True,
+    alike=AlikeLabels(("C",), 1),
 )

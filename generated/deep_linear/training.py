@@ -2,7 +2,15 @@
 # The mathematics is in derivation.md beside this file.
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
-from numerics.runtime.program import Covariance, MatrixProduct, Memory, Recorded, Training, Vector
+from numerics.runtime.program import (
+    AlikeLabels,
+    Covariance,
+    MatrixProduct,
+    Memory,
+    Recorded,
+    Training,
+    Vector,
+)
 
 
 def step(p, x, t):
@@ -102,4 +110,5 @@ TRAINING = Training(
     observables=(Recorded("train_loss"), Recorded("test_loss")),
     step=step,
     order=order,
+    alike=AlikeLabels(("C",), components=1),
 )

@@ -100,6 +100,7 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     passes.recurrent_pass,
     passes.deep_pass,
     networks.growing_arrays,
+    networks.equal_labels,
     networks.outlier_path,
     networks.theory_and_simulation,
     networks.growth,

@@ -24,6 +24,7 @@ from numerics.bulk.branch import Branch
 from numerics.certificate.blocks import BlockMatrix, Part, blocks_of
 from numerics.certificate.records import Check, Stopwatch
 from numerics.nearby import read
+from numerics.outliers.components import components_of
 from numerics.outliers.problem import SpikedProblem, assembler, rows_of
 from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw, Order
@@ -361,9 +362,10 @@ def check_outliers(
     """
     watch = Stopwatch()
     check = Check(NAME, label, "zeros of det A(z) outside the bulk", float(len(outliers)), None, 0.0, "not checked")
-    determinant = Determinant(problem) if problem.probe.unknowns else None
-    rows = 0 if determinant is None else determinant.rows
-    if determinant is None or rows == 0:
+    parts = components_of(problem) if problem.probe.unknowns else ()
+    determinants = [Determinant(part.problem) for part in parts]
+    rows = max((determinant.rows for determinant in determinants), default=0)
+    if rows == 0:
         return replace(check, expected=0.0, status="failed" if outliers else "passed", seconds=watch.seconds)
     if rows > most:
         return replace(check, note=f"A(z) has {rows} rows, more than {most}", seconds=watch.seconds)
@@ -371,11 +373,19 @@ def check_outliers(
     known = [[z for z in outliers if gap.holds(z)] for gap in gaps]
     try:
         with threads_for(rows):
-            counts = _counted(determinant, gaps, known, sampled)
+            each = [_counted(determinant, gaps, known, sampled) for determinant in determinants]
     except (Undecided, NumericalError, np.linalg.LinAlgError) as error:
         return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
+    counts = [
+        sum(n * part.multiplicity for n, part in zip(some, parts, strict=True)) for some in zip(*each, strict=True)
+    ]
     wrong = [gap.shown for gap, count, zs in zip(gaps, counts, known, strict=True) if count != len(zs)]
-    check = replace(check, expected=float(sum(counts)), note=f"{determinant.count} nodes", seconds=watch.seconds)
+    check = replace(
+        check,
+        expected=float(sum(counts)),
+        note=f"{sum(one.count for one in determinants)} nodes",
+        seconds=watch.seconds,
+    )
     if wrong:
         return replace(check, what=f"zeros of det A(z) {wrong[0]}", status="failed")
     return replace(check, status="passed")

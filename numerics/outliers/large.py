@@ -65,7 +65,12 @@ def is_large(problem: SpikedProblem) -> bool:
     probe = problem.probe
     if not (probe.unknowns and probe.reduced) or problem.moves or probe.directions:
         return False
-    return max(rows_of(problem, ring) for ring in probe.rings) > ROWS
+    return largest_rows(problem) > ROWS
+
+
+def largest_rows(problem: SpikedProblem) -> int:
+    """Of the matrix of a ring, for the ring with most."""
+    return max(rows_of(problem, ring) for ring in problem.probe.rings)
 
 
 def rows_of(problem: SpikedProblem, ring: Ring) -> int:

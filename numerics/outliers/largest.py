@@ -15,6 +15,7 @@ from numerics.bulk.folds import (
     with_derivatives,
 )
 from numerics.modules import ProbedMatrix
+from numerics.outliers.components import at_one_label
 from numerics.runtime.interface import Array, Order
 from numerics.runtime.point import Point
 
@@ -50,6 +51,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
         return z, jnp.concatenate(defects), r
 
     def largest(p: Point, trained: Order) -> Array:
+        p, trained = at_one_label(probe, p, trained)
         fixed, known = jax.lax.stop_gradient((p, trained))
         z, defects, r = candidates(fixed, known)
         z = jnp.where(defects <= PHYSICAL, z, jnp.nan)

@@ -22,6 +22,7 @@ import numpy as np
 
 from .operators import Operator, operator
 from .point import Point, Table, replaced
+from .program import AlikeLabels
 from .traits import SiteAverage, monomial_at, triangular
 
 Array = Any
@@ -214,6 +215,8 @@ class Probe:
 
     measured: parameters of the bulk and of A(z) that the training level gives, and measure(p, order) their values;
     `completed` puts them into a point. stopping: where the matrix can be taken at any time by numbers of a point.
+    alike: labels that all unknowns have and that enter through shapes alone, so that A(z) is a direct sum over the
+    irreducible representations of their permutations.
     """
 
     unknowns: tuple[str, ...]
@@ -228,6 +231,7 @@ class Probe:
     measured: tuple[str, ...] = ()
     measure: Callable[[Point, Order], tuple[Array, ...]] | None = None
     stopping: Stopping | None = None
+    alike: AlikeLabels | None = None
 
     def completed(self, p: Point, order: Order) -> Point:
         """The point with the numbers that the training level gives, after its last step."""

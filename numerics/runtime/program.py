@@ -181,6 +181,16 @@ class Meeting:
     together: bool = False
 
 
+@dataclass(frozen=True)
+class AlikeLabels:
+    """Labels along some axes whose permutations leave the training level as it is. components: how many irreducible
+    representations the labels of a vector fall into, one where signs may be changed label by label as well, else
+    two."""
+
+    axes: Axes
+    components: int
+
+
 class _Nothing:
     """A closure that has no numbers, to be asked which order parameters there are."""
 
@@ -230,6 +240,8 @@ class Training:
     """How responses are estimated: "stein" or "pathwise"."""
     refused: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """Two-time functions that there are not, and why."""
+    alike: AlikeLabels | None = None
+    """Labels whose permutations leave everything as it is, where there are any."""
     jumps: bool = False
     """Whether some law jumps, so that its derivative does not tell how it changes."""
 

@@ -44,6 +44,7 @@ from .exact import (
     units,
     weighted,
 )
+from .labels import components_at
 from .pasts import Past, Piece
 from .point import Point
 from .program import Key, Recorded, Training, Vector, Wanted, size_of, sizes_of
@@ -76,7 +77,7 @@ class Rows:
         """The rows themselves, one per label."""
         for name, kernel in self.kernels.items():
             product = self.closure.read(name, self.closure.past(name).combine(kernel))
-            self.dense = product if self.dense is None else self.dense + product
+            self.dense = self.closure.added(self.dense, product)
         self.kernels = {}
         return self.dense
 
@@ -85,9 +86,8 @@ class Rows:
             return self
         kernels = dict(self.kernels)
         for name, kernel in other.kernels.items():
-            kernels[name] = kernels[name] + kernel if name in kernels else kernel
-        parts = [x for x in (self.dense, other.dense) if x is not None]
-        return Rows(self.closure, sum(parts[1:], parts[0]) if parts else None, kernels)
+            kernels[name] = self.closure.added(kernels.get(name), kernel)
+        return Rows(self.closure, self.closure.added(self.dense, other.dense), kernels)
 
     __radd__ = __add__
 
@@ -102,7 +102,7 @@ class Rows:
     def scaled(self, factor: Any) -> Rows:
         """The vector times a number, of labels or of groups of sites too."""
         if not isinstance(factor, (int, float)):
-            factor = jnp.asarray(factor)
+            factor = self.closure.of_one_label(jnp.asarray(factor))
             if factor.ndim == 2 and factor.shape[1] != 1 and self.kernels:  # differs from group to group
                 return Rows(self.closure, factor * self.rows)
         dense = None if self.dense is None else factor * self.dense
@@ -153,6 +153,10 @@ class ExactClosure(Closure):
     def __init__(self, training: Training, p: Point, times: int, wanted: Wanted = (), nodes: int = 1):
         super().__init__(training, p, times)
         self.wanted, self.nodes = wanted, nodes
+        self.alike = components_at(training, p)
+        if self.alike is not None:
+            components = self.alike.components
+            self.labels = {vector.name: components if vector.axes else 1 for vector in training.vectors}
         self.asked = {name for _, a, b in wanted for name in (a, b)}
         self.sites: dict[str, Site] = {}
         self.blocks: dict[str, Block] = {}
@@ -316,9 +320,11 @@ class ExactClosure(Closure):
 
     def starting(self, first: tuple[Any, ...], later: Any) -> Rows:
         """One of the first values at the first times, the later one at all others."""
-        found: Array = 0.0 if _is_zero(later) else later.rows
-        for k, one in enumerate(first):
-            found = jnp.where(jnp.equal(self.t, k), 0.0 if _is_zero(one) else one.rows, found)
+        values: list[Array] = [0.0 if _is_zero(one) else one.rows for one in (later, *first)]
+        most = max((len(rows) for rows in values if jnp.ndim(rows)), default=1)
+        found, *early = (self.spread(rows, most) for rows in values)
+        for k, one in enumerate(early):
+            found = jnp.where(jnp.equal(self.t, k), one, found)
         return Rows(self, found)
 
     def put(self, name: str, value: Any) -> Rows:
@@ -328,7 +334,8 @@ class ExactClosure(Closure):
             found = Rows(self, value.dense, value.kernels, name)
             self._pass_on(vector, found)
         else:
-            rows = jnp.broadcast_to(0.0 if _is_zero(value) else value.rows, (labels, place.size))
+            rows = self.spread(0.0 if _is_zero(value) else value.rows, labels)
+            rows = jnp.broadcast_to(rows, (labels, place.size))
             if vector.role == "field" and self.wanted:
                 rows = rows + kick(self.blocks[name], self.t if vector.timed else 0)
             self._pass_on(vector, Rows(self, rows))  # not as they stand in the past, which would be copied for that
@@ -370,6 +377,8 @@ class ExactClosure(Closure):
 
     def total(self, value: Any) -> Any:
         """The sum over labels, of a vector or of numbers."""
+        if self.alike is not None and isinstance(value, Rows):
+            return Rows(self, self.alike.total(value.rows))
         return Rows(self, total(value.rows)) if isinstance(value, Rows) else total(value)
 
     def mixed(self, table: Array, value: Any, transposed: int) -> Any:
@@ -430,9 +439,10 @@ class ExactClosure(Closure):
             else:
                 values = self.with_past(a, one.b)
             places = self.blocks[name], self.t if vector.timed else 0, self.blocks[one.right], column
-            self.state[key] = put(self.state[key], *places, number * values)
+            values = self.of_one_label(number) * values
+            self.state[key] = put(self.state[key], *places, values)
             if one.right == name:  # a variance may overflow where rows do not
-                self._watch(name, number * values)
+                self._watch(name, values)
         self.known[vector.sector] += 1
 
     # -- averages
@@ -467,7 +477,9 @@ class ExactClosure(Closure):
         for factor, a, b in value.terms:
             seen = self.dual(a, b)
             inside = factor is not None and jnp.ndim(factor) == 2 and factor.shape[1] != 1  # of traits
-            column = products(factor * seen if inside else seen, b.rows)
+            column = products(self.of_one_label(factor) * seen if inside else seen, b.rows)
+            if self.alike is not None:
+                column = self.alike.mean(column, *(self._has_labels(x.name or "") for x in (a, b)))
             found = found + (column if inside or factor is None else factor * column)
         return found if labelled else found.reshape(())
 
@@ -475,6 +487,38 @@ class ExactClosure(Closure):
         """The mean over sites of a function of traits."""
         place = self.sites[sector]
         return jnp.sum(place.weights * function(*(place.traits[self._place(sector, name)] for name in names)))
+
+    # -- labels that are alike: vectors have components, numbers keep all labels
+
+    def _has_labels(self, name: str) -> bool:
+        return bool(self.vectors[name].axes)
+
+    def of_one_label(self, factor: Array) -> Array:
+        """A number that multiplies the components of a vector, where labels are alike: that of any label."""
+        if self.alike is None or jnp.ndim(factor) != 2 or factor.shape[0] != self.alike.labels:
+            return factor
+        return factor[:1]
+
+    def spread(self, rows: Array, lines: int) -> Array:
+        """Rows, or kernels, of a vector without labels as so many components; others as they are."""
+        if self.alike is None or not jnp.ndim(rows) or len(rows) == lines:
+            return rows
+        return self.alike.spread(rows)
+
+    def added(self, one: Array | None, other: Array | None) -> Array | None:
+        """The sum of rows or kernels, one of which may have no labels; None stands for zero."""
+        if one is None or other is None:
+            return other if one is None else one
+        lines = max(len(one), len(other))
+        return self.spread(one, lines) + self.spread(other, lines)
+
+    def expanded(self, table: Array, a: str, b: str) -> Array:
+        """Times and components of two vectors as times and labels."""
+        if self.alike is None:
+            return table
+        each = table.reshape(-1, self.labels[a], table.shape[1] // self.labels[b], self.labels[b])
+        found = self.alike.expand(each, self._has_labels(a), self._has_labels(b))
+        return found.reshape(found.shape[0] * found.shape[1], -1)
 
     # -- numbers with labels, as columns
 
@@ -502,16 +546,18 @@ class ExactClosure(Closure):
 
     def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
         """C[a, b]; with a time, one column of it."""
-        return self._dual(self._before(a), self.vectors[a].sector) @ self._before(b, time).T
+        return self.expanded(self._dual(self._before(a), self.vectors[a].sector) @ self._before(b, time).T, a, b)
 
     def response(self, a: str, noise: str, time: Array | None = None) -> Array:
         """R[a, noise]; with a time, one row of it."""
-        return part_before(self._before(a, time), self.blocks[noise], self._count(noise))
+        found = part_before(self._before(a, time), self.blocks[noise], self._count(noise))
+        return self.expanded(found, a, noise)
 
     def covariance(self, name: str) -> Array:
         """The covariance of a noise."""
         matrix = self.products[name].matrix
-        return covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
+        found = covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
+        return self.expanded(found, name, name)
 
     def series(self, key: str) -> Array:
         """A number that was recorded, at all times."""
@@ -529,12 +575,20 @@ class ExactClosure(Closure):
         """Means of products, or responses, in each group of sites."""
         rows = self._before(left)
         if kind == "C":
-            return products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
-        return part_by_group(rows, self.blocks[right], self._count(right))
+            found = products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
+        else:
+            found = part_by_group(rows, self.blocks[right], self._count(right))
+        return jax.vmap(lambda table: self.expanded(table, left, right))(found)
 
     def two_time(self) -> dict[Any, Array]:
         """The two-time functions that are wanted."""
-        return two_time(self.wanted, {name: self._followed(name) for name in self.asked})
+        found = two_time(self.wanted, {name: self._followed(name) for name in self.asked})
+        if self.alike is None:
+            return found
+        return {
+            (kind, a, b): self.alike.expand(table, self._has_labels(a), self._has_labels(b))
+            for (kind, a, b), table in found.items()
+        }
 
     def _followed(self, name: str) -> Followed:
         vector = self.vectors[name]
