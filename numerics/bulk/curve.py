@@ -28,7 +28,7 @@ def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[
         values = coefficients.variables(p, *updated(law, p))
     numbers = [_plain(value) for value in values]
     try:
-        return coefficients.of(list(map(Fraction, numbers))), not any(isinstance(x, float) for x in numbers)
+        return coefficients.of([Fraction(x) for x in numbers]), not any(isinstance(x, float) for x in numbers)
     except (OverflowError, ValueError):
         raise NumericalError(
             "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"
