@@ -23,7 +23,7 @@ from derive import (
     weights,
     whole_positive,
 )
-from derive.algebra.generators import Generator, Generators, decode
+from derive.algebra.generators import Generator, Generators, decode, roots_of
 from derive.algebra.physical import Sample, check_vanishes
 from derive.algebra.recheck import check_same, domain_points
 from derive.algebra.scaling import size_free, size_order, split_sizes
@@ -255,3 +255,19 @@ def test_functions_of_parameters_are_known_by_their_identities(one, other):
     check_same(one, other, "test", "here")
     with pytest.raises(InternalError):
         check_same(one, 1.01 * other, "test", "here")
+
+
+def test_roots_of_polynomials_with_signs_have_values_at_zero():
+    """SymPy writes sign(k) as k/Abs(k) on the way to a root, and a critical value had none at k = 0."""
+    k, z = parameter("k", default=0.0), sp.Symbol("z")
+    strength = 2 + sp.sign(k) * sp.KroneckerDelta(sp.sign(k), -1)
+    roots = roots_of(z**2 - 4 * strength**2, z)
+    assert sorted(root.subs(k, 0) for root in roots) == [-4, 4]
+    assert sorted(root.subs(k, -3) for root in roots) == [-2, 2]
+
+
+def test_a_point_where_a_rewrite_has_no_value_is_a_mismatch():
+    k = parameter("k", default=0.0)
+    before, after = sp.KroneckerDelta(sp.sign(k), -1), sp.KroneckerDelta(0, k / sp.Abs(k) + 1)
+    with pytest.raises(InternalError, match="turned 0 into"):
+        check_same(before, after, "bulk", "an edge")

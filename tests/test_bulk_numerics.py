@@ -24,7 +24,7 @@ from derive.program.tables import coefficient_table
 from derive.program.text import module_text
 from numerics.bench.bulk import fixed_point
 from numerics.bulk.branch import Branch
-from numerics.bulk.curve import singular_points
+from numerics.bulk.curve import _evaluated, singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.folds import _fits, march, residual_of, upper_edge_program
 from numerics.bulk.keeping import kept_or_found, made_law, plain_law
@@ -288,6 +288,18 @@ def test_a_coefficient_table_is_its_polynomials():
     first, second = table.at(Point())
     assert first == tuple(Fraction(str(sp.sympify(e).subs(at))) for e in rows[0])
     assert second == pytest.approx([float(e.subs(at)) for e in rows[1]], rel=1e-15)
+
+
+def test_coefficients_with_signs_and_cases_are_exact_and_cancel():
+    """With sign(k) = -1 nothing is left of a curve but G = 1/z, however long the numbers in it are."""
+    sign_curve = CoefficientTable(
+        lambda p: (jnp.sign(p.k), jnp.maximum(jnp.abs(p.k), 0.1)),
+        ((("1 0 0",), ()), ((f"{10**40} 1 0, {10**40} 0 0",), ("-4/3 0 1",))),
+    )
+    law = solver_of("spiked_wigner").matrices[0].bulk  # without updates
+    assert _evaluated(sign_curve, law, Point(k=-0.75)) == (((1, 0), (0, -1)), True)
+    rooted = CoefficientTable(lambda p: (jnp.sqrt(p.k),), (((f"{10**40} 1, {-(10**40)} 1, 1 2",),),))
+    assert _evaluated(rooted, law, Point(k=4.0)) == (((4,),), False)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.optimize
 import sympy as sp
 from sympy import sqrt, tanh
 
@@ -12,6 +13,7 @@ from derive import (
     Eq,
     Model,
     alignment,
+    diag,
     discrete,
     drawn,
     exponential,
@@ -35,6 +37,7 @@ from derive import (
     whole_positive,
 )
 from derive.errors import DeclarationError, ParameterError
+from derive.stages.expand import expand_declaration
 
 T = parameter("T", default=3, domain=whole_positive)
 SIGNS = discrete([-1, 0.5, 2], [0.2, 0.5, 0.3])
@@ -185,6 +188,39 @@ def test_fresh_noise_by_hand():
 
 
 # -- what is refused
+
+
+def on_a_diagonal(law):
+    """A GOE with a drawn vector, and a function of a field made of it, on its diagonal."""
+    size = sectors("size")
+    value = drawn("value", size, law)
+    made = field("made", size)
+    return Model(
+        parameters=(),
+        equations=[Eq(made(), value + normal("noise", size) / 2)],
+        probe=spectrum(goe("matrix", size) + diag(value) + diag(tanh(made()))),
+    )
+
+
+def test_the_law_of_a_vector_on_a_diagonal_counts_beyond_its_moments():
+    """The bulk sees the law of what stands on a diagonal, also where all training laws are linear."""
+    rules = {f"{f.field}": f.rule for f in expand_declaration(on_a_diagonal(discrete([-1, 1, 2]))).fields}
+    assert "Piecewise" in str(rules["value"])
+    with pytest.raises(DeclarationError, match="unbounded because value is"):
+        expand_declaration(on_a_diagonal(exponential(2)))
+
+
+@pytest.mark.long
+def test_edges_beside_a_drawn_diagonal_are_those_by_hand():
+    """z = w + <1/(w - s)> turns where <1/(w - s)^2> = 1."""
+    size, s = sectors("size"), np.array([-1.0, 1.0, 2.0])
+    matrix = goe("matrix", size) + diag(drawn("value", size, discrete([-1, 1, 2])))
+    found = derive.load(Model(parameters=(), equations=[], probe=spectrum(matrix))).solve().bulk_edges
+    edges = []
+    for low, high in ((-4.0, -1.01), (2.01, 5.0)):
+        w = scipy.optimize.brentq(lambda w: np.mean((w - s) ** -2.0) - 1, low, high)
+        edges.append(w + np.mean(1 / (w - s)))
+    assert [found[0][0], found[-1][1]] == pytest.approx(edges, abs=1e-8)
 
 
 def test_laws_that_are_none_are_refused():

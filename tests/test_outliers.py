@@ -25,6 +25,7 @@ from numerics.outliers.finding import (
     smallest_singular_values,
 )
 from numerics.outliers.linear import distance_to_zero, eigenvalue_residual, null_spaces
+from numerics.outliers.poles import _clusters
 from numerics.precision import in_float64
 from numerics.solver import load_solver, solve, spiked_problem
 
@@ -146,6 +147,16 @@ def test_no_spikes_no_outliers():
     branch = solver.branch(values)
     problem = SpikedProblem(solver.matrices[0].probe, branch.p, {}, branch, tuple(support(branch)))
     assert find_outliers(problem) == []
+
+
+def test_outliers_of_different_orders_beside_a_hard_edge_are_two():
+    """Each negative spike of a square W^T W has an outlier below zero, however weak it is."""
+    branch = solver_of("extensive_step").branch(values_of("extensive_step"))
+    problem = SpikedProblem(solver_of("extensive_step").matrices[0].probe, branch.p, {}, branch, ((0.0, 2.0),))
+    strong, weak, far = -5.9e-8, -2.0e-10, -0.3
+    paths = [[far, strong, weak], [far + 1e-8, far, weak * (1 + 1e-6)], [strong * (1 + 1e-6)]]
+    assert finding._merged(paths, problem.same) == pytest.approx([far, far, strong, weak], rel=1e-5)
+    assert _clusters(problem, [weak, strong, far, far]) == [(weak, 1), (strong, 1), (far, 2)]
 
 
 @pytest.mark.parametrize("gamma0", [1e120, 1e200])

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sympy as sp
+from sympy.core.function import Application
 
 from derive.language.symbols import EngineSymbol
 from derive.language.traversal import ByKind
@@ -95,6 +96,18 @@ class Generators:
 def decode(expression: sp.Expr) -> sp.Expr:
     """The expression with every indeterminate replaced by what it stands for."""
     return expression.xreplace({g: g.meaning for g in expression.free_symbols if isinstance(g, Generator)})
+
+
+def hide_functions(expression: sp.Expr) -> sp.Expr:
+    """The expression with an indeterminate for every function of parameters: SymPy would write sign(k) as k/Abs(k),
+    which has no value at zero."""
+    functions = expression.atoms(Application)
+    return expression.xreplace({node: Generator.of(f"_{node}", node) for node in functions})
+
+
+def roots_of(polynomial: sp.Expr, unknown: sp.Symbol) -> list[sp.Expr]:
+    """The roots, with their multiplicity, of a polynomial whose coefficients may hold functions of parameters."""
+    return [decode(root) for root in sp.roots(sp.Poly(hide_functions(polynomial), unknown), multiple=True)]
 
 
 def generic_value(generator: Generator) -> sp.Rational:

@@ -118,10 +118,18 @@ def _values(before: sp.Expr, after: sp.Expr) -> tuple[tuple[Pairs, sp.Expr, sp.E
     before, after = before.xreplace(numbers), after.xreplace(numbers)
     found = []
     for point in domain_points((*before.free_symbols, *after.free_symbols)):
-        left, right = (sp.N(e.xreplace(point), DIGITS) for e in (before, after))
+        left, right = (_number(e, point) for e in (before, after))
         if left.is_number and left.is_finite:
             found.append((tuple(point.items()), left, right))
     return tuple(found)
+
+
+def _number(expression: sp.Expr, point: Point) -> sp.Expr:
+    """The value at a point; NaN where SymPy refuses one, as a comparison with a NaN."""
+    try:
+        return sp.N(expression.xreplace(point), DIGITS)
+    except TypeError:
+        return sp.nan
 
 
 def _at_ratios(node: sp.Basic) -> sp.Basic:

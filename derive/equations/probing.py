@@ -14,6 +14,7 @@ from derive.equations.rules import Rules
 from derive.equations.stopping import stopped, without_later
 from derive.errors import DeclarationError, SizeError
 from derive.language.diagonals import Diagonal
+from derive.language.laws import Drawn
 from derive.language.matrices import (
     Atom,
     Dyad,
@@ -135,11 +136,20 @@ def _check_time(value: FieldAt, where: str) -> None:
         raise DeclarationError(f"{where}: a field on a diagonal is taken at the first or at the last times; use {told}")
 
 
+def _law(value: FieldAt) -> sp.Tuple:
+    """What a trait has as its law: a density and its ends, where it is not a few values. Of another field the ends."""
+    if is_trait(value):
+        law: sp.Tuple = value.field.law
+        return law
+    ends = value.field.law.ends if isinstance(value.field, Drawn) else (-sp.oo, sp.oo)
+    return sp.Tuple(sp.S.One, *ends)
+
+
 def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
     """What grows beyond all bounds on a diagonal, and towards which side: traits, and training fields."""
     found = []
     for value in values(entries):
-        law = value.field.law if is_trait(value) else sp.Tuple(sp.S.One, -sp.oo, sp.oo)
+        law = _law(value)
         if len(law) > 2:
             found += [(value, sign) for sign, end in ((-1, law[1]), (1, law[2])) if end in (sp.oo, -sp.oo)]
     return found
@@ -148,7 +158,7 @@ def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
 def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
     """Where entries are infinite inside the law of a value, parameters at their defaults and other values at one: at a
     zero of what is divided by."""
-    law = value.field.law if is_trait(value) else sp.Tuple(sp.S.One, -sp.oo, sp.oo)
+    law = _law(value)
     if len(law) < 3:
         return None
     x = sp.Dummy("x", real=True)

@@ -74,6 +74,18 @@ class DrawnLaw(sp.Basic):
         return tuple(zip(shares, laws, strict=True))
 
     @property
+    def ends(self) -> tuple[sp.Expr, sp.Expr]:
+        """The smallest and the largest value; infinite where there is none."""
+        if self.kind in ("discrete", "mixture"):
+            lows, highs = zip(*(one.ends for _, one in self.parts), strict=True)
+            return sp.Min(*lows), sp.Max(*highs)
+        if self.kind == "uniform":
+            return self.args[1], self.args[2]
+        if self.kind == "normal_law":
+            return (self.args[1], self.args[1]) if self.args[2] == 0 else (-sp.oo, sp.oo)
+        return sp.S.Zero, sp.oo
+
+    @property
     def normals(self) -> int:
         """Of how many standard normals it is a function."""
         if self.kind in ("discrete", "mixture"):

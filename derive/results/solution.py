@@ -263,11 +263,11 @@ class Layer:
         return mean
 
     def side(self, value: float) -> str:
-        """Where an outlier stands."""
-        edges = self.found.bulk_edges
-        if not edges or value > edges[-1][1]:
+        """Where an outlier stands: beside the intervals of the bulk, or beside its atoms where it has no interval."""
+        ends = [end for pair in self.found.bulk_edges for end in pair] or [at for at, _ in self.atoms]
+        if not ends or value > max(ends):
             return "above the bulk"
-        return "below the bulk" if value < edges[0][0] else "in a gap"
+        return "below the bulk" if value < min(ends) else "in a gap"
 
     def alignment_rows(self) -> list[tuple[str, str]]:
         """Squared cosines with directions, for people: "direction|side|outlier|time" with a number, at a handful of

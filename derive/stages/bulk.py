@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 import mpmath
 import sympy as sp
 
+from derive.algebra.generators import decode, hide_functions, roots_of
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, Sample, check_vanishes, physical_samples, plain_names
 from derive.algebra.polynomials import TooLarge, branch_points, check_degrees, check_size, eliminate
@@ -54,7 +55,7 @@ def _eliminated(
     closed = []
     for factor in candidates:
         if factor != Z and sp.Poly(factor, Z).degree() <= 2 and factor in singular:
-            closed += [_tidy(root) for root in sp.roots(sp.Poly(factor, Z))]
+            closed += [_tidy(root) for root in dict.fromkeys(roots_of(factor, Z))]
     return (
         curve,
         tuple(candidates),
@@ -82,7 +83,7 @@ def _closed_resolvent(poly: sp.Poly, samples: tuple[Sample, ...]) -> sp.Expr | N
     inside = sp.factor(b**2 - 4 * a * c)
     root = sp.sqrt(inside)
     if sp.Poly(inside, Z).degree() == 2:
-        ends = sp.roots(sp.Poly(inside, Z), multiple=True)
+        ends = roots_of(inside, Z)
         if len(ends) == 2:
             lead = sp.Poly(inside, Z).LC()
             root = sp.sqrt(lead) * sp.sqrt(Z - _tidy(ends[0])) * sp.sqrt(Z - _tidy(ends[1]))
@@ -106,7 +107,7 @@ def _tidy(root: sp.Expr) -> sp.Expr:
     """A root factorised in the square roots of the parameters it holds, so that squares show."""
     positive = sorted((p for p in root.atoms(Parameter) if p.is_positive), key=lambda p: p.name)
     roots = {p: sp.Symbol(f"root_{p}", positive=True) for p in positive}
-    plain = sp.powdenest(root.subs({p: r**2 for p, r in roots.items()}))
-    tidied = sp.factor(sp.cancel(plain)).subs({r: sp.sqrt(p) for p, r in roots.items()})
+    plain = sp.powdenest(hide_functions(root).subs({p: r**2 for p, r in roots.items()}))
+    tidied = decode(sp.factor(sp.cancel(plain)).subs({r: sp.sqrt(p) for p, r in roots.items()}))
     check_same(root, tidied, "bulk", "an edge of the bulk")
     return tidied

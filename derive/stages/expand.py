@@ -6,7 +6,7 @@ elementwise law of fields. Nothing has been averaged yet: the equations are thos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import sympy as sp
@@ -81,10 +81,24 @@ def expand_declaration(model: Model) -> System:
         )
 
     found = system(_by_moments)
-    if not found.linear:
+    on_diagonals = {v.field.value.field for v in valued if isinstance(v.field, SiteValue)}
+    if not found.linear or any(isinstance(x, Drawn) for x in _made_of(on_diagonals, fields)):
         found = system(_by_law)
     with wording(lambda: as_declared(model, found.fields)):
         check_moments(found)
+    return found
+
+
+def _made_of(some: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]:
+    """Some fields, and all that their rules lead back to."""
+    rules = {f.field: f for f in fields}
+    found: set[Field] = set()
+    open_ones = list(some)
+    while open_ones:
+        field = open_ones.pop()
+        if field not in found:
+            found.add(field)
+            open_ones += [v.field for v in _rule_values(rules[field])] if field in rules else []
     return found
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import sympy as sp
 
+from derive.algebra.generators import decode, hide_functions, roots_of
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, check_vanishes, physical_samples, plain_names
 from derive.algebra.polynomials import TooLarge, eliminate, factors
@@ -175,8 +176,8 @@ def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
     found: list[sp.Expr] = []
     for factor in factors(numerator):
         if factor.has(MAP) and sp.Poly(factor, MAP).degree() <= 2:
-            roots = list(sp.roots(sp.Poly(factor, MAP)))
-            found += [sp.simplify(r) for r in roots]
+            roots = list(dict.fromkeys(roots_of(factor, MAP)))
+            found += [decode(sp.simplify(hide_functions(r))) for r in roots]
             for root, simple in zip(roots, found[-len(roots) :], strict=True):
                 check_same(root, simple, "pencil", "a critical value of the scalar map")
     return sorted(found, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -13,36 +14,39 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.branch import Improved, Kernel
 from numerics.bulk.parameters import exactly, updated
-from numerics.runtime.interface import BulkLaw, Coefficients, CoefficientTable
+from numerics.rebinding import with_names
+from numerics.runtime.interface import BulkLaw, CoefficientTable
 from numerics.runtime.point import Point, exact as exact_point
 
 
-def _exact(number: Any) -> Fraction:
-    return Fraction(number) if isinstance(number, int | float | Fraction) else Fraction(float(number))
-
-
 def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:
-    """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters, and in what
-    updates make of these."""
+    """Coefficients as fractions, and whether they are exact: so if their variables are rational in the parameters, and
+    in what updates make of these. Other variables are rounded once, so that terms that cancel leave nothing."""
     try:
-        table = coefficients.at(exact_point(p), *exactly(updated(law, p)))
-        return _fractions(table), _rational(table)
-    except (TypeError, ValueError):  # a root of a parameter
-        pass
+        values = _exact_variables(coefficients)(exact_point(p), *exactly(updated(law, p)))
+    except (TypeError, ValueError, AttributeError):  # a root of a parameter
+        values = coefficients.variables(p, *updated(law, p))
+    numbers = [_plain(value) for value in values]
     try:
-        return _fractions(coefficients.at(p, *updated(law, p))), False
+        return coefficients.of([Fraction(x) for x in numbers]), not any(isinstance(x, float) for x in numbers)
     except (OverflowError, ValueError):
         raise NumericalError(
             "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"
         ) from None
 
 
-def _fractions(table: Coefficients) -> tuple[tuple[Fraction, ...], ...]:
-    return tuple(tuple(map(_exact, row)) for row in table)
+@lru_cache(maxsize=256)
+def _exact_variables(coefficients: CoefficientTable) -> Callable[..., Sequence[Any]]:
+    """The variables as functions of fractions: NumPy takes signs, moduli, extrema and cases of them exactly, and raises
+    TypeError for roots."""
+    return with_names(coefficients.variables, {"jnp": np})
 
 
-def _rational(table: Coefficients) -> bool:
-    return all(isinstance(entry, int | Fraction) for row in table for entry in row)
+def _plain(value: Any) -> int | float | Fraction:
+    """A number out of an array of any library."""
+    while hasattr(value, "item"):
+        value = value.item()
+    return value if isinstance(value, int | Fraction) else float(value)
 
 
 def _integers(coefficients: tuple[Fraction, ...]) -> list[int]:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from numerics.certificate.plain import UNUSUAL, with_names
 from numerics.certificate.recording import Recorded, as_number, table
 from numerics.certificate.words import (
     UNKNOWN,
@@ -29,6 +28,7 @@ from numerics.certificate.words import (
     Trait,
     outer_product,
 )
+from numerics.rebinding import UNUSUAL, with_names
 from numerics.runtime import finite_size
 from numerics.runtime.interface import FiniteSize
 from numerics.runtime.point import Point

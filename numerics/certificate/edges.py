@@ -6,6 +6,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
+from numerics.bulk.curve import Curve
 from numerics.bulk.law import Law
 from numerics.certificate.zeros import responses_along
 
@@ -40,9 +41,9 @@ def unconfirmed_edges(branch: Branch, law: Law, thorough: bool) -> list[float]:
 
 def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
     """How many real values of G are on the curve above each of some real z."""
-    law, p = branch.law, branch.own
-    assert law.curve is not None, "a curve is asked about its roots only where there is one"
-    table = np.array(law.curve.at(p, *law.updated(p)), float)
+    curve = Curve.of(branch.law, branch.own)
+    assert curve is not None, "a curve is asked about its roots only where there is one"
+    table = curve.table
     occupied = np.flatnonzero(table.any(axis=1))
     if not occupied.size or occupied[-1] == 0:
         return [0] * z.size

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from numerics.certificate.declared import MORE_STEPS, Declared, Past, run_declared
-from numerics.certificate.plain import UNUSUAL
 from numerics.certificate.recording import NotRecorded, Recording, Tape, are_finite, table
 from numerics.certificate.words import UNKNOWN, LargeVector, NotWritten, word_moments
+from numerics.rebinding import UNUSUAL
 from numerics.runtime.interface import FiniteSize
 from numerics.runtime.point import Point, replaced
 

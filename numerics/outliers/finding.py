@@ -56,10 +56,7 @@ LARGEST = 1e100
 SMALLEST_LEADING = 1e-290
 """A leading coefficient smaller than this share of the largest belongs to roots that float64 cannot hold."""
 KNOWN = 1e-3
-"""An eigenvalue that rounding moves by a larger share than this gives no outlier that could be told; neither is a zero
-of det A(z) whose error is a larger share of its distance to the bulk."""
-SAME = 1e-7
-"""Zeros of det A(z) that are closer than this, relative to the width of the bulk, are one."""
+"""An eigenvalue that rounding moves by a larger share than this gives no outlier that could be told."""
 UNRESOLVED = (
     "the matrix whose eigenvalues are the outliers has entries that differ by so many orders of magnitude that float64 "
     "cannot tell the smaller outliers; take less extreme parameters, or fewer steps"
@@ -455,13 +452,11 @@ def by_contour(problem: SpikedProblem) -> list[float]:
     if rows_of(problem) == 0:
         return []
     atoms = [low for low, high in problem.excluded if high == low]
-    intervals = sorted((low, high) for low, high in problem.excluded if high > low)
-    radius = (intervals[-1][1] - intervals[0][0]) / 2 if intervals else max(map(abs, atoms), default=0.0) or 1.0
-    pieces = panels(_bounded_rows(problem, radius), intervals_outside(problem.searched, problem.roots))
+    pieces = panels(_bounded_rows(problem, problem.radius), intervals_outside(problem.searched, problem.roots))
     starts = [[float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)] for piece in pieces]
-    accepted = iter(_accepted(problem, [x for some in starts for x in some], atoms, radius))
+    accepted = iter(_accepted(problem, [x for some in starts for x in some], atoms, problem.radius))
     found = [[z for z in (next(accepted) for _ in some) if z is not None] for some in starts]
-    return _merged(found, radius)
+    return _merged(found, problem.same)
 
 
 def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
@@ -558,8 +553,7 @@ def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], u
         near = np.isfinite(z) and abs(z - start) <= 0.05 * (unit + abs(start))
         if not (near and problem.outside(z)):
             return False
-        away = abs(z - problem.nearest_edge(z)) if problem.excluded else np.inf
-        return _position_error(problem, z) <= min(KNOWN * away, SAME * (unit + abs(z)))
+        return _position_error(problem, z) <= problem.resolution(z)
 
     leading = [x for x in starts if may_lead(x)]
     try:
@@ -580,15 +574,15 @@ def _position_error(problem: SpikedProblem, z: float) -> float:
     return distance_to_zero(*with_slope(problem, z, r), rounding)
 
 
-def _merged(found: list[list[float]], unit: float) -> list[float]:
+def _merged(found: list[list[float]], same: Callable[[float, float], bool]) -> list[float]:
     """The zeros that any path found, each as often as the path that found it most often."""
-    clusters: list[tuple[float, int]] = []
+    clusters: list[float] = []
     for z in sorted(z for group in found for z in group):
-        if not clusters or z - clusters[-1][0] > SAME * (unit + abs(z)):
-            clusters.append((z, 0))
+        if not clusters or not same(clusters[-1], z):
+            clusters.append(z)
     merged = []
-    for z, _ in clusters:
-        merged += [z] * max(sum(abs(x - z) <= SAME * (unit + abs(z)) for x in group) for group in found)
+    for z in clusters:
+        merged += [z] * max(sum(same(x, z) for x in group) for group in found)
     return merged
 
 

@@ -17,9 +17,6 @@ from numerics.outliers.replicas import follow_zero
 from numerics.precision import in_float64
 from numerics.runtime.interface import Order
 
-SAME = 1e-7
-"""Outliers closer than this, relatively, are one with multiplicity: only the sum of their residues is defined."""
-
 
 @dataclass(frozen=True)
 class Pole:
@@ -73,11 +70,11 @@ def replica_poles(problem: SpikedProblem, outliers: Sequence[float], orders: Seq
 
 
 def _clusters(problem: SpikedProblem, outliers: Sequence[float]) -> list[tuple[float, int]]:
-    """Outliers that are one with multiplicity: their mean and how many there are."""
-    unit = max((high - low for low, high in problem.excluded), default=0.0)
+    """Outliers that are one with multiplicity, since only the sum of their residues is defined: their mean and how many
+    there are."""
     groups: list[list[float]] = []
     for z in outliers:
-        if groups and abs(z - groups[-1][0]) <= SAME * (unit + abs(z)):
+        if groups and problem.same(z, groups[-1][0]):
             groups[-1].append(z)
         else:
             groups.append([z])

@@ -24,6 +24,9 @@ AT_EDGE, AT_SETTLED_EDGE = 3e-12, 1e-9
 """What is closer to an edge of the bulk than this, relative to the largest edge, is not told from it. Edges are known
 to some 1e-14, and the square root of what remains must still tell the branches of the curve apart; where a density was
 taken at finitely many values, edges are known to 1e-10."""
+SAME, BESIDE = 1e-7, 1e-3
+"""How far off zeros of det A(z) may be: relative to the width of the bulk and their own size, and relative to their
+distance to the bulk."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,24 @@ class SpikedProblem:
     def nearest_edge(self, z: float) -> float:
         """The end of an interval of the bulk, or the atom, that is closest."""
         return min((e for pair in self.excluded for e in pair), key=lambda e: abs(e - z), default=0.0)
+
+    @cached_property
+    def radius(self) -> float:
+        """Half the width of the bulk; the largest atom where it has no interval, one where that is zero."""
+        bulk = [end for low, high in self.excluded if high > low for end in (low, high)]
+        if bulk:
+            return (max(bulk) - min(bulk)) / 2
+        return max((abs(at) for at, _ in self.excluded), default=0.0) or 1.0
+
+    def resolution(self, z: float) -> float:
+        """How far off a zero of det A(z) at z may be. Beside an end of the bulk zeros may differ by orders of
+        magnitude."""
+        away = abs(z - self.nearest_edge(z)) if self.excluded else np.inf
+        return float(min(BESIDE * away, SAME * (self.radius + abs(z))))
+
+    def same(self, one: float, other: float) -> bool:
+        """Whether two zeros of det A(z) are one, as far as they are known."""
+        return abs(one - other) <= self.resolution(one) + self.resolution(other)
 
 
 def excluded_by(branch: Branch) -> tuple[tuple[float, float], ...]:

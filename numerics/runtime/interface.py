@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -331,7 +331,10 @@ class CoefficientTable:
 
     def at(self, p: Point, *given: Any) -> Coefficients:
         """The coefficients at a point: exact if its numbers are fractions and the variables rational in them."""
-        values = self.variables(p, *given)
+        return self.of(self.variables(p, *given))
+
+    def of(self, values: Sequence[Any]) -> Coefficients:
+        """The coefficients at values of the variables: exact if these are fractions."""
         most = [
             max((powers[k] for row in self._terms for e in row for _, powers in e), default=0)
             for k in range(len(values))

@@ -1,4 +1,4 @@
-"""Generated functions run with other things under the names that they import."""
+"""Generated functions with another library under a name of their module."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 UNUSUAL = (TypeError, ValueError, AttributeError, IndexError, KeyError, ArithmeticError)
-"""What a generated function raises where it is given other arrays than it was written for."""
+"""Errors that a generated function raises where it is given other objects than it was written for."""
 
 
 def with_names(function: Callable[..., Any], names: Mapping[str, Any]) -> Callable[..., Any]:
