@@ -102,6 +102,7 @@ class _Search:
     point_at: Callable[[float], Point]
     nodes: int
     seen: dict[float, Examined] = field(default_factory=dict)
+    radii: dict[float, float] = field(default_factory=dict)
 
     def step(self, rate: float) -> Step:
         return step_at(self.of, self.point_at(rate), self.nodes)
@@ -123,6 +124,10 @@ class _Search:
         kind, error = self._kind(above), CONVERGED * root.rate
         if kind == "mean" and any(c.fresh for c in self.of.covariances):
             error = root.rate - below
+        elif kind == "covariance":
+            ends = [self.examined(rate) for rate in (below, above)]
+            slope = (ends[1].white - ends[0].white) / (above - below)
+            error = max(error, max(end.white_error for end in ends) / slope) if slope > 0 else above - below
         return CriticalRate(root.rate, error, below, above, kind, root.angle)
 
     # -- brackets
@@ -188,12 +193,21 @@ class _Search:
         found = self.examined(high)
         return "covariance" if not found.grows and found.fixed < 1 - TOUCHING else "mean"
 
+    def _white(self, rate: float) -> float:
+        """The spectral radius of the covariances of fresh noises."""
+        known = self.seen.get(rate)
+        if known is not None and math.isfinite(known.white):
+            return known.white
+        if rate not in self.radii:
+            self.radii[rate] = self.step(rate).white_radius()[0]
+        return self.radii[rate]
+
     # -- equations of the critical rate
 
     def _roots(self, low: float, high: float) -> Iterator[_Root]:
         """Candidates from the equations that may hold between a stable and an unstable rate."""
         if self._kind(high) == "covariance":
-            found = _crossing(lambda rate: self.step(rate).white_radius() - 1, low, high)
+            found = _crossing(lambda rate: self._white(rate) - 1, low, high)
             if found is not None:
                 yield _Root(found, None)
             return
@@ -309,9 +323,11 @@ class _Search:
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
     """A zero between two rates to rounding; None where the signs do not differ, or something cannot be followed."""
-    high *= 1 + WIDTH  # it may be the upper one
     try:
         ends = function(low), function(high)
+        if ends[0] * ends[1] > 0:
+            high *= 1 + WIDTH  # it may be the upper one
+            ends = ends[0], function(high)
         if not (np.isfinite(ends).all() and ends[0] * ends[1] < 0):
             return None
         return float(brentq(function, low, high, xtol=1e-15 * low, rtol=1e-14))
