@@ -32,6 +32,8 @@ SHARES = (0.5, 0.35, 0.65, 0.2, 0.8)
 """Where a bracket is divided: at the first of these where stability is decided."""
 WIDTH = 3e-7
 """Relative half-width of the interval around a root: rounding hides what is closer to the circle."""
+CLOSER = (1e-8, 3e-10, 1e-11)
+"""Relative distances from where the mean is lost at which covariances of fresh noises are looked at."""
 SMALL = 1e-3
 """Angles closer to zero or pi stand for these."""
 CONVERGED = 1e-12
@@ -92,8 +94,11 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
 
 @dataclass(frozen=True)
 class _Root:
+    """A rate at which an equation of the critical rate holds, and what is lost there."""
+
     rate: float
     angle: float | None
+    kind: str = "mean"
 
 
 @dataclass(frozen=True)
@@ -120,15 +125,31 @@ class _Search:
         return found.decided and not found.stable
 
     def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """A root with its interval. Covariances of fresh data diverge where a mode does, and so are lost before."""
-        kind, error = self._kind(above), CONVERGED * root.rate
-        if kind == "mean" and any(c.fresh for c in self.of.covariances):
-            error = root.rate - below
-        elif kind == "covariance":
-            ends = [self.examined(rate) for rate in (below, above)]
-            slope = (ends[1].white - ends[0].white) / (above - below)
-            error = max(error, max(end.white_error for end in ends) / slope) if slope > 0 else above - below
-        return CriticalRate(root.rate, error, below, above, kind, root.angle)
+        """A root with its interval."""
+        if root.kind == "mean":
+            return self._before_the_mean(root, below, above)
+        # the spectral radius is convex in the rate: it rises faster at the root than below
+        end = self.examined(below)
+        error = max(CONVERGED * root.rate, end.white_error * (root.rate - below) / (1 - end.white))
+        return CriticalRate(root.rate, error, below, above, root.kind, root.angle)
+
+    def _before_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
+        """A root at which the mean is lost, or that at which covariances of fresh noises are, if it is just before."""
+        if not self.step(root.rate).white_pairs:
+            return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
+        for distance in CLOSER:
+            rate = root.rate * (1 - distance)
+            try:
+                radius, error = self.step(rate).white_radius()
+            except (Undecided, np.linalg.LinAlgError):
+                break
+            if radius > 1 - error:
+                found = _crossing(self._excess, below, rate)
+                if found is None:
+                    break
+                return CriticalRate(found, max(rate - found, CONVERGED * rate), below, above, "covariance", None)
+            below = rate
+        return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
 
     # -- brackets
 
@@ -193,25 +214,25 @@ class _Search:
         found = self.examined(high)
         return "covariance" if not found.grows and found.fixed < 1 - TOUCHING else "mean"
 
-    def _white(self, rate: float) -> float:
-        """The spectral radius of the covariances of fresh noises."""
-        known = self.seen.get(rate)
-        if known is not None and math.isfinite(known.white):
-            return known.white
+    def _excess(self, rate: float) -> float:
+        """1 - 1/radius, with the spectral radius of the covariances of fresh noises: bounded where that is not."""
         if rate not in self.radii:
-            self.radii[rate] = self.step(rate).white_radius()[0]
-        return self.radii[rate]
+            known = self.seen.get(rate)
+            finite = known is not None and math.isfinite(known.white)
+            self.radii[rate] = known.white if known is not None and finite else self.step(rate).white_radius()[0]
+        return 1 - 1 / max(self.radii[rate], 1e-300)
 
     # -- equations of the critical rate
 
     def _roots(self, low: float, high: float) -> Iterator[_Root]:
         """Candidates from the equations that may hold between a stable and an unstable rate."""
-        if self._kind(high) == "covariance":
-            found = _crossing(lambda rate: self._white(rate) - 1, low, high)
-            if found is not None:
-                yield _Root(found, None)
-            return
         step, lost = self.step(low), self.examined(high)
+        if self._kind(high) == "covariance" or step.finite_memory is not None:
+            found = _crossing(self._excess, low, high)
+            if found is not None:
+                yield _Root(found, None, "covariance")
+        if self._kind(high) == "covariance":
+            return
         equations = (self._pole,) if lost.fixed < BRANCHING else (self._fold, self._radius, self._pole)
         seen = [abs(self.examined(rate).at.angle) for rate in (high, low)]
         for angle in dict.fromkeys((math.pi, 0.0, *(angle for angle in seen if SMALL < angle < math.pi - SMALL))):

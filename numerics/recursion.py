@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from numerics.finite_memory import DECAYS, FiniteMemory, has_finite_memory, spectral_radius
 from numerics.linear_sites import Inverses, Pairs, conjugate, end_of, laws_at, slices, stacked
 from numerics.responses import Arc, Panel, Reached, ResponsesAt, Undecided
 from numerics.runtime.linear import RecursionOf
@@ -211,6 +213,8 @@ class Step(ResponsesAt):
 
     def examine(self) -> Examined:
         """What decides whether training is stable."""
+        if self.finite_memory is not None and not self.of.overlaps:
+            return self._examined_directly(self.finite_memory)
         try:
             return _Examination(self).examined()
         except Undecided as error:
@@ -222,13 +226,29 @@ class Step(ResponsesAt):
         except np.linalg.LinAlgError:
             return Examined(math.inf, self.start, math.inf, True, decided=False)
 
+    def _examined_directly(self, memory: FiniteMemory) -> Examined:
+        """The same from the matrix that a site applies over and over."""
+        size, angle = abs(memory.leading), abs(float(np.angle(memory.leading)))
+        at = replace(self.start, v=complex(on_circle(angle)))
+        white, error = memory.white_radius(self.white_pairs)
+        if math.isfinite(white):
+            return Examined(0.0, at, white, False, abs(white - 1) > error, error)
+        return Examined(0.0, at, math.inf, True, decided=abs(size - 1) > DECAYS)
+
+    @cached_property
+    def finite_memory(self) -> FiniteMemory | None:
+        """The step as a matrix that a site applies, where all noises are drawn afresh."""
+        return FiniteMemory(self) if has_finite_memory(self) else None
+
     def white_radius(self) -> tuple[float, float]:
         """The spectral radius of the covariances of fresh noises, summed over all later times, and its error; may be
         undecided."""
         if not self.white_pairs:
             return 0.0, 0.0
+        if self.finite_memory is not None:
+            return self.finite_memory.white_radius(self.white_pairs)
         transfer, error = self._mean_transfer()
-        return float(np.max(np.abs(np.linalg.eigvals(transfer)))), error
+        return spectral_radius(transfer), error
 
     def _mean_transfer(self) -> tuple[np.ndarray, float]:
         """The mean of the transfer over the circle, and its error."""

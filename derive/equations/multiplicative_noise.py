@@ -1,8 +1,8 @@
 """Noise that multiplies fields: laws that are linear in fields, with coefficients that are drawn afresh at each step.
 
-A mask s(t) that takes a mini-batch is one: s(t) e(t) = <s> e(t) + (s(t) - <s>) e(t). As s(t) is independent of e(t), the
-last term is uncorrelated with everything before it, and with itself at other times. For second moments it is a noise
-that is drawn afresh, with the covariance Var(s) C[e, e](t, t).
+A mask s(t) that takes a mini-batch is one: s(t) e(t) = <s> e(t) + (s(t) - <s>) e(t). As s(t) is independent of e(t),
+the last term is uncorrelated with everything before it, and with itself at other times. For second moments it is a
+noise that is drawn afresh, with the covariance Var(s) C[e, e](t, t).
 """
 
 from __future__ import annotations

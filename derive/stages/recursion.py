@@ -57,8 +57,8 @@ class _Repeated(LinearLaws):
         met = drawn_before(self.order, term, lambda v: self.lag(field, v))
         if met is not None:
             raise DeclarationError(
-                f"{shown(met)} multiplies {shown(value)}, which depends on the same draw, and the recursion takes noise "
-                "that is independent of what it multiplies; solve it at a large T"
+                f"{shown(met)} multiplies {shown(value)}, which depends on the same draw, and the recursion is derived "
+                "for noise that is independent of what it multiplies; solve it at a large T"
             )
         differing = [trait for trait in self.system.trained_traits if trait.sector == field.sector]
         if term.noises and (differing or any(noise.field.labelled for noise in term.noises)):
