@@ -32,8 +32,10 @@ SHARES = (0.5, 0.35, 0.65, 0.2, 0.8)
 """Where a bracket is divided: at the first of these where stability is decided."""
 WIDTH = 3e-7
 """Relative half-width of the interval around a root: rounding hides what is closer to the circle."""
-CLOSER = (1e-8, 3e-10, 1e-11)
-"""Relative distances from where the mean is lost at which covariances of fresh noises are looked at."""
+CLOSER = (5.5e-8, 1e-8, 3e-10, 1e-11)
+"""Relative distances from where the mean is lost at which covariances of fresh noises are looked at, after WIDTH."""
+FURTHER = 11.0
+"""How many steps as that from the first to the second of them lead from there to rounding."""
 SMALL = 1e-3
 """Angles closer to zero or pi stand for these."""
 CONVERGED = 1e-12
@@ -107,7 +109,7 @@ class _Search:
     point_at: Callable[[float], Point]
     nodes: int
     seen: dict[float, Examined] = field(default_factory=dict)
-    radii: dict[float, float] = field(default_factory=dict)
+    radii: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     def step(self, rate: float) -> Step:
         return step_at(self.of, self.point_at(rate), self.nodes)
@@ -126,30 +128,50 @@ class _Search:
 
     def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
         """A root with its interval."""
-        if root.kind == "mean":
-            return self._before_the_mean(root, below, above)
-        # the spectral radius is convex in the rate: it rises faster at the root than below
-        end = self.examined(below)
-        error = max(CONVERGED * root.rate, end.white_error * (root.rate - below) / (1 - end.white))
-        return CriticalRate(root.rate, error, below, above, root.kind, root.angle)
-
-    def _before_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """A root at which the mean is lost, or that at which covariances of fresh noises are, if it is just before."""
+        if root.kind == "covariance":
+            return self._of_covariances(root.rate, below, above)
         if not self.step(root.rate).white_pairs:
             return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
-        for distance in CLOSER:
+        return self._beside_the_mean(root, below, above)
+
+    def _of_covariances(self, rate: float, below: float, above: float) -> CriticalRate:
+        """A root at which covariances of fresh noises are lost. Their spectral radius is convex in the rate, so that it
+        rises faster at the root than below."""
+        radius, error = self._white(below)
+        rounding = CONVERGED * rate
+        return CriticalRate(
+            rate, max(rounding, error * (rate - below) / (1 - radius)), below, above, "covariance", None
+        )
+
+    def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
+        """A root at which the mean is lost, or the one just below it at which covariances of fresh noises are."""
+        radii = []
+        for distance in (WIDTH, *CLOSER):
             rate = root.rate * (1 - distance)
             try:
-                radius, error = self.step(rate).white_radius()
+                radius, error = self._white(rate)
             except (Undecided, np.linalg.LinAlgError):
+                if _stays_below_one(radii):
+                    return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
                 break
-            if radius > 1 - error:
+            radii.append(radius)
+            if radius >= 1 - error:
                 found = _crossing(self._excess, below, rate)
-                if found is None:
-                    break
-                return CriticalRate(found, max(rate - found, CONVERGED * rate), below, above, "covariance", None)
+                return self._of_covariances(rate if found is None else found, below, above)
             below = rate
         return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
+
+    def _white(self, rate: float) -> tuple[float, float]:
+        """The spectral radius of the covariances of fresh noises, and its error; may be undecided."""
+        if rate not in self.radii:
+            known = self.seen.get(rate)
+            finite = known is not None and math.isfinite(known.white)
+            self.radii[rate] = (known.white, known.white_error) if known and finite else self.step(rate).white_radius()
+        return self.radii[rate]
+
+    def _excess(self, rate: float) -> float:
+        """1 - 1/radius, which is bounded where the spectral radius is not."""
+        return 1 - 1 / max(self._white(rate)[0], 1e-300)
 
     # -- brackets
 
@@ -213,14 +235,6 @@ class _Search:
         """What is lost at an unstable rate."""
         found = self.examined(high)
         return "covariance" if not found.grows and found.fixed < 1 - TOUCHING else "mean"
-
-    def _excess(self, rate: float) -> float:
-        """1 - 1/radius, with the spectral radius of the covariances of fresh noises: bounded where that is not."""
-        if rate not in self.radii:
-            known = self.seen.get(rate)
-            finite = known is not None and math.isfinite(known.white)
-            self.radii[rate] = known.white if known is not None and finite else self.step(rate).white_radius()[0]
-        return 1 - 1 / max(self.radii[rate], 1e-300)
 
     # -- equations of the critical rate
 
@@ -340,6 +354,15 @@ class _Search:
 
             x, last = _newton(residual, np.array([1.0, angle]))
         return _Root(float(x[0] * low), abs(float(x[1]))) if last <= CONVERGED else None
+
+
+def _stays_below_one(radii: list[float]) -> bool:
+    """Whether spectral radii at WIDTH and the next two distances stay below one up to rounding: next to a branch point
+    their increments shrink, at the end of a density they are equal, and they grow next to a pole."""
+    if len(radii) < 3:
+        return False
+    first, second = np.diff(radii[:3])
+    return bool(second <= first and radii[2] + FURTHER * second < 1)
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:

@@ -1,8 +1,8 @@
 """Linear training on fresh data alone: each site applies one matrix over and over, of finite memory.
 
 Where no memory of fixed matrices enters, S(w) is a polynomial in w. With S(w) x = u the state (x(t), x(t - 1), ...)
-moves by a companion matrix A, group of sites by group. The mean grows where an eigenvalue of A leaves the unit circle. What
-noise of one step adds to covariances of all later times is a Gramian, sum_t A^t b c^T (A^T)^t, summed by doubling.
+moves by a companion matrix A, group of sites by group. The mean grows where an eigenvalue of A leaves the unit circle.
+What noise of one step adds to covariances of all later times is a Gramian, sum_t A^t b c^T (A^T)^t, summed by doubling.
 """
 
 from __future__ import annotations

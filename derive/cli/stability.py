@@ -152,7 +152,7 @@ def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
 def _exact(exact: dict[str, Any], rate: str) -> list[str]:
     """What an exact limit is made of."""
     turn = exact["angle"]
-    mode = "covariances of fresh data last for ever"
+    mode = "covariances of what each step draws last for ever"
     if exact["kind"] == "mean":
         mode = "a mode lasts for ever"
         if turn is not None:
