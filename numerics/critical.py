@@ -145,7 +145,7 @@ class _Search:
 
     def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
         """A root at which the mean is lost, or the one just below it at which covariances of fresh noises are."""
-        radii = []
+        radii: list[float] = []
         for distance in (WIDTH, *CLOSER):
             rate = root.rate * (1 - distance)
             try:

@@ -122,6 +122,6 @@ def _gramian(step: np.ndarray, drive: np.ndarray) -> np.ndarray | None:
                 return None
             total = total + added
             if np.all(np.abs(added) <= ROUNDING * np.abs(total)):
-                return total
+                return np.asarray(total)
             power = power @ power
     return None

@@ -13,8 +13,7 @@ import time
 from collections import Counter
 
 import numpy as np
-from test_exact_stability import drawn_point, of_regression, power_law
-from stability_by_hand import fresh_batches  # isort: skip
+from test_exact_stability import drawn_point, fresh_batches, of_regression, power_law
 
 from derive.errors import NumericalError
 
