@@ -37,7 +37,9 @@ def main() -> int:
     rng = np.random.default_rng(asked.seed)
     told: Counter[str] = Counter()
     worst, started = 0.0, time.process_time()
-    for _ in range(asked.count):
+    for k in range(asked.count):
+        if k and k % 10 == 0:
+            print(f"{k} of {asked.count}: {dict(told)}", flush=True)
         kind = rng.random()
         try:
             given, right = of_power_law(rng) if kind > 0.9 else drawn_point(rng, mini=kind < asked.mini)
