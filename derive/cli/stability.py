@@ -60,7 +60,8 @@ def stability(
                                not linear)
       exact of a point         rate, error, low and high (training is stable and grows there), kind (mean, or
                                covariance of what each step draws), angle of the critical mode (pi: it changes its
-                               sign at every step; null for covariances), formula and polynomial (null where none is found)
+                               sign at every step; null for covariances), formula and polynomial (null where none
+                               is found)
       horizons of a point      empty if exact; steps that were run, by_growth (the limit from the late growth of the
                                loss there) and within (from where the loss exceeds 100 times its initial value in
                                those steps)
