@@ -32,6 +32,10 @@ SHARES = (0.5, 0.35, 0.65, 0.2, 0.8)
 """Where a bracket is divided: at the first of these where stability is decided."""
 WIDTH = 3e-7
 """Relative half-width of the interval around a root: rounding hides what is closer to the circle."""
+CLOSER = (5.5e-8, 1e-8, 3e-10, 1e-11)
+"""Relative distances from where the mean is lost at which covariances of fresh noises are looked at, after WIDTH."""
+FURTHER = 11.0
+"""How many steps as that from the first to the second of them lead from there to rounding."""
 SMALL = 1e-3
 """Angles closer to zero or pi stand for these."""
 CONVERGED = 1e-12
@@ -92,8 +96,11 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
 
 @dataclass(frozen=True)
 class _Root:
+    """A rate at which an equation of the critical rate holds, and what is lost there."""
+
     rate: float
     angle: float | None
+    kind: str = "mean"
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,7 @@ class _Search:
     point_at: Callable[[float], Point]
     nodes: int
     seen: dict[float, Examined] = field(default_factory=dict)
+    radii: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     def step(self, rate: float) -> Step:
         return step_at(self.of, self.point_at(rate), self.nodes)
@@ -119,11 +127,51 @@ class _Search:
         return found.decided and not found.stable
 
     def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """A root with its interval. Covariances of fresh data diverge where a mode does, and so are lost before."""
-        kind, error = self._kind(above), CONVERGED * root.rate
-        if kind == "mean" and any(c.fresh for c in self.of.covariances):
-            error = root.rate - below
-        return CriticalRate(root.rate, error, below, above, kind, root.angle)
+        """A root with its interval."""
+        if root.kind == "covariance":
+            return self._of_covariances(root.rate, below, above)
+        if not self.step(root.rate).white_pairs:
+            return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
+        return self._beside_the_mean(root, below, above)
+
+    def _of_covariances(self, rate: float, below: float, above: float) -> CriticalRate:
+        """A root at which covariances of fresh noises are lost. Their spectral radius is convex in the rate, so that it
+        rises faster at the root than below."""
+        radius, error = self._white(below)
+        rounding = CONVERGED * rate
+        return CriticalRate(
+            rate, max(rounding, error * (rate - below) / (1 - radius)), below, above, "covariance", None
+        )
+
+    def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
+        """A root at which the mean is lost, or the one just below it at which covariances of fresh noises are."""
+        radii: list[float] = []
+        for distance in (WIDTH, *CLOSER):
+            rate = root.rate * (1 - distance)
+            try:
+                radius, error = self._white(rate)
+            except (Undecided, np.linalg.LinAlgError):
+                if _stays_below_one(radii):
+                    return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
+                break
+            radii.append(radius)
+            if radius >= 1 - error:
+                found = _crossing(self._excess, below, rate)
+                return self._of_covariances(rate if found is None else found, below, above)
+            below = rate
+        return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
+
+    def _white(self, rate: float) -> tuple[float, float]:
+        """The spectral radius of the covariances of fresh noises, and its error; may be undecided."""
+        if rate not in self.radii:
+            known = self.seen.get(rate)
+            finite = known is not None and math.isfinite(known.white)
+            self.radii[rate] = (known.white, known.white_error) if known and finite else self.step(rate).white_radius()
+        return self.radii[rate]
+
+    def _excess(self, rate: float) -> float:
+        """1 - 1/radius, which is bounded where the spectral radius is not."""
+        return 1 - 1 / max(self._white(rate)[0], 1e-300)
 
     # -- brackets
 
@@ -192,12 +240,13 @@ class _Search:
 
     def _roots(self, low: float, high: float) -> Iterator[_Root]:
         """Candidates from the equations that may hold between a stable and an unstable rate."""
-        if self._kind(high) == "covariance":
-            found = _crossing(lambda rate: self.step(rate).white_radius() - 1, low, high)
-            if found is not None:
-                yield _Root(found, None)
-            return
         step, lost = self.step(low), self.examined(high)
+        if self._kind(high) == "covariance" or step.finite_memory is not None:
+            found = _crossing(self._excess, low, high)
+            if found is not None:
+                yield _Root(found, None, "covariance")
+        if self._kind(high) == "covariance":
+            return
         equations = (self._pole,) if lost.fixed < BRANCHING else (self._fold, self._radius, self._pole)
         seen = [abs(self.examined(rate).at.angle) for rate in (high, low)]
         for angle in dict.fromkeys((math.pi, 0.0, *(angle for angle in seen if SMALL < angle < math.pi - SMALL))):
@@ -307,11 +356,22 @@ class _Search:
         return _Root(float(x[0] * low), abs(float(x[1]))) if last <= CONVERGED else None
 
 
+def _stays_below_one(radii: list[float]) -> bool:
+    """Whether spectral radii at WIDTH and the next two distances stay below one up to rounding: next to a branch point
+    their increments shrink, at the end of a density they are equal, and they grow next to a pole."""
+    if len(radii) < 3:
+        return False
+    first, second = np.diff(radii[:3])
+    return bool(second <= first and radii[2] + FURTHER * second < 1)
+
+
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
     """A zero between two rates to rounding; None where the signs do not differ, or something cannot be followed."""
-    high *= 1 + WIDTH  # it may be the upper one
     try:
         ends = function(low), function(high)
+        if ends[0] * ends[1] > 0:
+            high *= 1 + WIDTH  # it may be the upper one
+            ends = ends[0], function(high)
         if not (np.isfinite(ends).all() and ends[0] * ends[1] < 0):
             return None
         return float(brentq(function, low, high, xtol=1e-15 * low, rtol=1e-14))

@@ -193,7 +193,7 @@ class LimitAt(ResponsesAt):
             return np.asarray(np.sum(scale, axis=0))
         found = np.sum(self._seen(drawn, product.a) * self._variances * self._seen(drawn, product.b), axis=3)
         if product.a in sector.places and product.b in sector.places:
-            for c, strength in self._covariances:
+            for c, strength in self.covariance_terms:
                 if c.left in sector.places:
                     left, right = self.answer(inverse, product.a, c.left), self.answer(inverse, product.b, c.right)
                     noise = np.sum(left @ correlations[c.of][:, None] * right, axis=3)

@@ -134,7 +134,8 @@ class SitesAt:
         return [(m, self.coefficient(self.sector_of(m.target), m.coefficient)[:, :1]) for m in self.of.memories]
 
     @cached_property
-    def _covariances(self) -> list[tuple[NoiseCovariance, np.ndarray]]:
+    def covariance_terms(self) -> list[tuple[NoiseCovariance, np.ndarray]]:
+        """The covariances of noises, with their coefficients at the groups of sites."""
         return [(c, self.coefficient(self.sector_of(c.left), c.coefficient)[:, :1]) for c in self.of.covariances]
 
     # -- responses
@@ -197,6 +198,16 @@ class SitesAt:
             found[name] = np.linalg.inv(matrix)
         return found
 
+    def polynomials(self, powers: np.ndarray) -> Inverses:
+        """S by powers of w where no memory of fixed matrices enters; powers: those of factors, powers x factors."""
+        found = {name: sector.combined(powers) for name, sector in self.sectors.items() if sector.rows}
+        for m, scale in self._memories:
+            sector = self.sector_of(m.target)
+            if m.on in sector.places:
+                value = scale * self.at_once[m.response]
+                found[self.places[m.target].sector][0][:, sector.places[m.target], sector.places[m.on]] -= value
+        return found
+
     def inverses(self, v: np.ndarray, r: np.ndarray) -> Inverses:
         """G at points with their responses."""
         return self._inverted(v, self.matrices(r), self.at_once if any(m.fresh for m in self.of.memories) else {})
@@ -256,7 +267,7 @@ class SitesAt:
         points = len(next(iter(one.values())))
         found = np.zeros((points, end_of(to), end_of(of)), complex)
         for (a, b), rows in to.items():
-            for c, scale in self._covariances:
+            for c, scale in self.covariance_terms:
                 sector = self.sector_of(c.left)
                 if c.fresh == fresh and a in sector.places and b in sector.places:
                     left, right = self.answer(one, a, c.left), self.answer(other, b, c.right)

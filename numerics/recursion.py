@@ -8,8 +8,9 @@ eigenvalue of the step:
    Cauchy's formula their values inside follow from those on the circle.
 2. Correlations of fixed random matrices obey C = K(w, w*) C + drive, with K from products of G. Outside of the spectrum
    of a non-normal step the spectral radius of K is below one.
-3. Covariances of matrices that are drawn afresh at each step obey c(t) = sum_s M(t - s) c(s) + drive. As c is a
-   covariance, it stays bounded if the spectral radius of sum_s M(s) is below one.
+3. Covariances of what is drawn afresh at each step, as of fresh matrices and of noise that multiplies fields, obey
+   c(t) = sum_s M(t - s) c(s) + drive. As c is a covariance, it stays bounded if the spectral radius of sum_s M(s) is
+   below one.
 
 Modes that stay for ever at any rate, as of directions that no sample has, lie at w = 1, which the circle avoids.
 """
@@ -18,10 +19,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from numerics.finite_memory import DECAYS, FiniteMemory, has_finite_memory, spectral_radius
 from numerics.linear_sites import Inverses, Pairs, conjugate, end_of, laws_at, slices, stacked
 from numerics.responses import Arc, Panel, Reached, ResponsesAt, Undecided
 from numerics.runtime.linear import RecursionOf
@@ -45,23 +48,26 @@ STEADY, ADDS_UP = (1e-5, 1e-6), 9.5
 """Angles next to w = 1 at which noise is compared, and by how much it grows at least where it adds up for ever."""
 CLOSEST = 1e-7
 """Angle below which they do not change any more."""
+VARIES = 6.0
+"""By how much more than between CLOSEST and twice this angle a density may change below it, on average."""
 
 
 @dataclass(frozen=True)
 class Examined:
     """What decides stability at parameters. fixed: the largest spectral radius of the correlations of fixed matrices on
-    the contour, and `at` where; white: that of the covariances of fresh ones; grows: whether something is not analytic
-    in the disc. What is not known is infinite, and decided tells whether stability is."""
+    the contour, and `at` where; white: that of the covariances of fresh noises, white_error its error; grows: whether
+    something is not analytic in the disc. What is not known is infinite, and decided tells whether stability is."""
 
     fixed: float
     at: Reached
     white: float
     grows: bool
     decided: bool = True
+    white_error: float = 0.0
 
     @property
     def stable(self) -> bool:
-        return self.decided and not self.grows and self.fixed < 1 - TOUCHING and self.white < 1
+        return self.decided and not self.grows and self.fixed < 1 - TOUCHING and self.white < 1 - self.white_error
 
 
 def needed_for(of: RecursionOf, loss: str) -> RecursionOf:
@@ -207,6 +213,8 @@ class Step(ResponsesAt):
 
     def examine(self) -> Examined:
         """What decides whether training is stable."""
+        if self.finite_memory is not None and not self.of.overlaps:
+            return self._examined_directly(self.finite_memory)
         try:
             return _Examination(self).examined()
         except Undecided as error:
@@ -218,14 +226,32 @@ class Step(ResponsesAt):
         except np.linalg.LinAlgError:
             return Examined(math.inf, self.start, math.inf, True, decided=False)
 
-    def white_radius(self) -> float:
-        """The spectral radius of the covariances of fresh matrices, summed over all later times; may be undecided."""
-        if not self.white_pairs:
-            return 0.0
-        return float(np.max(np.abs(np.linalg.eigvals(self._mean_transfer()))))
+    def _examined_directly(self, memory: FiniteMemory) -> Examined:
+        """The same from the matrix that a site applies over and over."""
+        size, angle = abs(memory.leading), abs(float(np.angle(memory.leading)))
+        at = replace(self.start, v=complex(on_circle(angle)))
+        white, error = memory.white_radius(self.white_pairs)
+        if math.isfinite(white):
+            return Examined(0.0, at, white, False, abs(white - 1) > error, error)
+        return Examined(0.0, at, math.inf, True, decided=abs(size - 1) > DECAYS)
 
-    def _mean_transfer(self) -> np.ndarray:
-        """The mean of the transfer over the circle."""
+    @cached_property
+    def finite_memory(self) -> FiniteMemory | None:
+        """The step as a matrix that a site applies, where all noises are drawn afresh."""
+        return FiniteMemory(self) if has_finite_memory(self) else None
+
+    def white_radius(self) -> tuple[float, float]:
+        """The spectral radius of the covariances of fresh noises, summed over all later times, and its error; may be
+        undecided."""
+        if not self.white_pairs:
+            return 0.0, 0.0
+        if self.finite_memory is not None:
+            return self.finite_memory.white_radius(self.white_pairs)
+        transfer, error = self._mean_transfer()
+        return spectral_radius(transfer), error
+
+    def _mean_transfer(self) -> tuple[np.ndarray, float]:
+        """The mean of the transfer over the circle, and its error."""
         arc = Arc(1.0, 1.0, (CLOSEST, math.pi))
         here, scale = self.along([CLOSEST, on_circle(CLOSEST)], self.start)[-1], 0.0
 
@@ -245,10 +271,13 @@ class Step(ResponsesAt):
         for rough in (coarse, fine):
             panels = list(self.panels(arc, here, transfer, rough))
             scale = sum(float(np.max(np.abs(panel.values)) * np.sum(panel.weights)) for panel in panels)
-            total = panels[0].kept[0] * CLOSEST / math.pi  # the rest next to w = 1, where it is constant
+            total = panels[0].kept[0] * CLOSEST / math.pi  # the rest next to w = 1, where it is nearly constant
             for panel in panels:
                 total = total + np.einsum("m,mij->ij", panel.weights / math.pi, panel.kept)
-        return np.asarray(total)
+        # a power of the angle that can be integrated changes less there than VARIES times beyond
+        near = next(panel.kept[-1] for panel in panels if abs(panel.end.v) >= 2 * CLOSEST * (1 - 1e-9))
+        rest = VARIES * float(np.max(np.abs(near - panels[0].kept[0]))) * CLOSEST
+        return np.asarray(total), (rest + FINEST * scale) / math.pi
 
 
 @dataclass
@@ -274,8 +303,11 @@ class _Examination:
         self._sharpen()
         sizes = np.abs(right)
         grows = bool(np.any(np.abs(found - right) > FOLLOWS * np.max(sizes, axis=0) + FOLLOWS**2 * np.max(sizes)))
-        white = math.inf if grows or self.radius >= 1 - TOUCHING else step.white_radius()
-        return Examined(self.radius, self.at or here, white, grows)
+        at = self.at or here
+        if grows or self.radius >= 1 - TOUCHING:
+            return Examined(self.radius, at, math.inf, grows)
+        white, error = step.white_radius()
+        return Examined(self.radius, at, white, grows, abs(white - 1) > error, error)
 
     def _approach(self, here: Reached) -> None:
         """Look at the real axis next to w = 1, as far as rounding lets modes that stay for ever be told from growth."""

@@ -92,64 +92,100 @@ def stable_rate(
     """
     tell = progress or (lambda fraction, text: None)
     _check(solver, rate, loss, layer, over)
-    unit = 1.0 if over is None else float(values[over])
-
-    def within(solution: Solution | NumericalError) -> bool:
-        if isinstance(solution, NumericalError):
-            return False
-        series = np.asarray(solution.observables[loss])
-        return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
-
-    def bounded(solution: Solution | NumericalError, steps: int) -> bool:
-        if isinstance(solution, NumericalError):
-            return False
-        errors = (solution.observable_errors or {}).get(loss)
-        noise = 0.0 if errors is None else 3 * float(np.max(errors))
-        return late_growth(np.asarray(solution.observables[loss])[: steps + 1], noise) <= 0
-
-    def sharpest(solution: Solution) -> float:
-        """Rate times curvature at the sharpest step; the matrix after the last step drives no step any more."""
-        top = max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1])
-        return float(solution.parameters[rate] * top / unit)
-
-    def below(solution: Solution | NumericalError) -> bool:
-        return isinstance(solution, Solution) and sharpest(solution) <= OVERSHOOT
-
-    run = partial(solve_many, solver, layers=())
+    asked = _Question(solver, values, rate, loss)
     tell(0.0, "where the loss diverges")
-    first = next(iter(run([{**values, rate: values[rate] / 64.0}])))
-    if isinstance(first, NumericalError):
-        raise first
-    steps = len(first.observables[loss]) - 1
-    if steps < 1:
-        raise ParameterError(
-            f"{loss} is observed at one time only; observe it along the training to ask for its growth"
-        )
     exact = _exact(solver, values, rate, loss)
-    found: tuple[Horizon, ...] = ()
+    horizons: tuple[Horizon, ...] = ()
     if exact is not None:
         by_divergence, error = exact.rate, exact.error
     else:
-        search = partial(_limit, run, values, rate)
+        by_divergence, error, horizons = asked.extrapolated(tolerance)
+    size, noisy_above = _noise(asked.run, values, rate, loss, by_divergence)
+    by_curvature = at_start = None
+    if layer is not None:
+        tell(0.5, "where the sharpest direction overshoots")
+        unit = 1.0 if over is None else float(values[over])
+        by_curvature, at_start = asked.overshooting(layer, unit, tolerance)
+        tell(1.0, "done")
+    return StableRate(
+        by_divergence=by_divergence,
+        by_curvature=by_curvature,
+        at_start=at_start,
+        tolerance=tolerance,
+        by_divergence_error=error,
+        horizons=horizons,
+        size=size,
+        noisy_above=noisy_above,
+        exact=exact,
+    )
+
+
+@dataclass(frozen=True)
+class _Question:
+    """Solutions of a model at several rates, and what their loss and curvature say."""
+
+    solver: Solver
+    values: dict[str, Any]
+    rate: str
+    loss: str
+
+    def run(self, points: list[dict[str, Any]]) -> Iterator[Solution | NumericalError]:
+        return solve_many(self.solver, points, layers=())
+
+    def _steps(self) -> int:
+        """How many steps are observed, at a rate at which training is bounded."""
+        first = next(iter(self.run([{**self.values, self.rate: self.values[self.rate] / 64.0}])))
+        if isinstance(first, NumericalError):
+            raise first
+        steps = len(first.observables[self.loss]) - 1
+        if steps < 1:
+            raise ParameterError(
+                f"{self.loss} is observed at one time only; observe it along the training to ask for its growth"
+            )
+        return steps
+
+    def _within(self, solution: Solution | NumericalError) -> bool:
+        if isinstance(solution, NumericalError):
+            return False
+        series = np.asarray(solution.observables[self.loss])
+        return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
+
+    def _bounded(self, solution: Solution | NumericalError, steps: int) -> bool:
+        if isinstance(solution, NumericalError):
+            return False
+        errors = (solution.observable_errors or {}).get(self.loss)
+        noise = 0.0 if errors is None else 3 * float(np.max(errors))
+        return late_growth(np.asarray(solution.observables[self.loss])[: steps + 1], noise) <= 0
+
+    def extrapolated(self, tolerance: float) -> tuple[float, float, tuple[Horizon, ...]]:
+        """The limit for many steps, its error, and the horizons that it is extrapolated from."""
+        steps = self._steps()
+        search = partial(_limit, self.run, self.values, self.rate)
         counts = [steps, *(n for n in (steps // 2, steps // 4) if n >= 2)]
-        horizons = [(n, search(partial(bounded, steps=n), tolerance / 4)) for n in counts]
-        whole = search(within, tolerance)
-        found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
-        by_divergence, error = _given_limit(found, whole, tolerance)
-    size, noisy_above = _noise(run, values, rate, loss, by_divergence)
-    told = (error, found, size, noisy_above, exact)
-    if layer is None:
-        return StableRate(by_divergence, None, None, tolerance, *told)
-    tell(0.5, "where the sharpest direction overshoots")
-    follow = partial(solve_many, solver, layers=(layer,), path=True)
-    by_curvature = _limit(follow, values, rate, below, tolerance)
-    small, near = follow([{**values, rate: share * by_curvature} for share in (1e-6, 1 - tolerance)])
-    at_start = None
-    if isinstance(small, Solution) and small.layers[0].largest_path:
-        at_start = OVERSHOOT * unit / small.layers[0].largest_path[0]
-    tell(1.0, "done")
-    reached = isinstance(near, Solution) and sharpest(near) > 0.95 * OVERSHOOT
-    return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance, *told)
+        limits = [(n, search(partial(self._bounded, steps=n), tolerance / 4)) for n in counts]
+        whole = search(self._within, tolerance)
+        horizons = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in limits)
+        return (*_given_limit(horizons, whole, tolerance), horizons)
+
+    def overshooting(self, layer: str, unit: float, tolerance: float) -> tuple[float | None, float | None]:
+        """The smallest rate at which the sharpest direction overshoots, if one is reached, and that at the start."""
+
+        def sharpest(solution: Solution) -> float:
+            """Rate times curvature at the sharpest step; the matrix after the last step drives no step any more."""
+            top = max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1])
+            return float(solution.parameters[self.rate] * top / unit)
+
+        def below(solution: Solution | NumericalError) -> bool:
+            return isinstance(solution, Solution) and sharpest(solution) <= OVERSHOOT
+
+        follow = partial(solve_many, self.solver, layers=(layer,), path=True)
+        limit = _limit(follow, self.values, self.rate, below, tolerance)
+        small, near = follow([{**self.values, self.rate: share * limit} for share in (1e-6, 1 - tolerance)])
+        at_start = None
+        if isinstance(small, Solution) and small.layers[0].largest_path:
+            at_start = OVERSHOOT * unit / small.layers[0].largest_path[0]
+        reached = isinstance(near, Solution) and sharpest(near) > 0.95 * OVERSHOOT
+        return (limit if reached else None), at_start
 
 
 def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> CriticalRate | None:

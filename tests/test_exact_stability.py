@@ -18,6 +18,8 @@ import derive
 from derive import (
     Eq,
     Model,
+    discrete,
+    drawn,
     field,
     gaussian,
     mean,
@@ -29,16 +31,21 @@ from derive import (
     training_clock,
     whole_positive,
 )
-from derive.errors import NumericalError
+from derive.errors import DeclarationError, NumericalError
 from derive.expansions.critical_rates import closed_form, parameters_of
 from numerics.critical import critical_rate
+from numerics.recursion import needed_for, step_at
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
 from stability_by_hand import (  # noqa: E402 - formulas by hand live beside the tests
     asymmetric_network,
+    covariance_radius,
     fresh_batches,
     fresh_batches_of_random_features,
     heavy_ball,
+    mini_batches,
+    mini_batches_in_closed_form,
+    power_law,
     random_features_edge,
     spiked_edge,
     upper_edge,
@@ -192,6 +199,14 @@ def test_fresh_batches_of_two_groups(batch, strong, part):
     assert found.rate == pytest.approx(fresh_batches(batch, groups, weights, 0.1, 0.4), rel=1e-10)
 
 
+@pytest.mark.parametrize(("batch", "smallest"), [(2.0, 0.1), pytest.param(0.1, 1e-3, marks=pytest.mark.long)])
+def test_fresh_batches_of_a_power_law(batch, smallest):
+    """Covariances are lost a little before the mode at the end of the density overshoots."""
+    found = of_regression(spectrum="power_law", batch="online", alpha=batch, cut=smallest)
+    assert found.rate == pytest.approx(fresh_batches(batch, *power_law(1.5, smallest)), rel=1e-11)
+    assert found.error < 1e-11 and found.kind == "covariance"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("batch", "kind"), [(0.3, "covariance"), pytest.param(2.0, "mean", marks=pytest.mark.long)], ids=["small", "large"]
@@ -212,6 +227,88 @@ def test_a_planted_direction_in_fresh_batches():
     """Its mean overshoots where batches are large."""
     found = of_regression(spectrum="isotropic", batch="online", hessian="yes", alpha=2.0, spike=10.0, mu=0.5, ridge=0.2)
     assert found.rate == pytest.approx(heavy_ball(11.2, 0.5), rel=1e-6) and found.kind == "mean"
+
+
+# -- mini-batches of a fixed set
+
+
+@cache
+def masked(again: bool = False, late: bool = False):
+    """Each step takes samples at random; again: what it has taken once more; late: also those of the last step."""
+    D, P = sectors("D", P=alpha)
+    share = parameter("beta", default=0.25, domain=positive)
+    s = drawn("s", P, discrete([0, 1 / share], [1 - share, share]), t)
+    Z, w, e, g = gaussian("Z", P, D), field("w", D, t), field("e", P, t), field("g", P, t)
+    taken = s(t) * (g(t) if again else e(t)) + (s(t - 1) * e(t) if late else 0)
+    more = [Eq(g(t), s(t) * e(t))] if again else []
+    return derive.load(
+        Model(
+            parameters=(alpha, eta, share, T),
+            equations=[
+                Eq(e(t), Z @ w(t) / sqrt(D)),
+                *more,
+                Eq(w(0), normal("first", D)),
+                Eq(w(t + 1), w(t) - eta * sqrt(D) / P * Z.T @ taken),
+            ],
+            observe={"loss": mean(e(t) ** 2)},
+            name="masked",
+        )
+    )
+
+
+def test_a_mini_batch_is_noise_at_equal_times():
+    """Its mean is the full batch, and its variance (1 - beta)/beta times the mean square of the errors."""
+    found = masked().derivation.recursion
+    (noise,) = (c for c in found.covariances if c.fresh)
+    (share,) = (p for p in noise.coefficient.free_symbols if p.name == "beta")
+    assert sp.cancel(noise.coefficient - (1 - share) / share) == 0 and {noise.a.name, noise.b.name} == {"e"}
+    assert [part.coefficient for part in found.parts if part.target == noise.left] == [1]
+
+
+@pytest.mark.parametrize("wrong", [{"again": True}, {"late": True}], ids=["again", "late"])
+def test_noise_that_its_factor_depends_on_is_refused(wrong):
+    with pytest.raises(DeclarationError, match="depends on the same draw"):
+        _ = masked(**wrong).derivation.recursion
+
+
+@pytest.mark.slow
+def test_covariances_of_a_mini_batch_last_for_ever_at_the_closed_form():
+    solver, values = solver_and_values("structured_regression", spectrum="isotropic", batch="mini", alpha=8.0, T=4)
+    rate = mini_batches_in_closed_form(8.0, 3.0)
+    step = step_at(needed_for(solver.recursion, "train_loss"), solver.point({**values, "beta": 0.25, "eta": rate}), 24)
+    radius, error = step.white_radius()
+    assert radius == pytest.approx(1, abs=1e-11) and error < 1e-11
+
+
+MINI = [(2.0, 0.25, 0.0, 0.0), (8.0, 0.3, 0.0, 0.0), (2.0, 0.2, 0.2, 0.6), (0.01, 0.4, 0.0, 0.0), (1.0, 0.3, 0.0, 0.0)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("samples", "share", "decay", "momentum"), MINI)
+def test_mini_batches_of_a_fixed_set(samples, share, decay, momentum):
+    given = {"alpha": samples, "beta": share, "ridge": decay, "mu": momentum}
+    found = of_regression(spectrum="isotropic", batch="mini", **given)
+    right = mini_batches(samples, ONE, ONE, (1 - share) / share, decay, momentum)
+    assert abs(found.rate - right) <= max(found.error, 1e-13 * right) and found.error < 1e-10 * right
+
+
+@pytest.mark.long
+def test_mini_batches_of_two_groups():
+    found = of_regression(batch="mini", alpha=2.0, beta=0.2, kappa=9.0, share=0.3, ridge=0.1, mu=0.4)
+    right = mini_batches(2.0, np.array([1.0, 9.0]), np.array([0.7, 0.3]), 4.0, 0.1, 0.4)
+    assert found.rate == pytest.approx(right, rel=1e-10)
+
+
+@pytest.mark.long
+def test_mini_batches_at_finite_size():
+    """Covariances of errors on samples of matrices with more and more rows come closer to lasting for ever."""
+    rate = mini_batches_in_closed_form(2.0, 3.0)
+    off = []
+    for D in (50, 200):
+        seen = [covariance_radius(np.random.default_rng(k).normal(size=(2 * D, D)), rate, 3.0) for k in range(4)]
+        off.append(np.mean(seen) - 1)
+        assert abs(off[-1]) < 10 / D
+    assert abs(off[1]) < abs(off[0])
 
 
 @cache
@@ -299,8 +396,8 @@ def test_what_cannot_be_found_is_refused():
 # -- many points
 
 
-def _drawn(rng):
-    """A setting at random, and its limit by hand."""
+def drawn_point(rng, mini=False):
+    """A setting at random, with mini-batches or without, and its limit by hand."""
     samples, momentum = float(np.exp(rng.uniform(-5, 5))), float(rng.choice([0, rng.uniform(0, 0.99)]))
     decay = float(rng.choice([0, np.exp(rng.uniform(-6, 2))]))
     strong, part = float(np.exp(rng.uniform(-3, 4))), float(rng.uniform(0.01, 0.99))
@@ -308,6 +405,10 @@ def _drawn(rng):
     grouped = rng.random() < 0.5
     lam, weights = (np.array([1.0, strong]), np.array([1 - part, part])) if grouped else (ONE, ONE)
     given |= {"kappa": strong, "share": part} if grouped else {"spectrum": "isotropic"}
+    if mini:
+        taken = float(rng.uniform(0.02, 0.9))
+        right = mini_batches(samples, lam, weights, (1 - taken) / taken, decay, momentum)
+        return given | {"batch": "mini", "beta": taken}, right
     if rng.random() < 0.6:
         return given | {"batch": "online"}, fresh_batches(samples, lam, weights, decay, momentum)
     return given, heavy_ball(upper_edge(samples, lam, weights) + decay, momentum)
@@ -319,5 +420,15 @@ def test_drawn_points(seed):
     """Ten at a time: ratios from 1/150 to 150, momentum up to 0.99, ridges, groups, fixed and fresh data."""
     rng = np.random.default_rng(seed)
     for _ in range(10):
-        given, right = _drawn(rng)
+        given, right = drawn_point(rng)
         assert of_regression(**given).rate == pytest.approx(right, rel=1e-9), given
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_mini_batches(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        given, right = drawn_point(rng, mini=True)
+        found = of_regression(**given)
+        assert abs(found.rate - right) <= max(found.error, 1e-10 * right), given

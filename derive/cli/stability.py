@@ -31,7 +31,7 @@ def stability(
     """Find the largest stable learning rate, at one point or on a grid of the other parameters.
 
     Two limits are found. The first is the rate beyond which the loss does not stay bounded however many steps are
-    taken. Where training is linear, on fixed or on fresh data, it is exact, and no step is run: it is where the
+    taken. Where training is linear, on fixed or fresh data or mini-batches, it is exact: it is where the
     spectral radius of the step that training applies over and over reaches one, for means or, on fresh data, for
     covariances. It comes with an interval, at whose ends training is stable and grows, and as a formula or a polynomial
     where elimination gives one. Elsewhere it is where the increments of the loss, at late times, pass from shrinking to
@@ -59,8 +59,9 @@ def stability(
                                at_start (null without a curvature), tolerance; exact (null where training is
                                not linear)
       exact of a point         rate, error, low and high (training is stable and grows there), kind (mean, or
-                               covariance of fresh data), angle of the critical mode (pi: it changes its sign at every
-                               step; null for covariances), formula and polynomial (null where none is found)
+                               covariance of what each step draws), angle of the critical mode (pi: it changes its
+                               sign at every step; null for covariances), formula and polynomial (null where none
+                               is found)
       horizons of a point      empty if exact; steps that were run, by_growth (the limit from the late growth of the
                                loss there) and within (from where the loss exceeds 100 times its initial value in
                                those steps)
@@ -152,7 +153,7 @@ def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
 def _exact(exact: dict[str, Any], rate: str) -> list[str]:
     """What an exact limit is made of."""
     turn = exact["angle"]
-    mode = "covariances of fresh data last for ever"
+    mode = "covariances of what each step draws last for ever"
     if exact["kind"] == "mean":
         mode = "a mode lasts for ever"
         if turn is not None:

@@ -1,8 +1,9 @@
 """Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
 
 An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
-is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full) or on
-fresh ones at each step (batch=online). The variances lam are all one (spectrum=isotropic), one or kappa at a share of
+is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full), on
+fresh ones at each step (batch=online), or on mini-batches of one set (batch=mini): each step takes a share beta of the
+samples at random, without replacement. The variances lam are all one (spectrum=isotropic), one or kappa at a share of
 the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
 lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
 
@@ -10,7 +11,8 @@ With hessian=yes inputs have one more direction, random and of variance spike, a
 X^T X / P of the loss is found, the rows of X being the samples trained on: its bulk and, if spike is large enough, an
 outlier. With batch=online or a power law they are P others, which have the same spectrum, as inputs do not learn.
 
-u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
+u is what has not been learned, seen through the inputs, delta the errors on the samples, h the correlation with z of
+those that a step takes.
 At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
 """
 
@@ -25,6 +27,8 @@ from derive import (
     axis,
     data,
     diag,
+    discrete,
+    drawn as drawn_from,
     family,
     field,
     gaussian,
@@ -57,6 +61,7 @@ decay = parameter("decay", default=1.5, domain=positive, doc="power with which s
 cut = parameter("cut", default=0.001, domain=below_one, doc="smallest variance over the largest")
 source = parameter("source", default=0.0, domain=real, doc="power of the variance that the teacher's variance has")
 spike = parameter("spike", default=4.0, domain=nonnegative, doc="variance of the inputs along one random direction")
+beta = parameter("beta", default=0.25, domain=below_one, doc="share of the samples that a mini-batch holds")
 K = parameter("K", default=8, domain=whole_positive, doc="how many variances are given")
 
 
@@ -97,6 +102,12 @@ def declare(spectrum: str, batch: str, hessian: str) -> Model:
     drawn = normal("teacher", D)
     teacher = drawn * lam ** (source / 2) if spectrum == "power_law" else drawn
     w, u, h, delta = field("w", D, t), field("u", D, t), field("h", D, t), field("delta", P, t)
+    errors: Expr = delta(t)
+    of_batch: tuple[Any, ...] = ()
+    taking: list[Eq] = []
+    if batch == "mini":
+        taken, batched = drawn_from("taken", P, discrete([0, 1 / beta], [1 - beta, beta]), t), field("batched", P, t)
+        errors, of_batch, taking = batched(t), (beta,), [Eq(batched(t), taken(t) * delta(t))]
     planted: dict[str, Any] = {}
     strength: tuple[Any, ...] = ()
     seen: Expr = S.Zero
@@ -104,18 +115,19 @@ def declare(spectrum: str, batch: str, hessian: str) -> Model:
     if hessian == "yes":
         direction = normal("direction", D)
         along = normal("along", P, t)(t) if batch == "online" else normal("along", P)
-        own = batch == "full" and spectrum != "power_law"
+        own = batch != "online" and spectrum != "power_law"
         samples, further = (Z, along) if own else (gaussian("others", P, D), normal("further", P))
         X = (samples if lam == 1 else samples @ diag(sqrt(lam))) + sqrt(spike) / sqrt(D) * outer(further, direction)
         planted, strength = {"probe": spectrum_of(X.T @ X / P)}, (spike,)
         seen = sqrt(spike) * mean(direction * (teacher - w(t))) * along
-        felt = sqrt(spike) * mean(along * delta(t)) * direction
+        felt = sqrt(spike) * mean(along * errors) * direction
     return Model(
-        parameters=(alpha, eta, sigma, ridge, mu, T, *of_law, *strength),
+        parameters=(alpha, eta, sigma, ridge, mu, T, *of_batch, *of_law, *strength),
         equations=[
             Eq(u(t), sqrt(lam) * (teacher - w(t))),
             Eq(delta(t), Z @ u(t) / sqrt(D) + seen + sigma * noise),
-            Eq(h(t), sqrt(D) / P * Z.T @ delta(t)),
+            *taking,
+            Eq(h(t), sqrt(D) / P * Z.T @ errors),
             Eq(w(0), 0 * drawn),
             Eq(w(t + 1), w(t) + mu * (w(t) - w(t - 1)) + eta * (sqrt(lam) * h(t) + felt - ridge * w(t))),
         ],
@@ -133,6 +145,6 @@ def declare(spectrum: str, batch: str, hessian: str) -> Model:
 MODEL = family(
     declare,
     spectrum=one_of("two_groups", "power_law", "isotropic", "given", doc="variances of the inputs"),
-    batch=one_of("full", "online", doc="the same samples at every step, or fresh ones"),
+    batch=one_of("full", "online", "mini", doc="the same samples at every step, fresh ones, or some of them"),
     hessian=one_of("no", "yes", doc="whether the spectrum of the curvature is found, with a planted direction"),
 )

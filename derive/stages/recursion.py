@@ -2,42 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 import sympy as sp
 
 from derive.equations.linear_laws import LinearLaws
-from derive.errors import blaming
-from derive.language.vectors import Field, FieldAt, Mean
+from derive.equations.multiplicative_noise import NoisyTerm, covariance_of, drawn_before, noisy_terms
+from derive.errors import DeclarationError, blaming
+from derive.language.laws import Drawn
+from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.records.base import gathered
-from derive.records.limit import Overlap, OverlapTerm, Recursion
-from derive.records.saddle import SaddlePoint, TimeOrder
-from derive.records.system import LinearRule, Term, quadratic_pairs
+from derive.records.limit import Overlap, OverlapTerm, Part, Recursion
+from derive.records.saddle import Covariance, SaddlePoint, TimeOrder
+from derive.records.system import LinearRule, SystemField, Term, quadratic_pairs
 
 
 def find_recursion(saddle: SaddlePoint, order: TimeOrder) -> Recursion:
     """The step of training; refused where laws are not linear or change with time. What is constant in time drives it
     and is left out."""
-    return _Repeated(saddle).recursion(order)
+    return _Repeated(saddle, order).recursion()
 
 
 class _Repeated(LinearLaws):
     """The step of training alone: neither starts nor what is constant in time takes part."""
 
-    def __init__(self, saddle: SaddlePoint):
+    def __init__(self, saddle: SaddlePoint, order: TimeOrder):
         super().__init__(saddle.system)
-        self.saddle = saddle
-        self._check()
-
-    def _check(self) -> None:
-        self.fields = {field: f for field, f in self.fields.items() if field.timed}
+        self.saddle, self.order = saddle, order
+        timed = {field: f for field, f in self.fields.items() if field.timed}
+        self.fields = {field: f for field, f in timed.items() if not _drawn_by_law(f)}
+        sources = [source for source in self.system.sources if source.timed]
+        self.noises = {*sources, *(field for field in timed if field not in self.fields)}
+        self.noisy: dict[Field, tuple[NoisyTerm, ...]] = {}
         for f in self.fields.values():
             with blaming(f.origin):
-                self.check_rule(f.field, f.rule)
+                self._check(f)
+
+    def _check(self, f: SystemField) -> None:
+        """Refuse what is not linear with constant coefficients, noise that is drawn afresh at each step apart."""
+        terms = noisy_terms(f.rule.laws[0], self.fields, self.noises) if f.rule.laws else None
+        if terms is None:
+            self.check_rule(f.field, f.rule)
+            return
+        for term in terms:
+            if term.value is not None:
+                self._check_noisy(f.field, term, term.value)
+        self.noisy[f.field] = terms
+
+    def _check_noisy(self, field: Field, term: NoisyTerm, value: FieldAt) -> None:
+        plain = Term(term.coefficient, value)
+        self.check_means(field, plain)
+        self.check_constant(field, plain)
+        met = drawn_before(self.order, term, lambda v: self.lag(field, v))
+        if met is not None:
+            raise DeclarationError(
+                f"{shown(met)} multiplies {shown(value)}, which depends on the same draw, and the recursion is derived "
+                "for noise that is independent of what it multiplies; solve it at a large T"
+            )
+        differing = [trait for trait in self.system.trained_traits if trait.sector == field.sector]
+        if term.noises and (differing or any(noise.field.labelled for noise in term.noises)):
+            what = f"sites that differ by {differing[0]}" if differing else "a draw for each label"
+            raise DeclarationError(
+                f"{shown(term.noises[0])} multiplies {shown(value)} with {what}, for which the recursion is not "
+                "derived; solve it at a large T"
+            )
 
     def check_means(self, field: Field, term: Term) -> None:
         if not term.coefficient.has(Mean) or self._overlap_terms(field, term) is None:
             super().check_means(field, term)
 
-    def recursion(self, order: TimeOrder) -> Recursion:
+    def recursion(self) -> Recursion:
         rules = {f.field: f.rule.terms for f in self.fields.values() if isinstance(f.rule, LinearRule)}
         overlaps = [self._overlap_terms(field, term) or () for field, terms in rules.items() for term in terms]
         memories = [m for m in self.saddle.memories if m.target in self.fields and m.on in self.fields]
@@ -46,22 +81,55 @@ class _Repeated(LinearLaws):
             (name, tuple(dict.fromkeys(v.field for v in _values(value) if v.field in timed)))
             for name, value in self.system.model.observe
         ]
+        covariances = [c for c in self.saddle.covariances if c.a in self.fields and c.b in self.fields]
+        stirred = {field for field, terms in rules.items() if any(map(self._drawn_afresh, terms))}
+        stirred |= {field for field, terms in self.noisy.items() if any(t.noises and t.value is None for t in terms)}
         return Recursion(
             system=self.system,
             fields=tuple(self.fields),
             sources=tuple(self.system.sources),
-            parts=tuple(part for f in self.fields.values() for part in self.parts(f)),
+            parts=tuple(part for f in self.fields.values() for part in (*self.parts(f), *self._mean_parts(f.field))),
             memories=tuple(memories),
-            covariances=tuple(c for c in self.saddle.covariances if c.a in self.fields and c.b in self.fields),
+            covariances=(*covariances, *self._noise_covariances()),
             observed=tuple(observed),
-            stirred=tuple(field for field, terms in rules.items() if any(map(self._drawn_afresh, terms))),
+            stirred=tuple(field for field in self.fields if field in stirred),
             overlap_terms=tuple(term for some in overlaps for term in some),
-            assumptions=gathered(self.saddle, order, new="training goes on for ever with the same laws"),
+            assumptions=gathered(self.saddle, self.order, new="training goes on for ever with the same laws"),
         )
 
     def _drawn_afresh(self, term: Term) -> bool:
         """Whether a term is noise of its own time: what a mean over sites multiplies is not."""
-        return term.vector.field in self.system.sources and term.vector.field.timed and not term.coefficient.has(Mean)
+        return term.vector.field in self.noises and not term.coefficient.has(Mean)
+
+    def _mean_parts(self, field: Field) -> list[Part]:
+        """What multiplies fields in a law with noise, on average over the noise."""
+        return [
+            Part(field, term.value.field, mean, self.lag(field, term.value))
+            for term in self.noisy.get(field, ())
+            if term.value is not None and (mean := sp.factor(term.mean)) != 0
+        ]
+
+    def _noise_covariances(self) -> Iterator[Covariance]:
+        """Those of what noise adds to its mean, which is uncorrelated with everything before."""
+        noisy = [(f, term) for f, terms in self.noisy.items() for term in terms if term.noises and term.value]
+        for (f, one), (g, other) in product(noisy, repeat=2):
+            covariance = covariance_of(one, other)
+            if covariance == 0 or one.value is None or other.value is None:
+                continue
+            with blaming(self.fields[f].origin):
+                self._check_times((f, one), (g, other))
+            yield Covariance(f, g, covariance, one.value.field, other.value.field, fresh=True)
+
+    def _check_times(self, *both: tuple[Field, NoisyTerm]) -> None:
+        """Refuse one noise that enters two terms at different times."""
+        lags = [{v.field: self.lag(f, v) for v in term.noises} for f, term in both]
+        values = [self.lag(f, term.value) for f, term in both if term.value is not None]
+        for noise in lags[0]:
+            if values[0] != values[1] or lags[1].get(noise, lags[0][noise]) != lags[0][noise]:
+                raise DeclarationError(
+                    f"{noise} multiplies fields at several times, for which the recursion is not derived; solve it at "
+                    "a large T"
+                )
 
     def _overlap_terms(self, field: Field, term: Term) -> tuple[OverlapTerm, ...] | None:
         """A term with one mean over sites that is linear in a field; None if it has another form."""
@@ -89,6 +157,11 @@ class _Repeated(LinearLaws):
         """Whether sources that are drawn afresh are taken at the time of what they meet."""
         met = not source.field.timed or self.lag(target, source) == self.lag(target, value)
         return met and (not vector.field.timed or self.lag(target, vector) == 0)
+
+
+def _drawn_by_law(f: SystemField) -> bool:
+    """Whether a field is a noise whose law is known."""
+    return isinstance(f.field, Drawn) and bool(f.rule.laws)
 
 
 def _values(expression: sp.Expr) -> list[FieldAt]:

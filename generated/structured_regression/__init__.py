@@ -3,8 +3,9 @@
 """Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
 
 An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
-is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full) or on
-fresh ones at each step (batch=online). The variances lam are all one (spectrum=isotropic), one or kappa at a share of
+is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full), on
+fresh ones at each step (batch=online), or on mini-batches of one set (batch=mini): each step takes a share beta of the
+samples at random, without replacement. The variances lam are all one (spectrum=isotropic), one or kappa at a share of
 the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
 lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
 
@@ -12,7 +13,8 @@ With hessian=yes inputs have one more direction, random and of variance spike, a
 X^T X / P of the loss is found, the rows of X being the samples trained on: its bulk and, if spike is large enough, an
 outlier. With batch=online or a power law they are P others, which have the same spectrum, as inputs do not learn.
 
-u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
+u is what has not been learned, seen through the inputs, delta the errors on the samples, h the correlation with z of
+those that a step takes.
 At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
 """
 
@@ -24,7 +26,7 @@ from numerics.runtime.traits import discrete, extent
 SETTING = Setting(
     name="structured_regression",
     choices=(("spectrum", "two_groups"), ("batch", "full"), ("hessian", "no")),
-    declaration="caf14e8533436de0",
+    declaration="fcc62c63380dc0dc",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("eta", 0.2, False),

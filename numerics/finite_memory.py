@@ -1,0 +1,127 @@
+"""Linear training on fresh data alone: each site applies one matrix over and over, of finite memory.
+
+Where no memory of fixed matrices enters, S(w) is a polynomial in w. With S(w) x = u the state (x(t), x(t - 1), ...)
+moves by a companion matrix A, group of sites by group. The mean grows where an eigenvalue of A leaves the unit circle.
+What noise of one step adds to covariances of all later times is a Gramian, sum_t A^t b c^T (A^T)^t, summed by doubling.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from numerics.linear_sites import Pairs, SitesAt, end_of
+
+LARGEST = 60
+"""Rows of the largest state whose matrix is formed for every group of sites."""
+STAYS = 1e-9
+"""Distance from one of eigenvalues of modes that stay for ever."""
+DOUBLINGS = 64
+"""Most doublings of the number of steps in a sum: no mode that decays at all in double precision needs more."""
+DECAYS = 1e-14
+"""Distance from the unit circle within which rounding does not tell decay from growth."""
+ROUNDING = 1e-16
+
+
+def has_finite_memory(sites: SitesAt) -> bool:
+    """Whether all noises of sites are drawn afresh, so that a site remembers a few steps only."""
+    if sites.count or sites.fixed_pairs:
+        return False
+    depth = _depth(sites)
+    return all(sector.rows * depth <= LARGEST for sector in sites.sectors.values())
+
+
+def _depth(sites: SitesAt) -> int:
+    return max((delay + power for delay, power in sites.factors), default=0) or 1
+
+
+@dataclass(frozen=True)
+class FiniteMemory:
+    """The step of sites that remember a few steps."""
+
+    sites: SitesAt
+
+    @cached_property
+    def _powers(self) -> np.ndarray:
+        """w^delay (1 - w)^power by powers of w: powers x factors."""
+        found = np.zeros((_depth(self.sites) + 1, len(self.sites.factors)))
+        for k, (delay, power) in enumerate(self.sites.factors):
+            for j in range(power + 1):
+                found[delay + j, k] = (-1) ** j * math.comb(power, j)
+        return found
+
+    @cached_property
+    def _steps(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """By sector the companion matrix, and what enters the state: groups x state x state, groups x state x rows."""
+        found, sites = {}, self.sites
+        for name, polynomial in sites.polynomials(self._powers).items():
+            first = np.linalg.inv(polynomial[0].real)
+            groups, rows = first.shape[:2]
+            state = rows * (len(polynomial) - 1)
+            step, enters = np.zeros((groups, state, state)), np.zeros((groups, state, rows))
+            enters[:, :rows] = first
+            for k, power in enumerate(polynomial[1:]):
+                step[:, :rows, k * rows : (k + 1) * rows] = -first @ power.real
+            step[:, rows:, :-rows] = np.eye(state - rows)
+            found[name] = step, enters
+        return found
+
+    @cached_property
+    def leading(self) -> complex:
+        """The eigenvalue of the step that is farthest out, among those that do not stay at one at any rate."""
+        all_of = [np.linalg.eigvals(step).ravel() for step, _ in self._steps.values()]
+        values = np.concatenate([*all_of, np.zeros(1)])
+        moving = values[np.abs(values - 1) > STAYS]
+        return complex(moving[np.argmax(np.abs(moving))])
+
+    def white_radius(self, pairs: Pairs) -> tuple[float, float]:
+        """The spectral radius of the covariances of fresh noises, summed over all later times, and its error; infinite
+        where a mode does not decay."""
+        found = self._transfer(pairs) if abs(self.leading) < 1 - DECAYS else None
+        return (math.inf, 0.0) if found is None else (spectral_radius(found[0]), found[1])
+
+    def _transfer(self, to: Pairs) -> tuple[np.ndarray, float] | None:
+        """What fresh noises of one time add to covariances of all later times, pairs x pairs, and its error; None where
+        the sum does not converge."""
+        sites, error = self.sites, 0.0
+        total = np.zeros((end_of(to), end_of(to)))
+        for c, scale in sites.covariance_terms:
+            sector = sites.sector_of(c.left)
+            step, enters = self._steps[sites.places[c.left].sector]
+            left, right = (np.moveaxis(enters[:, :, sector.places[x]], 2, 0) for x in (c.left, c.right))
+            drive = np.einsum("igs,jgt->ijgst", left, right)
+            found = _gramian(step, drive)
+            if found is None:
+                return None
+            weights = sector.weights * np.broadcast_to(scale, (len(sector.weights), 1, 1))[:, 0, 0]
+            for (a, b), rows in to.items():
+                if a in sector.places and b in sector.places:
+                    block = found[..., sector.places[a], sector.places[b]]
+                    added = np.einsum("g,ijgkl->klij", weights, block)
+                    total[rows, to[c.of]] += added.reshape(added.shape[0] * added.shape[1], -1)
+                    # a mode of modulus 1 - x is known to ROUNDING / x of its sum
+                    lost = ROUNDING * np.einsum("g,ijgkl->klij", np.abs(weights), block**2)
+                    error += float(np.max(lost, initial=0.0))
+        return total, error
+
+
+def spectral_radius(matrix: np.ndarray) -> float:
+    return float(np.max(np.abs(np.linalg.eigvals(matrix)), initial=0.0))
+
+
+def _gramian(step: np.ndarray, drive: np.ndarray) -> np.ndarray | None:
+    """sum_t A^t drive (A^T)^t, group by group; None where it does not converge."""
+    total, power = drive, step
+    with np.errstate(all="ignore"):
+        for _ in range(DOUBLINGS):
+            added = power @ total @ np.swapaxes(power, -1, -2)
+            if not np.isfinite(added).all():
+                return None
+            total = total + added
+            if np.all(np.abs(added) <= ROUNDING * np.abs(total)):
+                return np.asarray(total)
+            power = power @ power
+    return None
