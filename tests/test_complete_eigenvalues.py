@@ -1,5 +1,7 @@
 """Leading eigenvalues with the bound that proves that no other is as large."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from conftest import solver_and_values
@@ -7,6 +9,7 @@ from conftest import solver_and_values
 import numerics.outliers.paths as paths
 from numerics.outliers.complete import Complete, Start, complete_eigenvalues, perturbation
 from numerics.outliers.finding import mapped, smallest_image
+from numerics.outliers.restriction import products
 from numerics.precision import in_float64
 from numerics.solver import solve, spiked_problem
 
@@ -79,6 +82,17 @@ def test_outliers_at_all_times_are_those_of_all_eigenvalues(monkeypatch):
     for one, other in zip(found.layers, every.layers, strict=True):
         for now, then in zip(one.outlier_path, other.outlier_path, strict=True):
             assert now == pytest.approx(then, rel=1e-12)
+
+
+@pytest.mark.parametrize("widths", [(2,), (2, 1), (1, 3, 2)])
+def test_products_of_corners_are_those_of_each_time(widths):
+    rng, times = np.random.default_rng(0), 6
+    sizes = [tuple(width * time for width in widths) for time in range(times + 1)]
+    last = sizes[-1]
+    factors = [rng.standard_normal(shape) for shape in zip(last, [*last[1:], last[0]], strict=True)]
+    for now, found in zip(sizes[1:], products(factors, sizes), strict=True):
+        ends = zip(factors, now, [*now[1:], now[0]], strict=True)
+        assert found == pytest.approx(reduce(np.matmul, [x[:rows, :columns] for x, rows, columns in ends]), abs=1e-12)
 
 
 @in_float64

@@ -33,7 +33,7 @@ from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues, balancing
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
-from numerics.outliers.restriction import Restriction, Steps, slices, without_later
+from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring
 from numerics.runtime.point import replaced
@@ -180,17 +180,16 @@ class _RingCourse:
         Columns start from those of the time before. After a failure twice as many times are left out as after the one
         before.
         """
-        count, order, found = self.steps.count, self.problem.order, dict[int, list[float]]()
+        count, found = self.steps.count, dict[int, list[float]]()
         radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.ring)
         if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
             return found
         whole = self._balanced()
         start, left_out, again = Start(np.zeros((0, 0))), 1, 0
-        for time in range(1, count + 1):
-            if self.restriction.rows(time) < FEWEST_ROWS or time < again:
+        for time, matrix in enumerate(products(whole, self.restriction.sizes), start=1):
+            if len(matrix) < FEWEST_ROWS or time < again:
                 continue
             tell(0.5 * time / count, f"outliers at time {time} of {count}")
-            matrix = reduce(np.matmul, self.restriction.at(time, order, whole))
             check_size(matrix)
             result = complete_eigenvalues(matrix, radius, start.padded(len(matrix)))
             real = None if result is None or RESOLVED * np.linalg.norm(matrix) >= radius else result.real
