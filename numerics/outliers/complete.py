@@ -115,11 +115,11 @@ def _invariant(powers: list[np.ndarray], start: np.ndarray) -> Iterator[_Part]:
     """Nearly invariant subspaces of all eigenvalues in the columns that are at least one, by orthogonal iteration with
     the highest power."""
     matrix, rows, rng = powers[0], len(powers[0]), np.random.default_rng(0)
-    columns = np.hstack([start, rng.standard_normal((rows, FRESH))])
+    columns = _joined(start, rng.standard_normal((rows, FRESH)))
     size, least = float(np.linalg.norm(matrix)), NEGLECTED ** (0.5 ** (len(powers) - 1))
     tried = -1
     for _ in range(ITERATIONS):
-        columns = np.linalg.qr(powers[-1] @ np.linalg.qr(columns)[0])[0]
+        columns = np.linalg.qr(powers[-1] @ columns)[0]
         images = matrix @ columns
         small, turn, sizes = _descending(columns.T @ images)
         columns, images = columns @ turn, images @ turn
@@ -138,7 +138,13 @@ def _invariant(powers: list[np.ndarray], start: np.ndarray) -> Iterator[_Part]:
         if followed == len(sizes):
             if 2 * followed * MOST_COLUMNS > rows:
                 return
-            columns = np.hstack([columns, rng.standard_normal((rows, followed))])
+            columns = _joined(columns, rng.standard_normal((rows, followed)))
+
+
+def _joined(columns: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of both."""
+    found: np.ndarray = np.linalg.qr(np.hstack([columns, others]))[0]
+    return found
 
 
 def _descending(small: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.outliers.linear import (
     LARGEST_LONG,
+    RESOLVED,
     distance_to_zero,
     eigenvalue_conditions,
     eigenvalue_residual,
@@ -99,6 +100,8 @@ class Eigenvalues:
     @cached_property
     def _doubtful(self) -> list[float]:
         """The largest that rounding may have spoilt, of either sign, where any is so small."""
+        if np.min(np.abs(self.values), initial=np.inf) >= RESOLVED * np.linalg.norm(self.matrix):
+            return []  # scaling rows and columns makes the norm smaller
         least = resolution(self.matrix)
         return [least, -least] if np.any(np.abs(self.values) < least) else []
 
