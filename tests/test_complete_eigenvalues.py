@@ -69,16 +69,16 @@ def test_complex_eigenvalues_next_to_the_real_axis_are_not_decided():
 
 
 def test_outliers_at_all_times_are_those_of_all_eigenvalues(monkeypatch):
-    """The same to rounding, and most of the times from a bound."""
-    case = solver_and_values("deep_linear", gamma0=5.0, eta=0.05, T=30)
+    """The same to rounding, at some of the times from a bound."""
+    case = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=20)
     monkeypatch.setattr(paths, "CHUNK", 8)
-    monkeypatch.setattr(paths, "FEWEST_ROWS", 20)
+    monkeypatch.setattr(paths, "FEWEST_ROWS", 10)
     proved, complete = [], paths._RingCourse.complete
     monkeypatch.setattr(paths._RingCourse, "complete", lambda *given: proved.append(complete(*given)) or proved[-1])
     found = solve(*case, path=True)
     monkeypatch.setattr(paths._RingCourse, "complete", lambda *_: {})
     every = solve(*case, path=True)
-    assert all(len(one) > 15 for one in proved) and any(any(one.outlier_path) for one in found.layers)
+    assert all(len(one) > 3 for one in proved) and any(any(one.outlier_path) for one in found.layers)
     for one, other in zip(found.layers, every.layers, strict=True):
         for now, then in zip(one.outlier_path, other.outlier_path, strict=True):
             assert now == pytest.approx(then, rel=1e-12)
@@ -97,7 +97,7 @@ def test_products_of_corners_are_those_of_each_time(widths):
 
 @in_float64
 def test_the_map_is_nowhere_smaller_than_its_bound():
-    solver, values = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=4)
+    solver, values = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=20)
     problem = spiked_problem(solver, solve(solver, values))
     (low, high), (ring,) = problem.excluded[0], problem.probe.rings
     away = (high - low) * np.geomspace(1e-9, 1e6, 40)

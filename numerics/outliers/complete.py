@@ -174,7 +174,7 @@ def perturbation(powers: list[np.ndarray], vectors: np.ndarray) -> float:
         bound = rest + error + rounding
         if number == 0:
             ends = left + rounding, right + rounding
-        if bound < 1 and number:
+        if bound < 1:
             return ends[0] * ends[1] * inverse / (1 - bound)
         inverse *= 1 + bound
         error = (left + rounding) * (right + rounding) + error * (2 * bound + error) + rounding * whole

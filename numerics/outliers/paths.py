@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -207,7 +207,7 @@ class _RingCourse:
         return (*factors[:-1], factors[-1] * scales)
 
     def spectra(
-        self, known: Mapping[int, Eigenvalues], done: Container[int], tell: Callable[[float, str], None]
+        self, known: Mapping[int, Eigenvalues], done: Mapping[int, list[float]], tell: Callable[[float, str], None]
     ) -> Iterator[tuple[int, RingSpectrum]]:
         """By time the spectrum of the ring's matrix, but for times that are done; known: eigenvalues that were found
         before."""
@@ -216,7 +216,9 @@ class _RingCourse:
         with ThreadPoolExecutor(_threads()) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, count + 1, CHUNK):
                 times = [time for time in range(start, min(start + CHUNK, count + 1)) if time not in done]
-                tell(start / count, f"outliers at time {start} of {count}")
+                if not times:
+                    continue
+                tell((start + len(done)) / (count + len(done)), f"outliers at time {start} of {count}")
                 found = [known[time] for time in times if time in known]
                 if len(found) < len(times):
                     matrices = [reduce(np.matmul, self.restriction.at(time, order, whole)) for time in times]
