@@ -25,7 +25,7 @@ def bench(only: str, long: bool, listed: bool, as_json: bool) -> None:
     Each measurement runs in a process of its own, with one thread for linear algebra and an empty cache. Both sides of
     a ratio are timed there, in turns, by CPU time, and compared at equal error; where the two errors differ, the row
     says by how much. Compilation is a column of its own and no part of the value. No number comes from another run.
-    Each row is printed as soon as it is measured; all of them take about twenty minutes.
+    Each row is printed as soon as it is measured. All of them take a while: --only chooses.
 
     \b
     Examples:
