@@ -377,11 +377,12 @@ def _foreseen(
     wanted: dict[tuple[Any, ...], list[float]] = {}
     found: list[dict[Probe, Foreseen]] = [{} for _ in points]
     for values, trained, known in zip(points, tables, found, strict=True):
+        if trained is None or not _is_finite(trained):
+            continue
         for matrix in solver.matrices:
-            if trained is None or matrix.probe in known or not (layers is None or matrix.label in layers):
+            if matrix.probe in known or not (layers is None or matrix.label in layers):
                 continue
             try:
-                check_finite(trained)
                 own = solver.branch(values, matrix, trained.order)
                 key = (own.law, own.own)
                 branch = branches.setdefault(key, own)
@@ -402,6 +403,14 @@ def _foreseen(
         with suppress(NumericalError):
             branches[key].ask(np.array(places))
     return found
+
+
+def _is_finite(trained: Trained) -> bool:
+    try:
+        check_finite(trained)
+    except NumericalError:
+        return False
+    return True
 
 
 @contextmanager

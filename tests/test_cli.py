@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from click.testing import CliRunner, Result
 
 import derive
 from derive.cli import main, output
+from derive.cli.bench import bench
 from derive.errors import NumericalError
 from generated.spiked_wigner import SETTING
 from numerics.bulk.law import Law, Panelled
@@ -519,13 +521,34 @@ def test_a_quantity_that_never_varies_must_be_exact():
 
 
 @pytest.mark.slow
-def test_bench_prints_its_figures(monkeypatch):
-    import numerics.bench.processes
-    import numerics.bench.run
+def test_bench_prints_its_figures():
+    (figure,) = json.loads(run("bench", "--only", "start-up", "--json").stdout)["figures"]
+    assert figure["unit"] == "times" and figure["value"] > 1 and figure["compilation"] is None
 
-    monkeypatch.setattr(numerics.bench.run, "MEASUREMENTS", (numerics.bench.processes.start_up,))
-    figures = json.loads(run("bench", "--json").stdout)["figures"]
-    assert figures[0]["name"] == "start-up" and figures[0]["value"] > 0
+
+def test_bench_prints_each_row_before_the_next_is_measured(monkeypatch, capsys):
+    import numerics.bench.run as measured
+    from numerics.bench.tools import Figure
+
+    seen = []
+
+    def figures(title, references):
+        for value in (1.0, 2.0):
+            seen.append(capsys.readouterr().out)
+            yield Figure("row", value, "times", "", 0.5)
+
+    monkeypatch.setattr(measured, "figures", figures)
+    monkeypatch.setattr(measured, "titles", lambda only, long: ["title"])
+    bench.callback(only="", long=False, listed=False, as_json=False)
+    assert "title" in seen[0] and "row" not in seen[0] and "1 times" in seen[1]
+
+
+def test_the_clock_of_the_bench_counts_work_of_children_and_no_sleep():
+    from numerics.bench.tools import cpu_seconds, python
+
+    assert cpu_seconds(lambda: time.sleep(0.2)) < 0.1
+    busy = "import time\nwhile time.process_time() < 0.15: pass"
+    assert cpu_seconds(lambda: python("-c", busy)) > 0.1
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])

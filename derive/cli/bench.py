@@ -2,50 +2,71 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
-from derive.cli.output import json_option, number, plain, print_json, print_table, progress_bar
+from derive.cli.output import columns, json_option, number, plain, print_json
+
+VALUE, UNIT, COMPILATION = 10, 18, 14
+"""Widths of columns, in characters."""
 
 
 @click.command(short_help="Measure speed, as ratios.")
 @click.option("--only", metavar="WORDS", default="", help="Only the measurements whose title contains these words.")
 @click.option("--long", is_flag=True, help="Also what takes minutes each: networks by the thousand.")
+@click.option("--list", "listed", is_flag=True, help="List the titles and measure nothing.")
 @json_option
-def bench(only: str, long: bool, as_json: bool) -> None:
-    """Measure speed: every figure is a ratio of two ways timed side by side in this run.
+def bench(only: str, long: bool, listed: bool, as_json: bool) -> None:
+    """Measure speed against other ways to the same result.
 
-    All of them take several minutes, most of it for networks of up to 800 steps.
+    Each measurement runs in a process of its own, with one thread for linear algebra and an empty cache. Both sides of
+    a ratio are timed there, in turns, by CPU time, and compared at equal error; where the two errors differ, the row
+    says by how much. Compilation is a column of its own and no part of the value. No number comes from another run.
+    Each row is printed as soon as it is measured. All of them take a while: --only chooses.
 
     \b
     Examples:
+      derive bench --list
       derive bench
-      derive bench --json
-      derive bench --only "fixed-point"
+      derive bench --only "outliers at all times" --json
       derive bench --only "small networks" --long
     """
-    with progress_bar("measuring", as_json) as progress:
-        from derive.claims.reading import reference_directory
-        from derive.errors import ClaimError
-        from numerics.bench.run import run
+    from numerics.bench.run import figures, titles
 
-        try:
-            references = reference_directory()
-        except ClaimError:
-            references = None
-        figures = run(progress, references, only, long)
-    result = plain({"figures": [asdict(figure) for figure in figures]})
-    if as_json:
-        print_json(result)
+    chosen = titles(only, long)
+    if listed:
+        print_json({"titles": chosen}) if as_json else click.echo("\n".join(chosen))
         return
-    rows = [
-        (f["name"], f["detail"], number(f["value"]), f["unit"], compilation(f["compilation"]))
-        for f in result["figures"]
-    ]
-    print_table("", ("figure", "how it was measured", "value", "unit", "compilation, s"), rows, text_columns=2)
+    references, result = _references(), []
+    if not as_json:
+        click.echo(f"{'value':>{VALUE}} {'unit':<{UNIT}}{'compilation, s':>{COMPILATION}}  what is measured")
+    for title in chosen:
+        if not as_json:
+            click.echo(f"\n{title}")
+        for figure in figures(title, references):
+            result.append(plain(asdict(figure)))
+            if not as_json:
+                click.echo(row(**result[-1]))
+    if as_json:
+        print_json({"figures": result})
 
 
-def compilation(seconds: float | None) -> str:
-    """Seconds of compilation as text; empty where it was not measured apart."""
-    return "" if seconds is None else f"{seconds:.1f}"
+def row(name: str, value: float, unit: str, detail: str, compilation: float | None) -> str:
+    """A figure as text: its numbers, its name, and below them how it was measured."""
+    compiled = "" if compilation is None else f"{compilation:.1f}"
+    first = f"{number(value):>{VALUE}} {unit:<{UNIT}}{compiled:>{COMPILATION}}  {name}"
+    indent = " " * (VALUE + 1)
+    return "\n".join([first, *textwrap.wrap(detail, columns(), initial_indent=indent, subsequent_indent=indent)])
+
+
+def _references() -> Path | None:
+    from derive.claims.reading import reference_directory
+    from derive.errors import ClaimError
+
+    try:
+        return reference_directory()
+    except ClaimError:
+        return None

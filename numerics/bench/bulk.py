@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +12,24 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from derive.errors import DeriveError
-from numerics.bench.tools import Figure, timed
+from numerics.bench.tools import Figure, built, time_in_turns
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.edges import support_from_curve
 from numerics.precision import in_float64
 from numerics.runtime.interface import Array
-from numerics.solver import load_built
 
 IMAGINARY = 1e-6
 MOST_ITERATIONS = 400_000
 
 
-def bulk(references: Path | None) -> list[Figure]:
+def bulk(references: Path | None) -> Iterator[Figure]:
     """Density and edges of a bulk: following and exact roots against iteration and bisection."""
-    solver = load_built("extensive_two_layer")
-    if solver is None:
-        raise DeriveError("the setting extensive_two_layer has not been built; run derive build first")
+    solver = built("extensive_two_layer")
     branch = solver.branch({q.name: q.default for q in solver.setting.parameters})
-    return [*density_figures(branch), *edge_figures(branch)]
+    yield density_figure(branch)
+    yield edge_figure(branch)
 
 
 def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
@@ -71,7 +69,7 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
 
 
 @in_float64
-def density_figures(branch: Branch, points: int = 400) -> list[Figure]:
+def density_figure(branch: Branch, points: int = 400) -> Figure:
     """Density on a grid: following the branch against damped fixed-point iteration just above the axis."""
     intervals = support_from_curve(branch) or []
     if not intervals:
@@ -91,25 +89,23 @@ def density_figures(branch: Branch, points: int = 400) -> list[Figure]:
     def fast() -> None:
         resolvent_at(Branch(branch.law, branch.p), x)
 
-    slow()  # compile once, outside the clock
-    fast()
-    slow_time, fast_time = _quietest(slow, fast)
+    iterated, followed = time_in_turns(slow, fast, repeats=5)
+    slow_time, fast_time = iterated.seconds, followed.seconds
     error = float(np.max(resolvent_at(branch, x)[1])) / np.pi
     if result[1] >= MOST_ITERATIONS:
         raise DeriveError("the fixed-point iteration of the bench did not converge")
-    return [
-        Figure(
-            "density: branch over fixed point",
-            slow_time / fast_time,
-            "times",
-            f"{points} points in {fast_time:.4f} s, error below {error:.0e}; {int(result[1])} damped iterations at "
-            f"imaginary part {IMAGINARY:g} in {slow_time:.3f} s, error {bias:.0e}",
-        )
-    ]
+    return Figure(
+        "density: fixed point over branch",
+        slow_time / fast_time,
+        "times",
+        f"{points} points in {fast_time:.4f} s, error below {error:.0e}; {int(result[1])} damped iterations at "
+        f"imaginary part {IMAGINARY:g} in {slow_time:.3f} s, error {bias:.0e}",
+        followed.compilation,
+    )
 
 
 @in_float64
-def edge_figures(branch: Branch) -> list[Figure]:
+def edge_figure(branch: Branch) -> Figure:
     """The upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
     exact = (support_from_curve(branch) or [(0.0, 0.0)])[-1][1]
     span = branch.start.height
@@ -127,21 +123,13 @@ def edge_figures(branch: Branch) -> list[Figure]:
             inside, outside = (middle, outside) if dense else (inside, middle)
         found[:] = [(inside + outside) / 2]
 
-    by_roots()
-    by_bisection()
-    slow, fast = _quietest(by_bisection, by_roots)
-    return [
-        Figure(
-            "edge: exact roots over bisection",
-            slow / fast,
-            "times",
-            f"all edges to machine precision in {fast:.4f} s; bisection on a density threshold in {slow:.3f} s, "
-            f"off by {abs(found[0] - exact) / abs(exact):.0e}",
-        )
-    ]
-
-
-def _quietest(slow: Callable[[], object], fast: Callable[[], object], repeats: int = 4) -> tuple[float, float]:
-    """The shortest seconds of both, in turns: what other work on the machine adds is left out on both sides."""
-    pairs = [(timed(slow), min(timed(fast) for _ in range(4))) for _ in range(repeats)]
-    return min(a for a, _ in pairs), min(b for _, b in pairs)
+    bisected, exactly = time_in_turns(by_bisection, by_roots, repeats=5)
+    slow, fast = bisected.seconds, exactly.seconds
+    return Figure(
+        "edge: bisection over exact roots",
+        slow / fast,
+        "times",
+        f"all edges to machine precision in {fast:.4f} s; bisection on a density threshold in {slow:.3f} s, "
+        f"off by {abs(found[0] - exact) / abs(exact):.0e}",
+        exactly.compilation,
+    )

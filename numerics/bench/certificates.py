@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from derive.errors import DeriveError
-from numerics.bench.tools import Figure, worked
-from numerics.solver import Solver, load_built, solve
+from numerics.bench.tools import Figure, built, cpu_seconds
+from numerics.solver import Solver, solve
 
 REPEATS = 5
 SAMPLES = 2000
@@ -29,15 +29,13 @@ SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
 """Settings, and what is changed in the default values of their parameters."""
 
 
-def certificates(references: Path | None) -> list[Figure]:
+def certificates(references: Path | None) -> Iterator[Figure]:
     """Certificates: what they take beside a solution, at parameters that are new to both."""
-    return [_figure(name, changes) for name, cases in SETTINGS.items() for changes in cases]
+    yield from (_figure(name, changes) for name, cases in SETTINGS.items() for changes in cases)
 
 
 def _figure(name: str, changes: dict[str, int]) -> Figure:
-    solver = load_built(name)
-    if solver is None:
-        raise DeriveError(f"the setting {name} has not been built; run derive build first")
+    solver = built(name)
     values = _values(solver, changes)
     moving = next(q.name for q in solver.setting.parameters if not q.whole)
     plain, extra = [], []
@@ -49,7 +47,9 @@ def _figure(name: str, changes: dict[str, int]) -> Figure:
     solution, certificate = statistics.median(plain[1:]), statistics.median(extra[1:])
     told = f"{1e3 * certificate:.1f} ms beside {1e3 * solution:.1f} ms"
     shown = "".join(f" {key}={value}" for key, value in changes.items())
-    return Figure(f"certificate of {name}{shown}", certificate / solution, "times a solution", told)
+    return Figure(
+        f"certificate of {name}{shown}", certificate / solution, "of a solution", told, max(0.0, plain[0] - solution)
+    )
 
 
 def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
@@ -62,4 +62,4 @@ def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
 
 def _solved(solver: Solver, values: dict[str, Any], certify: bool | None) -> float:
     """Seconds of the processor that a solution takes, with or without its certificate."""
-    return worked(lambda: solve(solver, values, samples=SAMPLES, overlaps=True, certify=certify))
+    return cpu_seconds(lambda: solve(solver, values, samples=SAMPLES, overlaps=True, certify=certify))

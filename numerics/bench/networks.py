@@ -4,131 +4,101 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import statistics
 import sys
 import types
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+import scipy.sparse.linalg
 
-from derive.errors import DeriveError
-from numerics.bench.tools import Figure, timed, worked
-from numerics.outliers.problem import a_matrices
+from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
+from numerics.outliers.restriction import Restriction, Steps
 from numerics.precision import in_float64
-from numerics.runtime.point import Point, replaced
-from numerics.simulation.samples import simulate
-from numerics.solver import Solver, load_built, solve, spiked_problem
+from numerics.runtime.point import Point
+from numerics.solver import Solution, Solver, solve, spiked_problem
 
 SETTING = "deep_linear"
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1}
 
 
-def forward_pass(references: Path | None) -> list[Figure]:
+def forward_pass(references: Path | None) -> Iterator[Figure]:
     """Order parameters at T = 100, L = 2: one forward pass against damped fixed-point iteration."""
     by_hand = deep_linear_by_hand(references)
     if by_hand is None:
-        return []
+        return
     values = {**VALUES, "T": 100}
-    forward, _ = _forward(values)  # and compile once, outside the clock
+    forward = _forward(values)
+    compilation = time_in_turns(forward, repeats=1)[0].compilation
     exact = np.asarray(forward()["test_loss"])
-    fast = statistics.median(timed(forward) for _ in range(9))
-    figures = []
-    for weight in (0.5, 1.0):
-        results: list[Any] = []
-
-        def iterate(weight: float = weight, results: list[Any] = results) -> None:
-            results[:] = [by_hand.solve(L=2, **values, method="fixed_point", weight=weight, tolerance=1e-10)]
-
-        slow = statistics.median(timed(iterate) for _ in range(3))
-        error = float(np.max(np.abs(results[0].test_loss - exact)))
-        name = "damped by 1/2" if weight < 1 else "undamped"
-        figures.append(
-            Figure(
-                f"forward pass over fixed-point iteration, {name}",
-                slow / fast,
-                "times",
-                f"T = 100, L = 2: {fast:.4f} s against {slow:.2f} s ({results[0].iterations} sweeps of whole kernels, "
-                f"losses equal to {error:.0e})",
-            )
+    for name, weight in (("damped by 1/2", 0.5), ("undamped", 1.0)):
+        iterate = partial(by_hand.solve, L=2, **values, method="fixed_point", weight=weight, tolerance=1e-10)
+        iterated = iterate()
+        fast, slow = time_in_turns(forward, iterate, repeats=3)
+        error = float(np.max(np.abs(iterated.test_loss - exact)))
+        yield Figure(
+            f"fixed-point iteration over forward pass, {name}",
+            slow.seconds / fast.seconds,
+            "times",
+            f"T = 100, L = 2: {fast.seconds:.4f} s against {slow.seconds:.2f} s ({iterated.iterations} sweeps of whole "
+            f"kernels), losses equal to {error:.0e}",
+            compilation,
         )
-    return figures
 
 
 CLASSES = ((50, 1), (50, 2), (50, 4), (50, 8))
 """Steps and labels at which the forward pass is set against plain NumPy."""
 
 
-def growing_arrays(references: Path | None) -> list[Figure]:
+def growing_arrays(references: Path | None) -> Iterator[Figure]:
     """One forward pass with several classes, L = 2, against one by hand in NumPy whose arrays grow with time."""
     by_hand = deep_linear_by_hand(references)
     if by_hand is None:
-        return []
-    figures = []
+        return
     for steps, labels in CLASSES:
         values = {**VALUES, "T": steps, "C": labels}
-        results: list[Any] = []
-
-        def march(values: dict[str, Any] = values, results: list[Any] = results) -> None:
-            results[:] = [by_hand.solve(L=2, **values)]
-
-        ours, first = _forward(values)
-        fast, slow = (
-            statistics.median(x) for x in zip(*((worked(ours), worked(march)) for _ in range(3)), strict=True)
+        march, ours = partial(by_hand.solve, L=2, **values), _forward(values)
+        fast, slow = time_in_turns(ours, march, repeats=3)
+        error = float(np.max(np.abs(march().test_loss - np.asarray(ours()["test_loss"]))))
+        yield Figure(
+            f"growing NumPy arrays over forward pass, T = {steps}, C = {labels}",
+            slow.seconds / fast.seconds,
+            "times",
+            f"{fast.seconds:.4f} s against {slow.seconds:.3f} s, losses equal to {error:.0e}",
+            fast.compilation,
         )
-        error = float(np.max(np.abs(results[0].test_loss - np.asarray(ours()["test_loss"]))))
-        figures.append(
-            Figure(
-                f"forward pass over growing NumPy arrays, T = {steps}, C = {labels}",
-                slow / fast,
-                "times",
-                f"{fast:.4f} s of CPU against {slow:.3f} s, losses equal to {error:.0e}; the first call "
-                f"compiles and takes {first:.1f} s",
-            )
-        )
-    return figures
 
 
 EQUAL_LABELS, EQUAL_STEPS = 8, 50
 """Labels and steps at which equal labels are set against one."""
 
 
-def equal_labels(references: Path | None) -> list[Figure]:
+def equal_labels(references: Path | None) -> Iterator[Figure]:
     """Forward pass and outliers of equal labels, L = 2, against those of one label, with and without their symmetry."""
     one, several = ({**VALUES, "T": EQUAL_STEPS, "C": labels} for labels in (1, EQUAL_LABELS))
-    whole = _solver().with_all_labels
-    figures = []
-    for name, solver in (("", _solver()), (" without their symmetry", whole)):
-        (alone, _), (together, _) = _forward(one, solver), _forward(several, solver)
+    for name, solver in (("", built(SETTING)), (" without their symmetry", built(SETTING).with_all_labels)):
         ways: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-            "forward pass": (together, alone),
+            "forward pass": (_forward(several, solver), _forward(one, solver)),
             "training, bulk and outliers": (partial(solve, solver, several), partial(solve, solver, one)),
         }
-        for what, (ours, theirs) in ways.items():
-            for run in (ours, theirs):
-                run()  # compiled once, outside the clock
-            slow, fast = (
-                statistics.median(x) for x in zip(*((worked(ours), worked(theirs)) for _ in range(3)), strict=True)
+        for what, (together, alone) in ways.items():
+            slow, fast = time_in_turns(together, alone, repeats=3)
+            yield Figure(
+                f"{what} of {EQUAL_LABELS} equal labels over one{name}, T = {EQUAL_STEPS}",
+                slow.seconds / fast.seconds,
+                "times",
+                f"L = 2: {slow.seconds:.4f} s against {fast.seconds:.4f} s",
+                slow.compilation,
             )
-            figures.append(
-                Figure(
-                    f"{what} of {EQUAL_LABELS} equal labels over one{name}, T = {EQUAL_STEPS}",
-                    slow / fast,
-                    "times",
-                    f"L = 2: {slow:.4f} s of CPU against {fast:.4f} s, compiled before",
-                )
-            )
-    return figures
 
 
 @in_float64
-def _forward(values: dict[str, Any], solver: Solver | None = None) -> tuple[Callable[[], dict[str, Any]], float]:
-    """A call of the compiled forward pass, and how long the first one took."""
-    solver = solver or _solver()
+def _forward(values: dict[str, Any], solver: Solver | None = None) -> Callable[[], dict[str, Any]]:
+    """A call of the forward pass, which compiles at the first time."""
+    solver = solver or built(SETTING)
     p = solver.point(values)
 
     @in_float64
@@ -138,84 +108,145 @@ def _forward(values: dict[str, Any], solver: Solver | None = None) -> tuple[Call
         )[1]
         return found
 
-    return run, timed(run)
+    return run
 
 
-def outlier_path(references: Path | None) -> list[Figure]:
-    """Outliers at all times up to T = 200: restricted eigenproblems against a scan of A(z) at each time."""
-    solver, values = _solver(), {**VALUES, "gamma0": 3.0, "eta": 0.05, "T": 200}
-    layer = "0"
-    whole = solve(solver, values, layers=(layer,))
-    found: list[Any] = []
+PATHS: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
+    ("deep_linear", "0", {**VALUES, "gamma0": 3.0, "eta": 0.05, "T": 200}),
+    ("deep_linear", "1", {**VALUES, "gamma0": 6.0, "eta": 0.05, "T": 200}),
+    ("anti_hebbian", None, {"gamma0": 4.0, "dt": 0.1, "T": 200}),
+)
+"""Settings, layers and values whose outliers are found at all times."""
 
-    def follow() -> None:
-        found[:] = [solve(solver, values, layers=(layer,), path=True)]
 
-    both, without = timed(follow), timed(lambda: solve(solver, values, layers=(layer,)))
-    fast = max(both - without, 1e-3)
-    problem, points = spiked_problem(solver, whole, layer), 6
-
-    @in_float64
-    def at(time: int) -> float:
-        """Seconds of one point of a scan at a time: A(z) and its smallest singular value."""
-        strides = solver.training.strides(problem.p)
-        early = {key: x[: strides[key][0] * time, : strides[key][1] * time] for key, x in problem.order.items()}
-        then = replace(problem, p=replaced(problem.p, T=time), order=early)
-        grid = np.linspace(whole.bulk_edges[-1][1] * 1.01, whole.bulk_edges[-1][1] * 1.5, points)
-        a_matrices(then, grid)
-        matrices: list[Any] = []
-        made = timed(lambda: matrices.extend(a_matrices(then, grid)))
-        return (made + timed(lambda: [np.linalg.svd(a, compute_uv=False)[-1] for a in matrices])) / points
-
-    samples = {time: at(time) for time in (25, 50, 100, 200)}
-    grid_points = 400
-    scan = grid_points * float(np.trapezoid([0.0, *samples.values()], [0, *samples]))
-    first = found[0].layers[0].bbp_time
-    return [
-        Figure(
-            "outlier path over a scan at each time",
-            scan / fast,
-            "times",
-            f"T = 200, layer 0, first outlier at time {first}: {fast:.2f} s against {scan:.0f} s for {grid_points} "
-            f"points a time, from the cost of a point at times {', '.join(map(str, samples))}",
+def outlier_path(references: Path | None) -> Iterator[Figure]:
+    """Outliers at all times up to T = 200, complete, against Arnoldi's method and all eigenvalues at each time."""
+    for setting, layer, values in PATHS:
+        solver = built(setting)
+        chosen = None if layer is None else (layer,)
+        follow, without = (partial(solve, solver, values, layers=chosen, path=path) for path in (True, False))
+        found: list[Solution] = []
+        first = cpu_seconds(lambda found=found, follow=follow: found.append(follow()))  # type: ignore[misc]
+        matrices = _matrices(solver, without(), layer, values["T"])
+        counts = [len(zs) for zs in found[0].layers[0].outlier_path or []]
+        arnoldi = partial(_by_arnoldi, matrices, counts)
+        every = partial(_all_eigenvalues, matrices)
+        ways = time_in_turns(follow, without, arnoldi, every, repeats=3)
+        both, bare, krylov, dense = (way.seconds for way in ways)
+        ours = both - bare
+        here = f"{setting}{'' if layer is None else f', layer {layer}'}"
+        yield Figure(
+            f"outliers at all times over Arnoldi's method, {here}",
+            ours / krylov,
+            "of its time",
+            f"{sum(counts)} outliers at {len(counts) - 1} times, {ours:.2f} s; Arnoldi's method, told how many there "
+            f"are and started from the time before, {krylov:.2f} s; all eigenvalues {dense:.2f} s. At the last "
+            f"time both are equal to {_apart(arnoldi(), every()):.0e}",
+            max(0.0, first - both),
         )
-    ]
 
 
-def theory_and_simulation(references: Path | None) -> list[Figure]:
-    """One theory solve at T = 100 against one simulation at D = 1000."""
-    solver, values = _solver(), {**VALUES, "gamma0": 3.0, "eta": 0.05, "T": 100}
-    solve(solver, values)  # compile once, outside the clock
-    theory = statistics.median(timed(lambda: solve(solver, values)) for _ in range(3))
-    sample = timed(lambda: simulate(solver, values, 1000, 1))
-    return [
-        Figure(
-            "one simulation over one theory solve",
-            sample / theory,
-            "times",
-            f"T = 100, L = 2, both layers: D = 1000, one seed, {sample:.2f} s; theory {theory:.2f} s",
-        )
-    ]
+@in_float64
+def _matrices(solver: Solver, solution: Solution, layer: str | None, count: int) -> list[tuple[np.ndarray, ...]]:
+    """Factors of the matrix of every time whose eigenvalues outliers come from."""
+    problem = spiked_problem(solver, solution, layer)
+    order = problem.order
+    strides: Any = solver.training.strides(problem.p)
+    restriction = Restriction(problem, problem.probe.rings[0], Steps("T", count, strides))
+    whole = restriction.of(order)
+    return [restriction.at(time, order, whole) for time in range(1, count + 1)]
 
 
-def growth(references: Path | None) -> list[Figure]:
+def _by_arnoldi(matrices: list[tuple[np.ndarray, ...]], counts: list[int]) -> np.ndarray:
+    """The largest eigenvalues at the last time, after those of all times before."""
+    found, before = np.zeros(0, complex), np.zeros(0)
+    for factors, outliers in zip(matrices, counts[1:], strict=True):
+        rows, wanted = len(factors[0]), outliers + 2
+        if rows < 3 * wanted + 10:
+            found = np.linalg.eigvals(reduce(np.matmul, factors))
+            continue
+        start = np.concatenate([before, np.ones(rows - len(before))])
+        apply = partial(_applied, factors)
+        operator = scipy.sparse.linalg.LinearOperator((rows, rows), matvec=apply, dtype=float)
+        found, vectors = scipy.sparse.linalg.eigs(operator, k=wanted, which="LM", v0=start)
+        before = np.sum(vectors.real, axis=1)
+    return found
+
+
+def _applied(factors: tuple[np.ndarray, ...], x: np.ndarray) -> np.ndarray:
+    for factor in reversed(factors):
+        x = factor @ x
+    return x
+
+
+def _all_eigenvalues(matrices: list[tuple[np.ndarray, ...]]) -> np.ndarray:
+    """All eigenvalues at the last time, after those of all times before."""
+    found = np.zeros(0)
+    for factors in matrices:
+        found = np.linalg.eigvals(reduce(np.matmul, factors))
+    return found
+
+
+def _apart(few: np.ndarray, every: np.ndarray) -> float:
+    """The largest relative distance of one of a few eigenvalues to the nearest of all."""
+    return max(float(np.min(np.abs(every - z)) / abs(z)) for z in few)
+
+
+ACCURACY, SIZE, SEEDS = 0.01, 500, 4
+"""The relative error of the test loss at which theory and simulation are compared; dimension and number of runs."""
+
+
+def theory_and_simulation(references: Path | None) -> Iterator[Figure]:
+    """The test loss at T = 100 to one percent: one theory solve against simulations at D = 500."""
+    solver, values = built(SETTING), {**VALUES, "gamma0": 3.0, "eta": 0.05, "T": 100}
+    run = partial(solve, solver, values, layers=())
+    (theory,) = time_in_turns(run, repeats=3)
+    losses: list[float] = []
+
+    def simulated() -> None:
+        for seed in range(SEEDS):
+            losses.append(float(np.ravel(_simulated(solver, values, seed)["test_loss"])[-1]))
+
+    one = cpu_seconds(simulated) / SEEDS
+    loss = float(run().observables["test_loss"][-1])
+    needed = max(1.0, float(np.var(losses, ddof=1)) / (ACCURACY * loss) ** 2)
+    yield Figure(
+        f"simulations over one theory solve, test loss to {ACCURACY:.0%}",
+        needed * one / theory.seconds,
+        "times",
+        f"T = 100, L = 2: theory {loss:.6f} in {theory.seconds:.3f} s, exact; one run at D = {SIZE} {one:.2f} s, "
+        f"{np.mean(losses):.4f} with spread {np.std(losses, ddof=1):.4f}, so {needed:.0f} of them; their bias is not "
+        "counted",
+        theory.compilation,
+    )
+
+
+def _simulated(solver: Solver, values: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Observables of one run of the declared equations."""
+    found: dict[str, Any] = solver.simulation.simulate(
+        solver.point(values), size=SIZE, rng=np.random.default_rng(seed)
+    )[2]
+    return found
+
+
+def growth(references: Path | None) -> Iterator[Figure]:
     """Growth of the cost of a solve with T, up to T = 800."""
-    solver = _solver()
-    seconds: dict[int, float] = {}
-    memory = 0.0
+    solver = built(SETTING)
+    seconds, memory, compilation = dict[int, float](), 0.0, 0.0
     for steps in (100, 200, 400, 800):
         p = solver.point({**VALUES, "T": steps})
-        compiled, memory = _compiled(solver, p)
-        seconds[steps] = min(timed(in_float64(partial(_run, compiled, p))) for _ in range(2))
+        made: list[tuple[Callable[[Point], Any], int]] = []
+        compilation += cpu_seconds(lambda p=p, made=made: made.append(_compiled(solver, p)))  # type: ignore[misc]
+        ((compiled, memory),) = made
+        (timing,) = time_in_turns(in_float64(partial(_run, compiled, p)), repeats=2)
+        seconds[steps] = timing.seconds
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     last = math.log(seconds[800] / seconds[400]) / math.log(2)
     listed = ", ".join(f"{s:.2f} s at {t}" for t, s in seconds.items())
-    return [
-        Figure(
-            "growth of a forward pass with T", float(slope), "exponent", f"L = 2: {listed}; last doubling {last:.2f}"
-        ),
-        Figure("memory of a forward pass at T = 800", memory / 1e6, "MB", "arguments, results and work space, L = 2"),
-    ]
+    told = f"L = 2: {listed}; last doubling {last:.2f}"
+    yield Figure("growth of a forward pass with T", float(slope), "exponent", told, compilation)
+    told = "arguments, results and work space, L = 2"
+    yield Figure("memory of a forward pass at T = 800", memory / 1e6, "MB", told)
 
 
 def _run(compiled: Callable[[Point], Any], p: Point) -> None:
@@ -229,13 +260,6 @@ def _compiled(solver: Solver, p: Point) -> tuple[Callable[[Point], Any], int]:
     used = compiled.memory_analysis()
     assert used is not None
     return compiled, used.temp_size_in_bytes + used.output_size_in_bytes + used.argument_size_in_bytes
-
-
-def _solver() -> Solver:
-    solver = load_built(SETTING)
-    if solver is None:
-        raise DeriveError(f"the setting {SETTING} has not been built; run derive build first")
-    return solver
 
 
 def deep_linear_by_hand(references: Path | None) -> types.ModuleType | None:

@@ -1,15 +1,8 @@
-"""Speed of exact forward passes against passes by hand: growing arrays in NumPy, masked ones in JAX.
-
-All run in one process of their own with one thread for linear algebra, in turns, by CPU time.
-"""
+"""Speed of exact forward passes against passes by hand: growing arrays in NumPy, masked ones in JAX."""
 
 from __future__ import annotations
 
-import json
-import statistics
-import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from derive.errors import DeriveError
 from numerics.bench.networks import deep_linear_by_hand
-from numerics.bench.tools import Figure, python, worked
+from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
 from numerics.precision import in_float64
-from numerics.solver import load_built
 
 Array = Any
 REPEATS = 5
@@ -33,41 +24,20 @@ DEEP = (100, 200, 400)
 """Steps at which passes are compared."""
 
 
-def recurrent_pass(references: Path | None) -> list[Figure]:
+def recurrent_pass(references: Path | None) -> Iterator[Figure]:
     """Forward pass of anti-Hebbian learning against growing NumPy arrays."""
-    return _figures("anti_hebbian", RECURRENT, references)
+    yield from (_compare("anti_hebbian", references, steps) for steps in RECURRENT)
 
 
-def deep_pass(references: Path | None) -> list[Figure]:
+def deep_pass(references: Path | None) -> Iterator[Figure]:
     """Forward pass of a deep linear network, L = 2, against growing NumPy and masked JAX arrays."""
-    return _figures("deep_linear", DEEP, references)
-
-
-def _figures(setting: str, steps: tuple[int, ...], references: Path | None) -> list[Figure]:
-    arguments = ("-m", "numerics.bench.passes", setting, str(references or ""), *map(str, steps))
-    one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
-    with tempfile.TemporaryDirectory() as empty:
-        rows = json.loads(python(*arguments, **one_thread, TWO_LEVEL_DMFT_CACHE=empty))
-    return [
-        Figure(
-            f"forward pass of {setting} over the best by hand, T = {row['steps']}",
-            row["ours"] / min(row["rivals"].values()),
-            "of its time",
-            f"{row['ours']:.4f} s of CPU against "
-            f"{', '.join(f'{seconds:.4f} s in {name}' for name, seconds in row['rivals'].items())}, series equal to "
-            f"{row['error']:.0e}",
-            row["compilation"],
-        )
-        for row in rows
-    ]
+    yield from (_compare("deep_linear", references, steps) for steps in DEEP)
 
 
 @in_float64
-def _compare(setting: str, references: Path | None, steps: int) -> dict[str, Any]:
-    """CPU seconds of all passes, in turns, and of compilation."""
-    solver = load_built(setting)
-    if solver is None:
-        raise DeriveError(f"the setting {setting} has not been built; run derive build first")
+def _compare(setting: str, references: Path | None, steps: int) -> Figure:
+    """The forward pass of a setting against the fastest by hand."""
+    solver = built(setting)
     rivals: dict[str, Callable[[], Array]]
     if setting == "anti_hebbian":
         values: dict[str, Any] = {"dt": DURATION / steps, "gamma0": 1.0, "T": steps}
@@ -80,16 +50,21 @@ def _compare(setting: str, references: Path | None, steps: int) -> dict[str, Any
         if by_hand is not None:
             rivals["NumPy"] = lambda: by_hand.solve(L=2, **values).test_loss
     p, compiled = solver.point(values), []
-    compilation = worked(lambda: compiled.append(solver.forward_pass.lower(p).compile()))
+    compilation = cpu_seconds(lambda: compiled.append(solver.forward_pass.lower(p).compile()))
 
     def ours() -> Array:
         return np.asarray(compiled[0](p)[1][series])
 
     error = max(float(np.max(np.abs(ours() - rival()))) for rival in rivals.values())
-    turns = [[worked(work) for work in (ours, *rivals.values())] for _ in range(REPEATS)]
-    fast, *slow = (statistics.median(column) for column in zip(*turns, strict=True))
-    seconds = dict(zip(rivals, slow, strict=True))
-    return {"steps": steps, "ours": fast, "rivals": seconds, "compilation": compilation, "error": error}
+    fast, *slow = (timing.seconds for timing in time_in_turns(ours, *rivals.values(), repeats=REPEATS))
+    listed = ", ".join(f"{seconds:.4f} s in {name}" for name, seconds in zip(rivals, slow, strict=True))
+    return Figure(
+        f"forward pass of {setting} over the best by hand, T = {steps}",
+        fast / min(slow),
+        "of its time",
+        f"{fast:.4f} s against {listed}, series equal to {error:.0e}",
+        compilation,
+    )
 
 
 def activity_in_numpy(dt: float, gamma0: float, T: int) -> Array:
@@ -156,8 +131,3 @@ def loss_in_jax(alpha: Array, nu: Array, gamma0: Array, eta: Array, sigma: Array
 
     x = jax.lax.fori_loop(0, n, step, {name: jnp.zeros((n, n)) for name in names})
     return jnp.diagonal(x["C_v"]) + sigma**2
-
-
-if __name__ == "__main__":
-    chosen, place, *wanted = sys.argv[1:]
-    print(json.dumps([_compare(chosen, Path(place) if place else None, int(steps)) for steps in wanted]))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from numerics.bench.tools import Figure, python, side_by_side, timed
+from numerics.bench.tools import Figure, cpu_seconds, python, time_in_turns
 
 LIBRARIES = "import jax, jax.numpy, numpy, scipy.linalg, scipy.sparse.linalg, sympy"
 """What a solution imports that is not ours."""
@@ -20,26 +21,20 @@ EXACT = (
 """Shipped settings whose theory is not sampled."""
 
 
-def start_up(references: Path | None) -> list[Figure]:
+def start_up(references: Path | None) -> Iterator[Figure]:
     """Start-up of the command line."""
-    help_page, nothing = side_by_side(lambda: python("-m", "derive", "--help"), lambda: python("-c", "pass"), repeats=5)
-    return [
-        Figure("start-up", help_page, "s", "derive --help in a process of its own, median of 5"),
-        Figure("start-up over an empty Python", help_page / nothing, "times", f"python -c pass takes {nothing:.3f} s"),
-    ]
+    ways = time_in_turns(lambda: python("-m", "derive", "--help"), lambda: python("-c", "pass"), repeats=5)
+    ours, nothing = (way.seconds for way in ways)
+    yield Figure("derive --help over an empty Python", ours / nothing, "times", f"{ours:.3f} s against {nothing:.3f} s")
 
 
-def build_everything(references: Path | None) -> list[Figure]:
+def build_everything(references: Path | None) -> Iterator[Figure]:
     """Derivation and code of every shipped setting."""
     with tempfile.TemporaryDirectory() as directory:
-        seconds = timed(lambda: python("-m", "derive", "build", "--out", directory))
-    imports = timed(lambda: python("-c", "import sympy"))
-    return [
-        Figure("build of everything", seconds, "s", "derive build --out DIR in a process of its own"),
-        Figure(
-            "build over importing SymPy", seconds / imports, "times", f"python -c 'import sympy' takes {imports:.2f} s"
-        ),
-    ]
+        seconds = cpu_seconds(lambda: python("-m", "derive", "build", "--out", directory))
+    imports = cpu_seconds(lambda: python("-c", "import sympy"))
+    told = f"derive build --out DIR, {seconds:.1f} s, against python -c 'import sympy', {imports:.2f} s"
+    yield Figure("build of everything over importing SymPy", seconds / imports, "times", told)
 
 
 _COMPILING = """
@@ -57,15 +52,15 @@ print(seconds[1] - seconds[0], time.process_time() - seconds[2])
 """
 
 
-def compiling(references: Path | None) -> list[Figure]:
+def compiling(references: Path | None) -> Iterator[Figure]:
     """Compiling a forward pass against importing the compiler and against one run."""
     compiled, ran = map(float, python("-c", _COMPILING, JAX_ENABLE_COMPILATION_CACHE="0").split())
     imported = float(python("-c", "import time, jax, jax.numpy; print(time.process_time())"))
-    told = f"deep_linear, T = 200, L = 2, as `derive solve` does it: {compiled:.2f} s of processor time"
-    return [
-        Figure("compiling over importing JAX", compiled / imported, "times", f"{told}; importing {imported:.2f} s"),
-        Figure("compiling over running", compiled / ran, "times", f"{told}; running {ran:.3f} s"),
-    ]
+    told = f"deep_linear, T = 200, L = 2, as `derive solve` does it: {compiled:.2f} s"
+    yield Figure(
+        "compiling over importing JAX", compiled / imported, "times", f"{told}; importing {imported:.2f} s", compiled
+    )
+    yield Figure("compiling over running", compiled / ran, "times", f"{told}; running {ran:.3f} s", compiled)
 
 
 _FIRST = """
@@ -77,22 +72,18 @@ def heard(event, seconds, **kwargs):
 jax.monitoring.register_event_duration_secs_listener(heard)
 derive.load("wide_network").solve(samples=2000)
 spent = time.process_time() - started
-before, count = sum(compiling), len(compiling)
+count = len(compiling)
 derive.load("wide_network").solve(samples=2000)
-print(spent, time.process_time() - started - spent, before, count)
+print(spent, time.process_time() - started - spent, count)
 """
 
 
-def first_solve(references: Path | None) -> list[Figure]:
+def first_solve(references: Path | None) -> Iterator[Figure]:
     """The first solution of a sampled network against the second one in the same process."""
-    with tempfile.TemporaryDirectory() as directory:
-        printed = python("-c", _FIRST, JAX_ENABLE_COMPILATION_CACHE="0", TWO_LEVEL_DMFT_CACHE=directory)
-    first, second, compiled, programs = map(float, printed.split())
-    told = f"wide_network, 2000 samples: {first:.1f} s of processor time, then {second:.1f} s"
-    return [
-        Figure("first solve of a sampled network over the second", first / second, "times", told),
-        Figure("compiling in it", compiled, "s", f"{programs:.0f} programs, by the clock"),
-    ]
+    printed = python("-c", _FIRST, JAX_ENABLE_COMPILATION_CACHE="0")
+    first, second, programs = map(float, printed.split())
+    told = f"wide_network, 2000 samples: {first:.1f} s, then {second:.1f} s; {programs:.0f} programs are compiled"
+    yield Figure("first solve of a sampled network over the second", first / second, "times", told, first - second)
 
 
 _FUNCTIONS = """
@@ -118,48 +109,42 @@ for one in work:
 """
 
 
-def functions(references: Path | None) -> list[Figure]:
+def functions(references: Path | None) -> Iterator[Figure]:
     """Compiling the largest outlier as a function against compiling a bare forward pass."""
     bare, whole, slope = map(float, python("-c", _FUNCTIONS, JAX_ENABLE_COMPILATION_CACHE="0").split())
-    told = f"deep_linear at its defaults: {{:.2f}} s of processor time against {bare:.2f} s, all in one process"
-    return [
-        Figure("jit of m.function over its forward pass", whole / bare, "times", told.format(whole)),
-        Figure("grad of m.function over its forward pass", slope / bare, "times", told.format(slope)),
-    ]
+    told = f"deep_linear at its defaults: compiled in {{:.2f}} s against {bare:.2f} s"
+    yield Figure("jit of m.function over its forward pass", whole / bare, "times", told.format(whole), whole)
+    yield Figure("grad of m.function over its forward pass", slope / bare, "times", told.format(slope), slope)
 
 
-def second_solves(references: Path | None) -> list[Figure]:
+def second_solves(references: Path | None) -> Iterator[Figure]:
     """The second solution of each exact setting against importing its libraries."""
-    figures = []
     for name in EXACT:
         with tempfile.TemporaryDirectory() as directory:
 
             def solve(name: str = name, directory: str = directory) -> None:
                 python("-m", "derive", "solve", name, TWO_LEVEL_DMFT_CACHE=directory)
 
-            first = timed(solve)
-            again, imports = side_by_side(solve, lambda: python("-c", LIBRARIES), repeats=5)
-        figures.append(
-            Figure(
-                f"second solve of {name} over importing its libraries",
-                again / imports,
-                "times",
-                f"{again:.2f} s against {imports:.2f} s, medians of 5 in turns; the first took {first:.2f} s",
-            )
+            again, imports = time_in_turns(solve, lambda: python("-c", LIBRARIES), repeats=5)
+        yield Figure(
+            f"second solve of {name} over importing its libraries",
+            again.seconds / imports.seconds,
+            "times",
+            f"{again.seconds:.2f} s against {imports.seconds:.2f} s",
+            again.compilation,
         )
-    return figures
 
 
-def depth(references: Path | None) -> list[Figure]:
+def depth(references: Path | None) -> Iterator[Figure]:
     """Derivation and code of a network of 12 layers against one of 6."""
     with tempfile.TemporaryDirectory() as directory:
 
         def build(layers: int) -> None:
             python("-m", "derive", "build", "deep_linear", f"L={layers}", "--out", directory)
 
-        deep, half = side_by_side(lambda: build(12), lambda: build(6), repeats=3)
+        deep, half = (way.seconds for way in time_in_turns(lambda: build(12), lambda: build(6), repeats=3))
     told = f"deep_linear, derivation and code: {deep:.2f} s against {half:.2f} s"
-    return [Figure("build of 12 layers over 6", deep / half, "times", told)]
+    yield Figure("build of 12 layers over 6", deep / half, "times", told)
 
 
 _RESULTANTS = """
@@ -173,24 +158,22 @@ slope = sympy.expand(curve.diff(resolvent))
 ring = Ring.of((curve,))
 p, q = ring.encode(curve), ring.encode(slope)
 for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.resultant(curve, slope, resolvent)):
-    start = time.perf_counter()
+    start = time.process_time()
     work()
-    print(time.perf_counter() - start)
+    print(time.process_time() - start)
 """
 
 
-def elimination(references: Path | None) -> list[Figure]:
+def elimination(references: Path | None) -> Iterator[Figure]:
     """Elimination of the resolvent from a curve: python-flint against SymPy's resultant."""
     fast, slow = map(float, python("-c", _RESULTANTS).split())
-    return [
-        Figure(
-            "elimination: python-flint over SymPy",
-            slow / fast,
-            "times",
-            f"resultant of the curve of extensive_two_layer and its derivative, three parameters: {fast:.4f} s "
-            f"against {slow:.2f} s",
-        )
-    ]
+    yield Figure(
+        "elimination: SymPy over python-flint",
+        slow / fast,
+        "times",
+        f"resultant of the curve of extensive_two_layer and its derivative, three parameters: {fast:.4f} s against "
+        f"{slow:.2f} s",
+    )
 
 
 _BULK = """
@@ -203,10 +186,8 @@ print(time.process_time() - start, len(derivation.probe.bulk_symbols), curve is 
 """
 
 
-def large_elimination(references: Path | None) -> list[Figure]:
+def large_elimination(references: Path | None) -> Iterator[Figure]:
     """First derivation of a bulk whose curve is out of reach: two steps of extensive_two_layer with its own output."""
     seconds, unknowns, refused = python("-c", _BULK).split()
     told = "no curve is within the bounds" if refused == "True" else "eliminated"
-    return [
-        Figure("bulk of a large elimination", float(seconds), "s", f"{unknowns} response equations, {told}; CPU time")
-    ]
+    yield Figure("bulk of a large elimination", float(seconds), "s", f"{unknowns} response equations, {told}")

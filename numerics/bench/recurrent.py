@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from numerics.bench.tools import Figure, python, worked
+from numerics.bench.tools import Figure, cpu_seconds, python
 
 GAIN, STEP, TIME, EARLIER = 1.5, 0.1, 100, 50
 WIDTH, NETWORKS = 500, 16
 ACCURACY, FEW, CALLS = 0.01, 24, 9
 """For this error of <x(t) x(s)> work is compared; so many nodes an axis have less; calls whose median is taken."""
-BEFORE = {20_000: (0.07, 50.0), 100_000: (0.025, 315.0), 400_000: (0.016, 1260.0)}
-"""The sampler that once did this: by samples how far it was off, and its work in networks of this width, timed side by
-side with them; the last one's work is four times that of the one before."""
-
 _SOLVED = f"""
-import json, pathlib, statistics, tempfile, time
+import json, pathlib, tempfile
 import derive
+from numerics.bench.tools import time_in_turns
 from numerics.precision import in_float64
 text = '''
 from sympy import tanh, sqrt
@@ -44,61 +42,45 @@ with tempfile.TemporaryDirectory() as directory:
     place = pathlib.Path(directory) / "recurrent.py"
     place.write_text(text)
     theory = derive.load(place)
-    theory.solve()
-
-    def seconds_of(work):
-        spent = []
-        for call in range({CALLS}):
-            start = time.process_time()
-            work(call)
-            spent.append(time.process_time() - start)
-        return statistics.median(spent)
-
-    seconds = seconds_of(lambda call: theory.solve(g={GAIN} - 0.01 * call))
-    found, solver = theory.solve(), theory.solver
+    solver, gains = theory.solver, iter([{GAIN} + 0.01 * call for call in range({CALLS} + 1)])
 
     @in_float64
-    def with_few_nodes(call):
+    def with_few_nodes():
         return float(solver.forward_pass(solver.point({{"T": {TIME}, "g": {GAIN}}}), nodes={FEW})[1]["late"][-1])
 
-    few = with_few_nodes(0)
-    few_seconds = seconds_of(with_few_nodes)
-value = float(found.observables["late"][-1])
-print(json.dumps([value, seconds, found.diagnostics["quadrature_error"], abs(few - value) / value, few_seconds]))
+    # a user's calls, at another g each time
+    ways = time_in_turns(lambda: theory.solve(g=next(gains)), with_few_nodes, repeats={CALLS})
+    found, few = theory.solve(), with_few_nodes()
+value, error = float(found.observables["late"][-1]), found.diagnostics["quadrature_error"]
+timings = [[way.seconds, way.compilation] for way in ways]
+print(json.dumps([value, timings, error / value, abs(few - value) / value]))
 """
 
 
-def recurrent_network(references: Path | None) -> list[Figure]:
+def recurrent_network(references: Path | None) -> Iterator[Figure]:
     """Two times of a random recurrent network: integrals against networks."""
-    value, seconds, error, off, few_seconds = json.loads(python("-c", _SOLVED))
+    value, timings, error, off = json.loads(python("-c", _SOLVED))
+    (seconds, compilation), (few_seconds, few_compilation) = timings
     found: list[float] = []
-    slow = worked(lambda: found.extend(_two_times(seed) for seed in range(NETWORKS)))
-    spread = statistics.stdev(found)
-    needed = max(1.0, (spread / (ACCURACY * value)) ** 2)
-    one, mean = slow / NETWORKS, statistics.mean(found)
-    far, networks = BEFORE[max(BEFORE)]
-    sampled = networks * one * (far / ACCURACY) ** 2
-    before = ", ".join(f"{n} samples low by {x:.1%} in {k * one:.1f} s" for n, (x, k) in BEFORE.items())
-    return [
-        Figure(
-            f"sampling, as it was, over integrals, <x(t) x(s)> to {ACCURACY:.0%}",
-            sampled / seconds,
+    slow = cpu_seconds(lambda: found.extend(_two_times(seed) for seed in range(NETWORKS)))
+    spread, one = statistics.stdev(found), slow / NETWORKS
+    told = (
+        f"one network of width {WIDTH} {one:.3f} s with spread {spread:.3f} "
+        f"({statistics.mean(found):.3f} +- {spread / math.sqrt(NETWORKS):.3f} of {NETWORKS})"
+    )
+    for name, ours, compiling, precision, accuracy in (
+        (f"with {FEW} nodes an axis", few_seconds, few_compilation, off, max(off, ACCURACY)),
+        ("as users call them", seconds, compilation, error, ACCURACY),
+    ):
+        needed = max(1.0, (spread / (accuracy * value)) ** 2)
+        yield Figure(
+            f"networks over integrals {name}, <x(t) x(s)> to {accuracy:.1%}",
+            needed * one / ours,
             "times",
-            f"a user's call, at another g each time, has ten digits in {seconds:.4f} s of CPU, compiling not counted; "
-            f"sampling, as it was: {before}, so {sampled:.0f} s, scaled from the last of these as one over the square "
-            f"of the error. A bare pass with {FEW} nodes an axis is off by {off:.2%} in {few_seconds:.4f} s, which is "
-            f"{sampled / few_seconds:.0f} times less",
-        ),
-        Figure(
-            f"networks over integrals, <x(t) x(s)> to {ACCURACY:.0%}",
-            needed * one / seconds,
-            "times",
-            f"g = {GAIN}, dt = {STEP}, <x({TIME}) x({EARLIER})> = {value:.10f} to {error:.0e} in {seconds:.3f} s of "
-            f"CPU, compiling not counted; one network of width {WIDTH} {one:.3f} s with spread {spread:.3f}, so "
-            f"{needed:.0f} of them ({mean:.3f} +- {spread / math.sqrt(NETWORKS):.3f} of {NETWORKS}); for a tenth of "
-            "the error a hundred times as many, and integrals have it already",
-        ),
-    ]
+            f"g = {GAIN}, dt = {STEP}, <x({TIME}) x({EARLIER})> = {value:.10f}, relative error {precision:.0e}, in "
+            f"{ours:.4f} s; {told}, so {needed:.0f} of them",
+            compiling,
+        )
 
 
 def _two_times(seed: int) -> float:

@@ -1,100 +1,34 @@
-"""Speed, as ratios: both ways are timed side by side in the same run, so the machine cancels."""
+"""Speed, as ratios: each measurement in a process of its own, all in the same state, both sides by CPU time."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from derive.errors import DeriveError
 from numerics.bench import (
     bulk as bench_bulk,
     certificates,
+    light,
     networks,
     passes,
     processes,
     recurrent,
+    scans,
     site_outliers,
     sites,
     sweeps,
     wide as bench_wide,
 )
-from numerics.bench.tools import Figure, timed
-from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
-from numerics.precision import in_float64
-from numerics.solver import load_built, solve, spiked_problem
+from numerics.bench.tools import Figure, Measurement, failed, one_state
 
-Progress = Callable[[float, str], None]
-
-
-def run(
-    progress: Progress | None = None, references: Path | None = None, only: str = "", long: bool = False
-) -> list[Figure]:
-    """All figures, in order, or those whose title contains `only`; `references` holds equations written by hand.
-
-    long: also those that take minutes each.
-    """
-    figures: list[Figure] = []
-    known = (*MEASUREMENTS, *(LONG if long else ()))
-    chosen = [measure for measure in known if only.lower() in _title(measure)]
-    if not chosen:
-        raise DeriveError(f"no measurement is about {only!r}; they are: {'; '.join(map(_title, known))}")
-    for i, measure in enumerate(chosen):
-        if progress is not None:
-            progress(i / len(chosen), _title(measure))
-        figures += measure(references)
-    return figures
-
-
-def _title(measure: Callable[..., Any]) -> str:
-    return (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower()
-
-
-def outliers(references: Path | None) -> list[Figure]:
-    """All outliers of 60 coupled spikes: one eigenproblem against a scan of A(z)."""
-    spikes, points = 60, 400
-    solver = load_built("coupled_spikes")
-    if solver is None:
-        raise DeriveError("the setting coupled_spikes has not been built; run derive build first")
-    values = {"alpha": 2.0, "sigma": 1.0, "theta": 1.5, "kappa": 0.02, "S": spikes}
-    solution = solve(solver, values)
-    problem = spiked_problem(solver, solution)
-    grid = np.linspace(solution.bulk_edges[-1][1] * 1.001, max(solution.outliers) * 1.05, points)
-    found: list[Any] = []
-
-    @in_float64
-    def reduced() -> None:
-        found[:] = by_eigenvalues(problem, problem.probe.rings[0])
-
-    def scan() -> None:
-        smallest_singular_values(problem, grid)
-
-    reduced()  # compile once, outside the clock
-    fast = statistics.median(timed(reduced) for _ in range(5))
-    slow = timed(scan)
-    residual = solution.diagnostics["residual"]
-    return [
-        Figure(
-            "outliers: eigenproblem over scan",
-            slow / fast,
-            "times",
-            f"all {len(found)} outliers of {spikes} coupled spikes in {fast:.4f} s, "
-            f"smallest singular value of A(z) on {points} points in {slow:.2f} s",
-        ),
-        Figure(
-            "outliers: residual",
-            residual,
-            "",
-            "largest of the smallest singular values of A(z) at the outliers, relative to the largest entry",
-        ),
-    ]
-
-
-MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
-    outliers,
+MEASUREMENTS: tuple[Measurement, ...] = (
+    scans.outliers,
     site_outliers.outliers_with_averages,
     networks.forward_pass,
     passes.recurrent_pass,
@@ -106,12 +40,12 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     networks.growth,
     bench_wide.theory_and_network,
     bench_wide.small_networks,
-    bench_wide.one_percent,
     bench_wide.damped_iteration,
     bench_wide.growth_with_spikes,
     recurrent.recurrent_network,
     sites.groups_of_sites,
     bench_bulk.bulk,
+    sweeps.bare_vmap,
     sweeps.side_by_side,
     sweeps.ends_of_spectra,
     sweeps.workers,
@@ -127,5 +61,48 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     processes.start_up,
 )
 """What `derive bench` measures; a new figure is one more function here."""
-LONG: tuple[Callable[[Path | None], list[Figure]], ...] = (bench_wide.more_small_networks, bench_wide.fifty_points)
+LONG: tuple[Measurement, ...] = (bench_wide.more_small_networks, bench_wide.fifty_points, light.light_passes)
 """What it measures on request."""
+
+
+def titles(only: str = "", long: bool = False) -> list[str]:
+    """Titles of all measurements, in order, or of those that contain `only`; long: also of those that take minutes."""
+    known = [title_of(measure) for measure in (*MEASUREMENTS, *(LONG if long else ()))]
+    chosen = [title for title in known if only.lower() in title.lower()]
+    if not chosen:
+        raise DeriveError(f"no measurement has {only[:80]!r} in its title; derive bench --list has all of them")
+    return chosen
+
+
+def title_of(measure: Callable[..., object]) -> str:
+    return (measure.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+def figures(title: str, references: Path | None = None) -> Iterator[Figure]:
+    """The figures of a measurement, each as soon as it is there; `references` holds equations written by hand."""
+    arguments = ("-m", "numerics.bench.run", title, str(references or ""))
+    with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile("w+") as told:
+        process = subprocess.Popen(
+            [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=told, text=True, env=one_state(empty)
+        )
+        with process:
+            assert process.stdout is not None, "it is a pipe"
+            try:
+                yield from (Figure(**json.loads(line)) for line in process.stdout)
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            told.seek(0)
+            raise failed(arguments, told.read(), process.returncode)
+
+
+def main(title: str, references: str) -> None:
+    """Print the figures of a measurement, one JSON object a line."""
+    measure = next(one for one in (*MEASUREMENTS, *LONG) if title_of(one) == title)
+    for figure in measure(Path(references) if references else None):
+        print(json.dumps(asdict(figure)), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from numerics.bench.tools import Figure, python
@@ -12,8 +13,9 @@ ACCURACY = 1e-3
 LINEAR, NONLINEAR = "w(t) / 2 + lam * h(t)", "w(t) / 2 + lam * tanh(2 * h(t) + lam)"
 
 _SOLVED = """
-import json, pathlib, sys, tempfile, time
+import json, pathlib, sys, tempfile
 import derive
+from numerics.bench.tools import time_in_turns
 text = '''
 from sympy import sqrt, tanh
 from derive import Eq, Model, field, gaussian, mean, normal, parameter, sectors, training_clock, trait, whole_positive
@@ -40,38 +42,36 @@ ways = {
     "groups": ("", ""),
     "sites": ("Eq(aside, tanh(a) * tanh(b) * tanh(c) * tanh(d))", ", 'aside': mean(aside**2)"),
 }
-found = []
+theories, ways_to_solve = [], []
 with tempfile.TemporaryDirectory() as directory:
     for name, (other, more) in ways.items():
         place = pathlib.Path(directory) / f"{name}.py"
         place.write_text(text.replace("LAW", law).replace("OTHER", other).replace("MORE", more))
         theory = derive.load(place)
-        theory.solve()
-        start = time.process_time()
-        solved = theory.solve()
-        seconds = time.process_time() - start
-        errors = solved.errors["square"][-1] if solved.errors else 0.0
-        found.append([seconds, float(solved["square"][-1]), float(errors), solved.diagnostics["method"]])
+        ways_to_solve.append(theory.solve)
+        theories.append(theory)
+    timings = time_in_turns(*ways_to_solve, repeats=3)
+found = []
+for theory, timing in zip(theories, timings, strict=True):
+    solved = theory.solve()
+    error = float(solved.errors["square"][-1]) if solved.errors else 0.0
+    value, method = float(solved["square"][-1]), solved.diagnostics["method"]
+    found.append([timing.seconds, timing.compilation, value, error, method])
 print(json.dumps(found))
 """
 
 
-def groups_of_sites(references: Path | None) -> list[Figure]:
+def groups_of_sites(references: Path | None) -> Iterator[Figure]:
     """Groups of equal sites against sampled sites, at equal error."""
-    figures = []
     for name, law in (("linear laws", LINEAR), ("laws that saturate", NONLINEAR)):
-        groups, sites = json.loads(python("-c", _SOLVED, law))
-        seconds, value, _, method = groups
-        sampled, near, error, _ = sites
+        (seconds, compilation, value, _, method), (sampled, _, near, error, _) = json.loads(python("-c", _SOLVED, law))
         needed = sampled * (error / (ACCURACY * abs(value))) ** 2
-        figures.append(
-            Figure(
-                f"sampled sites over groups of sites, {name}",
-                needed / seconds,
-                "times",
-                f"four values of a trait, eight steps, relative error {ACCURACY:g}: {method}, in {seconds:.3f} s of "
-                f"CPU, {value:.8f}; sampled sites in {sampled:.2f} s, {near:.5f} +- {error:.1g}, so {needed:.2f} s if "
-                "their error falls as one over the square root of the work; compiling not counted",
-            )
+        yield Figure(
+            f"sampled sites over groups of sites, {name}",
+            needed / seconds,
+            "times",
+            f"four values of a trait, eight steps, relative error {ACCURACY:g}: {method}, in {seconds:.3f} s, "
+            f"{value:.8f}; sampled sites in {sampled:.2f} s, {near:.5f} +- {error:.1g}, so {needed:.2f} s, since their "
+            "error falls as one over the square root of the work",
+            compilation,
         )
-    return figures

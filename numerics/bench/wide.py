@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from derive.errors import DeriveError
-from numerics.bench.tools import Figure, python, timed, worked
-from numerics.solver import Solver, load_built, solve
-from numerics.threads import threads_for
+from numerics.bench.tools import Figure, built, cpu_seconds, python, time_in_turns
+from numerics.solver import Solver, solve
 
 SETTING = "wide_network"
 WIDTH, SPREAD_WIDTH, SPREAD_SEEDS = 4000, 500, 8
@@ -32,9 +30,8 @@ MOST_SAMPLES = 5_000_000
 ITERATED, ITERATED_SAMPLES, SETTLED, ITERATIONS = "wide_network_iterated", 1000, 12, 8
 """The damped iteration written by hand: its file, samples, sweeps after which it has settled, and how often it is run
 for its spread."""
-FIFTY_SAMPLES, FIFTY_BEFORE = 10_000, (210.0, 4.12)
-"""Samples of the network of 50 points and 50 steps, and the seconds and GB after which it was stopped, in the middle of
-the errors of its first layer, when each replica had its own order parameters."""
+FIFTY_SAMPLES = 10_000
+"""Samples of the network of 50 points and 50 steps."""
 MEASURED = f"""
 import resource, sys, time
 import derive
@@ -46,16 +43,11 @@ for layer in found.layers:
     pairs = zip(layer.outliers, layer.outlier_errors)
     print(f"layer {{layer.label}}:", ", ".join(f"{{z:.3f}} +- {{e:.3f}}" for z, e in pairs) or "no outlier")
 """
-SECONDS_BEFORE = 21.0
-"""What the outliers of the tanh network of its default size took, 10000 samples, before errors were found by
-following."""
 
 
 def _problem(steps: int, points: int = 6) -> tuple[Solver, dict[str, Any]]:
     """The setting as built, with points of its teacher."""
-    solver = load_built(SETTING)
-    if solver is None:
-        raise DeriveError(f"the setting {SETTING} has not been built; run derive build first")
+    solver = built(SETTING)
     values: dict[str, Any] = {q.name: q.default for q in solver.setting.parameters}
     values |= {"P": points, "B": points, "T": steps, "eta": 3.0 / steps, "gamma": 4.0}
     rng = np.random.default_rng(0)
@@ -73,36 +65,27 @@ def _largest(solver: Solver, values: dict[str, Any], width: int, seed: int) -> f
     return float(eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0])
 
 
-def theory_and_network(references: Path | None) -> list[Figure]:
+def theory_and_network(references: Path | None) -> Iterator[Figure]:
     """One theory solve against as many networks of width 4000 as have the same error."""
     solver, values = _problem(10)
     last = [solver.matrices[-1].label]
-    solve(solver, values, samples=SAMPLES, layers=last)  # compile once, outside the clock
-    found = []
-    theory = statistics.median(
-        timed(lambda: found.append(solve(solver, values, samples=SAMPLES, layers=last))) for _ in range(3)
-    )
-    solution = found[-1]
+    run = partial(solve, solver, values, samples=SAMPLES, layers=last)
+    (timing,) = time_in_turns(run, repeats=3)
+    solution, theory, compilation = run(), timing.seconds, timing.compilation
     error = solution.outlier_errors[0] if solution.outlier_errors else math.nan
-    network = timed(lambda: _largest(solver, values, WIDTH, 0))
+    network = cpu_seconds(lambda: _largest(solver, values, WIDTH, 0))
     tops = [_largest(solver, values, SPREAD_WIDTH, seed) for seed in range(SPREAD_SEEDS)]
     spread = statistics.stdev(tops) * math.sqrt(SPREAD_WIDTH / WIDTH)
     needed = max(1.0, (spread / error) ** 2)
-    return [
-        Figure(
-            "networks of width 4000 over one theory solve, same error",
-            needed * network / theory,
-            "times",
-            f"L = 3, P = 6, T = 10, last layer: outlier {solution.outliers[0]:.4f} +- {error:.4f} in {theory:.2f} s; "
-            f"one network {network:.1f} s (largest eigenvalue by Lanczos) with spread {spread:.3f}, from width "
-            f"{SPREAD_WIDTH}, so {needed:.0f} of them; compiling is not counted",
-        )
-    ]
-
-
-def _work(seconds: float, value: float, error: float) -> float:
-    """Seconds for an outlier to one percent: a mean has a square root less error of more work, and no less work."""
-    return seconds * max(1.0, (error / (ACCURACY * value)) ** 2)
+    yield Figure(
+        "networks of width 4000 over one theory solve, same error",
+        needed * network / theory,
+        "times",
+        f"L = 3, P = 6, T = 10, last layer: outlier {solution.outliers[0]:.4f} +- {error:.4f} in {theory:.2f} s; one "
+        f"network {network:.1f} s (largest eigenvalue by Lanczos) with spread {spread:.3f}, from width {SPREAD_WIDTH}, "
+        f"so {needed:.0f} of them",
+        compilation,
+    )
 
 
 @dataclass(frozen=True)
@@ -115,6 +98,7 @@ class _Run:
     loss_error: float
     seconds: float
     how: str
+    compilation: float = 0.0
 
     @property
     def told(self) -> str:
@@ -142,12 +126,11 @@ class _Networks:
     def _train(self, counts: Counts) -> None:
         for width, count in counts:
             there = self.found.setdefault(width, [])
-            with threads_for(width):  # threads that wait for each other would be counted as work
-                there += [self._trained(width, seed) for seed in range(len(there), count)]
+            there += [self._trained(width, seed) for seed in range(len(there), count)]
 
     def run(self, counts: Counts) -> _Run:
         """What as many as counted of each width say, and the work of all of them."""
-        self.seconds += worked(partial(self._train, counts))
+        self.seconds += cpu_seconds(partial(self._train, counts))
         (narrow, few), (wide, many) = counts
         share = wide / (wide - narrow)  # what falls as 1/width is gone from this mean of both
         theirs, spreads = [], []
@@ -166,14 +149,15 @@ def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss:
     found: list[Any] = []
     while True:
         run = partial(solve, solver, values, samples=samples, layers=layers)
-        run()  # compile once, outside the clock
-        seconds = worked(partial(_append, found, run))
+        first = cpu_seconds(run)
+        seconds = cpu_seconds(partial(_append, found, run))
         solution = found[-1]
         value, error = solution.outliers[0], solution.outlier_errors[0]
         loss, loss_error = solution.observables["loss"][-1], solution.observable_errors["loss"][-1]
         more = max(error / (accuracy * value), loss_error / (of_loss * loss))
         if more <= 1 or samples > MOST_SAMPLES:
-            return _Run(value, error, loss, loss_error, seconds, f"theory with {samples} samples")
+            how = f"theory with {samples} samples"
+            return _Run(value, error, loss, loss_error, seconds, how, max(0.0, first - seconds))
         samples = math.ceil(1.2 * samples * more**2 / 1000) * 1000
 
 
@@ -181,7 +165,7 @@ def _append(found: list[Any], run: Callable[[], Any]) -> None:
     found.append(run())
 
 
-def _against_networks(accuracy: float, counts: Counts) -> list[Figure]:
+def _against_networks(accuracy: float, counts: Counts) -> Figure:
     """Both ways run until the outlier has this error, and theory until its loss has no more than that of the networks;
     nothing is scaled."""
     solver, values = _problem(10)
@@ -193,52 +177,32 @@ def _against_networks(accuracy: float, counts: Counts) -> list[Figure]:
         theirs = networks.run(counts)
     ours = _of_theory(solver, values, accuracy, theirs.loss_error / theirs.loss)
     apart = (ours.outlier - theirs.outlier) / math.hypot(ours.error, theirs.error)
-    return [
-        Figure(
-            f"small networks over one theory solve, outlier to {accuracy:.1%}",
-            theirs.seconds / ours.seconds,
-            "times",
-            f"L = 3, P = 6, T = 10, last layer, both run and neither scaled, seconds of CPU: {ours.told}; "
-            f"{theirs.told}, extrapolated in 1/width; outliers are {apart:+.1f} errors apart",
-        )
-    ]
+    return Figure(
+        f"small networks over one theory solve, outlier to {accuracy:.1%}",
+        theirs.seconds / ours.seconds,
+        "times",
+        f"L = 3, P = 6, T = 10, last layer, both run and neither scaled: {ours.told}; {theirs.told}, extrapolated in "
+        f"1/width; outliers are {apart:+.1f} errors apart",
+        ours.compilation,
+    )
 
 
-def small_networks(references: Path | None) -> list[Figure]:
+def small_networks(references: Path | None) -> Iterator[Figure]:
     """One theory solve against many small networks, extrapolated in 1/width."""
     few = tuple((width, math.ceil(count / 12)) for width, count in SMALL)
-    return [*_against_networks(ACCURACY, few), *_against_networks(FINER, SMALL)]
+    yield _against_networks(ACCURACY, few)
+    yield _against_networks(FINER, SMALL)
 
 
-def more_small_networks(references: Path | None) -> list[Figure]:
+def more_small_networks(references: Path | None) -> Iterator[Figure]:
     """One theory solve against thousands of small networks, extrapolated in 1/width."""
-    return _against_networks(FINEST, tuple((width, 6 * count) for width, count in SMALL))
+    yield _against_networks(FINEST, tuple((width, 6 * count) for width, count in SMALL))
 
 
-def one_percent(references: Path | None) -> list[Figure]:
-    """Work for one percent on an outlier of the tanh network, of its default size."""
-    solver, values = _problem(20, 10)
-    values["gamma"] = 8.0  # ten points share the step: strong enough for an outlier
-    solve(solver, values, samples=SAMPLES)  # compile once, outside the clock
-    found: list[Any] = []
-    seconds = worked(lambda: found.append(solve(solver, values, samples=SAMPLES)))
-    last = found[0].layers[-1]
-    value, error = last.outliers[0], last.outlier_errors[0]
-    return [
-        Figure(
-            "outlier to one percent, tanh network",
-            _work(seconds, value, error),
-            "s of CPU",
-            f"L = 3, P = 10, T = 20: {value:.3f} +- {error:.3f} with {SAMPLES} samples in {seconds:.1f} s, compiling "
-            f"not counted; {SECONDS_BEFORE:.0f} s before",
-        )
-    ]
-
-
-def damped_iteration(references: Path | None) -> list[Figure]:
+def damped_iteration(references: Path | None) -> Iterator[Figure]:
     """The loss of a wide network: one solve against a damped iteration of whole kernels, written by hand."""
     if references is None or not (references / f"{ITERATED}.py").is_file():
-        return []
+        return
     found = importlib.util.spec_from_file_location(ITERATED, references / f"{ITERATED}.py")
     assert found is not None and found.loader is not None, "the file is there"
     by_hand = importlib.util.module_from_spec(found)
@@ -254,54 +218,40 @@ def damped_iteration(references: Path | None) -> list[Figure]:
             )
             theirs.append(float(np.mean(losses[SETTLED:, -1])))
 
-    ours: list[Any] = []
-    solve(solver, values, samples=SAMPLES, layers=())  # compile once, outside the clock
-    with threads_for(0):
-        slow = worked(iterate) / ITERATIONS
-    fast = worked(lambda: ours.append(solve(solver, values, samples=SAMPLES, layers=())))
-    loss, error = ours[0].observables["loss"][-1], ours[0].observable_errors["loss"][-1]
+    run = partial(solve, solver, values, samples=SAMPLES, layers=())
+    (timing,) = time_in_turns(run, repeats=3)
+    ours, compilation = run(), timing.compilation
+    fast, slow = timing.seconds, cpu_seconds(iterate) / ITERATIONS
+    loss, error = ours.observables["loss"][-1], (ours.observable_errors or {})["loss"][-1]
     mean, spread = statistics.mean(theirs), statistics.stdev(theirs)
-    return [
-        Figure(
-            "damped iteration over one theory solve, same error of the loss",
-            slow * max(1.0, (spread / error) ** 2) / fast,
-            "times",
-            f"L = 3, P = 6, T = 10: {loss:.5f} +- {error:.5f} in {fast:.2f} s of CPU; {2 * SETTLED} sweeps with "
-            f"{ITERATED_SAMPLES} samples, the mean of the last {SETTLED}: {mean:.5f} +- {spread:.5f} "
-            f"in {slow:.2f} s",
-        )
-    ]
+    yield Figure(
+        "damped iteration over one theory solve, same error of the loss",
+        slow * max(1.0, (spread / error) ** 2) / fast,
+        "times",
+        f"L = 3, P = 6, T = 10: {loss:.5f} +- {error:.5f} in {fast:.2f} s; {2 * SETTLED} sweeps with "
+        f"{ITERATED_SAMPLES} samples, the mean of the last {SETTLED}: {mean:.5f} +- {spread:.5f} in {slow:.2f} s",
+        compilation,
+    )
 
 
-def fifty_points(references: Path | None) -> list[Figure]:
+def fifty_points(references: Path | None) -> Iterator[Figure]:
     """Time and memory of a network of 50 points and 50 steps, full batch."""
     found = python("-c", MEASURED, SETTING).strip().splitlines()
     seconds, peak, expected, told = float(found[0]), float(found[1]), found[2], "; ".join(found[3:])
-    before, large = FIFTY_BEFORE
-    return [
-        Figure(
-            "tanh network of 50 points and 50 steps",
-            seconds,
-            "s of CPU",
-            f"L = 3, D = 10, {FIFTY_SAMPLES} samples, compiling counted; {told}; stopped at {before:.0f} s and "
-            f"{large:.2f} GB before, without an answer",
-        ),
-        Figure(
-            "tanh network of 50 points and 50 steps: memory",
-            peak,
-            "GB",
-            f"at most, of a process of its own; said before it started: {expected}",
-        ),
-    ]
+    told = f"L = 3, D = 10, {FIFTY_SAMPLES} samples, compilation and start included; {told}"
+    yield Figure("tanh network of 50 points and 50 steps", seconds, "s", told)
+    said = f"at most, of a process of its own; said before it started: {expected}"
+    yield Figure("tanh network of 50 points and 50 steps: memory", peak, "GB", said)
 
 
-def growth_with_spikes(references: Path | None) -> list[Figure]:
+def growth_with_spikes(references: Path | None) -> Iterator[Figure]:
     """Growth of the cost of a theory solve with the number of spikes S = P T."""
-    seconds: dict[int, float] = {}
+    seconds, compilation = dict[int, float](), 0.0
     for steps in (5, 10, 20, 40):
         solver, values = _problem(steps)
-        solve(solver, values, samples=SAMPLES)
-        seconds[6 * steps] = timed(partial(solve, solver, values, samples=SAMPLES))
+        (timing,) = time_in_turns(partial(solve, solver, values, samples=SAMPLES), repeats=1)
+        seconds[6 * steps], compilation = timing.seconds, compilation + timing.compilation
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     listed = ", ".join(f"{time:.2f} s at {count}" for count, time in seconds.items())
-    return [Figure("growth of a sampled solve with S = P T", float(slope), "exponent", f"L = 3, two layers: {listed}")]
+    told = f"L = 3, two layers: {listed}"
+    yield Figure("growth of a sampled solve with S = P T", float(slope), "exponent", told, compilation)

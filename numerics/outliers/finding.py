@@ -19,6 +19,7 @@ from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.outliers.linear import (
     LARGEST_LONG,
+    RESOLVED,
     distance_to_zero,
     eigenvalue_conditions,
     eigenvalue_residual,
@@ -49,6 +50,8 @@ rounding."""
 LARGEST_ASSEMBLED = 2000
 """Outliers of larger eigenproblems are checked there: A(z), which has two or three times as many rows, is not written
 down."""
+SAMPLED_NODES = 128
+"""Nodes at which polynomials on panels are bounded."""
 MANY = 1e7
 """Of more numbers than this a factor of a matrix is written down block by block, with as little beside it as can be."""
 LARGEST = 1e100
@@ -93,6 +96,8 @@ class Eigenvalues:
     @cached_property
     def _doubtful(self) -> list[float]:
         """The largest that rounding may have spoilt, of either sign, where any is so small."""
+        if np.min(np.abs(self.values), initial=np.inf) >= RESOLVED * np.linalg.norm(self.matrix):
+            return []  # scaling rows and columns makes the norm smaller
         least = resolution(self.matrix)
         return [least, -least] if np.any(np.abs(self.values) < least) else []
 
@@ -267,6 +272,21 @@ def _panels_of_map(
 ) -> list[Panel]:
     """The inverse of a map, on panels; found once for all values of it. floor: what is smaller counts as nothing."""
     return panels(partial(_inverse_map, probe, ring, branch, p, top), intervals_outside(excluded), floor)
+
+
+def smallest_image(problem: SpikedProblem, ring: Ring) -> float:
+    """A number below the modulus of the map of a ring at every point outside the bulk; 0 if there is none.
+
+    A polynomial of degree d is at most 1 / cos(pi d / (2 n)) times as large on an interval as on n Chebyshev nodes
+    there (Ehlich and Zeller).
+    """
+    if any(low == high for low, high in problem.excluded):  # the inverse of the map has poles at atoms
+        return 0.0
+    nodes = chebyshev.chebpts1(SAMPLED_NODES)
+    pieces = _panels_of_map(problem.probe, ring, *_place(problem), 0.0, np.inf)
+    degree = max(len(piece.coefficients) for piece in pieces) - 1
+    largest = max(float(np.max(np.abs(chebyshev.chebval(nodes, piece.coefficients)))) for piece in pieces)
+    return float(np.cos(np.pi * degree / (2 * SAMPLED_NODES))) / largest if 0 < largest < np.inf else 0.0
 
 
 def mapped(probe: Probe, ring: Ring, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:

@@ -63,6 +63,12 @@ def resolution(matrix: np.ndarray) -> float:
     return RESOLVED * float(np.linalg.norm(balanced))
 
 
+def balancing(matrix: np.ndarray) -> np.ndarray:
+    """Powers of two d for which diag(1/d) M diag(d) has rows and columns of nearly the same norm."""
+    scales: np.ndarray = scipy.linalg.matrix_balance(matrix, permute=False, separate=True)[1][0]
+    return scales
+
+
 def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """As all_eigenvalues, from numbers long enough for entries that differ by any number of orders, and how far each is
     moved by the rounding of the entries."""

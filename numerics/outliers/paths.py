@@ -14,6 +14,7 @@ import numpy as np
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import as_settled, settled
 from numerics.bulk.support import atoms_of, support
+from numerics.outliers.complete import MARGIN, Start, complete_eigenvalues
 from numerics.outliers.finding import (
     Eigenvalues,
     Points,
@@ -26,12 +27,13 @@ from numerics.outliers.finding import (
     real_among,
     ring_spectra,
     ring_spectrum,
+    smallest_image,
 )
 from numerics.outliers.following import Lost
-from numerics.outliers.linear import ALL_EIGENVALUES, all_eigenvalues
+from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues, balancing
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
-from numerics.outliers.restriction import Restriction, Steps, slices, without_later
+from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring
 from numerics.runtime.point import replaced
@@ -44,6 +46,8 @@ KEPT_BYTES = 5e8
 
 LARGEST_ANEW = ALL_EIGENVALUES
 """Of larger matrices replicas that cannot be followed are not solved anew at every time."""
+FEWEST_ROWS = 64
+"""Of matrices with fewer rows all eigenvalues are computed."""
 CHECKS = 4
 """At about so many times a replica to which outliers were followed is solved anew."""
 
@@ -120,7 +124,10 @@ def _by_restriction(
     unknown: set[int] = set()
     for ring, known in zip(problem.probe.rings, early, strict=True):
         course = _RingCourse(problem, ring, steps, orders)
-        for time, spectrum in course.spectra(known, tell):
+        complete = {} if orders or known else course.complete(tell)
+        for time, zs in zip(complete, placed(course.points, list(complete.values())), strict=True):
+            path[time] += zs
+        for time, spectrum in course.spectra(known, complete, tell):
             path[time] += [z for z, _ in spectrum.outliers]
             if orders:
                 course.follow(time, spectrum)
@@ -167,16 +174,51 @@ class _RingCourse:
     def _products(self, time: int) -> list[Factors]:
         return [partial(self.restriction.at, time, *other) for other in self._others]
 
+    def complete(self, tell: Callable[[float, str], None]) -> dict[int, list[float]]:
+        """By time the real eigenvalues that may belong to outliers, where a bound proves that there are no others.
+
+        Columns start from those of the time before. After a failure twice as many times are left out as after the one
+        before.
+        """
+        count, found = self.steps.count, dict[int, list[float]]()
+        radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.ring)
+        if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
+            return found
+        whole = self._balanced()
+        start, left_out, again = Start(np.zeros((0, 0))), 1, 0
+        for time, matrix in enumerate(products(whole, self.restriction.sizes), start=1):
+            if len(matrix) < FEWEST_ROWS or time < again:
+                continue
+            tell(0.5 * time / count, f"outliers at time {time} of {count}")
+            check_size(matrix)
+            result = complete_eigenvalues(matrix, radius, start.padded(len(matrix)))
+            real = None if result is None or RESOLVED * np.linalg.norm(matrix) >= radius else result.real
+            if result is None or real is None:
+                start, left_out, again = Start(np.zeros((0, 0))), 2 * left_out, time + left_out
+            else:
+                start, found[time] = result.start, real.tolist()
+        return found
+
+    def _balanced(self) -> tuple[np.ndarray, ...]:
+        """The factors of the last time, in a basis in which the product has a smaller norm."""
+        first, *others = self.restriction.of(self.problem.order)
+        scales = balancing(reduce(np.matmul, others, first))
+        factors = [first / scales[:, None], *others]
+        return (*factors[:-1], factors[-1] * scales)
+
     def spectra(
-        self, known: Mapping[int, Eigenvalues], tell: Callable[[float, str], None]
+        self, known: Mapping[int, Eigenvalues], done: Mapping[int, list[float]], tell: Callable[[float, str], None]
     ) -> Iterator[tuple[int, RingSpectrum]]:
-        """By time the spectrum of the ring's matrix; known: eigenvalues that were found before."""
+        """By time the spectrum of the ring's matrix, but for times that are done; known: eigenvalues that were found
+        before."""
         count, order = self.steps.count, self.problem.order
         whole = self.restriction.of(order) if len(known) < count else ()
         with ThreadPoolExecutor(_threads()) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, count + 1, CHUNK):
-                times = range(start, min(start + CHUNK, count + 1))
-                tell(start / count, f"outliers at time {start} of {count}")
+                times = [time for time in range(start, min(start + CHUNK, count + 1)) if time not in done]
+                if not times:
+                    continue
+                tell((start + len(done)) / (count + len(done)), f"outliers at time {start} of {count}")
                 found = [known[time] for time in times if time in known]
                 if len(found) < len(times):
                     matrices = [reduce(np.matmul, self.restriction.at(time, order, whole)) for time in times]

@@ -233,6 +233,51 @@ class Restriction:
         return tuple(x[:height, :width] for x, height, width in ends)
 
 
+@dataclass(frozen=True)
+class _Change:
+    """What is added to a corner, itself padded with zeros: left @ right."""
+
+    left: np.ndarray
+    right: np.ndarray
+
+
+def products(factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
+    """The product of the corners of factors at each time after the first, a view that the next one changes.
+
+    From time to time it changes by a matrix of low rank, so that all products cost little more than the last one.
+
+    Args:
+        factors: of the last time.
+        sizes: rows of each corner by time; its columns are the rows of the next one.
+    """
+    whole = [np.array(factors[-1])]  # products of the last factors, the longest one last
+    whole += [np.zeros((len(factor), factors[-1].shape[1])) for factor in reversed(factors[:-1])]
+    for before, now in zip(sizes[:-1], sizes[1:], strict=True):
+        heights, widths = list(now), [*now[1:], now[0]]
+        olds = list(zip(before, [*before[1:], before[0]], strict=True))
+        change = _added(factors[-1], olds[-1], (heights[-1], widths[-1]))
+        for number, k in enumerate(reversed(range(len(factors) - 1)), start=1):
+            added = _added(factors[k], olds[k], (heights[k], widths[k]))
+            inner = whole[number - 1][: heights[k + 1], : widths[-1]]
+            left = factors[k][: olds[k][0], : olds[k][1]] @ change.left[: olds[k][1]]
+            left = np.pad(left, ((0, heights[k] - olds[k][0]), (0, 0)))
+            change = _Change(np.hstack([left, added.left]), np.vstack([change.right, added.right @ inner]))
+            whole[number][: heights[k], : widths[-1]] += change.left @ change.right
+        yield whole[-1][: heights[0], : widths[-1]]
+
+
+def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> _Change:
+    """The new rows and columns of a corner of a factor."""
+    (height, width), (rows, columns) = old, new
+    left = np.zeros((rows, (rows - height) + (columns - width)))
+    right = np.zeros((left.shape[1], columns))
+    left[height:, : rows - height] = np.eye(rows - height)
+    right[: rows - height] = factor[height:rows, :columns]
+    left[:height, rows - height :] = factor[:height, width:columns]
+    right[rows - height :, width:] = np.eye(columns - width)
+    return _Change(left, right)
+
+
 def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Rows and columns of each factor; what leaves the last one enters the first."""
     ends = [*chosen[1:], chosen[0]]

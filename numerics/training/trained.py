@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
@@ -97,7 +96,7 @@ def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int 
     filled = list(points)
     if len(points) < batch:
         filled += [points[-1]] * (min(batch, most_together(check_memory(solver, points[0]))) - len(points))
-    together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, filled))
+    together = jax.tree.map(lambda *x: np.stack([np.asarray(v, float) for v in x]), *map(solver.point, filled))
     methods: Sequence[dict[str, Any] | None] = [None] * len(points)
     if solver.quadrature:
         kind = integrals_of(solver.training)

@@ -1,0 +1,71 @@
+"""From which size on optimising the program of a sampled pass pays: the calibration of `sizes.LIGHT`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from derive.errors import DeriveError
+from numerics.bench.tools import Figure, Timing, built, time_in_turns
+from numerics.runtime import sizes
+from numerics.runtime.samples import SampledPass
+from numerics.solver import Solver, solve
+
+SETTING, STEPS = "wide_network", (5, 10)
+SITES = (500, 8000)
+"""Sites of a small and of a large pass: the time of a run is linear in them."""
+
+
+def light_passes(references: Path | None) -> Iterator[Figure]:
+    """Size of a sampled pass from which on optimising its program pays, beside the one that is assumed."""
+    solver = built(SETTING)
+    assert isinstance(solver.training, SampledPass), "its laws have no exact averages"
+    for steps in STEPS:
+        values = _values(solver, {"T": steps})
+        quick, thorough = (_timed(solver, values, light) for light in (np.inf, 0.0))
+        saved = _compilation(thorough) - _compilation(quick)
+        slower = _slope(quick) - _slope(thorough)
+        if saved <= 0 or slower <= 0:
+            raise DeriveError("one of the two programs is better at every size; LIGHT has no meaning on this machine")
+        per_site = solver.times(values) * solver.training.footprint(solver.point(values))
+        yield Figure(
+            f"size from which on optimising pays, {SETTING} T={steps}",
+            per_site * saved / slower / sizes.LIGHT,
+            "of LIGHT",
+            f"LIGHT = {sizes.LIGHT:g} numbers, of all sites and times, {per_site} a site; compiled quickly in "
+            f"{_compilation(quick):.1f} s and run in {quick[-1].seconds:.2f} s at {SITES[-1]} sites, thoroughly in "
+            f"{_compilation(thorough):.1f} s and {thorough[-1].seconds:.2f} s",
+            _compilation(quick) + _compilation(thorough),
+        )
+
+
+def _compilation(timings: list[Timing]) -> float:
+    """Of one program: sizes may share it."""
+    return max(timing.compilation for timing in timings)
+
+
+def _timed(solver: Solver, values: dict[str, Any], light: float) -> list[Timing]:
+    """CPU time of the training level with both numbers of sites, compiled quickly up to a size."""
+    before, sizes.LIGHT = sizes.LIGHT, light
+    try:
+        runs = [partial(solve, solver, values, samples=sites, layers=(), certify=False) for sites in SITES]
+        return [time_in_turns(run, repeats=3)[0] for run in runs]
+    finally:
+        sizes.LIGHT = before
+
+
+def _slope(timings: list[Timing]) -> float:
+    """Seconds of a run for each site."""
+    return (timings[-1].seconds - timings[0].seconds) / (SITES[-1] - SITES[0])
+
+
+def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
+    """Default values with some of them changed, and normal numbers for the data."""
+    values: dict[str, Any] = {q.name: q.default for q in solver.setting.parameters} | changes
+    lengths = {**values, "times": solver.times(values)}
+    rng = np.random.default_rng(0)
+    return values | {d.name: rng.standard_normal([int(lengths[axis]) for axis in d.axes]) for d in solver.setting.data}

@@ -1,0 +1,107 @@
+"""Leading eigenvalues with the bound that proves that no other is as large."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from conftest import solver_and_values
+
+import numerics.outliers.paths as paths
+from numerics.outliers.complete import Complete, Start, complete_eigenvalues, perturbation
+from numerics.outliers.finding import mapped, smallest_image
+from numerics.outliers.restriction import products
+from numerics.precision import in_float64
+from numerics.solver import solve, spiked_problem
+
+NOTHING = Start(np.zeros((0, 0)))
+
+
+def planted(values, rows=90, bulk=0.4, seed=0):
+    """A matrix that is not normal, with given eigenvalues above a bulk of random ones."""
+    rng = np.random.default_rng(seed)
+    matrix = bulk * rng.standard_normal((rows, rows)) / np.sqrt(rows)
+    count = len(values)
+    matrix[:, :count] = 0.0
+    matrix[:count, :count] = np.diag(values) + np.triu(rng.standard_normal((count, count)), 1)
+    matrix[:count, count:] = 3 * rng.standard_normal((count, rows - count)) / np.sqrt(rows)
+    turn = np.linalg.qr(rng.standard_normal((rows, rows)))[0]
+    return turn @ matrix @ turn.T
+
+
+@pytest.mark.parametrize("values", [(), (1.5,), (1.6, -1.3, 1.1), (0.9, 0.8)])
+def test_eigenvalues_are_those_of_the_whole_eigenproblem(values):
+    matrix = planted(values)
+    found = complete_eigenvalues(matrix, 1.0, NOTHING.padded(len(matrix)))
+    assert found is not None
+    assert np.sort(found.real) == pytest.approx(np.sort([s for s in values if abs(s) >= 1]), rel=1e-12)
+
+
+def test_a_start_that_misses_an_eigenvalue_is_no_proof():
+    """Without the vector of the second of two large eigenvalues nothing is bounded; with both what is left is."""
+    matrix = planted((1.5, 1.3))
+    powers = [matrix, matrix @ matrix]
+    powers.append(powers[-1] @ powers[-1])
+    values, vectors = np.linalg.eig(matrix)
+    largest = np.argsort(-np.abs(values))
+    one, both = (np.linalg.qr(vectors[:, largest[:count]].real)[0] for count in (1, 2))
+    assert perturbation(powers, one) == np.inf
+    assert perturbation(powers, both) < 1e-10
+
+
+def test_the_perturbation_bounds_what_eigenvalues_move_by():
+    """Columns that span an invariant subspace roughly: eigenvalues between them are off by less than the bound says."""
+    matrix = planted((1.5,))
+    powers = [matrix, matrix @ matrix]
+    powers.append(powers[-1] @ powers[-1])
+    values, vectors = np.linalg.eig(matrix)
+    right = vectors[:, [np.argmax(np.abs(values))]].real
+    for size in (1e-3, 1e-5):
+        rough = np.linalg.qr(right + size * np.random.default_rng(1).standard_normal(right.shape))[0]
+        off = abs((rough.T @ matrix @ rough).item() - 1.5)
+        assert 0 < off <= perturbation(powers, rough) < np.inf
+
+
+def test_complex_eigenvalues_next_to_the_real_axis_are_not_decided():
+    pair = np.array([1.5 + 1e-5j, 1.5 - 1e-5j])
+    assert Complete(pair, 1e-9, NOTHING).real is None
+    assert Complete(np.array([1.5, 1.5 + 1e-5]), 1e-4, NOTHING).real is None
+    assert Complete(np.array([1.5 + 0j, 0.8 + 1j, 0.8 - 1j]), 1e-9, NOTHING).real.tolist() == [1.5]
+
+
+def test_outliers_at_all_times_are_those_of_all_eigenvalues(monkeypatch):
+    """The same to rounding, at some of the times from a bound."""
+    case = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=20)
+    monkeypatch.setattr(paths, "CHUNK", 8)
+    monkeypatch.setattr(paths, "FEWEST_ROWS", 10)
+    proved, complete = [], paths._RingCourse.complete
+    monkeypatch.setattr(paths._RingCourse, "complete", lambda *given: proved.append(complete(*given)) or proved[-1])
+    found = solve(*case, path=True)
+    monkeypatch.setattr(paths._RingCourse, "complete", lambda *_: {})
+    every = solve(*case, path=True)
+    assert all(len(one) > 3 for one in proved) and any(any(one.outlier_path) for one in found.layers)
+    for one, other in zip(found.layers, every.layers, strict=True):
+        for now, then in zip(one.outlier_path, other.outlier_path, strict=True):
+            assert now == pytest.approx(then, rel=1e-12)
+
+
+@pytest.mark.parametrize("widths", [(2,), (2, 1), (1, 3, 2)])
+def test_products_of_corners_are_those_of_each_time(widths):
+    rng, times = np.random.default_rng(0), 6
+    sizes = [tuple(width * time for width in widths) for time in range(times + 1)]
+    last = sizes[-1]
+    factors = [rng.standard_normal(shape) for shape in zip(last, [*last[1:], last[0]], strict=True)]
+    for now, found in zip(sizes[1:], products(factors, sizes), strict=True):
+        ends = zip(factors, now, [*now[1:], now[0]], strict=True)
+        assert found == pytest.approx(reduce(np.matmul, [x[:rows, :columns] for x, rows, columns in ends]), abs=1e-12)
+
+
+@in_float64
+def test_the_map_is_nowhere_smaller_than_its_bound():
+    solver, values = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=20)
+    problem = spiked_problem(solver, solve(solver, values))
+    (low, high), (ring,) = problem.excluded[0], problem.probe.rings
+    away = (high - low) * np.geomspace(1e-9, 1e6, 40)
+    z = np.concatenate([low - away, high + away])
+    smallest = np.min(np.abs(mapped(problem.probe, ring, problem.p, z, problem.branch.responses(z))))
+    bound = smallest_image(problem, ring)
+    assert 0.97 * smallest < bound <= smallest
