@@ -4,7 +4,6 @@ assembles matrices over labels. For the stationary limit of training, and for th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -29,7 +28,7 @@ from derive.program.nodes import (
     Tuple,
     Value,
 )
-from derive.program.text import PARAMETERS, ModuleText, joined
+from derive.program.text import PARAMETERS, ModuleText
 from derive.program.traits import law_of
 from derive.records.limit import Limit, LinearSites, Overlap, Part, Recursion
 from derive.records.system import Mixing
@@ -77,18 +76,8 @@ class _LinearText(ModuleText):
         for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
             self.names.of(symbol)
         body = [line for function in functions for line in self.text.function(function)]
-        end = f"{name} = {self._offered(record)[:-1]},)"  # one line per entry
+        end = f"{name} = {self.offered(record)[:-1]},)"  # one line per entry
         return self.whole(doc, [*body, end], ())
-
-    def _offered(self, entry: Any) -> str:
-        if isinstance(entry, Record):
-            named = (f"{word}={self._offered(value)}" for word, value in entry.named.items() if value is not None)
-            return f"{self.called(entry.kind)}({', '.join((*map(self._offered, entry.entries), *named))})"
-        if isinstance(entry, Value):
-            return self.text.value(entry)
-        if isinstance(entry, tuple):
-            return f"({joined(map(self._offered, entry))})"
-        return entry.name if isinstance(entry, Definition) else repr(entry)
 
 
 class _Lowering:
