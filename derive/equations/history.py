@@ -13,7 +13,7 @@ from derive.algebra.scaling import cure, growth, norm_order, size_free, size_ord
 from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.contents import declared_names
 from derive.language.equations import Eq
-from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt, terms_of
+from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Mean, PastSum, Project, shown
@@ -260,7 +260,7 @@ def _is_rule(equation: Eq) -> bool:
 
 def _terms(matrix: sp.Expr | Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
     assert isinstance(matrix, Matrix)
-    return terms_of(matrix)
+    return matrix.as_sum
 
 
 def check_sizes_of_updates(model: Model) -> None:

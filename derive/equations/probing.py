@@ -20,8 +20,6 @@ from derive.language.matrices import (
     Matrix,
     Sum,
     WeightsAt,
-    factors_of,
-    terms_of,
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
@@ -211,7 +209,7 @@ def _diagonals(matrix: Matrix) -> list[sp.Expr]:
 
 def _multiple(matrix: Matrix) -> tuple[sp.Expr, Matrix]:
     """A matrix as a number times another one."""
-    terms = terms_of(matrix)
+    terms = matrix.as_sum
     return terms[0] if len(terms) == 1 else (sp.S.One, matrix)
 
 
@@ -253,8 +251,8 @@ class Probing:
 
     def _check_sizes(self, matrix: Matrix, wanted: sp.Expr) -> None:
         """Raise SizeError for the first term whose norm grows with another power of the size than is wanted."""
-        for scale, part in terms_of(matrix):
-            for factor in factors_of(part):
+        for scale, part in matrix.as_sum:
+            for factor in part.as_product:
                 if isinstance(factor, Sum):
                     self._check_sizes(factor, norm_order(self._at_start(factor)))
             order = size_order(scale, "the probed matrix") + norm_order(self._at_start(part)) - wanted
@@ -297,7 +295,7 @@ class Probing:
         if isinstance(matrix, Sum):
             matrix = matrix.terms[0][1]
         field = root
-        for factor in reversed(factors_of(matrix)[half:]):
+        for factor in reversed(matrix.as_product[half:]):
             multiple, field = self.products[factor, field]
             if multiple != 1:
                 return None
@@ -307,7 +305,7 @@ class Probing:
         """matrix @ field, where every inner product gets a spectral field of order one, shared wherever it occurs."""
         if isinstance(matrix, Sum):
             return sp.Add(*(scale * self._applied(part, field) for scale, part in matrix.terms))
-        head, *others = factors_of(matrix)
+        head, *others = matrix.as_product
         scale = sp.S.One
         for factor in reversed(others):
             order = norm_order(self._at_start(factor))

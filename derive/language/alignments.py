@@ -15,7 +15,7 @@ from derive.bounds import ALIGNMENT_LENGTH, ALIGNMENTS
 from derive.errors import DeclarationError
 from derive.language.contents import Declaration, atoms, everything
 from derive.language.expressions import word
-from derive.language.matrices import Evolving, Matrix, Sum, factors_of
+from derive.language.matrices import Evolving, Matrix, Sum
 from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traversal import ByKind
@@ -76,7 +76,7 @@ def sides_of(matrix: Matrix) -> tuple[tuple[str, Sector], ...]:
     half = half_product(matrix)
     if half:
         inner = matrix.terms[0][1] if isinstance(matrix, Sum) else matrix
-        found.append((LEFT, factors_of(inner)[half].rows))
+        found.append((LEFT, inner.as_product[half].rows))
     return tuple(found)
 
 

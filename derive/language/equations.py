@@ -12,7 +12,7 @@ from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.array_calls import refuse_array_calls
 from derive.language.expressions import word
-from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
+from derive.language.matrices import Atom, Evolving, Matrix, Sum, Weights, WeightsAt
 from derive.language.symbols import Clock, exact
 from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
@@ -57,22 +57,26 @@ class Eq(DisplayedFormula):
         return made
 
     def __str__(self) -> str:
-        value = self.value if isinstance(self.value, Matrix) else shown(self.value)
-        return f"Eq({self.target}, {value})"
+        return f"Eq({self.target}, {shown(self.value)})"
 
     @property
     def name(self) -> str:
-        return str(self.target.field if isinstance(self.target, FieldAt) else self.target.symbol.weights)
+        return str(self.defined)
 
     @property
     def time(self) -> sp.Expr | None:
-        return self.target.time if isinstance(self.target, FieldAt) else self.target.symbol.time
+        return self.target.time
 
     @property
     def clock(self) -> Clock | None:
-        target = self.target
-        found: Clock | None = target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
+        found: Clock | None = self.defined.clock
         return found
+
+    @property
+    def defined(self) -> Field | Weights:
+        """The field or the weights that it is of."""
+        owner: Field | Weights = self.target.owner
+        return owner
 
 
 def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:

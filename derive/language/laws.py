@@ -134,6 +134,7 @@ class Drawn(Field):
         return found
 
     law = property(lambda self: self.payload[6])
+    is_drawn = True
 
 
 @word

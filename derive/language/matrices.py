@@ -92,6 +92,7 @@ def _check_clock(name: str, clock: Any) -> None:
 class MatrixAt(DisplayedNode, sp.Expr):
     """A matrix at a time."""
 
+    owner = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1])
     shape = property(lambda self: self.args[0].shape)
 
@@ -116,6 +117,7 @@ class Weights(_Named):
         return super().__new__(cls, name, (rows, columns, clock), latex)
 
     clock = property(lambda self: self.payload[2])
+    timed = True
     shape = property(lambda self: self.payload[:2])
 
 
@@ -153,6 +155,25 @@ class Matrix(DisplayedFormula, ABC):
     @abstractmethod
     def expressions(self) -> list[sp.Basic]:
         """All SymPy expressions inside."""
+
+    @property
+    def as_sum(self) -> tuple[tuple[sp.Expr, Matrix], ...]:
+        """The parts that it is the sum of, each behind its coefficient; none for zero."""
+        return ((sp.S.One, self),)
+
+    @property
+    def as_product(self) -> tuple[Matrix, ...]:
+        """The factors that it is the product of."""
+        return (self,)
+
+    @property
+    def scaled_factors(self) -> tuple[sp.Expr, tuple[Matrix, ...]]:
+        """A coefficient and the factors behind it."""
+        return sp.S.One, self.as_product
+
+    @abstractmethod
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        """The matrix with every SymPy expression in it changed."""
 
     @property
     def leaves(self) -> list[Matrix]:
@@ -248,6 +269,7 @@ class Matrix(DisplayedFormula, ABC):
 
 
 refuse_the_rest(Matrix, Matrix._no_meaning)
+shown.on(Matrix)(str)
 
 
 def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
@@ -274,7 +296,7 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
         return Sum.of((scalar, matrix))
     outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
-    for scale, part in terms_of(matrix):
+    for scale, part in matrix.as_sum:
         if not isinstance(part, Dyad) and not axes and not _outside_totals(scalar).has(DataAt, Mix):
             # a sum over labels is a number
             parts.append((scalar * scale, part))
@@ -298,27 +320,13 @@ def _outside_totals(scalar: sp.Expr) -> sp.Expr:
     return scalar.xreplace({node: sp.S.One for node in scalar.atoms(Total)})
 
 
-def terms_of(matrix: Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
-    return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
-
-
-def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
-    return matrix.factors if isinstance(matrix, Product) else (matrix,)
-
-
 def product_of(left: Matrix, right: Matrix) -> Matrix:
     """left @ right in one form however it was bracketed: products inside are joined, and their scalars come first."""
-    if any(isinstance(factor, Sum) and not factor.terms for factor in (left, right)):
+    if not left.as_sum or not right.as_sum:
         return Sum(left.rows, right.columns, ())
-    (before, first), (after, second) = _scaled_factors(left), _scaled_factors(right)
+    (before, first), (after, second) = left.scaled_factors, right.scaled_factors
     made = Product(left.rows, right.columns, (*first, *second))
     return made if before * after == 1 else Sum(made.rows, made.columns, ((before * after, made),))
-
-
-def _scaled_factors(matrix: Matrix) -> tuple[sp.Expr, tuple[Matrix, ...]]:
-    if isinstance(matrix, Sum) and len(matrix.terms) == 1 and isinstance(matrix.terms[0][1], Product):
-        return matrix.terms[0][0], matrix.terms[0][1].factors
-    return sp.S.One, factors_of(matrix)
 
 
 @dataclass(frozen=True, repr=False)
@@ -327,6 +335,9 @@ class Atom(Matrix):
 
     symbol: Disorder | DisorderAt | WeightsAt
     transposed: bool = False
+
+    owner = property(lambda self: self.symbol.owner)
+    time = property(lambda self: self.symbol.time)
 
     @property
     def T(self) -> Matrix:
@@ -340,6 +351,9 @@ class Atom(Matrix):
     @property
     def expressions(self) -> list[sp.Basic]:
         return [self.symbol]
+
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return Atom(self.rows, self.columns, change(self.symbol), self.transposed)
 
     def __call__(self, time: Any) -> Matrix:
         if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
@@ -399,6 +413,9 @@ class Dyad(Matrix):
     def expressions(self) -> list[sp.Basic]:
         return [self.left, self.right]
 
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return Dyad(self.rows, self.columns, change(self.left), change(self.right))
+
     def __str__(self) -> str:
         return f"outer({shown(self.left)}, {shown(self.right)})"
 
@@ -418,7 +435,7 @@ class Sum(Matrix):
                 raise DeclarationError(
                     f"cannot add {parts[0][1]} ({rows} x {columns}) and {matrix} ({matrix.rows} x {matrix.columns})"
                 )
-            for scale, part in terms_of(matrix):
+            for scale, part in matrix.as_sum:
                 total[part] = total.get(part, sp.S.Zero) + coefficient * scale
         return Sum(rows, columns, tuple((scale, part) for part, scale in total.items() if scale != 0))
 
@@ -432,6 +449,18 @@ class Sum(Matrix):
     @property
     def expressions(self) -> list[sp.Basic]:
         return [e for scale, part in self.terms for e in (scale, *part.expressions)]
+
+    @property
+    def as_sum(self) -> tuple[tuple[sp.Expr, Matrix], ...]:
+        return self.terms
+
+    @property
+    def scaled_factors(self) -> tuple[sp.Expr, tuple[Matrix, ...]]:
+        factors = self.terms[0][1].as_product if len(self.terms) == 1 else ()
+        return (self.terms[0][0], factors) if len(factors) > 1 else (sp.S.One, (self,))
+
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return self.rebuilt(lambda part: part.mapped(change), lambda scale, _: change(scale))
 
     @property
     def leaves(self) -> list[Matrix]:
@@ -471,6 +500,13 @@ class Product(Matrix):
     @property
     def expressions(self) -> list[sp.Basic]:
         return [e for factor in self.factors for e in factor.expressions]
+
+    @property
+    def as_product(self) -> tuple[Matrix, ...]:
+        return self.factors
+
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return self.rebuilt(lambda factor: factor.mapped(change))
 
     @property
     def leaves(self) -> list[Matrix]:

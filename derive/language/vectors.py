@@ -40,7 +40,8 @@ class Field(Sited, _Named):
     """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
-    scale) or "spectral" (made by the engine to probe a matrix). `axes`: it has one copy per label of each of them;
+    scale) or "spectral" (made by the engine to probe a matrix). `is_drawn`: its entries are independent
+    random numbers, drawn anew at each of its times. `axes`: it has one copy per label of each of them;
     `labels` is how many copies these are.
     """
 
@@ -73,6 +74,7 @@ class Field(Sited, _Named):
     axes = property(lambda self: tuple(self.payload[5]))
     labels = property(lambda self: labels_along(self.payload[5]))
     labelled = property(lambda self: bool(self.payload[5]))
+    is_drawn = property(lambda self: self.role == "normal")
 
     def __call__(self, time: Any = None) -> FieldAt:
         return FieldAt(self) if time is None else FieldAt(self, exact(time))
@@ -99,7 +101,7 @@ class FieldAt(Sited):
         found: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
         return found
 
-    field = property(lambda self: self.args[0])
+    field = owner = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -283,6 +285,7 @@ class _Typed(StrPrinter):
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
 
 
+@ByKind
 def shown(expression: sp.Basic) -> str:
     """An expression as it was typed, for messages."""
     return str(_Typed().doprint(expression))
