@@ -57,8 +57,6 @@ from derive.program.recurrences import Coefficients
 from derive.records.method import Closure
 from derive.records.probe import SampledSites
 from derive.records.system import (
-    DisorderRule,
-    ElementwiseRule,
     Rule,
     SystemField,
     Term,
@@ -218,9 +216,9 @@ class Lowering:
 
     def _needed_by(self, f: SystemField) -> set[Field]:
         found: set[Field] = set()
-        for rule in (f.rule, *f.starts):
-            if isinstance(rule, DisorderRule):
-                found.add(rule.argument)
+        for rule in f.rules:
+            if rule.product is not None:
+                found.add(rule.product.argument)
             else:
                 found |= {value.field for value in rule.expression(f.time).atoms(FieldAt)}
         for m in self.layout.memories(f.field):
@@ -373,13 +371,13 @@ class Lowering:
         return Op("put", (Quoted(f.field.name), value))
 
     def _noises(self, f: SystemField) -> list[str]:
-        covariances = self.layout.covariances(f.field) if isinstance(f.rule, DisorderRule) else ()
+        covariances = () if f.product is None else self.layout.covariances(f.field)
         return [covariance_of(self.layout, c) for c in covariances]
 
     def _rule(self, f: SystemField, rule: Rule) -> Value:
-        if isinstance(rule, DisorderRule):
+        if rule.product is not None:
             return self._matrix_product(f)
-        if isinstance(rule, ElementwiseRule):
+        if rule.laws:
             return self._law(f, rule)
         terms = [self._term(term, f.field) for term in rule.terms]
         widths = {width for _, _, width in terms} - {sp.S.One}
@@ -390,7 +388,7 @@ class Lowering:
             )
         return Sum(tuple((factor, value) for factor, value, _ in terms), None)
 
-    def _law(self, f: SystemField, rule: ElementwiseRule) -> Value:
+    def _law(self, f: SystemField, rule: Rule) -> Value:
         raise DeclarationError(f"the law of {f.field} is not linear")
 
     def _matrix_product(self, f: SystemField) -> Op:

@@ -17,7 +17,7 @@ from derive.equations.layout import Layout, lag_of
 from derive.language.data import Data, DataAt
 from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, shown
-from derive.records.system import DisorderRule, LinearRule, Rule
+from derive.records.system import LinearRule, Rule
 
 TIMES = 3
 """The first times are enough: how a law grows does not change with time."""
@@ -67,7 +67,7 @@ class _Site:
         return self.known[field, time]
 
     def _rule(self, field: Field, rule: Rule, time: int) -> sp.Expr:
-        if isinstance(rule, DisorderRule):
+        if rule.product is not None:
             memories = (m for m in self.layout.memories(field) if m.on in self.rules)
             seen = (self.value(m.on, time - 1 if m.on.timed else 0) for m in memories)
             return NOISE + sp.Add(*dict.fromkeys(seen))

@@ -21,7 +21,6 @@ from derive.program.growth import averages_over_traits
 from derive.program.nodes import Symbol
 from derive.program.text import PARAMETERS, Names, PlainNumpyText, runtime_names
 from derive.program.traits import law_parts
-from derive.records.system import DisorderRule
 
 CHECKED_VALUES = 64
 """So many values of a density are looked at before anything is solved."""
@@ -36,7 +35,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     arrays = [f"DataOf({d.name!r}, {_axes(d)!r})," for d in atoms(model, Data)]
     probes = [_probe(label, stems[label], probe) for label, probe in model.probes]
     declared = set(atoms(model, Field))
-    products = {f.field: f.rule.argument.name for f in layout.fields if isinstance(f.rule, DisorderRule)}
+    products = {f.field: f.product.argument.name for f in layout.fields if f.product is not None}
     vectors = [
         f"FieldOf({f.name!r}, {f.sector.name!r}, {f.timed!r}, {tuple(str(axis.size) for axis in f.axes)!r}, "
         f"{f in declared!r}, {products.get(f)!r}),"

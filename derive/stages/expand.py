@@ -31,7 +31,6 @@ from derive.language.model import Model
 from derive.language.symbols import Clock
 from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.records.system import (
-    DisorderRule,
     ElementwiseRule,
     LinearRule,
     Rule,
@@ -192,12 +191,11 @@ def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp
 
 def _rule_values(f: SystemField) -> list[FieldAt]:
     found: list[FieldAt] = []
-    for rule in (f.rule, *f.starts):
-        if isinstance(rule, DisorderRule):
-            found.append(at(rule.argument, f.time))
-        elif isinstance(rule, LinearRule):
-            for term in rule.terms:
-                found += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
-        elif isinstance(rule, ElementwiseRule):
-            found += sorted(rule.law.atoms(FieldAt), key=str)
+    for rule in f.rules:
+        if rule.product is not None:
+            found.append(at(rule.product.argument, f.time))
+        for term in rule.terms:
+            found += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
+        for law in rule.laws:
+            found += sorted(law.atoms(FieldAt), key=str)
     return found
