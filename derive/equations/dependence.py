@@ -9,7 +9,7 @@ import sympy as sp
 
 from derive.algebra.sites import SiteValue
 from derive.language.traits import is_trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean
+from derive.language.vectors import PAST, Field, FieldAt, Mean, values
 from derive.records.saddle import TimeOrder
 from derive.records.system import Rule, System, SystemField, Term
 
@@ -76,7 +76,7 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | No
     if not rule.starts and rule.shift == 0 and not field.labelled:
         now = field.clock if field.timed else None
         law = rule.rule.expression(field.clock) if rule.product is None else None
-        inside = [] if law is None else [v for v in _outside_means(law) if not is_trait(v)]
+        inside = [] if law is None else [v for v in values(law) if not is_trait(v)]
         if law is not None and not law.has(Mean, PAST, sp.Sum) and all(v.time in (None, now) for v in inside):
             made = {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
             return None if any(one is None for one in made.values()) else law.xreplace(made)
@@ -97,7 +97,7 @@ def _multiples(
             if law.has(Mean, PAST) or field.labelled:
                 continue
             known = law.xreplace(_known(system, order, law, held))
-            others = sorted((v for v in _outside_means(known) if not is_trait(v)), key=sp.default_sort_key)
+            others = [v for v in values(known) if not is_trait(v)]
             slopes = _slopes(known, others)
             if not others:
                 return [(known, None)]
@@ -110,7 +110,7 @@ def _multiples(
 def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
     """Values in a law that are functions of held ones."""
     found: dict[FieldAt, sp.Expr] = {}
-    for value in _outside_means(law):
+    for value in values(law):
         written = None if is_trait(value) else of_normals(system, order, value)
         if written is not None:
             made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
@@ -180,7 +180,7 @@ def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> s
     found: set[Field] = set()
     for rule in f.rules:
         found |= {term.vector.field for term in rule.terms}
-        found |= {v.field for law in rule.laws for v in _outside_means(law) if not is_trait(v)}
+        found |= {v.field for law in rule.laws for v in values(law) if not is_trait(v)}
         if (product := rule.product) is not None:
             back = [
                 g.product
@@ -191,11 +191,3 @@ def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> s
             ]
             found |= {r.argument for r in back if r.argument.sector == f.field.sector}
     return found
-
-
-def _outside_means(expression: sp.Basic) -> set[FieldAt]:
-    if isinstance(expression, FieldAt):
-        return {expression}
-    if isinstance(expression, Mean):
-        return set()
-    return {value for arg in expression.args for value in _outside_means(arg)}

@@ -11,10 +11,9 @@ from derive.language.alignments import check_alignments
 from derive.language.contents import DECLARED, Declaration, atoms, everything, expressions
 from derive.language.data import Data, DataAt
 from derive.language.equations import Eq, Spectrum, clock_values, named
-from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
 from derive.language.symbols import Axis, Clock, Parameter, Sector
-from derive.language.traits import Trait, is_trait
+from derive.language.traits import is_trait
 from derive.language.traversal import ByKind, outermost, parts
 from derive.language.vectors import (
     PAST,
@@ -25,7 +24,6 @@ from derive.language.vectors import (
     Mean,
     Mix,
     Project,
-    Selection,
     Softmax,
     Total,
     axes_of,
@@ -225,7 +223,7 @@ def _check_definitions(model: Declaration) -> None:
 
 def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
     for symbol in sorted(expression.atoms(Field, Weights), key=str):
-        if symbol.name not in rules and not _is_drawn(symbol):
+        if symbol.name not in rules and not symbol.given_by:
             at = f"({symbol.clock})" if symbol.clock is not None else ""
             cure = (
                 f"Eq({symbol}(0), ...) and Eq({symbol}({symbol.clock} + 1), ...)"
@@ -235,21 +233,10 @@ def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
             raise DeclarationError(f"{symbol} is used but has no equation; add {cure}")
 
 
-def _is_drawn(symbol: sp.Basic) -> bool:
-    """Whether a law says what a symbol is, and no equation."""
-    return isinstance(symbol, Field) and (symbol.role in ("normal", "trait") or isinstance(symbol, Drawn))
-
-
 def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict[tuple[str, int], Eq]) -> None:
     """Put an equation with those before it, if it fits."""
-    if isinstance(equation.target, FieldAt) and equation.target.field.role == "normal":
-        raise DeclarationError(f"{equation.name} is a normal(...) vector: it is drawn, so it takes no equation")
-    if isinstance(equation.target, FieldAt) and isinstance(equation.target.field, Drawn):
-        raise DeclarationError(f"{equation.name} is a drawn(...) vector: it has a law, so it takes no equation")
-    if isinstance(equation.target, FieldAt) and isinstance(equation.target.field, Trait):
-        raise DeclarationError(
-            f"{equation.name} is a trait(...): it has a law and never changes, so it takes no equation"
-        )
+    if equation.defined.given_by:
+        raise DeclarationError(f"{equation.name} is a {equation.defined.given_by}, so it takes no equation")
     if equation.time is not None and equation.time.is_Integer:
         key = (equation.name, int(equation.time))
         if key in starts:
@@ -599,6 +586,7 @@ def _outermost(expression: sp.Basic) -> list[Any]:
 def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
     """What a mean or an observable cannot hold: matrices, tables, sums over times and over labels of vectors. Axes may
     have other names."""
-    found = expression.atoms(Apply, Mix, Project, sp.Sum)
-    found = {node for node in found if not (isinstance(node, Mix) and isinstance(node.table, Selection))}
+    found: set[sp.Basic] = expression.atoms(Apply, Project, sp.Sum) | {
+        m for m in expression.atoms(Mix) if m.table.data is not None
+    }
     return found | {node for node in expression.atoms(Total) if sector_of(node) is not None}

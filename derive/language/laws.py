@@ -135,6 +135,7 @@ class Drawn(Field):
 
     law = property(lambda self: self.payload[6])
     is_drawn = True
+    given_by = "drawn(...) vector: it has a law"
 
 
 @word

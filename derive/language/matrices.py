@@ -72,6 +72,8 @@ class Disorder(_Named):
     symmetric = property(lambda self: self.payload[3])
     fresh = property(lambda self: self.payload[4])
     shape = property(lambda self: self.payload[:2])
+    random = property(lambda self: self)
+    weights = property(lambda self: None)
 
 
 def _check_sectors(name: str, *sectors: Any) -> None:
@@ -94,6 +96,7 @@ class MatrixAt(DisplayedNode, sp.Expr):
 
     owner = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1])
+    weights = random = property(lambda self: None)
     shape = property(lambda self: self.args[0].shape)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -117,7 +120,7 @@ class Weights(_Named):
         return super().__new__(cls, name, (rows, columns, clock), latex)
 
     clock = property(lambda self: self.payload[2])
-    timed = True
+    timed, given_by = True, ""
     shape = property(lambda self: self.payload[:2])
 
 
@@ -141,6 +144,12 @@ class Matrix(DisplayedFormula, ABC):
 
     rows: Sector
     columns: Sector
+
+    weights = property(lambda self: None, doc="The updated weights that it is at a time, or their transpose.")
+    random = property(lambda self: None, doc="The random matrix that it is, or its transpose; not one drawn anew.")
+    low_rank = property(lambda self: False, doc="Whether it is an outer product.")
+    time = property(lambda self: None, doc="The time that it is taken at, if it is one at a time.")
+    transposed = property(lambda self: False)
 
     @property
     @abstractmethod
@@ -297,21 +306,22 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
     outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
     for scale, part in matrix.as_sum:
-        if not isinstance(part, Dyad) and not axes and not _outside_totals(scalar).has(DataAt, Mix):
+        if not part.low_rank and not axes and not _outside_totals(scalar).has(DataAt, Mix):
             # a sum over labels is a number
             parts.append((scalar * scale, part))
             continue
-        if not isinstance(part, Dyad):
+        if not part.low_rank:
             raise DeclarationError(
                 f"{shown(scalar)} multiplies {part}: the coefficients of a matrix are free of data and labels; "
                 "only outer products may have such factors, as if they stood inside outer(...)"
             )
-        if not set(axes) <= set(axes_of(part.left)):
+        if not set(axes) <= set(axes_of(part.expressions[0])):
             raise DeclarationError(
                 f"{shown(scalar)} multiplies {part}: it has the axes {', '.join(map(str, axes))}, over which this "
                 "outer product has no sum; wrap it in total(...) to sum over them, or give the vectors the same axes"
             )
-        parts.append((outside * scale, Dyad(part.rows, part.columns, inside * part.left, part.right)))
+        left, right = part.expressions
+        parts.append((outside * scale, Dyad(part.rows, part.columns, inside * left, right)))
     return Sum.of(*parts) if parts else matrix
 
 
@@ -338,10 +348,12 @@ class Atom(Matrix):
 
     owner = property(lambda self: self.symbol.owner)
     time = property(lambda self: self.symbol.time)
+    weights = property(lambda self: self.symbol.weights)
+    random = property(lambda self: self.symbol.random)
 
     @property
     def T(self) -> Matrix:
-        if isinstance(self.symbol, Disorder) and self.symbol.symmetric:
+        if self.random is not None and self.random.symmetric:
             return self
         return Atom(self.columns, self.rows, self.symbol, not self.transposed)
 
@@ -356,7 +368,7 @@ class Atom(Matrix):
         return Atom(self.rows, self.columns, change(self.symbol), self.transposed)
 
     def __call__(self, time: Any) -> Matrix:
-        if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
+        if self.random is None or self.random.fresh is None:
             raise DeclarationError(
                 f"{self} does not change in time: write {self}, as in {self} @ v, not {self}({time!s})"
             )
@@ -401,6 +413,8 @@ class Dyad(Matrix):
 
     left: sp.Expr
     right: sp.Expr
+
+    low_rank = property(lambda self: True)
 
     @property
     def T(self) -> Matrix:

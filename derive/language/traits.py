@@ -37,6 +37,7 @@ class Trait(Field):
         found: Self = _Named.__new__(cls, name, payload, latex, real=True)
         return found
 
+    given_by = "trait(...): it has a law and never changes"
     law = property(lambda self: self.payload[6])
     discrete = property(lambda self: len(self.payload[6]) == 2)
     values = property(lambda self: self.payload[6][0])

@@ -75,6 +75,7 @@ class Field(Sited, _Named):
     labels = property(lambda self: labels_along(self.payload[5]))
     labelled = property(lambda self: bool(self.payload[5]))
     is_drawn = property(lambda self: self.role == "normal")
+    given_by = property(lambda self: "normal(...) vector: it is drawn" if self.is_drawn else "")
 
     def __call__(self, time: Any = None) -> FieldAt:
         return FieldAt(self) if time is None else FieldAt(self, exact(time))
@@ -102,6 +103,7 @@ class FieldAt(Sited):
         return found
 
     field = owner = property(lambda self: self.args[0])
+    weights = None
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -133,7 +135,7 @@ class Selection(Sited):
     those that the rows lack, and gives an axis another name."""
 
     is_commutative = True
-    time = None
+    time = data = None
 
     rows = property(lambda self: tuple(self.args[0]))
     columns = property(lambda self: tuple(self.args[1]))
@@ -210,7 +212,7 @@ class Mix(Sited):
     vector = property(lambda self: self.args[2])
 
     def _sympystr(self, printer: StrPrinter) -> str:
-        if isinstance(self.table, Selection) and set(self.table.rows) == set(self.table.named):
+        if self.table.data is None and set(self.table.rows) == set(self.table.named):
             text: str = printer._print(self.vector)
             for old, new in zip(self.table.columns, self.table.named, strict=True):
                 text = text if old == new else f"relabel({text}, {old}, {new})"
@@ -410,7 +412,7 @@ def _(node: Total, where: str) -> set[Axis]:
 def _(node: Mix, where: str) -> set[Axis]:
     """Those of the rows of the table in place of those of its columns."""
     inner = axes_of(node.vector, where)
-    if isinstance(node.table, Selection):
+    if node.table.data is None:
         return set(node.table.rows)
     rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
     if columns not in inner:

@@ -12,6 +12,7 @@ from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import EngineSymbol, labels_along
+from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.program.labels import apart, selection
 from derive.program.nodes import (
@@ -227,26 +228,37 @@ def _observed(value: sp.Expr, rows: dict[EngineSymbol, Slot], means: dict[Engine
 
 def _by_label(expression: sp.Expr, rows: dict[EngineSymbol, Slot]) -> Value:
     inner: dict[sp.Basic, sp.Expr] = {}
+    given = {node for node in expression.atoms(DataAt) if node.time is None}
     for node in outermost(expression, (DataAt, Mix, Softmax, Total)):
-        if not isinstance(node, DataAt) or node.time is not None:
+        if node not in given:
             raise DeclarationError(
                 f"an observable holds {shown(node)}, for which the limit of many steps is not derived; leave it out"
             )
-        turned = (int(node.turned),) if isinstance(node, EntriesAt) else ()
+        turned = (int(node.turned),) if node in expression.atoms(EntriesAt) else ()
         inner[node] = Slot(Call("given_series", (Formula(node.data, None), 0, 0, *turned), None), shown(node))
     return Formula(expression.xreplace(inner).xreplace(rows), None)
 
 
-def _given(node: DataAt | Selection) -> Value:
-    if isinstance(node, Selection):
-        return selection(node)
-    found = Call("given", (Formula(node.data, None), None, 0), None)
-    return Call("root", (found,), None) if isinstance(node, RootAt) else found
+@ByKind
+def _given(node: DataAt) -> Value:
+    return Call("given", (Formula(node.data, None), None, 0), None)
 
 
+_given.on(Selection)(selection)
+
+
+@_given.on(RootAt)
+def _(node: RootAt) -> Value:
+    return Call("root", (_given.default(node),), None)
+
+
+@ByKind
 def _column(node: DataAt) -> Value:
     """Data with one axis, or the entries of a table, as a column."""
-    found = _given(node)
-    if not isinstance(node, EntriesAt):
-        return found
-    return Call("listed", (Transposed(found) if node.turned else found,), (labels_along(axes_of(node)), sp.S.One))
+    return _given(node)
+
+
+@_column.on(EntriesAt)
+def _(node: EntriesAt) -> Value:
+    table = Transposed(_given(node)) if node.turned else _given(node)
+    return Call("listed", (table,), (labels_along(axes_of(node)), sp.S.One))

@@ -14,7 +14,7 @@ from derive.language.equations import Spectrum, clock_values
 from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, WeightsAt
 from derive.language.model import Model
-from derive.language.symbols import Axis, Clock, Parameter, Sector
+from derive.language.symbols import Axis, Clock, Parameter, Sector, other_symbols
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.growth import averages_over_traits
@@ -166,8 +166,8 @@ def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
-            inside = node.free_symbols if isinstance(node, (sp.Pow, sp.Function)) else ()
-            if inside and all(isinstance(symbol, Parameter) for symbol in inside) and not node.is_real:
+            computed = (node.is_Pow or node.is_Function) and node.free_symbols
+            if computed and not other_symbols(node, Parameter) and not node.is_real:
                 nodes.setdefault(node)
     return [
         _demand(f"the value of {shown(node)}", text.formula(node), "finite", text)
@@ -199,7 +199,7 @@ def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
     symbols = expression.free_symbols
     if clock not in symbols:
         return []
-    own = all(symbol == clock or isinstance(symbol, Parameter) for symbol in symbols)
+    own = set(other_symbols(expression, Parameter)) <= {clock}
     if own and isinstance(expression, sp.Expr) and not expression.has(FieldAt, WeightsAt, DisorderAt, DataAt):
         return [] if expression.is_real else [expression]
     return [node for part in expression.args for node in _coefficients_in_time(part, clock)]
@@ -210,12 +210,12 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
-            if isinstance(node, (sp.Pow, sp.Function)) and _of_traits_alone(node):
+            if (node.is_Pow or node.is_Function) and _of_traits_alone(node):
                 nodes.setdefault(node)
     found = []
     for node in sorted(nodes, key=sp.default_sort_key):
         traits = [v.field for v in traits_in(node)]
-        if any(isinstance(t.values, Data) for t in traits if t.discrete):
+        if any(t.discrete and not t.weights for t in traits):
             continue  # data are not known where parameters are checked
         names = [f"{VALUE.name}{k}" for k in range(len(traits))]
         inside = PlainNumpyText(text.names, {sp.Symbol(name): name for name in names})
@@ -250,7 +250,7 @@ def _of_traits_alone(node: sp.Basic) -> bool:
     if not traits_in(node) or node.has(Mean) or (node.is_Pow and node.exp.is_Integer and node.exp > 0):
         return False
     rest = node.xreplace({v: sp.S.One for v in traits_in(node)})
-    return all(isinstance(s, Parameter) for s in rest.free_symbols) and not rest.atoms(FieldAt)
+    return not other_symbols(rest, Parameter) and not rest.atoms(FieldAt)
 
 
 def _axes(data: Data) -> tuple[str, ...]:

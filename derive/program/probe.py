@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +18,7 @@ from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock, EngineSymbol
 from derive.language.traits import Trait, traits_in
+from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Field, Mean, Total, shown
 from derive.printing import text
 from derive.program.at_sites import AtSites, at_groups
@@ -300,14 +301,21 @@ def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
     return list(found)
 
 
+@ByKind
 def _crossed(node: sp.Basic) -> list[sp.Expr]:
     """What is zero where a function is not smooth."""
-    if isinstance(node, (sp.Max, sp.Min)):
-        return [a - b for k, a in enumerate(node.args) for b in node.args[:k]]
-    if isinstance(node, sp.Piecewise):
-        conditions = (c for _, condition in node.args for c in condition.atoms(sp.core.relational.Relational))
-        return [c.lhs - c.rhs for c in conditions]
     return [node.args[0]]
+
+
+@_crossed.on(sp.Max, sp.Min)
+def _(node: sp.Basic) -> list[sp.Expr]:
+    return [a - b for k, a in enumerate(node.args) for b in node.args[:k]]
+
+
+@_crossed.on(sp.Piecewise)
+def _(node: sp.Piecewise) -> list[sp.Expr]:
+    conditions = (c for _, condition in node.args for c in condition.atoms(sp.core.relational.Relational))
+    return [c.lhs - c.rhs for c in conditions]
 
 
 def _pieces(expression: sp.Expr) -> list[sp.Expr]:
@@ -316,20 +324,23 @@ def _pieces(expression: sp.Expr) -> list[sp.Expr]:
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:
         return [expression]
-    found = [p for piece in _pieces_of(inner) for p in _pieces(expression.xreplace({inner: piece}))]
+    found = [
+        p
+        for piece in _PIECES.get(inner.func, lambda _: [])(inner)
+        for p in _pieces(expression.xreplace({inner: piece}))
+    ]
     return list(dict.fromkeys(found))[:MOST_PIECES]
 
 
-def _pieces_of(node: sp.Basic) -> list[sp.Expr]:
-    if isinstance(node, (sp.Max, sp.Min)):
-        return list(node.args)
-    if isinstance(node, sp.Piecewise):
-        return [value for value, _ in node.args]
-    if isinstance(node, sp.Abs):
-        return [node.args[0], -node.args[0]]
-    if isinstance(node, sp.sign):
-        return [sp.S.One, sp.S.NegativeOne]
-    return [sp.S.Zero, sp.S.One] if isinstance(node, sp.Heaviside) else []
+_PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
+    sp.Max: lambda node: list(node.args),
+    sp.Min: lambda node: list(node.args),
+    sp.Piecewise: lambda node: [value for value, _ in node.args],
+    sp.Abs: lambda node: [node.args[0], -node.args[0]],
+    sp.sign: lambda node: [sp.S.One, sp.S.NegativeOne],
+    sp.Heaviside: lambda node: [sp.S.Zero, sp.S.One],
+}
+"""What a function that jumps or bends may be between the places where it does."""
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:

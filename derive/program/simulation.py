@@ -531,13 +531,21 @@ class _Build:
         return OverTimes(counted, Formula(low), Formula(high + 1), value, shape)
 
     @_leaf.on(DataAt)
+    def _data(self, node: DataAt) -> Value:
+        return self._given(node)
+
+    @ByKind
     def _given(self, node: DataAt) -> Value:
         data: Data = node.data
         sizes = tuple(axis.size for axis in data.axes)
         shape = sizes if len(sizes) == 2 else (sp.S.One, *sizes)
         array = Formula(data, None)
-        found = Call("given", (array,) if node.time is None else (array, node.time), shape)
-        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
+        return Call("given", (array,) if node.time is None else (array, node.time), shape)
+
+    @_given.on(RootAt)
+    def _root(self, node: RootAt) -> Value:
+        found = _Build._given.default(self, node)
+        return Call("root", (found,), found.shape)
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
         """A random matrix or weights, at the current time or the one before."""
@@ -545,7 +553,7 @@ class _Build:
         return Transposed(found) if transposed else found
 
     def _at_lag(self, symbol: sp.Basic) -> Symbol:
-        if isinstance(symbol, Disorder):
+        if symbol in self.symbols:
             return self.symbols[symbol]
         owner = symbol.args[0]
         lag = sp.expand(self.clock - symbol.time)
