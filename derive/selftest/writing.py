@@ -149,7 +149,7 @@ class _Writer:
     def _axes(self) -> list[str]:
         if self.draft.axes:
             self.words.add("axis")
-        sizes = [self.variables[a.size] if isinstance(a.size, str) else str(a.size) for a in self.draft.axes]
+        sizes = [self.variables[a.counter] if a.counter else str(a.size) for a in self.draft.axes]
         return [
             f"{self.axes[a.name]} = axis({a.name!r}, {size}{self._latex(a.name)})"
             for a, size in zip(self.draft.axes, sizes, strict=True)
@@ -249,11 +249,10 @@ class _Writer:
         self.words.add("spectrum")
         if node.op != "probe":
             return f"spectrum({self.expression(node)})"
-        matrix, plus, *between = node.args
-        assert isinstance(matrix, Node)
+        matrix, *inner = node.children
+        _, plus, *between = node.args
         more = f", plus={plus!r}" if plus else ""
-        pairs = zip(between[::2], between[1::2], strict=True)
-        inside = ", ".join(f"{name!r}: {self.expression(m)}" for name, m in pairs if isinstance(m, Node))
+        inside = ", ".join(f"{name!r}: {self.expression(m)}" for name, m in zip(between[::2], inner, strict=True))
         return f"spectrum({self.expression(matrix)}{more}{f', between={{{inside}}}' if inside else ''})"
 
     def _clock(self) -> str:
