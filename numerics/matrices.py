@@ -7,9 +7,9 @@ to be applied. What else is done to one is done to the whole of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce, singledispatch
 from typing import Any
 
 import jax
@@ -40,11 +40,14 @@ class Matrix(ABC):
     def written(self) -> np.ndarray:
         """All entries."""
 
+    def add_to(self, total: np.ndarray, factor: float) -> None:
+        """Add it, with a number in front, to an array; no more of it is made than has to be."""
+        total += factor * self.written()
+
 
 @dataclass(frozen=True, eq=False)
 class Dense(Matrix):
     entries: Any
-    """An array, of NumPy or SciPy's sparse ones."""
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
@@ -59,7 +62,21 @@ class Dense(Matrix):
         return found
 
     def written(self) -> np.ndarray:
-        return self.entries if isinstance(self.entries, np.ndarray) else self.entries.toarray()
+        found: np.ndarray = self.entries
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(Dense):
+    """A matrix with few entries that are not zero, as a sparse array of SciPy."""
+
+    def written(self) -> np.ndarray:
+        found: np.ndarray = self.entries.toarray()
+        return found
+
+    def add_to(self, total: np.ndarray, factor: float) -> None:
+        few = self.entries.tocoo()
+        total[few.row, few.col] += factor * few.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +120,10 @@ class Product(Matrix):
     def written(self) -> np.ndarray:
         return reduce(np.matmul, [part.written() for part in self.parts])
 
+    def add_to(self, total: np.ndarray, factor: float) -> None:
+        *others, last = [part.written() for part in self.parts]
+        total += reduce(np.matmul, others) @ (factor * last)
+
 
 @dataclass(frozen=True, eq=False)
 class Sum(Matrix):
@@ -122,23 +143,12 @@ class Sum(Matrix):
 
     def written(self) -> np.ndarray:
         found = np.zeros(self.shape)
-        _add(found, 1.0, self)
+        self.add_to(found, 1.0)
         return found
 
-
-def _add(total: np.ndarray, factor: float, matrix: Matrix) -> None:
-    """Add a matrix, with a number in front, to an array; no more of it is made than has to be."""
-    if isinstance(matrix, Sum):
-        for number, part in matrix.parts:
-            _add(total, factor * number, part)
-    elif isinstance(matrix, Product):
-        *others, last = [part.written() for part in matrix.parts]
-        total += reduce(np.matmul, others) @ (factor * last)
-    elif isinstance(matrix, Dense) and not isinstance(matrix.entries, np.ndarray):
-        few = matrix.entries.tocoo()
-        total[few.row, few.col] += factor * few.data
-    else:
-        total += factor * matrix.written()
+    def add_to(self, total: np.ndarray, factor: float) -> None:
+        for number, part in self.parts:
+            part.add_to(total, factor * number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,27 +243,38 @@ class Traced:
         return [_as_matrix(x) for x in _evaluated(self.closed.jaxpr, self.closed.consts, leaves)]
 
 
+@singledispatch
 def _as_matrix(value: Any) -> Matrix:
-    return value if isinstance(value, Matrix) else Dense(np.asarray(value))
+    return Dense(np.asarray(value))
+
+
+@_as_matrix.register
+def _(value: Matrix) -> Matrix:
+    return value
+
+
+def variables(atoms: Iterable[Any]) -> list[Any]:
+    """The variables among what an equation of a traced function reads or returns, constants apart."""
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 
 def _evaluated(jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
     """What a traced function returns; only what that is made of is computed."""
     known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     known |= dict(zip(jaxpr.invars, arguments, strict=True))
-    wanted = {variable for variable in jaxpr.outvars if not isinstance(variable, Literal)}
+    wanted = set(variables(jaxpr.outvars))
     needed = []
     for equation in reversed(jaxpr.eqns):
         if any(variable in wanted for variable in equation.outvars):
-            wanted |= {variable for variable in equation.invars if not isinstance(variable, Literal)}
+            wanted |= set(variables(equation.invars))
             needed.append(equation)
     for equation in reversed(needed):
         known.update(zip(equation.outvars, _carried_out(equation, _values(known, equation.invars)), strict=True))
     return _values(known, jaxpr.outvars)
 
 
-def _values(known: Mapping[Any, Any], variables: Sequence[Any]) -> list[Any]:
-    return [one.val if isinstance(one, Literal) else known[one] for one in variables]
+def _values(known: Mapping[Any, Any], atoms: Sequence[Any]) -> list[Any]:
+    return [known[atom] if variables([atom]) else atom.val for atom in atoms]
 
 
 def _carried_out(equation: Any, values: list[Any]) -> Sequence[Any]:
@@ -293,7 +314,7 @@ def _lazily(name: str, params: Mapping[str, Any], values: list[Any], shape: tupl
         return None
     if name == "slice" and isinstance(first, Dense) and params["strides"] is None:
         (top, start), (bottom, end) = params["start_indices"], params["limit_indices"]
-        return Dense(first.entries[top:bottom, start:end])
+        return replace(first, entries=first.entries[top:bottom, start:end])
     if name in ("convert_element_type", "copy"):
         return first
     if name == "neg":
@@ -314,17 +335,35 @@ def _lazily(name: str, params: Mapping[str, Any], values: list[Any], shape: tupl
     return None
 
 
+@singledispatch
 def _number(value: Any) -> float | None:
     """The number that a matrix, or a number, is everywhere."""
-    if isinstance(value, Constant):
-        return value.value
-    return float(value) if np.ndim(value) == 0 and not isinstance(value, Matrix) else None
+    return float(value) if np.ndim(value) == 0 else None
 
 
+@_number.register
+def _(value: Matrix) -> None:
+    return None
+
+
+@_number.register
+def _(value: Constant) -> float:
+    return value.value
+
+
+@singledispatch
 def _written(value: Any) -> Any:
-    if isinstance(value, _Reshaped):
-        return value.inner.written().reshape(value.shape)
-    return value.written() if isinstance(value, Matrix) else value
+    return value
+
+
+@_written.register
+def _(value: Matrix) -> np.ndarray:
+    return value.written()
+
+
+@_written.register
+def _(value: _Reshaped) -> np.ndarray:
+    return value.inner.written().reshape(value.shape)
 
 
 def _few(target: _Reshaped, indices: Any, updates: Any, params: Mapping[str, Any]) -> Matrix | None:
@@ -336,7 +375,7 @@ def _few(target: _Reshaped, indices: Any, updates: Any, params: Mapping[str, Any
     places = _places(target.shape, told.tobytes(), told.shape, str(told.dtype), np.shape(updates), key)
     rows, columns = np.divmod(places, target.inner.shape[1])
     made = scipy.sparse.coo_array((np.asarray(updates).ravel(), (rows, columns)), shape=target.inner.shape)
-    return Dense(made.tocsr())
+    return Sparse(made.tocsr())
 
 
 _PLACING = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")

@@ -45,9 +45,14 @@ class Blocks:
         return jaxpr_as_fun(stopped)(*jax.tree.leaves(arguments))[0]
 
 
+def _origin(variable: Any, made_by: Mapping[Any, Any]) -> Any:
+    """What a variable is by this table; None for a constant, and for one that is not in it."""
+    return None if isinstance(variable, Literal) else made_by.get(variable)
+
+
 def _laid_out(variable: Any, made_by: Mapping[Any, Any]) -> list[tuple[int, int, Any]]:
     """The blocks that a matrix is put together of: first row, first column, and what stands there."""
-    equation = None if isinstance(variable, Literal) else made_by.get(variable)
+    equation = _origin(variable, made_by)
     if equation is None or getattr(variable.aval, "ndim", 0) != 2:
         return [(0, 0, variable)]
     if equation.primitive.name == "concatenate":
@@ -61,7 +66,7 @@ def _laid_out(variable: Any, made_by: Mapping[Any, Any]) -> list[tuple[int, int,
         inside = {variable: one for one in inner.eqns for variable in one.outvars}
         given = dict(zip(inner.invars, equation.invars, strict=True))
         leaves = _laid_out(inner.outvars[list(equation.outvars).index(variable)], inside)
-        if all(not isinstance(leaf, Literal) and leaf in given for _, _, leaf in leaves):
+        if all(_origin(leaf, given) is not None for _, _, leaf in leaves):
             pairs = [(r, c, _laid_out(given[leaf], made_by)) for r, c, leaf in leaves]
             return [(r + row, c + column, leaf) for r, c, parts in pairs for row, column, leaf in parts]
     return [(0, 0, variable)]
@@ -69,7 +74,7 @@ def _laid_out(variable: Any, made_by: Mapping[Any, Any]) -> list[tuple[int, int,
 
 def _factors_of(result: Any, made_by: Mapping[Any, Any]) -> Sequence[Any]:
     """The matrices whose product, from left to right, a traced function returns."""
-    equation = None if isinstance(result, Literal) else made_by.get(result)
+    equation = _origin(result, made_by)
     if equation is None or equation.primitive.name != "dot_general":
         return [result]
     if equation.params["dimension_numbers"] != (((1,), (0,)), ((), ())):

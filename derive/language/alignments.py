@@ -15,7 +15,7 @@ from derive.bounds import ALIGNMENT_LENGTH, ALIGNMENTS
 from derive.errors import DeclarationError
 from derive.language.contents import Declaration, atoms, everything
 from derive.language.expressions import word
-from derive.language.matrices import Evolving, Matrix, Sum
+from derive.language.matrices import Evolving, Matrix
 from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traversal import ByKind
@@ -75,8 +75,7 @@ def sides_of(matrix: Matrix) -> tuple[tuple[str, Sector], ...]:
     found: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
     half = half_product(matrix)
     if half:
-        inner = matrix.terms[0][1] if isinstance(matrix, Sum) else matrix
-        found.append((LEFT, inner.as_product[half].rows))
+        found.append((LEFT, matrix.as_sum[0][1].as_product[half].rows))
     return tuple(found)
 
 

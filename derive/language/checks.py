@@ -33,8 +33,8 @@ from derive.language.vectors import (
 )
 
 
-def check(model: Declaration) -> None:
-    """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
+def check_kinds(model: Declaration) -> None:
+    """Raise DeclarationError if a part of the model is not of the kind that belongs there."""
     for i, what in enumerate(model.parameters):
         if not isinstance(what, Parameter):
             raise DeclarationError(
@@ -52,6 +52,10 @@ def check(model: Declaration) -> None:
     if model.refuses is not None and not callable(model.refuses):
         raise DeclarationError("refuses=... must be a function of arrays by name that returns what is wrong, or ''")
     _check_probes(model)
+
+
+def check(model: Declaration) -> None:
+    """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
     _check_names(model)
     _check_numbers(model)
     _check_parameters(model)
@@ -414,7 +418,7 @@ def _(expression: sp.Function, time: sp.Expr) -> bool:
 def _check_times_of(model: Declaration, equation: Eq) -> None:
     for node in (n for e in expressions(equation.value) for n in sp.preorder_traversal(e)):
         _check_node(node, equation, model)
-    if equation.time is None and not isinstance(equation.value, Matrix) and equation.value.atoms(Clock):
+    if equation.time is None and equation.target.weights is None and equation.value.atoms(Clock):
         raise DeclarationError(f"{equation.name} has no clock, but its equation depends on time; put it on the clock")
 
 

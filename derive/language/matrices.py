@@ -72,8 +72,8 @@ class Disorder(_Named):
     symmetric = property(lambda self: self.payload[3])
     fresh = property(lambda self: self.payload[4])
     shape = property(lambda self: self.payload[:2])
-    random = property(lambda self: self)
-    weights = property(lambda self: None)
+    random = disorder = property(lambda self: self)
+    weights = time = property(lambda self: None)
 
 
 def _check_sectors(name: str, *sectors: Any) -> None:
@@ -96,7 +96,7 @@ class MatrixAt(DisplayedNode, sp.Expr):
 
     owner = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1])
-    weights = random = property(lambda self: None)
+    weights = random = disorder = property(lambda self: None)
     shape = property(lambda self: self.args[0].shape)
 
     def _sympystr(self, printer: StrPrinter) -> str:

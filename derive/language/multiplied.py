@@ -99,8 +99,8 @@ def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr])
 
 def half_product(matrix: Matrix) -> int:
     """How many factors the matrix has before those of K, if it is a multiple of K^T K; 0 if it is not."""
-    if isinstance(matrix, Sum) and len(matrix.terms) == 1:
-        matrix = matrix.terms[0][1]
+    if len(matrix.as_sum) == 1:
+        matrix = matrix.as_sum[0][1]
     factors = matrix.as_product
     for half in sorted(range(1, len(factors)), key=lambda n: (abs(2 * n - len(factors)), n)):
         left = Product(matrix.rows, factors[half].rows, factors[:half])

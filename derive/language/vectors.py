@@ -103,7 +103,8 @@ class FieldAt(Sited):
         return found
 
     field = owner = property(lambda self: self.args[0])
-    weights = None
+    symbol = property(lambda self: self)
+    weights = property(lambda self: None)
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
     def _sympystr(self, printer: StrPrinter) -> str:

@@ -356,7 +356,7 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
     for _, block in blocks.blocks:
         for scale, word in block.combination:
-            expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
+            expressions += [scale, *(weight for letter in word for weight in letter.weights)]
     times = projected.system.stopping
     if times is None:
         return not any(sp.sympify(e).has(clock.steps) for e in expressions)

@@ -63,8 +63,8 @@ class Node:
 
     @property
     def whole(self) -> int | None:
-        """The number of a delay or an exponent; None where an expression stands there."""
-        return None if self.args[1] in self.children else int(str(self.args[1]))
+        """The number of a delay or an exponent; None where there is none, or an expression."""
+        return None if self.args[1] in (None, *self.children) else int(str(self.args[1]))
 
     @property
     def leaf(self) -> str:

@@ -314,7 +314,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
     word = draft.free_name("copy")
     made = replace(chosen, name=word, scale=ONE, law=None)
     used = [n for tree in draft.trees() for n in tree.walk() if n.op == "at" and n.leaf == chosen.name]
-    if any(n.whole is None for n in used):  # one time alone
+    if any(n.children for n in used):  # one time alone
         return None
 
     def node(old: Node) -> Node:
@@ -664,7 +664,7 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 def longer(draft: Draft, rng: Random) -> Draft | None:
     """Two steps more; a probe at a fixed time or data that end would not be the same."""
-    early = any(n.whole is None and n.children[0].op != "name" for n in _timed(draft))
+    early = any(time is n.args[1] and time.op != "name" for n in _timed(draft) for time in n.children)
     if draft.clock is None or early or any(d.timed and d.values is not None for d in draft.data):
         return None
     return draft.with_value(draft.clock.steps, draft.value(draft.clock.steps) + rng.choice((1, 2)))

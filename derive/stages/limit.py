@@ -13,7 +13,6 @@ import sympy as sp
 
 from derive.equations.linear_laws import LinearLaws
 from derive.errors import DeclarationError, blaming
-from derive.language.laws import Drawn
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field, FieldAt, Mean, Mix
 from derive.records.base import gathered
@@ -54,7 +53,7 @@ class _AtRest(LinearLaws):
     def _check(self) -> None:
         """Refuse what is not linear with constant coefficients."""
         for f in self.system.training:
-            if isinstance(f.field, Drawn):
+            if f.field.is_drawn:
                 continue  # drawn by its moments, unless something that follows is not linear
             with blaming(f.origin):
                 for rule in f.rules:

@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
 
 from numerics.compiling import compiled
-from numerics.matrices import Columns as SomeColumns, Constant, Dense, Matrix, Sum, Traced
+from numerics.matrices import Columns as SomeColumns, Constant, Dense, Matrix, Sum, Traced, variables
 from numerics.nearby import Moved, ReadTogether
 from numerics.products import unfinished
 from numerics.runtime.interface import Key
@@ -555,11 +554,11 @@ def _read_by(function: Callable[[Point, Any], Any], p: Point, arguments: Mapping
     own = traced.jaxpr.invars[len(jax.tree.leaves(p)) :]
     reads: dict[Any, frozenset[int]] = {v: frozenset({k}) for k, v in enumerate(own)}
     for equation in traced.jaxpr.eqns:
-        read = frozenset().union(*(reads.get(v, frozenset()) for v in equation.invars if not isinstance(v, Literal)))
+        read = frozenset().union(*(reads.get(v, frozenset()) for v in variables(equation.invars)))
         reads.update(dict.fromkeys(equation.outvars, read))
     found = {}
     for label, variable in zip(labels, traced.jaxpr.outvars, strict=True):
-        read = frozenset() if isinstance(variable, Literal) else reads.get(variable, frozenset())
+        read = frozenset().union(*(reads.get(v, frozenset()) for v in variables([variable])))
         found[label] = tuple(names[k] for k in sorted(read))
     return found
 
