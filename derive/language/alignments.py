@@ -146,15 +146,21 @@ def _typed(model: Declaration, text: str) -> Alignment:
         node: ast.AST = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         node = ast.Pass()
-    owner = node.func if isinstance(node, ast.Call) else node
-    if not isinstance(owner, ast.Name) or (isinstance(node, ast.Call) and (len(node.args) != 1 or node.keywords)):
-        raise DeclarationError(f"align={text}: write the name of a field, with its time if it has one: teacher, v(3)")
-    if owner.id not in fields:
-        raise DeclarationError(f"align={text}: there is no field {owner.id}; there are {', '.join(sorted(fields))}")
-    field = fields[owner.id]
-    if not isinstance(node, ast.Call):
+    match node:
+        case ast.Name(id=name):
+            time: list[ast.expr] = []
+        case ast.Call(func=ast.Name(id=name), args=[_] as time, keywords=[]):
+            pass
+        case _:
+            raise DeclarationError(
+                f"align={text}: write the name of a field, with its time if it has one: teacher, v(3)"
+            )
+    if name not in fields:
+        raise DeclarationError(f"align={text}: there is no field {name}; there are {', '.join(sorted(fields))}")
+    field = fields[name]
+    if not time:
         return alignment(field(field.clock) if field.timed else field())
-    return alignment(field(_time(node.args[0], symbols, text)))
+    return alignment(field(_time(time[0], symbols, text)))
 
 
 @ByKind

@@ -53,9 +53,9 @@ class Disorder(_Named):
         fresh: Clock | None = None,
         latex: str = "",
     ) -> Self:
-        _check_sectors(name, rows, columns)
+        Sector.check(f"matrix {name}", rows, columns)
         if fresh is not None:
-            _check_clock(name, fresh)
+            Clock.check(f"matrix {name}", fresh)
         size = exact(variance)
         unknown = other_symbols(size, Parameter, Sector)
         if unknown:
@@ -74,21 +74,6 @@ class Disorder(_Named):
     shape = property(lambda self: self.payload[:2])
     random = disorder = property(lambda self: self)
     weights = time = property(lambda self: None)
-
-
-def _check_sectors(name: str, *sectors: Any) -> None:
-    for sector in sectors:
-        if not isinstance(sector, Sector):
-            raise DeclarationError(
-                f"matrix {name}: {sector!s} is not a sector; make one with sectors('D') and give rows and columns"
-            )
-
-
-def _check_clock(name: str, clock: Any) -> None:
-    if not isinstance(clock, Clock):
-        raise DeclarationError(
-            f"matrix {name}: {clock!s} is not a clock; make one with t = training_clock('t', steps=T) and give t"
-        )
 
 
 class MatrixAt(DisplayedNode, sp.Expr):
@@ -115,8 +100,8 @@ class Weights(_Named):
     __slots__ = ()
 
     def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Self:
-        _check_sectors(name, rows, columns)
-        _check_clock(name, clock)
+        Sector.check(f"matrix {name}", rows, columns)
+        Clock.check(f"matrix {name}", clock)
         return super().__new__(cls, name, (rows, columns, clock), latex)
 
     clock = property(lambda self: self.payload[2])
@@ -564,7 +549,7 @@ def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
     >>> goe("M", D) + gamma / D * outer(v, v)
     M + gamma/D*outer(v, v)
     """
-    _check_sectors(name, sector)
+    Sector.check(f"matrix {name}", sector)
     law = Disorder(name, sector, sector, exact(variance) / sector, symmetric=True, latex=latex)
     return Atom(sector, sector, law)
 

@@ -86,6 +86,15 @@ class Model(Displayed):
         check(self)
         refuse_array_calls(everything(self))
 
+    def member(self, chosen: Mapping[str, int | str]) -> Model:
+        """The model itself: it is no family, and has no members to choose from."""
+        return self
+
+    @property
+    def open_choices(self) -> tuple[tuple[str, Any], ...]:
+        """What may be chosen: nothing."""
+        return ()
+
     @property
     def setting(self) -> str:
         """The name that was asked for: the family's for a member of one."""

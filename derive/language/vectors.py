@@ -58,10 +58,9 @@ class Field(Sited, _Named):
         axes: Any = (),
         latex: str = "",
     ) -> Self:
-        if not isinstance(sector, Sector):
-            raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
-        if clock is not None and not isinstance(clock, Clock):
-            raise DeclarationError(f"{name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
+        Sector.check(name, sector)
+        if clock is not None:
+            Clock.check(name, clock)
         own = sp.Tuple(*axes_in_order(name, axes))
         payload = (sector, clock, role, _checked_scale(name, scale), timed and clock is not None, own)
         return super().__new__(cls, name, payload, latex, real=True)
