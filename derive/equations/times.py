@@ -151,16 +151,29 @@ def from_time(first: int, expression: sp.Expr, clock: Clock) -> sp.Expr:
     A rule is evaluated at every time, and starting values are put in afterwards: 1/t, from 1/(1 + t) in an equation at
     t + 1, would leave infinities in covariances and in derivatives.
     """
-    if first == 0 or not expression.has(clock):
+    return _finite(expression, first, clock) if first else expression
+
+
+@ByKind
+def _finite(expression: sp.Basic, first: int, clock: Clock) -> sp.Basic:
+    if not expression.args or not expression.has(clock):
         return expression
-    if isinstance(expression, (*TIMED, Boolean)) or not expression.args:
-        return expression
-    if isinstance(expression, sp.Sum):
-        return expression.func(from_time(first, expression.function, clock), *expression.limits)
-    if (
-        isinstance(expression, sp.Expr)
-        and not expression.has(*TIMED, sp.Sum, sp.Piecewise)
-        and not expression.is_polynomial(clock)
-    ):
+    return expression.func(*(_finite(arg, first, clock) for arg in expression.args))
+
+
+@_finite.on(*TIMED, Boolean)
+def _(node: sp.Basic, first: int, clock: Clock) -> sp.Basic:
+    return node
+
+
+@_finite.on(sp.Sum)
+def _(node: sp.Sum, first: int, clock: Clock) -> sp.Expr:
+    return node.func(_finite(node.function, first, clock), *node.limits)
+
+
+@_finite.on(sp.Expr)
+def _(expression: sp.Expr, first: int, clock: Clock) -> sp.Expr:
+    of_time = expression.args and expression.has(clock) and not expression.has(*TIMED, sp.Sum, sp.Piecewise)
+    if of_time and not expression.is_polynomial(clock):
         return expression.subs(clock, sp.Max(first, clock))
-    return expression.func(*(from_time(first, arg, clock) for arg in expression.args))
+    return _finite.default(expression, first, clock)

@@ -281,12 +281,8 @@ def _check_use_of_disorder(model: Declaration) -> None:
             for inside in expressions(equation.value):
                 _check_linear(inside, f"the equation of {equation.name}")
     for symbol in atoms(model, Disorder):
-        if symbol.fresh is not None and any(
-            node is symbol or (isinstance(node, Apply) and node.matrix == symbol)
-            for e in everything(model)
-            for node in sp.preorder_traversal(e)
-            if not isinstance(node, (DisorderAt, Disorder))
-        ):
+        applied = (node for e in everything(model) for node in e.atoms(Apply))
+        if symbol.fresh is not None and any(node.matrix == symbol for node in applied):
             raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
     for _, probe in model.probes:
         with blaming(probe):
@@ -367,7 +363,7 @@ def _check_before_start(model: Declaration, equation: Eq) -> None:
     first = shift = sp.expand(equation.time - clock)
     while first in starts:
         first += 1
-    applied = {n for e in expressions(equation.value) for n in e.atoms(Apply) if isinstance(n.matrix, WeightsAt)}
+    applied = {n for e in expressions(equation.value) for n in e.atoms(Apply) if n.matrix.weights is not None}
     for node in sorted(applied, key=sp.default_sort_key):
         early = sp.expand(node.matrix.time.xreplace({clock: first - shift}))
         if early.is_negative and not _vanishes(node.vector, node.matrix.time):
@@ -527,9 +523,10 @@ def _check_observable(name: str, value: sp.Expr) -> None:
     inner = min(_not_elementwise(value), key=sp.default_sort_key, default=None)
     if inner is not None:
         raise DeclarationError(f"observable {name}: give {shown(inner)} a field of its own and average that field")
-    if any(node is not value and isinstance(node, Each) for node in sp.preorder_traversal(value)):
+    each = value.atoms(Each)
+    if each - {value}:
         raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
-    open_labels = axes_of(value, f"observable {name}") and not isinstance(value, Each)
+    open_labels = axes_of(value, f"observable {name}") and value not in each
     if open_labels and (value.has(DataAt, Softmax, Mix) or any(node.axis for node in value.atoms(Total))):
         raise DeclarationError(f"observable {name} has labels; wrap it in total(...) to sum over them, or in each(...)")
     outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean, DataAt)})

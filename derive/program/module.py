@@ -16,6 +16,7 @@ from derive.language.matrices import Disorder, DisorderAt, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Parameter, Sector, other_symbols
 from derive.language.traits import VALUE, Trait, traits_in
+from derive.language.traversal import ByKind
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.growth import averages_over_traits
 from derive.program.nodes import Symbol
@@ -94,17 +95,28 @@ def _first_time(observable: sp.Expr) -> int:
     return max((int(lag) for lag in lags), default=0)
 
 
+@ByKind
+def _demanded(symbol: Field) -> tuple[str, sp.Expr, str]:
+    """A number of a symbol, in words and as it is, and what it must be."""
+    return f"the scale of {symbol}", symbol.scale, "finite"
+
+
+@_demanded.on(Sector)
+def _(symbol: Sector) -> tuple[str, sp.Expr, str]:
+    return f"the size of {symbol} over that of the first sector", symbol.ratio, "positive"
+
+
+@_demanded.on(Disorder)
+def _(symbol: Disorder) -> tuple[str, sp.Expr, str]:
+    return f"the variance of {symbol}", symbol.variance, "not negative"
+
+
 def _demands(model: Model) -> list[str]:
     """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
     text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting")))
     found = []
     for symbol in atoms(model, (Sector, Disorder, Field)):
-        if isinstance(symbol, Sector):
-            what, value, kind = f"the size of {symbol} over that of the first sector", symbol.ratio, "positive"
-        elif isinstance(symbol, Disorder):
-            what, value, kind = f"the variance of {symbol}", symbol.variance, "not negative"
-        else:
-            what, value, kind = f"the scale of {symbol}", symbol.scale, "finite"
+        what, value, kind = _demanded(symbol)
         ensured = {"positive": value.is_positive, "not negative": value.is_nonnegative, "finite": value.is_real}[kind]
         if not ensured:
             number = value.xreplace({sector: sp.S.One for sector in value.atoms(Sector)})  # sizes are positive
