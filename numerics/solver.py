@@ -24,17 +24,18 @@ from numerics.labelled import where_defined, with_none
 from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.options import BARE, Options
+from numerics.nearby import Nearby
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalues, ring_spectra
 from numerics.outliers.following import Lost
-from numerics.outliers.large import is_large, large_spectrum
+from numerics.outliers.large import Spectrum as LargeSpectrum, is_large, large_spectrum
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
-from numerics.outliers.replicas import replica_outliers
+from numerics.outliers.replicas import Replicas, replica_outliers
 from numerics.outliers.restriction import Steps
 from numerics.precision import in_float64
 from numerics.progress import Report, part
@@ -466,11 +467,7 @@ def _layer(
     tell: Report,
     certifier: Certifier | None,
 ) -> Layer:
-    if known is None:
-        branch = solver.branch(values, matrix, trained.order)
-        law = law_of(branch, part(tell, 0.0, 0.8))
-        probe = as_settled(matrix.probe, branch)
-        known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
+    known = known or _posed(solver, values, trained, matrix, tell)
     law, problem, branch = known.law, known.problem, known.problem.branch
     large, along = None, _is_wanted(path, solver, matrix)
     if known.rings is None and is_large(problem):
@@ -487,27 +484,13 @@ def _layer(
         "spiked": bool(matrix.probe.unknowns),
         "bulk": _way_to_the_bulk(branch),
     }
-    off, blurred = None, None
-    if problem.moves and trained.nearby.orders:
-        others = [problem.with_order(order).branch for order in trained.nearby.orders]
-        blurred = edge_errors(branch, others, law, trained.nearby)
-        off = moment_errors(branch, others, MOMENTS, trained.nearby)
-    blurs = Blurs.of(law, blurred)
+    blurred, off = _bulk_errors(problem, law, trained.nearby)
     here = [float(o.z) for o in found]
     without_bias, errors = here, None
     if trained.nearby.orders:
         replicas = replica_outliers(problem, rings, here, trained.nearby) if large is None else large.replicas
-        diagnostics["outlier_errors"] = replicas.method
-        estimates = estimated_outliers(here, replicas.positions, trained.nearby)
-        settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
-        without_bias, errors = [value for value, _, _ in settled], [error for _, error, _ in settled]
-        if not all(sure for _, _, sure in settled) or any(len(one) != len(here) for one in replicas.positions):
-            diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
-        elif unsure := undecided_edges(problem, blurs.errors, here):
-            diagnostics["unsettled"] = (
-                f"whether there is an outlier at the edge {unsure[0]:.6g} is not decided: that is known to "
-                f"{blurs.errors[unsure[0]]:.1g}; raise samples"
-            )
+        without_bias, errors, told = _estimated(problem, Blurs.of(law, blurred), here, replicas, trained.nearby)
+        diagnostics |= told
     layer = Layer(
         matrix.label,
         law,
@@ -519,16 +502,12 @@ def _layer(
         edge_errors=blurred,
         given=matrix.given_to(solver.numbers(values), branch.p),
     )
-    if large is not None and not here:
-        layer = replace(layer, overlaps=[] if overlaps else None)
-    elif large is not None and overlaps:
-        diagnostics["overlaps"] = (
-            f"not given: vectors are read off A(z), of about {2.5 * large.rows:.0f} rows; take fewer steps or labels"
-        )
-    elif large is None and (overlaps or matrix.probe.directions):
+    if large is None and (overlaps or matrix.probe.directions):
         layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
-    if large is not None and not along and _is_wanted(path, solver, matrix):
-        diagnostics["path"] = f"given if it is asked for: the eigenproblem has {large.rows} rows"
+    elif large is not None:
+        layer = _without_vectors(layer, large, overlaps)
+        if not along and _is_wanted(path, solver, matrix):
+            diagnostics["path"] = f"given if it is asked for: the eigenproblem has {large.rows} rows"
     if along:
         steps = _steps(solver, problem.p, values)
         course = large.course if large is not None else None
@@ -537,6 +516,50 @@ def _layer(
         layer = _with_path(layer, problem, course, trained, steps)
     if certifier is not None:
         certifier.check_layer(matrix, problem, here, (law, layer.moments, off))
+    return layer
+
+
+def _posed(solver: Solver, values: dict[str, Any], trained: Trained, matrix: ProbedMatrix, tell: Report) -> Foreseen:
+    """The bulk of a matrix, and the problem of its outliers."""
+    branch = solver.branch(values, matrix, trained.order)
+    law = law_of(branch, part(tell, 0.0, 0.8))
+    probe = as_settled(matrix.probe, branch)
+    return Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
+
+
+def _bulk_errors(problem: SpikedProblem, law: Law, nearby: Nearby) -> tuple[Any, Any]:
+    """Errors of the edges and of the moments of a bulk that depends on what is sampled; None where it does not."""
+    if not (problem.moves and nearby.orders):
+        return None, None
+    others = [problem.with_order(order).branch for order in nearby.orders]
+    return edge_errors(problem.branch, others, law, nearby), moment_errors(problem.branch, others, MOMENTS, nearby)
+
+
+def _estimated(
+    problem: SpikedProblem, blurs: Blurs, here: list[float], replicas: Replicas, nearby: Nearby
+) -> tuple[list[float], list[float], dict[str, str]]:
+    """Outliers without bias, their errors, and what is to be told about them."""
+    told = {"outlier_errors": replicas.method}
+    estimates = estimated_outliers(here, replicas.positions, nearby)
+    settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
+    if not all(sure for _, _, sure in settled) or any(len(one) != len(here) for one in replicas.positions):
+        told["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
+    elif unsure := undecided_edges(problem, blurs.errors, here):
+        told["unsettled"] = (
+            f"whether there is an outlier at the edge {unsure[0]:.6g} is not decided: that is known to "
+            f"{blurs.errors[unsure[0]]:.1g}; raise samples"
+        )
+    return [value for value, _, _ in settled], [error for _, error, _ in settled], told
+
+
+def _without_vectors(layer: Layer, large: LargeSpectrum, overlaps: bool) -> Layer:
+    """A layer whose A(z) is too large for vectors to be read off; without outliers there are none."""
+    if not layer.outliers:
+        return replace(layer, overlaps=[] if overlaps else None)
+    if overlaps:
+        layer.diagnostics["overlaps"] = (
+            f"not given: vectors are read off A(z), of about {2.5 * large.rows:.0f} rows; take fewer steps or labels"
+        )
     return layer
 
 

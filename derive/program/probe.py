@@ -530,13 +530,6 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
         return Tuple(tuple(map(work.numbers, rows)))
 
-    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> None:
-        variables, terms = coefficient_table(rows)
-        doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
-        given = (work.gained,) if gains else ()
-        function = work.function(f"{name}_variables", given, doc, work.numbers(variables))
-        named[name] = Record("CoefficientTable", (function, terms))
-
     if gains:
         doc = f"What weights have gained by their updates: {', '.join(map(text, gains))}."
         before = _Spectral(projected, layout, means)
@@ -558,14 +551,7 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     polynomials = (_terms(work, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
     function("polynomials", (), f"{doc}\n{told}", Tuple(tuple(polynomials)))
     if bulk.curve is not None:
-        named["curve_text"] = str(bulk.curve.xreplace({Z: sp.Symbol("{z}")}))
-        poly = sp.Poly(bulk.curve, projected.resolvent, Z)
-        top = poly.degree(projected.resolvent), poly.degree(Z)
-        powers = [[projected.resolvent**i * Z**j for j in range(top[1] + 1)] for i in range(top[0] + 1)]
-        doc = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
-        tabled("curve", doc, [[poly.coeff_monomial(power) for power in row] for row in powers])
-        doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
-        tabled("edge_polynomials", doc, [sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors])
+        named |= _curve_tables(work, bulk, bulk.curve, (work.gained,) if gains else ())
     if projected.sources:
         named["images"] = tuple((name, symbols.index(symbol)) for name, symbol in projected.images)
         names = ", ".join(name for name, _ in projected.images)
@@ -577,6 +563,30 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
         function("slopes", given, doc, tables(some for _, some in projected.slopes))
     return Record("BulkLaw", (), named)
+
+
+def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symbol, ...]) -> dict[str, Any]:
+    """The curve of the resolvent and the polynomials of its edges, as tables of coefficients."""
+    g = bulk.projected.resolvent
+    poly = sp.Poly(curve, g, Z)
+    powers = [[g**i * Z**j for j in range(poly.degree(Z) + 1)] for i in range(poly.degree(g) + 1)]
+
+    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> Record:
+        variables, terms = coefficient_table(rows)
+        doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
+        return Record(
+            "CoefficientTable", (work.function(f"{name}_variables", given, doc, work.numbers(variables)), terms)
+        )
+
+    on_curve = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
+    of_edges = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
+    return {
+        "curve_text": str(curve.xreplace({Z: sp.Symbol("{z}")})),
+        "curve": tabled("curve", on_curve, [[poly.coeff_monomial(power) for power in row] for row in powers]),
+        "edge_polynomials": tabled(
+            "edge_polynomials", of_edges, [sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors]
+        ),
+    }
 
 
 def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tuple[str, str], ...]:

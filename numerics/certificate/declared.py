@@ -159,6 +159,21 @@ def _ignored(share: float) -> None:
     """Nobody asks how far the run is."""
 
 
+def _labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+    """A function that changes labels only, on the coefficients of a vector."""
+
+    def applied(*given: Any) -> Any:
+        vector = given[place]
+        if kind_of(vector) == FUNCTION:
+            vector = vector.unknown(vector.labels)
+        arguments = [np if k < place else one for k, one in enumerate(given)]
+        if kind_of(vector) != VECTOR:
+            return function(*arguments)
+        return vector.mapped(lambda rows: function(*arguments[:place], rows, *arguments[place + 1 :]))
+
+    return applied
+
+
 def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
     """What a simulation calls, on words."""
 
@@ -186,24 +201,10 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         traits.append(len(traits))
         return Trait(ensemble, size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
 
-    def labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-        """A function that changes labels only, on the coefficients of a vector."""
-
-        def applied(*given: Any) -> Any:
-            vector = given[place]
-            if kind_of(vector) == FUNCTION:
-                vector = ensemble.unknown(vector.size, vector.labels)
-            arguments = [np if k < place else one for k, one in enumerate(given)]
-            if kind_of(vector) != VECTOR:
-                return function(*arguments)
-            return vector.mapped(lambda rows: function(*arguments[:place], rows, *arguments[place + 1 :]))
-
-        return applied
-
     traits: list[int] = []
     whole = {"repeated": 1, "in_order": 0, "mixed_along": 1, "total_along": 0, "total": 0}
     return {
-        **{name: labelled(getattr(finite_size, name), place) for name, place in whole.items()},
+        **{name: _labelled(getattr(finite_size, name), place) for name, place in whole.items()},
         "gaussian": gaussian,
         "goe": goe,
         "normal": normal,
