@@ -28,7 +28,7 @@ from numerics.nearby import Nearby
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
-from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalues, ring_spectra
+from numerics.outliers.finding import Eigenvalues, Outlier, find_outliers, ring_eigenvalues, ring_spectra
 from numerics.outliers.following import Lost
 from numerics.outliers.large import Spectrum as LargeSpectrum, is_large, large_spectrum
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
@@ -477,13 +477,7 @@ def _layer(
             large = large_spectrum(problem, steps, trained.nearby, tell)
     rings = ring_spectra(problem, known.rings) if matrix.probe.reduced and large is None else None
     found = find_outliers(problem, rings) if large is None else large.outliers
-    diagnostics: dict[str, Any] = {
-        "residual": max((o.residual for o in found), default=0.0),
-        "eigenvalue_condition": max((o.condition for o in found), default=1.0),
-        "reduced": matrix.probe.reduced,
-        "spiked": bool(matrix.probe.unknowns),
-        "bulk": _way_to_the_bulk(branch),
-    }
+    diagnostics = _diagnostics(found, matrix, branch)
     blurred, off = _bulk_errors(problem, law, trained.nearby)
     here = [float(o.z) for o in found]
     without_bias, errors = here, None
@@ -525,6 +519,17 @@ def _posed(solver: Solver, values: dict[str, Any], trained: Trained, matrix: Pro
     law = law_of(branch, part(tell, 0.0, 0.8))
     probe = as_settled(matrix.probe, branch)
     return Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
+
+
+def _diagnostics(found: Sequence[Outlier], matrix: ProbedMatrix, branch: Branch) -> dict[str, Any]:
+    """How well the outliers are solved for, and how they and the bulk were found."""
+    return {
+        "residual": max((o.residual for o in found), default=0.0),
+        "eigenvalue_condition": max((o.condition for o in found), default=1.0),
+        "reduced": matrix.probe.reduced,
+        "spiked": bool(matrix.probe.unknowns),
+        "bulk": _way_to_the_bulk(branch),
+    }
 
 
 def _bulk_errors(problem: SpikedProblem, law: Law, nearby: Nearby) -> tuple[Any, Any]:
