@@ -23,8 +23,8 @@ from numerics.certificate.records import Certificate
 from numerics.labelled import where_defined, with_none
 from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
-from numerics.options import BARE, Options
 from numerics.nearby import Nearby
+from numerics.options import BARE, Options
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
