@@ -48,7 +48,7 @@ def limit_text(limit: Limit, runtime: str) -> str:
         "forgotten": limit.forgotten,
         "observing": work.observing(limit),
     }
-    return _LinearText(runtime).module(doc, "LIMIT", Record("LimitOf", (), work.structure() | own))
+    return _LinearText(runtime).offering(doc, "LIMIT", Record("LimitOf", (), work.structure() | own))
 
 
 def recursion_text(recursion: Recursion, runtime: str) -> str:
@@ -61,7 +61,7 @@ def recursion_text(recursion: Recursion, runtime: str) -> str:
         "overlaps": tuple(work.overlap(recursion, overlap) for overlap in recursion.overlaps),
         "renewed": tuple(source.name for source in recursion.sources if source.timed),
     }
-    return _LinearText(runtime).module(doc, "RECURSION", Record("RecursionOf", (), work.structure() | own))
+    return _LinearText(runtime).offering(doc, "RECURSION", Record("RecursionOf", (), work.structure() | own))
 
 
 class _LinearText(ModuleText):
@@ -71,14 +71,6 @@ class _LinearText(ModuleText):
 
     def __init__(self, runtime: str):
         super().__init__(runtime, ())
-
-    def module(self, doc: str, name: str, record: Record) -> str:
-        functions = tuple(record.functions)
-        for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
-            self.names.of(symbol)
-        body = [line for function in functions for line in self.text.function(function)]
-        end = f"{name} = {self.offered(record)[:-1]},)"  # one line per entry
-        return self.whole(doc, [*body, end], ())
 
 
 class _Lowering:

@@ -433,6 +433,15 @@ class ModuleText:
         head = [f'"""{doc}"""', "", *standard, *blank, *others, "", *self.imports(*interface), "", ""]
         return "\n".join([*head, *body]) + "\n"
 
+    def offering(self, doc: str, name: str, record: Record) -> str:
+        """The module that offers a record under a name, with the functions in it."""
+        functions = tuple(record.functions)
+        for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
+            self.names.of(symbol)
+        body = [line for function in functions for line in self.text.function(function)]
+        end = f"{name} = {self.offered(record)[:-1]},)"  # one line per entry
+        return self.whole(doc, [*body, end], ())
+
     def function(self, signature: str, doc: str, lines: Iterable[str]) -> list[str]:
         """A function, with two empty lines behind it."""
         return [f"def {signature}:", *indented([f'"""{doc}"""', *lines]), "", ""]
@@ -474,14 +483,8 @@ class ModuleText:
 
 def module_text(doc: str, name: str, record: Record, runtime: str) -> str:
     """The text of a module that offers a record under a name."""
-    functions = tuple(record.functions)
-    made = ModuleText(runtime, (name, *(f.name for f in functions)))
-    end = f"{name} = {made.offered(record)[:-1]},)"  # one line per entry
-    made.names.taken |= set(made.text.called)
-    for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
-        made.names.of(symbol)
-    body = [line for function in functions for line in made.text.function(function)]
-    return made.whole(doc, [*body, end], ())
+    taken = (*runtime_names("interface"), name, *(f.name for f in record.functions))
+    return ModuleText(runtime, taken).offering(doc, name, record)
 
 
 class NumpyText(Text):
