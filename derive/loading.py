@@ -40,10 +40,8 @@ def settings() -> tuple[tuple[str, str], ...]:
     found = []
     for path in sorted(_MODELS.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        targets = {
-            t.id for node in tree.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
-        }
-        if "MODEL" in targets:
+        targets = [target for node in tree.body for target in getattr(node, "targets", ())]
+        if any(getattr(target, "id", "") == "MODEL" for target in targets):
             found.append((path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
     return tuple(found)
 
@@ -61,21 +59,18 @@ def is_file_target(target: str) -> bool:
 
 def load_model(target: str, chosen: Mapping[str, int | str] | None = None) -> Model:
     """The model declared by a shipped setting or by a file, named after it; of a family, the member that is chosen."""
-    from derive.language.family import Family
 
     declared = load_declaration(target)
-    if isinstance(declared, Family):
-        unknown = [name for name in chosen or () if name not in dict(declared.choices)]
-        if unknown:
-            names = [name for name, _ in declared.choices]
-            raise ParameterError(
-                f"{declared.name} has no choice {unknown[0]!r}{nearest(unknown[0], names)}; "
-                f"its choices are {', '.join(names)}"
-            )
-        return declared.member(chosen or {})
-    if chosen:
-        raise ParameterError(f"{declared.name} is one model: there is no {next(iter(chosen))!r} to choose")
-    return declared
+    names = [name for name, _ in declared.open_choices]
+    unknown = [name for name in chosen or () if name not in names]
+    if unknown and not names:
+        raise ParameterError(f"{declared.name} is one model: there is no {unknown[0]!r} to choose")
+    if unknown:
+        raise ParameterError(
+            f"{declared.name} has no choice {unknown[0]!r}{nearest(unknown[0], names)}; "
+            f"its choices are {', '.join(names)}"
+        )
+    return declared.member(chosen or {})
 
 
 def load_declaration(target: str) -> Declared:
@@ -110,9 +105,14 @@ def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
             continue
         found[path.name] = source = read_bytes(path, DECLARATION_SIZE).decode("utf-8", errors="replace")
         for node in ast.walk(ast.parse(source)):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            waiting += [path.parent / f"{name.removeprefix('derive.models.')}.py" for name in names if name]
+            match node:
+                case ast.ImportFrom(module=str(name)):
+                    names = [name]
+                case ast.Import(names=aliases):
+                    names = [alias.name for alias in aliases]
+                case _:
+                    names = []
+            waiting += [path.parent / f"{name.removeprefix('derive.models.')}.py" for name in names]
     return tuple(found.items())
 
 

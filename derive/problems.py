@@ -135,18 +135,14 @@ def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
 def array_names(declared: Declared, given: Mapping[str, Any]) -> set[str]:
     """The names of arrays of data that may be given by themselves, for these choices; they are one value each."""
     from derive.data_files import declared_data
-    from derive.language.family import Family
 
-    if not isinstance(declared, Family):
-        return {d.name for d in declared_data(declared)}
-    chosen = {name: given[name] for name, _ in declared.choices if name in given}
+    chosen = {name: given[name] for name, _ in declared.open_choices if name in given}
     plain = {name: value for name, value in chosen.items() if not isinstance(value, (list, tuple))}
     return {d.name for d in declared_data(declared.member(plain))} if len(plain) == len(chosen) else set()
 
 
 def grid_of(declared: Declared, given: Given) -> Grid:
     """All problems on the grid of the given values."""
-    from derive.language.family import Family
 
     count = math.prod(len(values) for values in given.values())
     if count > MOST_POINTS:
@@ -154,7 +150,7 @@ def grid_of(declared: Declared, given: Given) -> Grid:
     empty = [name for name, values in given.items() if not values]
     if empty:
         raise ParameterError(f"{empty[0]} has no values; give at least one")
-    choices = [name for name, _ in declared.choices] if isinstance(declared, Family) else []
+    choices = [name for name, _ in declared.open_choices]
     members: dict[tuple[Any, ...], Model] = {}
     problems = []
     for point in itertools.product(*given.values()):
@@ -162,7 +158,7 @@ def grid_of(declared: Declared, given: Given) -> Grid:
         chosen = {name: here[name] for name in choices if name in here}
         key = tuple((name, str(value)) for name, value in chosen.items())
         if key not in members:
-            members[key] = declared.member(chosen) if isinstance(declared, Family) else declared
+            members[key] = declared.member(chosen)
         problems.append(_problem(members[key], {n: v for n, v in here.items() if n not in choices}))
     several = [name for name, values in given.items() if len(values) > 1]
     for name in several:
@@ -212,9 +208,8 @@ def _has_name(declared: Declared, name: str) -> bool:
 
 def _hint(declared: Declared, name: str) -> str:
     """How a setting is written, with a name that there is."""
-    from derive.language.family import Family
 
-    model = declared.member({}) if isinstance(declared, Family) else declared
+    model = declared.member({})
     known = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
     if name in dict(known):
         return f"write {name}=VALUE"

@@ -83,7 +83,7 @@ def _equation(tree: ast.Module, here: tuple[int, int, int, int]) -> str:
         return ""
     innermost = max(around, key=lambda node: (node.lineno, node.col_offset))
     target = innermost.args[0]
-    named = target.func if isinstance(target, ast.Call) else target
+    named = getattr(target, "func", target)
     simple = isinstance(named, (ast.Name, ast.Subscript, ast.Attribute))
     return ast.unparse(named) if simple else ""
 

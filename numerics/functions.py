@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from derive.errors import NumericalError
 from numerics.lifting import lifted
-from numerics.modules import Solver
+from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.largest import largest_outlier_program, upper_edge_of
 from numerics.runtime.interface import Array
 from numerics.runtime.point import Point, replaced
@@ -40,19 +40,7 @@ def pure_function(
     shift, measured = "", None
     if quantity in ("outlier", "edge"):
         matrix = solver.matrix(label or "")
-        if matrix.bulk.settles:
-            raise NumericalError(
-                f"the bulk of {solver.name} is an average over a density, which is taken at more or fewer values from "
-                f"point to point; its {quantity} is found by solve, not as a function"
-            )
-        known = all(ring.relation is not None or ring.inverse is not None for ring in matrix.probe.rings)
-        if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and known):
-            raise NumericalError(
-                f"A(z) of {solver.name} does not reduce to an eigenproblem with a polynomial relation to z; its "
-                "outliers are found by solve, not as a function"
-                if matrix.probe.unknowns
-                else f"{solver.name} has no spikes, so that it has no outliers"
-            )
+        _check_matrix(matrix, quantity, solver.name)
         stopping, outlier, edge = matrix.probe.stopping, largest_outlier_program(matrix), upper_edge_of(matrix)
         shift, measured = matrix.plus, matrix.probe if matrix.probe.measured or stopping else None
 
@@ -82,6 +70,23 @@ def pure_function(
     quantity_of.__name__ = quantity_of.__qualname__ = quantity
     quantity_of.__doc__ = f"{quantity} of {solver.name} as a function of {', '.join(of)}, in the caller's precision."
     return quantity_of
+
+
+def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
+    """Refuse an edge or an outlier that is found by steps which depend on the parameters."""
+    if matrix.bulk.settles:
+        raise NumericalError(
+            f"the bulk of {name} is an average over a density, which is taken at more or fewer values from "
+            f"point to point; its {quantity} is found by solve, not as a function"
+        )
+    known = all(ring.relation is not None or ring.inverse is not None for ring in matrix.probe.rings)
+    if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and known):
+        raise NumericalError(
+            f"A(z) of {name} does not reduce to an eigenproblem with a polynomial relation to z; its "
+            "outliers are found by solve, not as a function"
+            if matrix.probe.unknowns
+            else f"{name} has no spikes, so that it has no outliers"
+        )
 
 
 def is_traced(value: Any) -> bool:

@@ -23,6 +23,7 @@ from numerics.certificate.records import Certificate
 from numerics.labelled import where_defined, with_none
 from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
+from numerics.nearby import Nearby
 from numerics.options import BARE, Options
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
 from numerics.outliers.components import Component, components_of, joined_paths
@@ -42,7 +43,7 @@ from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
-from numerics.outliers.replicas import replica_outliers
+from numerics.outliers.replicas import Replicas, replica_outliers
 from numerics.outliers.restriction import Steps
 from numerics.precision import in_float64
 from numerics.progress import Report, part
@@ -487,12 +488,7 @@ def _layer(
     tell: Report,
     certifier: Certifier | None,
 ) -> Layer:
-    if known is None:
-        branch = solver.branch(values, matrix, trained.order)
-        law = law_of(branch, part(tell, 0.0, 0.8))
-        probe = as_settled(matrix.probe, branch)
-        problem = SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law))
-        known = Foreseen(law, problem, components_of(problem))
+    known = known or _posed(solver, values, trained, matrix, tell)
     law, problem, branch = known.law, known.problem, known.problem.branch
     along, steps = _is_wanted(path, solver, matrix), None
     if known.rings is None and is_large(known.parts[0].problem):  # summands are equally large
@@ -510,34 +506,14 @@ def _layer(
         key=lambda o: (o.z, o.condition),
         reverse=True,
     )
-    diagnostics: dict[str, Any] = {
-        "residual": max((o.residual for o in found), default=0.0),
-        "eigenvalue_condition": max((o.condition for o in found), default=1.0),
-        "reduced": matrix.probe.reduced,
-        "spiked": bool(matrix.probe.unknowns),
-        "bulk": _way_to_the_bulk(branch),
-    }
-    off, blurred = None, None
-    if problem.moves and trained.nearby.orders:
-        others = [problem.with_order(order).branch for order in trained.nearby.orders]
-        blurred = edge_errors(branch, others, law, trained.nearby)
-        off = moment_errors(branch, others, MOMENTS, trained.nearby)
-    blurs = Blurs.of(law, blurred)
+    diagnostics = _diagnostics(found, matrix, branch)
+    blurred, off = _bulk_errors(problem, law, trained.nearby)
     here = [float(o.z) for o in found]
     without_bias, errors = here, None
     if trained.nearby.orders:
         replicas = replica_outliers(problem, rings, here, trained.nearby) if large is None else large.replicas
-        diagnostics["outlier_errors"] = replicas.method
-        estimates = estimated_outliers(here, replicas.positions, trained.nearby)
-        settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
-        without_bias, errors = [value for value, _, _ in settled], [error for _, error, _ in settled]
-        if not all(sure for _, _, sure in settled) or any(len(one) != len(here) for one in replicas.positions):
-            diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
-        elif unsure := undecided_edges(problem, blurs.errors, here):
-            diagnostics["unsettled"] = (
-                f"whether there is an outlier at the edge {unsure[0]:.6g} is not decided: that is known to "
-                f"{blurs.errors[unsure[0]]:.1g}; raise samples"
-            )
+        without_bias, errors, told = _estimated(problem, Blurs.of(law, blurred), here, replicas, trained.nearby)
+        diagnostics |= told
     layer = Layer(
         matrix.label,
         law,
@@ -549,17 +525,7 @@ def _layer(
         edge_errors=blurred,
         given=matrix.given_to(solver.numbers(values), branch.p),
     )
-    wide = large.rows if large is not None else 0
-    if overlaps and len(known.parts) * known.parts[0].multiplicity > 1:  # vectors are those of the whole
-        wide = largest_rows(problem) if is_large(problem) else 0
-    if wide and not here:
-        layer = replace(layer, overlaps=[] if overlaps else None)
-    elif wide and overlaps:
-        diagnostics["overlaps"] = (
-            f"not given: vectors are read off A(z), of about {2.5 * wide:.0f} rows; take fewer steps or labels"
-        )
-    elif not wide and (overlaps or matrix.probe.directions):
-        layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
+    layer = _with_any_vectors(layer, known, here, large, trained, overlaps, solver.setting.steps)
     if large is not None and not along and _is_wanted(path, solver, matrix):
         diagnostics["path"] = f"given if it is asked for: the eigenproblem has {large.rows} rows"
     if steps is not None:
@@ -594,6 +560,75 @@ def _isolated(
             return Isolated(large.outliers, None, large)
     rings = ring_spectra(problem, known) if problem.probe.reduced else None
     return Isolated(find_outliers(problem, rings), rings, None)
+
+
+def _posed(solver: Solver, values: dict[str, Any], trained: Trained, matrix: ProbedMatrix, tell: Report) -> Foreseen:
+    """The bulk of a matrix, and the problem of its outliers."""
+    branch = solver.branch(values, matrix, trained.order)
+    law = law_of(branch, part(tell, 0.0, 0.8))
+    probe = as_settled(matrix.probe, branch)
+    problem = SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law))
+    return Foreseen(law, problem, components_of(problem))
+
+
+def _diagnostics(found: Sequence[Outlier], matrix: ProbedMatrix, branch: Branch) -> dict[str, Any]:
+    """How well the outliers are solved for, and how they and the bulk were found."""
+    return {
+        "residual": max((o.residual for o in found), default=0.0),
+        "eigenvalue_condition": max((o.condition for o in found), default=1.0),
+        "reduced": matrix.probe.reduced,
+        "spiked": bool(matrix.probe.unknowns),
+        "bulk": _way_to_the_bulk(branch),
+    }
+
+
+def _bulk_errors(problem: SpikedProblem, law: Law, nearby: Nearby) -> tuple[Any, Any]:
+    """Errors of the edges and of the moments of a bulk that depends on what is sampled; None where it does not."""
+    if not (problem.moves and nearby.orders):
+        return None, None
+    others = [problem.with_order(order).branch for order in nearby.orders]
+    return edge_errors(problem.branch, others, law, nearby), moment_errors(problem.branch, others, MOMENTS, nearby)
+
+
+def _estimated(
+    problem: SpikedProblem, blurs: Blurs, here: list[float], replicas: Replicas, nearby: Nearby
+) -> tuple[list[float], list[float], dict[str, str]]:
+    """Outliers without bias, their errors, and what is to be told about them."""
+    told = {"outlier_errors": replicas.method}
+    estimates = estimated_outliers(here, replicas.positions, nearby)
+    settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
+    if not all(sure for _, _, sure in settled) or any(len(one) != len(here) for one in replicas.positions):
+        told["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
+    elif unsure := undecided_edges(problem, blurs.errors, here):
+        told["unsettled"] = (
+            f"whether there is an outlier at the edge {unsure[0]:.6g} is not decided: that is known to "
+            f"{blurs.errors[unsure[0]]:.1g}; raise samples"
+        )
+    return [value for value, _, _ in settled], [error for _, error, _ in settled], told
+
+
+def _with_any_vectors(
+    layer: Layer,
+    known: Foreseen,
+    here: list[float],
+    large: Spectrum | None,
+    trained: Trained,
+    overlaps: bool,
+    steps: str | None,
+) -> Layer:
+    """The layer with what is asked about vectors, unless A(z) as a whole is too large for them to be read off."""
+    problem, wide = known.problem, 0 if large is None else large.rows
+    if overlaps and len(known.parts) * known.parts[0].multiplicity > 1:  # vectors are those of the whole
+        wide = largest_rows(problem) if is_large(problem) else 0
+    if wide and not here:
+        return replace(layer, overlaps=[] if overlaps else None)
+    if wide and overlaps:
+        layer.diagnostics["overlaps"] = (
+            f"not given: vectors are read off A(z), of about {2.5 * wide:.0f} rows; take fewer steps or labels"
+        )
+    elif not wide and (overlaps or problem.probe.directions):
+        return _with_vectors(layer, problem, trained, here, overlaps, steps)
+    return layer
 
 
 def _is_wanted(path: bool | None, solver: Solver, matrix: ProbedMatrix) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from derive.errors import NumericalError
 from numerics.outliers.alignments import Alignment
 from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
-from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, joined
+from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, _Sample, joined
 from numerics.solver import Layer
 from numerics.two_time import TwoTime
 
@@ -334,7 +334,7 @@ def samples_of(shift: list[float] | None) -> SimulatedLayer:
     for seed in (0, 10):
         last = _Last(np.array([1.0, 2.0]) + seed, {}, {}, {}, {"right": 2}, {"A": np.array([seed, 1.0])})
         early = {time: {"": np.array([0.0, time]) + seed} for time in (0, 2)}
-        samples.append(({"": last}, early, {"": shift}, {}))
+        samples.append(_Sample({"": last}, early, {"": shift}, {}, {"": 2}, {}, {}))
     return _gathered("", samples, (0, 2), 2)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
+from derive import diag, gaussian, normal, outer, parameter, sectors
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
+from derive.language.expressions import plain
 from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Each, PastSum, Softmax, Total
 from derive.loading import load_model
@@ -198,3 +200,24 @@ def test_the_rule_of_the_nearest_class_holds():
     kinds = (PastSum, Total, Each, Softmax, sp.Add)
     nodes = [PastSum(PAST, (PAST, 0, 3)), *(kind(sp.Symbol("x")) for kind in kinds[1:4]), sp.Symbol("x") + 1]
     assert [told(node, "x") for node in nodes] == ["sum x", "sum x", "sum x", "softmax x", "any x"]
+
+
+def test_rules_that_are_added_to_a_copy_leave_the_function_as_it_is():
+    @ByKind
+    def told(node: sp.Basic) -> str:
+        return "any"
+
+    copy = told.extended()
+    copy.on(sp.Symbol)(lambda node: "symbol")
+    assert [told(sp.Symbol("x")), copy(sp.Symbol("x")), copy(sp.S.One)] == ["any", "symbol", "any"]
+
+
+def test_a_matrix_is_changed_in_every_expression():
+    D = sectors("D")
+    a, b, x, y = (normal(name, D) for name in "abxy")
+    gamma, delta = parameter("gamma", default=1.0), parameter("delta", default=1.0)
+    W = gaussian("W", D, D)
+    before = gamma * W @ outer(a, x) @ diag(a * x) + gamma / D * outer(x, a)
+    after = delta * W @ outer(b, y) @ diag(b * y) + delta / D * outer(y, b)
+    new = {a(): b(), x(): y(), gamma: delta}
+    assert before.mapped(lambda e: e.xreplace({plain(k): plain(v) for k, v in new.items()})) == after

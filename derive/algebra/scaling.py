@@ -11,7 +11,7 @@ from sympy.core.relational import Relational
 from derive.algebra.recheck import check_same
 from derive.errors import DeclarationError, SizeError
 from derive.language.diagonals import Diagonal
-from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum
+from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum
 from derive.language.symbols import Sector
 from derive.language.traversal import ByKind
 from derive.language.vectors import shown
@@ -177,6 +177,6 @@ def _(matrix: Diagonal) -> sp.Rational:
 
 @norm_order.on(Atom)
 def _(matrix: Atom) -> sp.Rational:
-    if not isinstance(matrix.symbol, Disorder):
+    if matrix.random is None:
         raise DeclarationError(f"{matrix}: its size is not known; state weights by their update rule")
-    return (1 + size_order(matrix.symbol.variance, str(matrix))) / 2
+    return (1 + size_order(matrix.random.variance, str(matrix))) / 2

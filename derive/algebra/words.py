@@ -7,7 +7,7 @@ matrix expression is made only for printing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import sympy as sp
 
@@ -55,6 +55,14 @@ class Letter:
         if self.kind == "C" and self.a == self.b and self.time is None:
             return self
         return replace(self, transposed=not self.transposed)
+
+    tables: ClassVar[tuple[SiteTable, ...]] = ()
+    weights: ClassVar[tuple[sp.Expr, ...]] = ()
+
+    @property
+    def order_parameters(self) -> tuple[Letter, ...]:
+        """The correlations and responses that it is made of."""
+        return (self.plain,)
 
     @property
     def plain(self) -> Letter:
@@ -110,6 +118,14 @@ class Diagonal:
     weight: sp.Expr
     field: Field
 
+    order_parameters: ClassVar[tuple[Letter, ...]] = ()
+    tables: ClassVar[tuple[SiteTable, ...]] = ()
+
+    @property
+    def weights(self) -> tuple[sp.Expr, ...]:
+        """What it multiplies the times of a field by."""
+        return (self.weight,)
+
     @property
     def T(self) -> Diagonal:
         return self
@@ -146,6 +162,14 @@ class Weighed:
     sector: Sector
     left: tuple[str, Field]
     right: tuple[str, Field]
+
+    order_parameters: ClassVar[tuple[Letter, ...]] = ()
+    weights: ClassVar[tuple[sp.Expr, ...]] = ()
+
+    @property
+    def tables(self) -> tuple[SiteTable, ...]:
+        """The tables of means over sites that it is made of."""
+        return (self.table,)
 
     @property
     def T(self) -> Weighed:

@@ -60,27 +60,11 @@ def spectra(
         solved = theory_of(_solved(file_of_theory), file_of_theory, layer)
     paths = [path_of(file, "file"), *([] if after is None else [path_of(after, "after")])]
     read = [_Chosen(path, patterns[0], patterns[1], layout) for path in paths]
-    found, now = {}, read[-1]
-    changes: list[Change] = []
-    then = {entry.name: entry for entry in read[0].usable} if after is not None else {}
-    for done, entry in enumerate(now.usable):
-        if progress is not None:
-            progress(done / len(now.usable), entry.name)
-        array = now.numbers(entry)
-        if array is None or now.is_tied(entry, array):
-            continue
-        one = now.spectrum(entry, array, level)
-        if one is None:
-            continue
-        found[entry.name] = one
-        if entry.name in then:
-            old = read[0].numbers(then[entry.name])
-            earlier = None if old is None else read[0].spectrum(then[entry.name], old, level)
-            if old is not None and earlier is not None:
-                changes.append(change_of(earlier, one, old, array))
+    now = read[-1]
+    found, changes = _analysed(now, None if after is None else read[0], level, progress or (lambda share, what: None))
     if not found:
         raise DeriveError(now.nothing())
-    matrices = tuple(_with_another_law(one) for one in found.values())
+    matrices = tuple(map(_with_another_law, found))
     if after is not None:
         now.missing(read[0])
     compared: tuple[Comparison, ...] = ()
@@ -97,6 +81,28 @@ def spectra(
         before=None if after is None else str(file),
         changes=tuple(replace(one, before=_with_another_law(one.before), after=known[one.name]) for one in changes),
     )
+
+
+def _analysed(
+    now: _Chosen, before: _Chosen | None, level: float, progress: Progress
+) -> tuple[list[Spectrum], list[Change]]:
+    """The spectra of a checkpoint, and what happened to each matrix since an earlier one."""
+    found: list[Spectrum] = []
+    changes: list[Change] = []
+    then = {} if before is None else {entry.name: entry for entry in before.usable}
+    for done, entry in enumerate(now.usable):
+        progress(done / len(now.usable), entry.name)
+        array = now.numbers(entry)
+        one = None if array is None or now.is_tied(entry, array) else now.spectrum(entry, array, level)
+        if array is None or one is None:
+            continue
+        found.append(one)
+        if before is not None and entry.name in then:
+            old = before.numbers(then[entry.name])
+            earlier = None if old is None else before.spectrum(then[entry.name], old, level)
+            if old is not None and earlier is not None:
+                changes.append(change_of(earlier, one, old, array))
+    return found, changes
 
 
 def _with_another_law(one: Spectrum) -> Spectrum:

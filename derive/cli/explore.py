@@ -50,13 +50,12 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
     place = free_port(port)
     from derive.cli.problem import loaded
     from derive.explore.points import Explorer, Wish
-    from derive.language.family import Family
 
     read_options("explore", {"samples": samples})
     theory, given, several = loaded(target, pairs)
     if several:
         raise click.UsageError("a slider starts from one value; derive solve takes several")
-    family = dict(theory.declared.choices) if isinstance(theory.declared, Family) else {}
+    family = dict(theory.declared.open_choices)
     choices = tuple((name, choice.read(name, given.get(name, choice.default))) for name, choice in family.items())
     fixed = {name: value for name, value in given.items() if name in ("data", "layer") and name not in family}
     explorer = Explorer(target, fixed, samples)

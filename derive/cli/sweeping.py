@@ -172,10 +172,9 @@ def _one_thread() -> None:
 def _refuse_nothing(result: Any) -> None:
     """A single point that diverged is an error."""
     from derive.errors import NumericalError
-    from derive.results import Comparison
+    from derive.results.sweep import has_nothing
 
-    parts = (result.theory, result.simulation) if isinstance(result, Comparison) else (result,)
-    if any(part.found is None for part in parts):
+    if has_nothing(result):
         raise NumericalError(result.trouble[0])
 
 

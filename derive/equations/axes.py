@@ -12,9 +12,9 @@ import sympy as sp
 
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import declared_names, everything
-from derive.language.data import DataAt, EntriesAt
+from derive.language.data import EntriesAt
 from derive.language.equations import Eq
-from derive.language.matrices import Dyad, Matrix
+from derive.language.matrices import Matrix
 from derive.language.model import Model
 from derive.language.symbols import Axis
 from derive.language.traversal import ByKind, changed
@@ -75,21 +75,18 @@ class _Spreading:
 
     def equation(self, equation: Eq) -> Eq:
         with blaming(equation):
-            if isinstance(equation.value, Matrix):
+            if equation.target.weights is not None:
                 return equation.with_value(self.matrix(equation.value))
-            assert isinstance(equation.target, FieldAt)
-            return equation.with_value(self.like(equation.value, equation.target.field.axes))
+            return equation.with_value(self.like(equation.value, equation.defined.axes))
 
     def number(self, value: sp.Expr) -> sp.Expr:
         """An observable, or the coefficient of a matrix."""
-        if isinstance(value, Each):
-            return Each(self.own(value.expression))
-        found: sp.Expr = changed(value, LEAVES, self._inside)
+        found: sp.Expr = changed(value, (Each, *LEAVES), self._inside)
         return found
 
     def matrix(self, matrix: Matrix) -> Matrix:
-        if isinstance(matrix, Dyad):
-            return Dyad(matrix.rows, matrix.columns, self.own(matrix.left), self.own(matrix.right))
+        if matrix.low_rank:
+            return matrix.mapped(self.own)
         return matrix.rebuilt(self.matrix, lambda scale, _: self.number(scale))
 
     def own(self, expression: sp.Expr) -> sp.Expr:
@@ -119,6 +116,10 @@ class _Spreading:
     def _(self, node: Mean) -> sp.Expr:
         return Mean(self._in_mean(node))
 
+    @_inside.on(Each)
+    def _(self, node: Each) -> sp.Expr:
+        return Each(self.own(node.expression))
+
     @_inside.on(Softmax)
     def _(self, node: Softmax) -> sp.Expr:
         return Softmax(self.own(node.expression), node.axis)
@@ -139,7 +140,7 @@ class _Spreading:
 
     @_inside.on(Mix)
     def _(self, node: Mix) -> sp.Expr:
-        if isinstance(node.table, DataAt) and len(axes_of(node.vector)) > 1:
+        if node.table.data is not None and len(axes_of(node.vector)) > 1:
             return self._mixed(node)
         return Mix(node.table, node.transposed, self.own(node.vector))
 
@@ -152,13 +153,13 @@ class _Spreading:
     def _in_mean(self, node: Mean) -> sp.Expr:
         """What a mean is of, with a field for every vector that is spread."""
         expression = self.own(node.expression)
-        wide = {m for m in expression.atoms(Mix) if isinstance(m.table, Selection) and sector_of(m) is not None}
+        wide = {m for m in expression.atoms(Mix) if m.table.data is None and sector_of(m) is not None}
         outer = [m for m in wide if not any(m != other and other.has(m) for other in wide)]
         return expression.xreplace({m: self._field(m, node) for m in sorted(outer, key=sp.default_sort_key)})
 
     def _field(self, mix: Mix, where: sp.Expr) -> FieldAt:
         vector = mix.vector
-        if isinstance(vector, Mix) and isinstance(vector.table, Selection):
+        if vector in vector.atoms(Mix) and vector.table.data is None:
             vector = self._field(vector, where)
         if not isinstance(vector, FieldAt):
             raise DeclarationError(

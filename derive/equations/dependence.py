@@ -9,9 +9,9 @@ import sympy as sp
 
 from derive.algebra.sites import SiteValue
 from derive.language.traits import is_trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean
+from derive.language.vectors import PAST, Field, FieldAt, Mean, values
 from derive.records.saddle import TimeOrder
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
+from derive.records.system import Rule, System, SystemField, Term
 
 Parts = tuple[tuple[sp.Expr, Field], ...]
 
@@ -30,7 +30,7 @@ def trait_parts(system: System, field: Field) -> Parts | None:
     if field not in _depending(system):
         return ((sp.S.One, field),)
     rule = next(f for f in system.training if f.field == field)
-    terms = rule.rule.terms if isinstance(rule.rule, LinearRule) and not rule.starts and rule.shift == 0 else ()
+    terms = rule.rule.terms if not rule.starts and rule.shift == 0 else ()
     if not terms or not all(_at_the_same_time(term, field) for term in terms):
         return None
     return _summed((term.coefficient, trait_parts(system, term.vector.field)) for term in terms)
@@ -75,8 +75,8 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | No
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0 and not field.labelled:
         now = field.clock if field.timed else None
-        law = rule.rule.expression(field.clock) if isinstance(rule.rule, (LinearRule, ElementwiseRule)) else None
-        inside = [] if law is None else [v for v in _outside_means(law) if not is_trait(v)]
+        law = rule.rule.expression(field.clock) if rule.product is None else None
+        inside = [] if law is None else [v for v in values(law) if not is_trait(v)]
         if law is not None and not law.has(Mean, PAST, sp.Sum) and all(v.time in (None, now) for v in inside):
             made = {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
             return None if any(one is None for one in made.values()) else law.xreplace(made)
@@ -90,12 +90,14 @@ def _multiples(
     not linear in them."""
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0:
-        if isinstance(rule.rule, LinearRule) and all(_at_the_same_time(term, field) for term in rule.rule.terms):
+        linear = not rule.rule.laws and rule.product is None
+        if linear and all(_at_the_same_time(term, field) for term in rule.rule.terms):
             return [(term.coefficient, term.vector.field) for term in rule.rule.terms]
-        if isinstance(rule.rule, ElementwiseRule) and not rule.rule.law.has(Mean, PAST) and not field.labelled:
-            law = rule.rule.law
+        for law in rule.rule.laws:
+            if law.has(Mean, PAST) or field.labelled:
+                continue
             known = law.xreplace(_known(system, order, law, held))
-            others = sorted((v for v in _outside_means(known) if not is_trait(v)), key=sp.default_sort_key)
+            others = [v for v in values(known) if not is_trait(v)]
             slopes = _slopes(known, others)
             if not others:
                 return [(known, None)]
@@ -108,7 +110,7 @@ def _multiples(
 def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
     """Values in a law that are functions of held ones."""
     found: dict[FieldAt, sp.Expr] = {}
-    for value in _outside_means(law):
+    for value in values(law):
         written = None if is_trait(value) else of_normals(system, order, value)
         if written is not None:
             made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
@@ -139,8 +141,7 @@ def _normal(order: TimeOrder) -> frozenset[Field]:
     other = {
         f.field
         for f in system.training
-        if any(isinstance(rule, ElementwiseRule) for rule in (f.rule, *f.starts))
-        or any(need.role == "constant" for need in needs[f.field])
+        if any(rule.laws for rule in f.rules) or any(need.role == "constant" for need in needs[f.field])
     }
     while True:
         more = {field for field, others in needs.items() if field not in other and others & other}
@@ -170,35 +171,23 @@ def _depending(system: System) -> frozenset[Field]:
 
 
 def _has_traits(rule: Rule) -> bool:
-    if isinstance(rule, LinearRule):
-        return any(traits_in(term.coefficient) for term in rule.terms)
-    return isinstance(rule, ElementwiseRule) and bool(traits_in(rule.law))
+    return any(map(traits_in, (*(term.coefficient for term in rule.terms), *rule.laws)))
 
 
 def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
     """Fields of the same site that the law of a field holds; of what may return from random matrices, with the order
     in time, what does return: what they are applied to answers to what they made."""
     found: set[Field] = set()
-    for rule in (f.rule, *f.starts):
-        if isinstance(rule, LinearRule):
-            found |= {term.vector.field for term in rule.terms}
-        elif isinstance(rule, ElementwiseRule):
-            found |= {v.field for v in _outside_means(rule.law) if not is_trait(v)}
-        elif isinstance(rule, DisorderRule):
+    for rule in f.rules:
+        found |= {term.vector.field for term in rule.terms}
+        found |= {v.field for law in rule.laws for v in values(law) if not is_trait(v)}
+        if (product := rule.product) is not None:
             back = [
-                g.rule
+                g.product
                 for g in system.training
-                if isinstance(g.rule, DisorderRule)
-                and g.rule.matrix == rule.matrix
-                and (order is None or order.delay(rule.argument, g.field) is not None)
+                if g.product is not None
+                and g.product.matrix == product.matrix
+                and (order is None or order.delay(product.argument, g.field) is not None)
             ]
             found |= {r.argument for r in back if r.argument.sector == f.field.sector}
     return found
-
-
-def _outside_means(expression: sp.Basic) -> set[FieldAt]:
-    if isinstance(expression, FieldAt):
-        return {expression}
-    if isinstance(expression, Mean):
-        return set()
-    return {value for arg in expression.args for value in _outside_means(arg)}

@@ -22,7 +22,7 @@ from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import Field, FieldAt, shown
 from derive.records.probe import SampledSites, Spread
 from derive.records.saddle import TimeOrder
-from derive.records.system import DisorderRule, System
+from derive.records.system import System
 
 Along = tuple[list[tuple[sp.Expr, Letter]], ...]
 """For each of the normal numbers of a site its mean with something, as a sum of letters."""
@@ -129,7 +129,7 @@ def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
     if value.time is None or clock is None or value.time != clock.steps:
         return
     for f in system.training:
-        now = isinstance(f.rule, DisorderRule) and f.field.timed and f.field.sector == value.field.sector
+        now = f.product is not None and f.field.timed and f.field.sector == value.field.sector
         if now and order.delay(value.field, f.field) == 0:
             raise DeclarationError(
                 f"spectrum(...) has diag(...) of {shown(value)}, which a random matrix makes from fields at that "

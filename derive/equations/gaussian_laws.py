@@ -28,7 +28,7 @@ from derive.language.symbols import Sector
 from derive.language.traits import is_trait, traits_in
 from derive.language.traversal import ByKind, changed
 from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, SystemField, Term
+from derive.records.system import LinearRule, Rule, SystemField, Term
 
 SMOOTH, SPLIT = 0, -1
 """Kinds of arguments: one the law is analytic in, one with kinks or jumps; a polynomial has its degree."""
@@ -106,8 +106,8 @@ class Laws:
         self.parts = {
             (f.field, i): self._law_parts(f, rule, i)
             for f in layout.fields
-            for i, rule in enumerate((f.rule, *f.starts))
-            if isinstance(rule, ElementwiseRule)
+            for i, rule in enumerate(f.rules)
+            if rule.laws
         }
         for average in self._averages():
             self.average(average)
@@ -161,21 +161,21 @@ class Laws:
     def _stays(self, f: SystemField, kept: set[Field]) -> bool:
         if any(m.on not in kept for m in self.layout.memories(f.field)):
             return False
-        for rule in (f.rule, *f.starts):
-            if isinstance(rule, LinearRule) and any(term.vector.field not in kept for term in rule.terms):
+        for rule in f.rules:
+            if any(term.vector.field not in kept for term in rule.terms):
                 return False
-            if isinstance(rule, ElementwiseRule):
-                linear, _, nonlinear = _taken_apart(rule.law)
+            for law in rule.laws:
+                linear, _, nonlinear = _taken_apart(law)
                 if nonlinear or any(v.field not in kept for _, v in linear):
                     return False
         return True
 
     # -- taking apart
 
-    def _law_parts(self, f: SystemField, rule: ElementwiseRule, number: int) -> Parts:
+    def _law_parts(self, f: SystemField, rule: Rule, number: int) -> Parts:
         count = len(f.starts)
         holds = (count, None) if number == 0 else (number - 1, number)
-        return self._parts(rule.law, f.field, holds, f"the law of {f.field}")
+        return self._parts(rule.laws[0], f.field, holds, f"the law of {f.field}")
 
     def _parts(self, expression: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Parts:
         """An expression over the sites of a field, with laws that have its times and labels."""
@@ -230,12 +230,9 @@ class Laws:
         refusal = NotGaussian(f"{where} is nonlinear in {shown(value)}, which is not Gaussian")
         if f.starts or lag < 0:
             raise refusal
-        if isinstance(rule, LinearRule) and all(t == Term(t.coefficient, t.vector) for t in rule.terms):
-            law = sp.Add(*(t.coefficient * t.vector for t in rule.terms))
-        elif isinstance(rule, ElementwiseRule):
-            law = rule.law
-        else:
+        if rule.product is not None or any(t != Term(t.coefficient, t.vector) for t in rule.terms):
             raise refusal
+        law = sp.Add(*(t.coefficient * t.vector for t in rule.terms), *rule.laws)
         if lag and self.clock is not None:
             # before the start the field is zero, not its law
             at_rest = law.xreplace({v: sp.S.Zero for v in fields_of(law)})
@@ -308,7 +305,7 @@ class Laws:
         found: list[sp.Basic] = [value for _, value in self.layout.system.model.observe]
         found += list(self.asked)
         for f in self.layout.fields:
-            for rule in (f.rule, *f.starts):
+            for rule in f.rules:
                 found += _coefficients(rule)
         found += [m.coefficient for m in self.layout.saddle.memories]
         found += [c.coefficient for c in self.layout.saddle.covariances]
@@ -384,11 +381,10 @@ class Laws:
 
         for memory in self.layout.memories(f.field):
             yield from of(memory.on, 0 if memory.fresh else None)
-        for i, rule in enumerate((f.rule, *f.starts)):
-            if isinstance(rule, LinearRule):
-                for term in rule.terms:
-                    yield from of(term.vector.field, None if term.past is not None else lag_of(term.vector, self.clock))
-            elif isinstance(rule, ElementwiseRule):
+        for i, rule in enumerate(f.rules):
+            for term in rule.terms:
+                yield from of(term.vector.field, None if term.past is not None else lag_of(term.vector, self.clock))
+            if rule.laws:
                 parts = self.parts[f.field, i]
                 for _, value in parts.linear:
                     yield from of(value.field, lag_of(value, self.clock))
@@ -415,8 +411,8 @@ class Laws:
             if letter.kind == "C":
                 meet(letter.a, letter.b, None)
         for f in self.layout.fields:
-            for rule in (f.rule, *f.starts):
-                for term in rule.terms if isinstance(rule, LinearRule) else ():
+            for rule in f.rules:
+                for term in rule.terms:
                     if term.pair is not None:
                         a, b = term.pair
                         apart = lag_of(b, self.clock) - lag_of(a, self.clock) if term.past is None else None
@@ -495,7 +491,7 @@ def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:
     """Numbers of a rule, in which means may stand, and the expressions of laws."""
-    product = [rule.coefficient] if isinstance(rule, DisorderRule) else []
+    product = [] if rule.product is None else [rule.product.coefficient]
     return [*product, *(term.coefficient for term in rule.terms), *rule.laws]
 
 

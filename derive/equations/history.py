@@ -13,7 +13,7 @@ from derive.algebra.scaling import cure, growth, norm_order, size_free, size_ord
 from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.contents import declared_names
 from derive.language.equations import Eq
-from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt, terms_of
+from derive.language.matrices import Atom, Disorder, Sum, Weights
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Mean, PastSum, Project, shown
@@ -25,7 +25,8 @@ class Increment:
     """A dyad that an update rule adds at each time, with its scalar coefficient, as functions of the clock."""
 
     coefficient: sp.Expr
-    dyad: Dyad
+    left: sp.Expr
+    right: sp.Expr
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class History:
         clock = self.clocks[weights]
         for (name, increment), kernel in self.kernels.items():
             if name == weights:
-                left, right = increment.dyad.left, increment.dyad.right
+                left, right = increment.left, increment.right
                 if node.transposed:
                     left, right = right, left
                 scale, left, right = (part.subs(clock, PAST) for part in (increment.coefficient, left, right))
@@ -250,17 +251,12 @@ def _power_of(factor: sp.Expr, entry: sp.Expr) -> Coefficient:
 
 def _is_start(equation: Eq) -> bool:
     time = equation.time
-    return isinstance(equation.target, Atom) and time is not None and bool(time.is_Integer)
+    return equation.target.weights is not None and time is not None and bool(time.is_Integer)
 
 
 def _is_rule(equation: Eq) -> bool:
     time = equation.time
-    return isinstance(equation.target, Atom) and time is not None and not time.is_Integer
-
-
-def _terms(matrix: sp.Expr | Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
-    assert isinstance(matrix, Matrix)
-    return terms_of(matrix)
+    return equation.target.weights is not None and time is not None and not time.is_Integer
 
 
 def check_sizes_of_updates(model: Model) -> None:
@@ -277,8 +273,8 @@ def check_sizes_of_updates(model: Model) -> None:
             continue
         wanted = begins.pop() if begins else sp.S.Zero
         with blaming(equation):
-            for scale, part in _terms(equation.value):
-                if isinstance(part, Dyad):
+            for scale, part in equation.value.as_sum:
+                if part.low_rank:
                     order = size_order(scale, where) + 1 - wanted
                     if order != 0:
                         added = Sum(part.rows, part.columns, ((scale, part),))
@@ -295,13 +291,13 @@ def _initial(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
 
 def _parts_at_start(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
     found: dict[Start, sp.Expr] = {}
-    for scale, part in _terms(equation.value):
-        if not (isinstance(part, Atom) and isinstance(part.symbol, Disorder)):
+    for scale, part in equation.value.as_sum:
+        if part.random is None:
             raise DeclarationError(
                 f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
                 "put products into the probed matrix or into equations of fields"
             )
-        start = Start(part.symbol, part.transposed)
+        start = Start(part.random, part.transposed)
         found[start] = found.get(start, sp.S.Zero) + scale
     return found
 
@@ -320,12 +316,12 @@ def _parts_of_update(equation: Eq, weights: Weights) -> Update:
     clock = weights.clock
     if sp.expand(equation.time - clock) != 1:
         raise DeclarationError(f"{equation.target}: state weights as {weights}({clock} + 1) = ...")
-    for scale, part in _terms(equation.value):
-        if isinstance(part, Dyad):
-            increment = Increment(scale, part)
+    for scale, part in equation.value.as_sum:
+        if part.low_rank:
+            increment = Increment(scale, *part.expressions)
             added[increment] = added.get(increment, sp.S.Zero) + 1
-        elif isinstance(part, Atom) and isinstance(part.symbol, WeightsAt) and not part.transposed:
-            shift = sp.expand(part.symbol.time - clock)
+        elif part.weights is not None and not part.transposed:
+            shift = sp.expand(part.time - clock)
             if shift not in (0, 1):
                 raise DeclarationError(
                     f"{equation.target}: {part} may enter at {clock} or {clock} + 1 only; for momentum give the change "
@@ -333,13 +329,13 @@ def _parts_of_update(equation: Eq, weights: Weights) -> Update:
                 )
             _check_no_mean(scale, weights, "weights")
             table = now if shift == 0 else later
-            table[part.symbol.weights] = table.get(part.symbol.weights, sp.S.Zero) + scale
-        elif isinstance(part, Atom) and isinstance(part.symbol, Disorder):
+            table[part.weights] = table.get(part.weights, sp.S.Zero) + scale
+        elif part.random is not None:
             _check_no_mean(scale, weights, "a random matrix")
-            start = Start(part.symbol, part.transposed)
+            start = Start(part.random, part.transposed)
             fixed[start] = fixed.get(start, sp.S.Zero) + scale
         else:
-            what = "a product of matrices" if isinstance(part, Product) else f"{part}"
+            what = "a product of matrices" if len(part.as_product) > 1 else f"{part}"
             raise DeclarationError(
                 f"the update of {weights} contains {what}; only scalar multiples of weights and "
                 "outer products keep the history low-rank"

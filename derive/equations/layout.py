@@ -11,7 +11,7 @@ from derive.equations.numbering import Numbering
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt, Mean
 from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
-from derive.records.system import DisorderRule, System, SystemField, weighing
+from derive.records.system import System, SystemField, weighing
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Layout:
     def site_links(self) -> dict[str, dict[str, int]]:
         """By field those that enter its equation on the same site, and after how many steps: a random matrix brings
         them back through its memory alone."""
-        products = {f.field for f in self.fields if isinstance(f.rule, DisorderRule)}
+        products = {f.field for f in self.fields if f.product is not None}
         direct = [(e.target, e.source, e.lag) for e in self.time_order.edges if not e.through_mean]
         found = [(a, b, lag) for a, b, lag in direct if a not in products]
         found += [(m.target, m.on, m.lag or 0) for m in self.saddle.memories if m.target in products]

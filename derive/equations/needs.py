@@ -33,8 +33,8 @@ NOTHING = Needs()
 def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
     """What several probed matrices need together, each order parameter once."""
     blocks = tuple(matrices)
-    letters = {letter.plain for one in blocks for letter in _letters(one) if isinstance(letter, Letter)}
-    tables = {letter.table for one in blocks for letter in _letters(one) if isinstance(letter, Weighed)}
+    letters = {order for one in blocks for letter in _letters(one) for order in letter.order_parameters}
+    tables = {table for one in blocks for letter in _letters(one) for table in letter.tables}
     sites = tuple(dict.fromkeys(sites for one in blocks for sites in one.projected.sampled))
     names = [one.sector.name for one in sites]
     if len(names) > len(set(names)):
@@ -55,7 +55,7 @@ def _letters(blocks: BlockMatrix) -> list[Letter | Diagonal | Weighed]:
 
 
 def _means(blocks: BlockMatrix) -> list[Mean]:
-    weights = [letter.weight for letter in _letters(blocks) if isinstance(letter, Diagonal)]
+    weights = [weight for letter in _letters(blocks) for weight in letter.weights]
     return [
         *(mean for weight in weights for mean in sorted(weight.atoms(Mean), key=sp.default_sort_key)),
         *(number.average for number in blocks.projected.measured),

@@ -17,17 +17,13 @@ from derive.language.diagonals import Diagonal
 from derive.language.laws import Drawn
 from derive.language.matrices import (
     Atom,
-    Dyad,
     Matrix,
     Sum,
-    WeightsAt,
-    factors_of,
-    terms_of,
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, traits_in
-from derive.language.traversal import outermost
+from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
 from derive.records.system import (
     SpectralFields,
@@ -221,7 +217,7 @@ def _diagonals(matrix: Matrix) -> list[sp.Expr]:
 
 def _multiple(matrix: Matrix) -> tuple[sp.Expr, Matrix]:
     """A matrix as a number times another one."""
-    terms = terms_of(matrix)
+    terms = matrix.as_sum
     return terms[0] if len(terms) == 1 else (sp.S.One, matrix)
 
 
@@ -263,9 +259,9 @@ class Probing:
 
     def _check_sizes(self, matrix: Matrix, wanted: sp.Expr) -> None:
         """Raise SizeError for the first term whose norm grows with another power of the size than is wanted."""
-        for scale, part in terms_of(matrix):
-            for factor in factors_of(part):
-                if isinstance(factor, Sum):
+        for scale, part in matrix.as_sum:
+            for factor in part.as_product:
+                if factor.as_sum[0][1] != factor:
                     self._check_sizes(factor, norm_order(self._at_start(factor)))
             order = size_order(scale, "the probed matrix") + norm_order(self._at_start(part)) - wanted
             if order != 0:
@@ -292,9 +288,7 @@ class Probing:
 
         The bulk then stays what it is: equations in responses, whose coefficients are numbers.
         """
-        return matrix.rebuilt(
-            self._measured, lambda scale, part: scale if isinstance(part, Dyad) else self._number(scale)
-        )
+        return matrix.rebuilt(self._measured, lambda scale, part: scale if part.low_rank else self._number(scale))
 
     def _number(self, scale: sp.Expr) -> sp.Expr:
         return scale.xreplace({average: self.made.measured(average) for average in outermost(scale, (Mean, Total))})
@@ -304,20 +298,17 @@ class Probing:
         half = half_product(matrix)
         if not half:
             return None
-        if isinstance(matrix, Sum):
-            matrix = matrix.terms[0][1]
         field = root
-        for factor in reversed(factors_of(matrix)[half:]):
+        for factor in reversed(matrix.as_sum[0][1].as_product[half:]):
             multiple, field = self.products[factor, field]
             if multiple != 1:
                 return None
         return field
 
+    @ByKind
     def _applied(self, matrix: Matrix, field: Field) -> sp.Expr:
         """matrix @ field, where every inner product gets a spectral field of order one, shared wherever it occurs."""
-        if isinstance(matrix, Sum):
-            return sp.Add(*(scale * self._applied(part, field) for scale, part in matrix.terms))
-        head, *others = factors_of(matrix)
+        head, *others = matrix.as_product
         scale = sp.S.One
         for factor in reversed(others):
             order = norm_order(self._at_start(factor))
@@ -325,9 +316,11 @@ class Probing:
                 self.products[factor, field] = self._product(factor, field, order)
             multiple, field = self.products[factor, field]
             scale *= multiple * factor.columns**order
-        if isinstance(head, Sum):
-            return scale * self._applied(head, field)
-        return scale * head.applied_to(field())
+        return scale * (self._applied(head, field) if others else head.applied_to(field()))
+
+    @_applied.on(Sum)
+    def _applied_sum(self, matrix: Sum, field: Field) -> sp.Expr:
+        return sp.Add(*(scale * self._applied(part, field) for scale, part in matrix.terms))
 
     def _product(self, factor: Matrix, field: Field, order: sp.Expr) -> tuple[sp.Expr, Field]:
         """factor @ field, of order one, as a number times a field: multiples of one matrix share the field."""
@@ -345,16 +338,16 @@ class Probing:
 
     def _at_start(self, matrix: Matrix) -> Matrix:
         """Weights replaced by their initial matrices, which set their size."""
-        if not (isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt)):
+        if matrix.weights is None:
             return matrix.rebuilt(self._at_start)
-        parts = self.history.starts(matrix.symbol.weights)
+        parts = self.history.starts(matrix.weights)
         if not parts:
             raise DeclarationError(
-                f"{matrix.symbol.weights} starts from 0, so it has no bulk; probe weights with a random initial matrix"
+                f"{matrix.weights} starts from 0, so it has no bulk; probe weights with a random initial matrix"
             )
         terms = (
             (
-                scale(matrix.symbol.time),
+                scale(matrix.time),
                 Atom(matrix.rows, matrix.columns, start.disorder, matrix.transposed != start.transposed),
             )
             for start, scale in parts
@@ -372,7 +365,7 @@ class Probing:
     def _letters(self, matrix: Atom) -> dict[Letters, sp.Expr]:
         """Weights as initial matrices and outer products with coefficients; a random matrix as itself."""
         symbol, transposed = matrix.symbol, matrix.transposed
-        if not isinstance(symbol, WeightsAt):
+        if symbol.weights is None:
             return {((symbol, transposed),): sp.S.One}
         total: dict[Letters, sp.Expr] = {}
         for start, scale in self.history.starts(symbol.weights):
@@ -380,7 +373,7 @@ class Probing:
             total[(start.disorder, turned),] = scale(symbol.time)
         for (w, i), kernel in self.history.kernels.items():
             if w == symbol.weights:
-                ends = (i.dyad.left, i.dyad.right)
+                ends = (i.left, i.right)
                 for word, value in dyad_words(*(ends[::-1] if transposed else ends)).items():
                     added = value * i.coefficient * kernel(symbol.time, PAST)
                     total[word] = total.get(word, sp.S.Zero) + added

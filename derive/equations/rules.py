@@ -135,8 +135,9 @@ class Rules:
         for part in sp.Add.make_args(apart(sp.expand, both.expression)):
             factor, ones = _split(part)
             factor, of_traits = split_traits(factor)
-            early = [one for one in ones if isinstance(one, FieldAt) and one.time is not None and one.time.has(PAST)]
-            other = [one for one in ones if isinstance(one, FieldAt) and one not in early]
+            values = [one for one in ones if isinstance(one, FieldAt)]
+            early = [one for one in values if one.time is not None and one.time.has(PAST)]
+            other = [one for one in values if one not in early]
             if (len(ones), len(early), len(other)) != (2, 1, 1) or axes_of(vector * both, where):
                 raise _too_many_times(both, where)
             left = self._at_past(vector, until, where)
@@ -206,16 +207,17 @@ class Rules:
 
     # -- weights and random matrices
 
+    @ByKind
     def _without_weights(self, expression: sp.Expr) -> sp.Expr:
         """The expression with updated weights written as initial matrices plus history."""
         if not expression.has(WeightsAt):
             return expression
-        inner = expression.func(
-            *(arg if isinstance(arg, WeightsAt) else self._without_weights(arg) for arg in expression.args)
-        )
-        if isinstance(inner, Apply) and isinstance(inner.matrix, WeightsAt):
-            return self.history.applied(inner)
-        return inner
+        return expression.func(*map(self._without_weights, expression.args))
+
+    @_without_weights.on(Apply)
+    def _(self, node: Apply) -> sp.Expr:
+        inner = Apply(node.matrix, node.transposed, self._without_weights(node.vector))
+        return inner if node.matrix.weights is None else self.history.applied(inner)
 
     @ByKind
     def _lowered(self, expression: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
@@ -308,9 +310,9 @@ class Rules:
         if expression == 0:
             return sp.S.Zero, None
         factor, value = expression.as_independent(FieldAt, Project, Mix, Total, sp.Sum, as_Add=False)
-        in_time = drawn is None or (isinstance(value, FieldAt) and value.time == drawn.time)
-        if isinstance(value, FieldAt) and not is_trait(value) and not factor.has(Mean, DataAt, Total, Mix) and in_time:
-            return factor, value
+        if isinstance(value, FieldAt) and not is_trait(value) and not factor.has(Mean, DataAt, Total, Mix):
+            if drawn is None or value.time == drawn.time:
+                return factor, value
         moment = home_moment(expression, where) if drawn is None else drawn
         if drawn is not None:
             self._check_drawn(expression, drawn, where)
@@ -367,7 +369,7 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
     """The mean in a coefficient of a sum over s that depends on s and on another time too, if there is one."""
     means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
-    found = [m for m in means if m.has(PAST) and any(isinstance(s, Clock) for s in m.free_symbols)]
+    found = [m for m in means if m.has(PAST) and m.atoms(Clock)]
     if not found:
         return None
     if len(found) > 1 or (factor / found[0]).has(found[0]):
@@ -404,50 +406,77 @@ def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
     return size, sp.Add(*(_divided(term, size) for term in terms))
 
 
+@ByKind
 def _divided(term: sp.Expr, size: sp.Expr) -> sp.Expr:
     """The term over a power of a size, which goes into a sum over earlier times."""
-    return PastSum(apart(sp.expand, term.function / size), *term.limits) if isinstance(term, sp.Sum) else term / size
+    return term / size
 
 
+@_divided.on(sp.Sum)
+def _(term: sp.Sum, size: sp.Expr) -> sp.Expr:
+    return PastSum(apart(sp.expand, term.function / size), *term.limits)
+
+
+@ByKind
 def _in_ratios(law: sp.Expr, where: str) -> sp.Expr:
     """A nonlinear law with the factors that are made of sizes written as ratios, where they have a limit."""
-    if isinstance(law, (FieldAt, Mean, Sector)) or not law.atoms(Sector):
-        return law
-    if isinstance(law, sp.Mul):
-        scale, vectors = _split(law)
-        if scale.atoms(Sector) and size_order(scale, where) == 0:
-            scale = size_free(scale, where)
-        return sp.Mul(scale, *(_in_ratios(vector, where) for vector in vectors))
-    return law.func(*(_in_ratios(arg, where) for arg in law.args))
+    return law.func(*(_in_ratios(arg, where) for arg in law.args)) if law.atoms(Sector) else law
+
+
+@_in_ratios.on(FieldAt, Mean, Sector)
+def _(law: sp.Expr, where: str) -> sp.Expr:
+    return law
+
+
+@_in_ratios.on(sp.Mul)
+def _(law: sp.Mul, where: str) -> sp.Expr:
+    scale, vectors = _split(law)
+    if scale.atoms(Sector) and size_order(scale, where) == 0:
+        scale = size_free(scale, where)
+    return sp.Mul(scale, *(_in_ratios(vector, where) for vector in vectors)) if law.atoms(Sector) else law
 
 
 def _growth(term: sp.Expr, where: str) -> sp.Rational:
     """The power of the size with which a term grows; an overlap is a sum over sites, so that it grows like the size."""
     scale, vectors = _split(term)
-    order = size_order(scale, where)
-    for vector in vectors:
-        if isinstance(vector, Project):
-            order += 1
-        elif isinstance(vector, sp.Sum):
-            order += max(_growth(part, where) for part in sp.Add.make_args(apart(sp.expand, vector.function)))
-    return order
+    return size_order(scale, where) + sum(_growth_of(vector, where) for vector in vectors)
+
+
+@ByKind
+def _growth_of(vector: sp.Expr, where: str) -> sp.Rational:
+    return sp.S.Zero
+
+
+@_growth_of.on(Project)
+def _(vector: Project, where: str) -> sp.Rational:
+    return sp.S.One
+
+
+@_growth_of.on(sp.Sum)
+def _(vector: sp.Sum, where: str) -> sp.Rational:
+    return max(_growth(part, where) for part in sp.Add.make_args(apart(sp.expand, vector.function)))
 
 
 def _moved(expression: sp.Expr) -> set[sp.Expr]:
     """The outermost parts of a nonlinear law that are not elementwise."""
-    inner = [
-        n
-        for n in sp.postorder_traversal(expression)
-        if isinstance(n, (Project, sp.Sum)) or (isinstance(n, (Mix, Total)) and _has_vector(n))
-    ]
+    inner = expression.atoms(Project, sp.Sum) | {n for n in expression.atoms(Mix, Total) if _has_vector(n)}
     return {n for n in inner if not any(n != m and m.has(n) for m in inner)}
 
 
+@ByKind
 def _is_nonlinear(expression: sp.Expr) -> bool:
     """Whether a power or a function of vectors stands in an expression; such laws are never multiplied out."""
-    if isinstance(expression, (sp.Add, sp.Mul)):
-        return any(_is_nonlinear(arg) for arg in expression.args)
-    return _has_vector(expression) and not isinstance(expression, (*VECTORS, Total))
+    return _has_vector(expression)
+
+
+@_is_nonlinear.on(sp.Add, sp.Mul)
+def _(expression: sp.Expr) -> bool:
+    return any(map(_is_nonlinear, expression.args))
+
+
+@_is_nonlinear.on(*VECTORS, Total)
+def _(expression: sp.Expr) -> bool:
+    return False
 
 
 @ByKind

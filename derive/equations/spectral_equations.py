@@ -18,7 +18,7 @@ from derive.language.traits import traits_in
 from derive.language.vectors import PAST, Field, Mean
 from derive.records.probe import Unknown
 from derive.records.saddle import SaddlePoint, TimeOrder
-from derive.records.system import DisorderRule, LinearRule, Term
+from derive.records.system import Term
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class SpectralEquations:
     def of(cls, saddle: SaddlePoint, order: TimeOrder) -> SpectralEquations:
         terms: dict[Field, tuple[Term, ...]] = {}
         for f in saddle.system.spectral:
-            if isinstance(f.rule, LinearRule):
-                terms[f.field] = f.rule.terms
-            elif not isinstance(f.rule, DisorderRule):
+            if f.rule.laws:
                 raise DeclarationError(
                     f"the probe field {f.field} is not linear; the probed matrix must not depend on the probe"
                 )
+            if f.product is None:
+                terms[f.field] = f.rule.terms
         return cls(saddle, order, terms)
 
     @property

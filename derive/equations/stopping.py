@@ -8,7 +8,7 @@ import sympy as sp
 
 from derive.equations.history import History
 from derive.equations.made import Made
-from derive.language.matrices import Atom, Matrix, WeightsAt, factors_of, terms_of
+from derive.language.matrices import Matrix, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Parameter, whole_nonnegative
 from derive.language.traversal import outermost
@@ -33,8 +33,8 @@ def stopping(model: Model, made: Made, history: History) -> Stopping | None:
 
 def _measures(matrix: Matrix) -> bool:
     """Whether means stand in the coefficients of a probed matrix, so that it depends on when they are taken."""
-    factors = (factor for _, part in terms_of(matrix) for factor in factors_of(part) if factor != matrix)
-    return any(sp.sympify(scale).has(Mean) for scale, _ in terms_of(matrix)) or any(map(_measures, factors))
+    factors = (factor for _, part in matrix.as_sum for factor in part.as_product if factor != matrix)
+    return any(sp.sympify(scale).has(Mean) for scale, _ in matrix.as_sum) or any(map(_measures, factors))
 
 
 def _updates(history: History) -> list[sp.Expr]:
@@ -46,9 +46,8 @@ def _updates(history: History) -> list[sp.Expr]:
 
 def stopped(matrix: Matrix, times: Stopping) -> Matrix:
     """The matrix with its last time as a number of its own. Means are numbers of the training level, taken later."""
-    if isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt):
-        symbol = WeightsAt(matrix.symbol.weights, _at_stop(matrix.symbol.time, times))
-        return Atom(matrix.rows, matrix.columns, symbol, matrix.transposed)
+    if matrix.weights is not None:
+        return matrix.mapped(lambda symbol: WeightsAt(symbol.weights, _at_stop(symbol.time, times)))
     return matrix.rebuilt(lambda part: stopped(part, times), lambda scale, _: _at_stop(scale, times))
 
 

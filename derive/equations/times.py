@@ -32,7 +32,7 @@ class Moment:
     @staticmethod
     def of(time: sp.Expr, where: str) -> Moment:
         """The time t + n as t and n."""
-        variables = [s for s in time.free_symbols if isinstance(s, Clock) or s == PAST]
+        variables = list(_times_in(time))
         if not variables:
             raise DeclarationError(
                 f"{where} uses a law of values at the single time {shown(time)}; add what it makes to weights by an "
@@ -44,6 +44,11 @@ class Moment:
                 f"{where} uses the time {shown(time)}; write times as t, t - 1, ... or sum over earlier ones"
             )
         return Moment(variables[0], int(shift))
+
+
+def _times_in(expression: sp.Basic) -> set[sp.Symbol]:
+    """The clock, and the time in a sum over earlier ones, where they stand in an expression."""
+    return {symbol for symbol in expression.free_symbols if symbol == PAST or symbol in expression.atoms(Clock)}
 
 
 def used_times(expression: sp.Basic) -> tuple[list[sp.Expr], list[sp.Expr]]:
@@ -122,8 +127,7 @@ def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
     """The last time that an expression needs; None if it does not depend on time."""
     expression = sp.sympify(expression)
     needed, ends = ([Moment.of(time, where) for time in times] for times in used_times(expression))
-    bare = {s for s in expression.free_symbols if isinstance(s, Clock) or s == PAST}
-    variables = {m.variable for m in (*needed, *ends)} | bare
+    variables = {m.variable for m in (*needed, *ends)} | _times_in(expression)
     if len(variables) > 1:
         names = " and ".join(sorted(s.name for s in variables))
         raise DeclarationError(
@@ -147,16 +151,29 @@ def from_time(first: int, expression: sp.Expr, clock: Clock) -> sp.Expr:
     A rule is evaluated at every time, and starting values are put in afterwards: 1/t, from 1/(1 + t) in an equation at
     t + 1, would leave infinities in covariances and in derivatives.
     """
-    if first == 0 or not expression.has(clock):
+    return _finite(expression, first, clock) if first else expression
+
+
+@ByKind
+def _finite(expression: sp.Basic, first: int, clock: Clock) -> sp.Basic:
+    if not expression.args or not expression.has(clock):
         return expression
-    if isinstance(expression, (*TIMED, Boolean)) or not expression.args:
-        return expression
-    if isinstance(expression, sp.Sum):
-        return expression.func(from_time(first, expression.function, clock), *expression.limits)
-    if (
-        isinstance(expression, sp.Expr)
-        and not expression.has(*TIMED, sp.Sum, sp.Piecewise)
-        and not expression.is_polynomial(clock)
-    ):
+    return expression.func(*(_finite(arg, first, clock) for arg in expression.args))
+
+
+@_finite.on(*TIMED, Boolean)
+def _(node: sp.Basic, first: int, clock: Clock) -> sp.Basic:
+    return node
+
+
+@_finite.on(sp.Sum)
+def _(node: sp.Sum, first: int, clock: Clock) -> sp.Expr:
+    return node.func(_finite(node.function, first, clock), *node.limits)
+
+
+@_finite.on(sp.Expr)
+def _(expression: sp.Expr, first: int, clock: Clock) -> sp.Expr:
+    of_time = expression.args and expression.has(clock) and not expression.has(*TIMED, sp.Sum, sp.Piecewise)
+    if of_time and not expression.is_polynomial(clock):
         return expression.subs(clock, sp.Max(first, clock))
-    return expression.func(*(from_time(first, arg, clock) for arg in expression.args))
+    return _finite.default(expression, first, clock)

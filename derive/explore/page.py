@@ -42,7 +42,7 @@ from derive.explore.points import (
     path_of,
 )
 from derive.explore.ranges import Range, slider_range
-from derive.language.family import Choice, Family, Formula
+from derive.language.family import Choice, Family
 from derive.results.words import shown_number
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#bbbbbb"
@@ -154,8 +154,8 @@ class Page:
     def _choice(self, name: str, choice: Choice) -> UIElement:
         value = self.choices.setdefault(name, choice.default)
         title = f"{name}: {choice.doc}" if choice.doc else name
-        if isinstance(choice.allowed, (tuple, Formula)):
-            words = list(choice.allowed) if isinstance(choice.allowed, tuple) else [n for n, _ in choice.allowed.named]
+        if choice.offered:
+            words = list(choice.offered)
             options = list(dict.fromkeys([*words, str(value)]))
             select = Select(
                 title=title,

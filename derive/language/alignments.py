@@ -15,7 +15,7 @@ from derive.bounds import ALIGNMENT_LENGTH, ALIGNMENTS
 from derive.errors import DeclarationError
 from derive.language.contents import Declaration, atoms, everything
 from derive.language.expressions import word
-from derive.language.matrices import Evolving, Matrix, Sum, factors_of
+from derive.language.matrices import Evolving, Matrix
 from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traversal import ByKind
@@ -75,8 +75,7 @@ def sides_of(matrix: Matrix) -> tuple[tuple[str, Sector], ...]:
     found: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
     half = half_product(matrix)
     if half:
-        inner = matrix.terms[0][1] if isinstance(matrix, Sum) else matrix
-        found.append((LEFT, factors_of(inner)[half].rows))
+        found.append((LEFT, matrix.as_sum[0][1].as_product[half].rows))
     return tuple(found)
 
 
@@ -147,15 +146,21 @@ def _typed(model: Declaration, text: str) -> Alignment:
         node: ast.AST = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         node = ast.Pass()
-    owner = node.func if isinstance(node, ast.Call) else node
-    if not isinstance(owner, ast.Name) or (isinstance(node, ast.Call) and (len(node.args) != 1 or node.keywords)):
-        raise DeclarationError(f"align={text}: write the name of a field, with its time if it has one: teacher, v(3)")
-    if owner.id not in fields:
-        raise DeclarationError(f"align={text}: there is no field {owner.id}; there are {', '.join(sorted(fields))}")
-    field = fields[owner.id]
-    if not isinstance(node, ast.Call):
+    match node:
+        case ast.Name(id=name):
+            time: list[ast.expr] = []
+        case ast.Call(func=ast.Name(id=name), args=[_] as time, keywords=[]):
+            pass
+        case _:
+            raise DeclarationError(
+                f"align={text}: write the name of a field, with its time if it has one: teacher, v(3)"
+            )
+    if name not in fields:
+        raise DeclarationError(f"align={text}: there is no field {name}; there are {', '.join(sorted(fields))}")
+    field = fields[name]
+    if not time:
         return alignment(field(field.clock) if field.timed else field())
-    return alignment(field(_time(node.args[0], symbols, text)))
+    return alignment(field(_time(time[0], symbols, text)))
 
 
 @ByKind

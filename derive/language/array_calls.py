@@ -138,8 +138,8 @@ class _Reader(ast.NodeVisitor):
         root: ast.expr = node.func
         while isinstance(root, ast.Attribute):
             root = root.value
-        if isinstance(root, ast.Name):
-            self.calls.append((root.id, node, self.line))
+        if name := getattr(root, "id", ""):
+            self.calls.append((name, node, self.line))
         self.generic_visit(node)
 
     def visit(self, node: ast.AST) -> None:
@@ -151,13 +151,13 @@ class _Reader(ast.NodeVisitor):
         self.scope.loads[node.id] = None
 
     def bind(self, target: ast.AST, value: Any) -> None:
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            for one, its in zip(target.elts, value.elts, strict=True):
-                self.bind(one, its)
-            return
-        for node in ast.walk(target):
-            if isinstance(node, ast.Name):
-                self.scope.names.setdefault(node.id, []).append(value)
+        match target, value:
+            case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+                for one, its in zip(names, values, strict=True):
+                    self.bind(one, its)
+            case _:
+                for name in (node.id for node in ast.walk(target) if hasattr(node, "id")):
+                    self.scope.names.setdefault(name, []).append(value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:

@@ -11,10 +11,9 @@ from derive.language.alignments import check_alignments
 from derive.language.contents import DECLARED, Declaration, atoms, everything, expressions
 from derive.language.data import Data, DataAt
 from derive.language.equations import Eq, Spectrum, clock_values, named
-from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
 from derive.language.symbols import Axis, Clock, Parameter, Sector
-from derive.language.traits import Trait, is_trait
+from derive.language.traits import is_trait
 from derive.language.traversal import ByKind, outermost, parts
 from derive.language.vectors import (
     PAST,
@@ -25,7 +24,6 @@ from derive.language.vectors import (
     Mean,
     Mix,
     Project,
-    Selection,
     Softmax,
     Total,
     axes_of,
@@ -35,8 +33,8 @@ from derive.language.vectors import (
 )
 
 
-def check(model: Declaration) -> None:
-    """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
+def check_kinds(model: Declaration) -> None:
+    """Raise DeclarationError if a part of the model is not of the kind that belongs there."""
     for i, what in enumerate(model.parameters):
         if not isinstance(what, Parameter):
             raise DeclarationError(
@@ -54,6 +52,10 @@ def check(model: Declaration) -> None:
     if model.refuses is not None and not callable(model.refuses):
         raise DeclarationError("refuses=... must be a function of arrays by name that returns what is wrong, or ''")
     _check_probes(model)
+
+
+def check(model: Declaration) -> None:
+    """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
     _check_names(model)
     _check_numbers(model)
     _check_parameters(model)
@@ -225,7 +227,7 @@ def _check_definitions(model: Declaration) -> None:
 
 def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
     for symbol in sorted(expression.atoms(Field, Weights), key=str):
-        if symbol.name not in rules and not _is_drawn(symbol):
+        if symbol.name not in rules and not symbol.given_by:
             at = f"({symbol.clock})" if symbol.clock is not None else ""
             cure = (
                 f"Eq({symbol}(0), ...) and Eq({symbol}({symbol.clock} + 1), ...)"
@@ -235,21 +237,10 @@ def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
             raise DeclarationError(f"{symbol} is used but has no equation; add {cure}")
 
 
-def _is_drawn(symbol: sp.Basic) -> bool:
-    """Whether a law says what a symbol is, and no equation."""
-    return isinstance(symbol, Field) and (symbol.role in ("normal", "trait") or isinstance(symbol, Drawn))
-
-
 def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict[tuple[str, int], Eq]) -> None:
     """Put an equation with those before it, if it fits."""
-    if isinstance(equation.target, FieldAt) and equation.target.field.role == "normal":
-        raise DeclarationError(f"{equation.name} is a normal(...) vector: it is drawn, so it takes no equation")
-    if isinstance(equation.target, FieldAt) and isinstance(equation.target.field, Drawn):
-        raise DeclarationError(f"{equation.name} is a drawn(...) vector: it has a law, so it takes no equation")
-    if isinstance(equation.target, FieldAt) and isinstance(equation.target.field, Trait):
-        raise DeclarationError(
-            f"{equation.name} is a trait(...): it has a law and never changes, so it takes no equation"
-        )
+    if equation.defined.given_by:
+        raise DeclarationError(f"{equation.name} is a {equation.defined.given_by}, so it takes no equation")
     if equation.time is not None and equation.time.is_Integer:
         key = (equation.name, int(equation.time))
         if key in starts:
@@ -290,12 +281,8 @@ def _check_use_of_disorder(model: Declaration) -> None:
             for inside in expressions(equation.value):
                 _check_linear(inside, f"the equation of {equation.name}")
     for symbol in atoms(model, Disorder):
-        if symbol.fresh is not None and any(
-            node is symbol or (isinstance(node, Apply) and node.matrix == symbol)
-            for e in everything(model)
-            for node in sp.preorder_traversal(e)
-            if not isinstance(node, (DisorderAt, Disorder))
-        ):
+        applied = (node for e in everything(model) for node in e.atoms(Apply))
+        if symbol.fresh is not None and any(node.matrix == symbol for node in applied):
             raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
     for _, probe in model.probes:
         with blaming(probe):
@@ -376,7 +363,7 @@ def _check_before_start(model: Declaration, equation: Eq) -> None:
     first = shift = sp.expand(equation.time - clock)
     while first in starts:
         first += 1
-    applied = {n for e in expressions(equation.value) for n in e.atoms(Apply) if isinstance(n.matrix, WeightsAt)}
+    applied = {n for e in expressions(equation.value) for n in e.atoms(Apply) if n.matrix.weights is not None}
     for node in sorted(applied, key=sp.default_sort_key):
         early = sp.expand(node.matrix.time.xreplace({clock: first - shift}))
         if early.is_negative and not _vanishes(node.vector, node.matrix.time):
@@ -427,7 +414,7 @@ def _(expression: sp.Function, time: sp.Expr) -> bool:
 def _check_times_of(model: Declaration, equation: Eq) -> None:
     for node in (n for e in expressions(equation.value) for n in sp.preorder_traversal(e)):
         _check_node(node, equation, model)
-    if equation.time is None and not isinstance(equation.value, Matrix) and equation.value.atoms(Clock):
+    if equation.time is None and equation.target.weights is None and equation.value.atoms(Clock):
         raise DeclarationError(f"{equation.name} has no clock, but its equation depends on time; put it on the clock")
 
 
@@ -536,9 +523,10 @@ def _check_observable(name: str, value: sp.Expr) -> None:
     inner = min(_not_elementwise(value), key=sp.default_sort_key, default=None)
     if inner is not None:
         raise DeclarationError(f"observable {name}: give {shown(inner)} a field of its own and average that field")
-    if any(node is not value and isinstance(node, Each) for node in sp.preorder_traversal(value)):
+    each = value.atoms(Each)
+    if each - {value}:
         raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
-    open_labels = axes_of(value, f"observable {name}") and not isinstance(value, Each)
+    open_labels = axes_of(value, f"observable {name}") and value not in each
     if open_labels and (value.has(DataAt, Softmax, Mix) or any(node.axis for node in value.atoms(Total))):
         raise DeclarationError(f"observable {name} has labels; wrap it in total(...) to sum over them, or in each(...)")
     outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean, DataAt)})
@@ -599,6 +587,7 @@ def _outermost(expression: sp.Basic) -> list[Any]:
 def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
     """What a mean or an observable cannot hold: matrices, tables, sums over times and over labels of vectors. Axes may
     have other names."""
-    found = expression.atoms(Apply, Mix, Project, sp.Sum)
-    found = {node for node in found if not (isinstance(node, Mix) and isinstance(node.table, Selection))}
+    found: set[sp.Basic] = expression.atoms(Apply, Project, sp.Sum) | {
+        m for m in expression.atoms(Mix) if m.table.data is not None
+    }
     return found | {node for node in expression.atoms(Total) if sector_of(node) is not None}

@@ -245,18 +245,19 @@ def cure_of_function(name: str, library: str) -> str:
 def called_function(node: ast.Call, frame: FrameType) -> tuple[str, str]:
     """The name of a called function and the library that it comes from."""
     function = _function(node.func, frame)
-    typed = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    typed = getattr(node.func, "attr", getattr(node.func, "id", ""))
     home: Any = getattr(function, "__module__", None) or type(function).__module__
     return str(getattr(function, "__name__", typed)), str(home).partition(".")[0]
 
 
 def _function(written: ast.expr, frame: FrameType) -> Any:
     """The function that a name or a path of attributes stands for; None if it is neither."""
-    if isinstance(written, ast.Attribute):
-        return getattr(_function(written.value, frame), written.attr, None)
-    if not isinstance(written, ast.Name):
-        return None
-    return {**vars(builtins), **frame.f_globals, **frame.f_locals}.get(written.id)
+    match written:
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_function(owner, frame), name, None)
+        case ast.Name(id=name):
+            return {**vars(builtins), **frame.f_globals, **frame.f_locals}.get(name)
+    return None
 
 
 def _instead(name: str) -> str:

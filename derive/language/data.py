@@ -190,13 +190,11 @@ def data(
     >>> h(t) * y(t)
     y(t)*h(t)
     """
-    for axis in axes:
-        if not isinstance(axis, Axis):
-            raise DeclarationError(f"data {name}: {axis!s} is not an axis; make one with c = axis('c', C)")
+    Axis.check(f"data {name}", *axes)
     if len(axes) not in (1, 2):
         raise DeclarationError(f"data {name}: give one axis or two besides the clock")
-    if clock is not None and not isinstance(clock, Clock):
-        raise DeclarationError(f"data {name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
+    if clock is not None:
+        Clock.check(f"data {name}", clock)
     made = Data(name, axes, clock, bool(optional), latex)
     return Given(made) if clock is not None else _used(DataAt(made))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,6 +31,9 @@ class Diagonal(Matrix):
     @property
     def expressions(self) -> list[sp.Basic]:
         return [self.entries]
+
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return Diagonal(self.rows, self.columns, change(self.entries))
 
     def __str__(self) -> str:
         return f"diag({shown(self.entries)})"

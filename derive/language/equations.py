@@ -12,7 +12,7 @@ from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.array_calls import refuse_array_calls
 from derive.language.expressions import word
-from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
+from derive.language.matrices import Atom, Evolving, Matrix, Sum, Weights
 from derive.language.symbols import Clock, exact
 from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
@@ -36,7 +36,8 @@ class Eq(DisplayedFormula):
     """
 
     target: FieldAt | Atom
-    value: sp.Expr | Matrix
+    value: Any
+    """An expression, or a matrix where weights are defined."""
     place: Place | None = data_field(default=None, compare=False, repr=False)
 
     def __init__(self, target: Any, value: Any) -> None:
@@ -57,22 +58,26 @@ class Eq(DisplayedFormula):
         return made
 
     def __str__(self) -> str:
-        value = self.value if isinstance(self.value, Matrix) else shown(self.value)
-        return f"Eq({self.target}, {value})"
+        return f"Eq({self.target}, {shown(self.value)})"
 
     @property
     def name(self) -> str:
-        return str(self.target.field if isinstance(self.target, FieldAt) else self.target.symbol.weights)
+        return str(self.defined)
 
     @property
     def time(self) -> sp.Expr | None:
-        return self.target.time if isinstance(self.target, FieldAt) else self.target.symbol.time
+        return self.target.time
 
     @property
     def clock(self) -> Clock | None:
-        target = self.target
-        found: Clock | None = target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
+        found: Clock | None = self.defined.clock
         return found
+
+    @property
+    def defined(self) -> Field | Weights:
+        """The field or the weights that it is of."""
+        owner: Field | Weights = self.target.owner
+        return owner
 
 
 def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:
@@ -111,7 +116,7 @@ def _(target: Evolving, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
 
 @_sides.on(Atom)
 def _(target: Atom, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
-    if not isinstance(target.symbol, WeightsAt) or target.transposed:
+    if target.weights is None or target.transposed:
         return _sides.default(target, value)
     return target, _value_of_weights(target, value)
 
@@ -198,7 +203,7 @@ def spectrum(matrix: Matrix, plus: str = "", between: Mapping[str, Matrix] | Non
             last = matrix.weights.clock.steps
             raise DeclarationError(f"spectrum({matrix}): {matrix} changes in time; write spectrum({matrix}({last}))")
         raise DeclarationError(f"spectrum({matrix!s}): give a matrix such as M(T) or W(T).T @ W(T) / N")
-    if isinstance(matrix, Sum) and not matrix.terms:
+    if not matrix.as_sum:
         raise DeclarationError("spectrum(0): the terms of the matrix cancel, so there is nothing to probe")
     if matrix.rows != matrix.columns:
         raise DeclarationError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,42 +36,39 @@ class Formula:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(ABC):
     """What a family may be asked for: whole numbers of a domain, one of a few words, or a formula."""
 
     default: Chosen
-    allowed: Domain | tuple[str, ...] | Formula
+    allowed: Any
     doc: str = ""
 
+    words = property(lambda self: (), doc="All that it may be, where these are a few words.")
+    offered = property(lambda self: self.words, doc="What it may be that has a name.")
+
     def __str__(self) -> str:
-        return " or ".join(self.allowed) if isinstance(self.allowed, tuple) else str(self.allowed)
+        return str(self.allowed)
 
     def meaning(self, name: str, value: Chosen) -> Any:
         """What the declaring function is given: the value, or for a formula a SymPy expression."""
-        if not isinstance(self.allowed, Formula):
-            return value
-        named = dict(self.allowed.named)
-        text = named.get(str(value), str(value))
-        return read_formula(text, self.allowed.variables, f"{name}={value}", tuple(named))
+        return value
 
     def in_name(self, name: str, value: Chosen) -> str:
         """How a value that is not the default stands in the name of a member."""
-        if isinstance(value, int):
-            return f"{name}{value}"
-        if isinstance(self.allowed, Formula) and value not in dict(self.allowed.named):
-            return f"{name}_{hashlib.sha256(str(value).encode()).hexdigest()[:8]}"
         return str(value)
 
+    @abstractmethod
     def read(self, name: str, given: Chosen) -> Chosen:
         """A value as it was typed, if it is allowed."""
-        if isinstance(self.allowed, tuple):
-            if given not in self.allowed:
-                raise ParameterError(f"{name}={given} is not known: {name} must be {self}")
-            return given
-        if isinstance(self.allowed, Formula):
-            text = str(given).strip()
-            self.meaning(name, text)
-            return text if text in dict(self.allowed.named) else "".join(text.split())
+
+
+class WholeChoice(Choice):
+    """Whole numbers of a domain."""
+
+    def in_name(self, name: str, value: Chosen) -> str:
+        return f"{name}{value}"
+
+    def read(self, name: str, given: Chosen) -> Chosen:
         try:
             value = int(given)
             whole = not isinstance(given, bool) and (isinstance(given, str) or value == given)
@@ -81,6 +79,38 @@ class Choice:
         if not self.allowed.contains(value):
             raise ParameterError(f"{name}={given} is out of range: {name} must be {self}")
         return value
+
+
+class WordChoice(Choice):
+    """One of a few words."""
+
+    words = property(lambda self: self.allowed)
+
+    def __str__(self) -> str:
+        return " or ".join(self.words)
+
+    def read(self, name: str, given: Chosen) -> Chosen:
+        if given not in self.words:
+            raise ParameterError(f"{name}={given} is not known: {name} must be {self}")
+        return given
+
+
+class FormulaChoice(Choice):
+    """A formula, or the name of one."""
+
+    offered = property(lambda self: tuple(name for name, _ in self.allowed.named))
+
+    def meaning(self, name: str, value: Chosen) -> Any:
+        text = dict(self.allowed.named).get(str(value), str(value))
+        return read_formula(text, self.allowed.variables, f"{name}={value}", self.offered)
+
+    def in_name(self, name: str, value: Chosen) -> str:
+        return str(value) if value in self.offered else f"{name}_{hashlib.sha256(str(value).encode()).hexdigest()[:8]}"
+
+    def read(self, name: str, given: Chosen) -> Chosen:
+        text = str(given).strip()
+        self.meaning(name, text)
+        return text if text in self.offered else "".join(text.split())
 
 
 @word
@@ -97,7 +127,7 @@ def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: st
     domain = Domain(low, high, low_included=True, high_included=high != float("inf"), whole=True)
     if not domain.contains(default):
         raise DeclarationError(f"whole_choice: its default {default} must be {domain}")
-    return Choice(default, domain, doc)
+    return WholeChoice(default, domain, doc)
 
 
 @word
@@ -110,7 +140,7 @@ def one_of(*words: str, doc: str = "") -> Choice:
     """
     if len(words) < 2 or not all(isinstance(word, str) and word.isidentifier() for word in words):
         raise DeclarationError(f"one_of{words}: give two or more words of letters, digits and underscores")
-    return Choice(words[0], words, doc)
+    return WordChoice(words[0], words, doc)
 
 
 @word
@@ -131,7 +161,7 @@ def formula(variables: str, doc: str = "", **named: str) -> Choice:
     names = tuple(variables.split())
     for name, text in named.items():
         read_formula(text, names, f"formula({name}={text!r})")
-    return Choice(next(iter(named)), Formula(names, tuple(named.items())), doc)
+    return FormulaChoice(next(iter(named)), Formula(names, tuple(named.items())), doc)
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,9 +174,14 @@ class Family(Displayed):
     doc: str = ""
     _members: dict[tuple[Chosen, ...], Model] = field(default_factory=dict, init=False, compare=False)
 
+    @property
+    def open_choices(self) -> tuple[tuple[str, Choice], ...]:
+        """What may be chosen, by name."""
+        return self.choices
+
     def _word(self, name: str, word: str) -> str:
         """A chosen word as part of a name: with the choice it belongs to where another has the same word."""
-        owners = [choice for choice, c in self.choices if isinstance(c.allowed, tuple) and word in c.allowed]
+        owners = [choice for choice, c in self.choices if word in c.words]
         return word if owners == [name] else f"{name}_{word}"
 
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
@@ -172,9 +207,7 @@ class Family(Displayed):
         if clash:
             raise DeclarationError(f"{self.name}: {min(clash)} is both a choice and a parameter; rename one")
         changed = [
-            self._word(name, str(values[name]))
-            if isinstance(choice.allowed, tuple)
-            else choice.in_name(name, values[name])
+            self._word(name, str(values[name])) if choice.words else choice.in_name(name, values[name])
             for name, choice in self.choices
             if values[name] != choice.default
         ]

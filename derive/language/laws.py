@@ -146,6 +146,8 @@ class Drawn(Field):
         return found
 
     law = property(lambda self: self.payload[6])
+    is_drawn = True
+    given_by = "drawn(...) vector: it has a law"
 
 
 @word

@@ -53,9 +53,9 @@ class Disorder(_Named):
         fresh: Clock | None = None,
         latex: str = "",
     ) -> Self:
-        _check_sectors(name, rows, columns)
+        Sector.check(f"matrix {name}", rows, columns)
         if fresh is not None:
-            _check_clock(name, fresh)
+            Clock.check(f"matrix {name}", fresh)
         size = exact(variance)
         unknown = other_symbols(size, Parameter, Sector)
         if unknown:
@@ -72,27 +72,16 @@ class Disorder(_Named):
     symmetric = property(lambda self: self.payload[3])
     fresh = property(lambda self: self.payload[4])
     shape = property(lambda self: self.payload[:2])
-
-
-def _check_sectors(name: str, *sectors: Any) -> None:
-    for sector in sectors:
-        if not isinstance(sector, Sector):
-            raise DeclarationError(
-                f"matrix {name}: {sector!s} is not a sector; make one with sectors('D') and give rows and columns"
-            )
-
-
-def _check_clock(name: str, clock: Any) -> None:
-    if not isinstance(clock, Clock):
-        raise DeclarationError(
-            f"matrix {name}: {clock!s} is not a clock; make one with t = training_clock('t', steps=T) and give t"
-        )
+    random = disorder = property(lambda self: self)
+    weights = time = property(lambda self: None)
 
 
 class MatrixAt(DisplayedNode, sp.Expr):
     """A matrix at a time."""
 
+    owner = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1])
+    weights = random = disorder = property(lambda self: None)
     shape = property(lambda self: self.args[0].shape)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -111,11 +100,12 @@ class Weights(_Named):
     __slots__ = ()
 
     def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Self:
-        _check_sectors(name, rows, columns)
-        _check_clock(name, clock)
+        Sector.check(f"matrix {name}", rows, columns)
+        Clock.check(f"matrix {name}", clock)
         return super().__new__(cls, name, (rows, columns, clock), latex)
 
     clock = property(lambda self: self.payload[2])
+    timed, given_by = True, ""
     shape = property(lambda self: self.payload[:2])
 
 
@@ -140,6 +130,12 @@ class Matrix(DisplayedFormula, ABC):
     rows: Sector
     columns: Sector
 
+    weights = property(lambda self: None, doc="The updated weights that it is at a time, or their transpose.")
+    random = property(lambda self: None, doc="The random matrix that it is, or its transpose; not one drawn anew.")
+    low_rank = property(lambda self: False, doc="Whether it is an outer product.")
+    time = property(lambda self: None, doc="The time that it is taken at, if it is one at a time.")
+    transposed = property(lambda self: False)
+
     @property
     @abstractmethod
     def T(self) -> Matrix:
@@ -153,6 +149,25 @@ class Matrix(DisplayedFormula, ABC):
     @abstractmethod
     def expressions(self) -> list[sp.Basic]:
         """All SymPy expressions inside."""
+
+    @property
+    def as_sum(self) -> tuple[tuple[sp.Expr, Matrix], ...]:
+        """The parts that it is the sum of, each behind its coefficient; none for zero."""
+        return ((sp.S.One, self),)
+
+    @property
+    def as_product(self) -> tuple[Matrix, ...]:
+        """The factors that it is the product of."""
+        return (self,)
+
+    @property
+    def scaled_factors(self) -> tuple[sp.Expr, tuple[Matrix, ...]]:
+        """A coefficient and the factors behind it."""
+        return sp.S.One, self.as_product
+
+    @abstractmethod
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        """The matrix with every SymPy expression in it changed."""
 
     @property
     def leaves(self) -> list[Matrix]:
@@ -248,6 +263,7 @@ class Matrix(DisplayedFormula, ABC):
 
 
 refuse_the_rest(Matrix, Matrix._no_meaning)
+shown.on(Matrix)(str)
 
 
 def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
@@ -274,22 +290,23 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
         return Sum.of((scalar, matrix))
     outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
-    for scale, part in terms_of(matrix):
-        if not isinstance(part, Dyad) and not axes and not _outside_totals(scalar).has(DataAt, Mix):
+    for scale, part in matrix.as_sum:
+        if not part.low_rank and not axes and not _outside_totals(scalar).has(DataAt, Mix):
             # a sum over labels is a number
             parts.append((scalar * scale, part))
             continue
-        if not isinstance(part, Dyad):
+        if not part.low_rank:
             raise DeclarationError(
                 f"{shown(scalar)} multiplies {part}: the coefficients of a matrix are free of data and labels; "
                 "only outer products may have such factors, as if they stood inside outer(...)"
             )
-        if not set(axes) <= set(axes_of(part.left)):
+        if not set(axes) <= set(axes_of(part.expressions[0])):
             raise DeclarationError(
                 f"{shown(scalar)} multiplies {part}: it has the axes {', '.join(map(str, axes))}, over which this "
                 "outer product has no sum; wrap it in total(...) to sum over them, or give the vectors the same axes"
             )
-        parts.append((outside * scale, Dyad(part.rows, part.columns, inside * part.left, part.right)))
+        left, right = part.expressions
+        parts.append((outside * scale, Dyad(part.rows, part.columns, inside * left, right)))
     return Sum.of(*parts) if parts else matrix
 
 
@@ -298,27 +315,13 @@ def _outside_totals(scalar: sp.Expr) -> sp.Expr:
     return scalar.xreplace({node: sp.S.One for node in scalar.atoms(Total)})
 
 
-def terms_of(matrix: Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
-    return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
-
-
-def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
-    return matrix.factors if isinstance(matrix, Product) else (matrix,)
-
-
 def product_of(left: Matrix, right: Matrix) -> Matrix:
     """left @ right in one form however it was bracketed: products inside are joined, and their scalars come first."""
-    if any(isinstance(factor, Sum) and not factor.terms for factor in (left, right)):
+    if not left.as_sum or not right.as_sum:
         return Sum(left.rows, right.columns, ())
-    (before, first), (after, second) = _scaled_factors(left), _scaled_factors(right)
+    (before, first), (after, second) = left.scaled_factors, right.scaled_factors
     made = Product(left.rows, right.columns, (*first, *second))
     return made if before * after == 1 else Sum(made.rows, made.columns, ((before * after, made),))
-
-
-def _scaled_factors(matrix: Matrix) -> tuple[sp.Expr, tuple[Matrix, ...]]:
-    if isinstance(matrix, Sum) and len(matrix.terms) == 1 and isinstance(matrix.terms[0][1], Product):
-        return matrix.terms[0][0], matrix.terms[0][1].factors
-    return sp.S.One, factors_of(matrix)
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,9 +331,14 @@ class Atom(Matrix):
     symbol: Disorder | DisorderAt | WeightsAt
     transposed: bool = False
 
+    owner = property(lambda self: self.symbol.owner)
+    time = property(lambda self: self.symbol.time)
+    weights = property(lambda self: self.symbol.weights)
+    random = property(lambda self: self.symbol.random)
+
     @property
     def T(self) -> Matrix:
-        if isinstance(self.symbol, Disorder) and self.symbol.symmetric:
+        if self.random is not None and self.random.symmetric:
             return self
         return Atom(self.columns, self.rows, self.symbol, not self.transposed)
 
@@ -341,8 +349,11 @@ class Atom(Matrix):
     def expressions(self) -> list[sp.Basic]:
         return [self.symbol]
 
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return Atom(self.rows, self.columns, change(self.symbol), self.transposed)
+
     def __call__(self, time: Any) -> Matrix:
-        if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
+        if self.random is None or self.random.fresh is None:
             raise DeclarationError(
                 f"{self} does not change in time: write {self}, as in {self} @ v, not {self}({time!s})"
             )
@@ -388,6 +399,8 @@ class Dyad(Matrix):
     left: sp.Expr
     right: sp.Expr
 
+    low_rank = property(lambda self: True)
+
     @property
     def T(self) -> Matrix:
         return Dyad(self.columns, self.rows, self.right, self.left)
@@ -398,6 +411,9 @@ class Dyad(Matrix):
     @property
     def expressions(self) -> list[sp.Basic]:
         return [self.left, self.right]
+
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return Dyad(self.rows, self.columns, change(self.left), change(self.right))
 
     def __str__(self) -> str:
         return f"outer({shown(self.left)}, {shown(self.right)})"
@@ -418,7 +434,7 @@ class Sum(Matrix):
                 raise DeclarationError(
                     f"cannot add {parts[0][1]} ({rows} x {columns}) and {matrix} ({matrix.rows} x {matrix.columns})"
                 )
-            for scale, part in terms_of(matrix):
+            for scale, part in matrix.as_sum:
                 total[part] = total.get(part, sp.S.Zero) + coefficient * scale
         return Sum(rows, columns, tuple((scale, part) for part, scale in total.items() if scale != 0))
 
@@ -432,6 +448,18 @@ class Sum(Matrix):
     @property
     def expressions(self) -> list[sp.Basic]:
         return [e for scale, part in self.terms for e in (scale, *part.expressions)]
+
+    @property
+    def as_sum(self) -> tuple[tuple[sp.Expr, Matrix], ...]:
+        return self.terms
+
+    @property
+    def scaled_factors(self) -> tuple[sp.Expr, tuple[Matrix, ...]]:
+        factors = self.terms[0][1].as_product if len(self.terms) == 1 else ()
+        return (self.terms[0][0], factors) if len(factors) > 1 else (sp.S.One, (self,))
+
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return self.rebuilt(lambda part: part.mapped(change), lambda scale, _: change(scale))
 
     @property
     def leaves(self) -> list[Matrix]:
@@ -471,6 +499,13 @@ class Product(Matrix):
     @property
     def expressions(self) -> list[sp.Basic]:
         return [e for factor in self.factors for e in factor.expressions]
+
+    @property
+    def as_product(self) -> tuple[Matrix, ...]:
+        return self.factors
+
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+        return self.rebuilt(lambda factor: factor.mapped(change))
 
     @property
     def leaves(self) -> list[Matrix]:
@@ -514,7 +549,7 @@ def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
     >>> goe("M", D) + gamma / D * outer(v, v)
     M + gamma/D*outer(v, v)
     """
-    _check_sectors(name, sector)
+    Sector.check(f"matrix {name}", sector)
     law = Disorder(name, sector, sector, exact(variance) / sector, symmetric=True, latex=latex)
     return Atom(sector, sector, law)
 

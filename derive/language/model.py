@@ -13,7 +13,7 @@ from derive.display import Displayed
 from derive.errors import DeclarationError
 from derive.language.alignments import Alignment, sides_of
 from derive.language.array_calls import refuse_array_calls
-from derive.language.checks import check
+from derive.language.checks import check, check_kinds
 from derive.language.contents import everything, symbols
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.expressions import plain, word
@@ -77,15 +77,23 @@ class Model(Displayed):
             object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
         elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
             raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
+        check_kinds(self)
         given = self.equations
+        written = tuple((label, probe_written_out(probe, given)) for label, probe in self.probes)
+        if self.probe is not None:
+            object.__setattr__(self, "probe", written if isinstance(self.probe, tuple) else written[0][1])
         object.__setattr__(self, "equations", starts_written_out(given))
-        if isinstance(self.probe, tuple):
-            written = tuple((label, probe_written_out(probe, given)) for label, probe in self.probe)
-            object.__setattr__(self, "probe", written)
-        elif self.probe is not None:
-            object.__setattr__(self, "probe", probe_written_out(self.probe, given))
         check(self)
         refuse_array_calls(everything(self))
+
+    def member(self, chosen: Mapping[str, int | str]) -> Model:
+        """The model itself: it is no family, and has no members to choose from."""
+        return self
+
+    @property
+    def open_choices(self) -> tuple[tuple[str, Any], ...]:
+        """What may be chosen: nothing."""
+        return ()
 
     @property
     def setting(self) -> str:

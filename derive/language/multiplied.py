@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from derive.language.diagonals import Diagonal, DiagonalLetter, diagonal_words
-from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, factors_of
+from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum
 from derive.language.traversal import ByKind
 from derive.language.vectors import axes_of, sector_of
 
@@ -99,9 +99,9 @@ def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr])
 
 def half_product(matrix: Matrix) -> int:
     """How many factors the matrix has before those of K, if it is a multiple of K^T K; 0 if it is not."""
-    if isinstance(matrix, Sum) and len(matrix.terms) == 1:
-        matrix = matrix.terms[0][1]
-    factors = factors_of(matrix)
+    if len(matrix.as_sum) == 1:
+        matrix = matrix.as_sum[0][1]
+    factors = matrix.as_product
     for half in sorted(range(1, len(factors)), key=lambda n: (abs(2 * n - len(factors)), n)):
         left = Product(matrix.rows, factors[half].rows, factors[:half])
         right = Product(factors[half].rows, matrix.columns, factors[half:])

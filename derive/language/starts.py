@@ -6,15 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 import sympy as sp
 
 from derive.errors import DeclarationError, blaming
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
-from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, WeightsAt, product_of
+from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, product_of
 from derive.language.traversal import ByKind
-from derive.language.vectors import Apply, FieldAt
+from derive.language.vectors import Apply
 
 Starts = dict[sp.Basic, sp.Expr | Matrix]
 """Fields and weights at starting times, and what their equations say."""
@@ -28,19 +29,19 @@ def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
 
 def probe_written_out(probe: Spectrum, equations: Sequence[Eq]) -> Spectrum:
     """The same for weights in a probed matrix; fields there may be taken at their starts as they are."""
-    starts = {at: value for at, value in _starting_values(equations).items() if isinstance(at, WeightsAt)}
-    if not isinstance(probe, Spectrum) or not starts:
+    starts = {at: value for at, value in _starting_values(equations).items() if at.weights is not None}
+    if not starts:
         return probe
     with blaming(probe):
         written = [_settled(matrix, starts) for matrix in probe.matrices]
-        if any(isinstance(matrix, Sum) and not matrix.terms for matrix in written):
+        if not all(matrix.as_sum for matrix in written):
             raise DeclarationError(f"{probe}: the terms of the matrix cancel, so there is nothing to probe")
     between = tuple((name, matrix) for (name, _), matrix in zip(probe.between, written[1:], strict=True))
     return replace(probe, matrix=written[0], between=between)
 
 
 def _starting_values(equations: Sequence[Eq]) -> Starts:
-    return {e.target if isinstance(e.target, FieldAt) else e.target.symbol: e.value for e in equations if _starts(e)}
+    return {e.target.symbol: e.value for e in equations if _starts(e)}
 
 
 def _settled(matrix: Matrix, starts: Starts) -> Matrix:
@@ -50,14 +51,12 @@ def _settled(matrix: Matrix, starts: Starts) -> Matrix:
 
 
 def _starts(e: Eq) -> bool:
-    return isinstance(e, Eq) and e.time is not None and bool(e.time.is_Integer)
+    return e.time is not None and bool(e.time.is_Integer)
 
 
 def _written_out(e: Eq, starts: Starts) -> Eq:
-    if not isinstance(e, Eq):
-        return e
     for _ in range(len(starts)):  # a start may be said in terms of an earlier one
-        value = _in_matrix(e.value, starts) if isinstance(e.value, Matrix) else _in_vector(e.value, starts)
+        value = _in_matrix(e.value, starts)
         if value == e.value:
             break
         e = e.with_value(value)
@@ -70,20 +69,20 @@ def _in_vector(expression: sp.Expr, starts: Starts) -> sp.Expr:
 
     def applied(node: sp.Basic) -> sp.Expr:
         start = starts[node.matrix]
-        if not isinstance(start, Matrix):
-            return sp.S.Zero
         found: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
         return found
 
-    found = expression.replace(lambda node: isinstance(node, Apply) and node.matrix in starts, applied)
-    fields = {at: value for at, value in starts.items() if isinstance(at, FieldAt)}
+    products = expression.atoms(Apply)
+    found = expression.replace(lambda node: node in products and node.matrix in starts, applied)
+    fields = {at: value for at, value in starts.items() if at.weights is None}
     result: sp.Expr = found.xreplace(fields)
     return result
 
 
 @ByKind
-def _in_matrix(matrix: Matrix, starts: Starts) -> Matrix:
-    raise NotImplementedError(type(matrix).__name__)
+def _in_matrix(value: sp.Expr | Matrix, starts: Starts) -> Any:
+    """A vector or a matrix with starts in place of what they are the starts of."""
+    return _in_vector(value, starts)
 
 
 @_in_matrix.on(Sum)
@@ -93,23 +92,18 @@ def _(matrix: Sum, starts: Starts) -> Matrix:
 
 
 @_in_matrix.on(Product)
-def _(matrix: Product, starts: Starts) -> Matrix:
+def _(matrix: Product, starts: Starts) -> Any:
     return reduce(product_of, (_in_matrix(factor, starts) for factor in matrix.factors))
 
 
-@_in_matrix.on(Dyad)
-def _(matrix: Dyad, starts: Starts) -> Matrix:
-    return Dyad(matrix.rows, matrix.columns, _in_vector(matrix.left, starts), _in_vector(matrix.right, starts))
-
-
-@_in_matrix.on(Diagonal)
-def _(matrix: Diagonal, starts: Starts) -> Matrix:
-    return Diagonal(matrix.rows, matrix.columns, _in_vector(matrix.entries, starts))
+@_in_matrix.on(Dyad, Diagonal)
+def _(matrix: Matrix, starts: Starts) -> Matrix:
+    return matrix.mapped(lambda expression: _in_vector(expression, starts))
 
 
 @_in_matrix.on(Atom)
 def _(matrix: Atom, starts: Starts) -> Matrix:
     start = starts.get(matrix.symbol)
-    if not isinstance(start, Matrix):
+    if start is None:
         return matrix
     return start.T if matrix.transposed else start

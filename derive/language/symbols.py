@@ -229,6 +229,16 @@ class _Named(DisplayedNode, sp.Symbol):
     payload: tuple[Any, ...]
     tex: str
 
+    called, maker = "a symbol", ""
+    """What messages call one, and how it is made."""
+
+    @classmethod
+    def check(cls, where: str, *given: Any) -> None:
+        """Refuse what stands where a symbol of this class belongs and is none."""
+        for value in given:
+            if not isinstance(value, cls):
+                raise DeclarationError(f"{where}: {value!s} is not {cls.called}; make one with {cls.maker}")
+
     def __new__(cls, name: str, payload: tuple[Any, ...], latex: str = "", **assumptions: bool) -> Self:
         _check_name(name, cls.__name__.lower())
         _check_latex(latex, f"{cls.__name__.lower()} {name}")
@@ -355,6 +365,7 @@ class Sector(_Named):
 
     __slots__ = ()
     varies = False
+    called, maker = "a sector", "sectors('D')"
 
     def __new__(cls, name: str, ratio: Any = 1) -> Self:
         unknown = [ratio] if isinstance(ratio, str) else other_symbols(exact(ratio), Parameter)
@@ -416,6 +427,7 @@ class Axis(_Named):
     """Labels, such as classes or samples: what has this axis has one copy per label. `size`: how many there are."""
 
     __slots__ = ()
+    called, maker = "an axis", "c = axis('c', C)"
 
     def __new__(cls, name: str, size: Parameter | int, latex: str = "") -> Self:
         whole = isinstance(size, (int, sp.Integer)) and not isinstance(size, bool) and size > 0
@@ -477,6 +489,7 @@ class Clock(_Named):
 
     __slots__ = ()
     varies = False
+    called, maker = "a clock", "training_clock('t', steps=T)"
 
     def __new__(
         cls,

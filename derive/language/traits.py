@@ -31,12 +31,12 @@ class Trait(Field):
     __slots__ = ()
 
     def __new__(cls, name: str, sector: Sector, law: sp.Tuple, latex: str = "") -> Self:
-        if not isinstance(sector, Sector):
-            raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
+        Sector.check(name, sector)
         payload = (sector, None, "trait", sp.S.One, False, sp.Tuple(), law)
         found: Self = _Named.__new__(cls, name, payload, latex, real=True)
         return found
 
+    given_by = "trait(...): it has a law and never changes"
     law = property(lambda self: self.payload[6])
     discrete = property(lambda self: len(self.payload[6]) == 2)
     values = property(lambda self: self.payload[6][0])

@@ -45,6 +45,12 @@ class ByKind(Generic[Result]):
 
         return added
 
+    def extended(self) -> ByKind[Result]:
+        """A copy to add rules to, for a class that inherits the method."""
+        copy = ByKind(self.default)
+        copy._rules = dict(self._rules)
+        return copy
+
     @property
     def kinds(self) -> Kinds:
         """The classes that have a rule."""

@@ -40,7 +40,8 @@ class Field(Sited, _Named):
     """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
-    scale) or "spectral" (made by the engine to probe a matrix). `axes`: it has one copy per label of each of them;
+    scale) or "spectral" (made by the engine to probe a matrix). `is_drawn`: its entries are independent
+    random numbers, drawn anew at each of its times. `axes`: it has one copy per label of each of them;
     `labels` is how many copies these are.
     """
 
@@ -57,10 +58,9 @@ class Field(Sited, _Named):
         axes: Any = (),
         latex: str = "",
     ) -> Self:
-        if not isinstance(sector, Sector):
-            raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
-        if clock is not None and not isinstance(clock, Clock):
-            raise DeclarationError(f"{name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
+        Sector.check(name, sector)
+        if clock is not None:
+            Clock.check(name, clock)
         own = sp.Tuple(*axes_in_order(name, axes))
         payload = (sector, clock, role, _checked_scale(name, scale), timed and clock is not None, own)
         return super().__new__(cls, name, payload, latex, real=True)
@@ -73,6 +73,8 @@ class Field(Sited, _Named):
     axes = property(lambda self: tuple(self.payload[5]))
     labels = property(lambda self: labels_along(self.payload[5]))
     labelled = property(lambda self: bool(self.payload[5]))
+    is_drawn = property(lambda self: self.role == "normal")
+    given_by = property(lambda self: "normal(...) vector: it is drawn" if self.is_drawn else "")
 
     def __call__(self, time: Any = None) -> FieldAt:
         return FieldAt(self) if time is None else FieldAt(self, exact(time))
@@ -99,7 +101,9 @@ class FieldAt(Sited):
         found: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
         return found
 
-    field = property(lambda self: self.args[0])
+    field = owner = property(lambda self: self.args[0])
+    symbol = property(lambda self: self)
+    weights = property(lambda self: None)
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -131,7 +135,7 @@ class Selection(Sited):
     those that the rows lack, and gives an axis another name."""
 
     is_commutative = True
-    time = None
+    time = data = None
 
     rows = property(lambda self: tuple(self.args[0]))
     columns = property(lambda self: tuple(self.args[1]))
@@ -208,7 +212,7 @@ class Mix(Sited):
     vector = property(lambda self: self.args[2])
 
     def _sympystr(self, printer: StrPrinter) -> str:
-        if isinstance(self.table, Selection) and set(self.table.rows) == set(self.table.named):
+        if self.table.data is None and set(self.table.rows) == set(self.table.named):
             text: str = printer._print(self.vector)
             for old, new in zip(self.table.columns, self.table.named, strict=True):
                 text = text if old == new else f"relabel({text}, {old}, {new})"
@@ -283,6 +287,7 @@ class _Typed(StrPrinter):
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
 
 
+@ByKind
 def shown(expression: sp.Basic) -> str:
     """An expression as it was typed, for messages."""
     return str(_Typed().doprint(expression))
@@ -407,7 +412,7 @@ def _(node: Total, where: str) -> set[Axis]:
 def _(node: Mix, where: str) -> set[Axis]:
     """Those of the rows of the table in place of those of its columns."""
     inner = axes_of(node.vector, where)
-    if isinstance(node.table, Selection):
+    if node.table.data is None:
         return set(node.table.rows)
     rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
     if columns not in inner:

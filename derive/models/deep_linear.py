@@ -108,13 +108,18 @@ def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
     return reduce(add, found, below.T @ below / size)
 
 
-def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel: str) -> Model:
-    """The network with L layers of weights below its readout."""
+def check_choices(spectrum: str, kernel: str) -> None:
+    """Refuse choices that do not go together."""
     if kernel == "sample" and spectrum == "power_law":
         raise ParameterError(
             "kernel=sample does not go with spectrum=power_law: sites with a density have no groups in which the data "
             "are normal; use spectrum=two_groups or isotropic, or kernel=core"
         )
+
+
+def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel: str) -> Model:
+    """The network with L layers of weights below its readout."""
+    check_choices(spectrum, kernel)
     scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
     sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})
     D, P, N = sizes[0], sizes[1], (sizes[0], *sizes[2:])

@@ -76,9 +76,8 @@ def signs_only(arrays: dict[str, Any]) -> str:
     return "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1"
 
 
-def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
-    """The network with L hidden layers; activation is an expression in x, loss one in f and y."""
-    hidden, output, label = (Symbol(name, real=True) for name in ("x", "f", "y"))
+def derivatives(activation: Expr, hidden: Symbol, loss: Expr, output: Symbol) -> tuple[Expr, Expr]:
+    """How the activation rises and the loss falls: what gradients are made of."""
     slope, pull = diff(activation, hidden), -diff(loss, output)
     if not activation.has(hidden) or slope == 0:
         raise ParameterError(f"activation={activation} does not depend on x; give a function such as tanh(x)")
@@ -90,7 +89,13 @@ def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
         raise ParameterError(
             f"loss={loss} has no derivative in f that a step could follow; give a function such as (f - y)**2/2"
         )
+    return slope, pull
 
+
+def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
+    """The network with L hidden layers; activation is an expression in x, loss one in f and y."""
+    hidden, output, label = (Symbol(name, real=True) for name in ("x", "f", "y"))
+    slope, pull = derivatives(activation, hidden, loss, output)
     signs = loss == log(1 + exp(-label * output))
 
     N = sectors("N")

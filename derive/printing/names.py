@@ -7,7 +7,6 @@ from dataclasses import dataclass, field as data_field
 
 import sympy as sp
 
-from derive.algebra.words import Letter
 from derive.language.contents import DECLARED, atoms
 from derive.language.matrices import Disorder
 from derive.language.vectors import Field
@@ -135,8 +134,8 @@ class Names:
             for combination in (*(made for _, made in projected.couplings), *asked):
                 for _, word in combination:
                     for letter in word:
-                        if isinstance(letter, Letter):
-                            add(letter.name, Pair(letter.kind, letter.a, letter.b, False, letter.time))
+                        for order in letter.order_parameters:
+                            add(letter.name, Pair(order.kind, order.a, order.b, False, order.time))
         taken = {s.name for s in (*system.model.parameters, *declared, *(f.field for f in system.fields))}
         named = (*system.model.parameters, *atoms(system.model, DECLARED))
         written = {symbol.name: latex_symbol(symbol) for symbol in named if symbol.tex}

@@ -13,7 +13,7 @@ from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field
 from derive.printing.statements import Section, Statement
 from derive.records.limit import Limit, LinearSites, OverlapTerm, Part, Recursion
-from derive.records.system import DisorderRule
+from derive.records.system import Rule
 
 SITES = (
     "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
@@ -93,8 +93,8 @@ def _pair(kind: str, a: Field, b: Field) -> sp.Symbol:
     return EngineSymbol(f"{kind}_{a}_{b}", a, b)
 
 
-def _equation(record: LinearSites, field: Field, rule: object) -> sp.Expr:
-    total = EngineSymbol(f"u_{field}", field) if isinstance(rule, DisorderRule) else sp.S.Zero
+def _equation(record: LinearSites, field: Field, rule: Rule) -> sp.Expr:
+    total = EngineSymbol(f"u_{field}", field) if rule.product else sp.S.Zero
     drives = record.drives if isinstance(record, Limit) else ()
     for term in record.overlap_terms if isinstance(record, Recursion) else ():
         if term.target == field:

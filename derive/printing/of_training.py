@@ -101,7 +101,7 @@ def system_sections(record: System) -> tuple[Section, ...]:
 
 
 def _sides(f: SystemField) -> list[sp.Expr]:
-    return [rule.expression(f.time) for rule in (f.rule, *f.starts)]
+    return [rule.expression(f.time) for rule in f.rules]
 
 
 def trait_law(trait: Trait, printer: TextPrinter) -> str:

@@ -8,7 +8,7 @@ from derive.printing import text
 from derive.printing.of_training import covariance_line
 from derive.printing.statements import remembered
 from derive.records.saddle import Covariance
-from derive.records.system import DisorderRule, Rule, SystemField
+from derive.records.system import Rule, SystemField
 
 
 def equations_of(layout: Layout, f: SystemField) -> list[str]:
@@ -24,7 +24,7 @@ def equations_of(layout: Layout, f: SystemField) -> list[str]:
 
 
 def _right_side(layout: Layout, field: Field, rule: Rule) -> str:
-    if not isinstance(rule, DisorderRule):
+    if rule.product is None:
         return text(rule.expression(layout.clock))
     noise = f"u[{text(field)}]" + (f"({layout.clock})" if field.timed else "")
     return " + ".join([noise, *(text(remembered(m)) for m in layout.memories(field))])

@@ -22,7 +22,7 @@ from derive.algebra.quotients import Quotient
 from derive.errors import DeriveError
 from derive.language.traits import Trait
 from derive.program.forward import Forward, Key
-from derive.program.nodes import Formula, Function, Op, Ref, Slot, Symbol, Tuple, Value, children
+from derive.program.nodes import Formula, Function, Op, Ref, Slot, Symbol, Tuple, Value
 from derive.program.quotients import Array, Evaluation, Scalars, not_too_large
 
 Variable = tuple[str, int, int]
@@ -96,7 +96,7 @@ def _everything(values: Iterable[Value]) -> Iterator[Value]:
     while waiting:
         value = waiting.pop()
         yield value
-        waiting += children(value)
+        waiting += value.children
 
 
 def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Expr]:

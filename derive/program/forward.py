@@ -21,7 +21,8 @@ from derive.equations.needs import Needs
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import labels_along
-from derive.language.traits import Trait, split_traits, traits_in
+from derive.language.traits import split_traits, traits_in
+from derive.language.traversal import ByKind
 from derive.language.vectors import (
     PAST,
     Each,
@@ -57,8 +58,6 @@ from derive.program.recurrences import Coefficients
 from derive.records.method import Closure, LabelSymmetry
 from derive.records.probe import SampledSites
 from derive.records.system import (
-    DisorderRule,
-    ElementwiseRule,
     Rule,
     SystemField,
     Term,
@@ -219,9 +218,9 @@ class Lowering:
 
     def _needed_by(self, f: SystemField) -> set[Field]:
         found: set[Field] = set()
-        for rule in (f.rule, *f.starts):
-            if isinstance(rule, DisorderRule):
-                found.add(rule.argument)
+        for rule in f.rules:
+            if rule.product is not None:
+                found.add(rule.product.argument)
             else:
                 found |= {value.field for value in rule.expression(f.time).atoms(FieldAt)}
         for m in self.layout.memories(f.field):
@@ -244,50 +243,76 @@ class Lowering:
         for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Mix, Total)):
             if node in inner:
                 continue
-            if isinstance(node, AppliedUndef):
-                inner[node] = self._coefficient(node)
-            elif node.has(PAST) and isinstance(node, (Mean, Mix, Total)):
-                inner[node] = Slot(Op("kept", (Quoted(self._kept(node)),)), shown(node))
-            else:
-                inner[node] = self.leaf(node)
+            inner[node] = self.leaf(node)
         moved: dict[sp.Basic, sp.Expr] = {} if when is None else {PAST: when}
         if self.clock is not None:
             moved[self.clock] = self.now_slot
         return Formula(expression.xreplace(inner).xreplace(moved), None)
 
+    def leaf(self, node: sp.Basic) -> sp.Expr:
+        """What stands for a node that is not arithmetic."""
+        return self._of_past(node) if node.has(PAST) else self._leaf(node)
+
+    @ByKind
+    def _leaf(self, node: sp.Basic) -> sp.Expr:
+        raise AssertionError(f"{type(node).__name__} stands where only numbers and vectors may stand")
+
+    @ByKind
+    def _of_past(self, node: sp.Basic) -> sp.Expr:
+        return self._leaf(node)
+
+    @_of_past.on(Mean, Mix, Total)
+    def _kept_number(self, node: sp.Expr) -> Slot:
+        return Slot(Op("kept", (Quoted(self._kept(node)),)), shown(node))
+
+    @_leaf.on(AppliedUndef)
     def _coefficient(self, node: AppliedUndef) -> Slot:
         recurrence, position = self.coefficients.owners[node.func.__name__]
         function = "coefficient" if recurrence.initial else "coefficients"
         taken = (self.coefficients.tables[recurrence], self.number(node.args[0]), position)
         return Slot(Op(function, taken), str(node.func))
 
-    def leaf(self, node: sp.Basic) -> sp.Expr:
-        """What stands for a node that is not arithmetic."""
-        if isinstance(node, Mean):
-            return self._mean(node)
-        if isinstance(node, FieldAt):
-            return Slot(self.value(node), shown(node))
-        if isinstance(node, DataAt):
-            return Slot(self.given(node), shown(node))
-        if isinstance(node, Mix):
-            table = self.table(node.table)
-            return Slot(Op("mixed", (table, self.number(node.vector), int(node.transposed))), shown(node))
-        inside = self.number(node.expression)
-        if isinstance(node, Softmax):
-            return Slot(Op("softmax", (inside, *_along(node))), shown(node))
-        return Slot(Op("total", (inside,)), shown(node))
+    @_leaf.on(Mean)
+    def _mean_leaf(self, node: Mean) -> sp.Expr:
+        return self._mean(node)
 
-    def given(self, node: DataAt) -> Value:
-        """Data along labels."""
-        if isinstance(node, EntriesAt):
-            return Op("entries", (Formula(node.data, None), int(node.turned), *self._when(node)))
-        return Op("data", (Formula(node.data, None), *self._when(node)))
+    @_leaf.on(FieldAt)
+    def _field_leaf(self, node: FieldAt) -> Slot:
+        return Slot(self.value(node), shown(node))
 
-    def table(self, node: DataAt | Selection) -> Value:
+    @_leaf.on(DataAt)
+    def _data(self, node: DataAt) -> Slot:
+        return Slot(Op("data", (Formula(node.data, None), *self._when(node))), shown(node))
+
+    @_leaf.on(EntriesAt)
+    def _entries(self, node: EntriesAt) -> Slot:
+        return Slot(Op("entries", (Formula(node.data, None), int(node.turned), *self._when(node))), shown(node))
+
+    @_leaf.on(Mix)
+    def _mix(self, node: Mix) -> Slot:
+        table = self.table(node.table)
+        return Slot(Op("mixed", (table, self.number(node.vector), int(node.transposed))), shown(node))
+
+    @_leaf.on(Softmax)
+    def _softmax(self, node: Softmax) -> Slot:
+        return Slot(Op("softmax", (self.number(node.expression), *_along(node))), shown(node))
+
+    @_leaf.on(Total)
+    def _total(self, node: Total) -> Slot:
+        return Slot(Op("total", (self.number(node.expression),)), shown(node))
+
+    @ByKind
+    def table(self, node: DataAt) -> Op:
         """Data as a matrix that acts on labels."""
-        if isinstance(node, Selection):
-            return Op("selection", selection(node).arguments)
-        return Op("root" if isinstance(node, RootAt) else "table", (Formula(node.data, None), *self._when(node)))
+        return Op("table", (Formula(node.data, None), *self._when(node)))
+
+    @table.on(RootAt)
+    def _root(self, node: RootAt) -> Op:
+        return Op("root", (Formula(node.data, None), *self._when(node)))
+
+    @table.on(Selection)
+    def _selection(self, node: Selection) -> Op:
+        return Op("selection", selection(node).arguments)
 
     def _when(self, node: DataAt) -> tuple[Any, ...]:
         """The time of data: none, so many steps earlier, or a given one."""
@@ -347,7 +372,7 @@ class Lowering:
     def value(self, value: FieldAt) -> Value:
         """A vector over sites: a field at the current time or some steps earlier, what is drawn, a trait."""
         field, lag = value.field, self.lag(value)
-        if isinstance(field, Trait):
+        if field.role == "trait":
             return Op("trait", (Quoted(field.name),))
         if field.role in ("normal", "constant"):
             return Op("drawn", (Quoted(field.name), *((lag,) if lag else ())))
@@ -374,13 +399,13 @@ class Lowering:
         return Op("put", (Quoted(f.field.name), value))
 
     def _noises(self, f: SystemField) -> list[str]:
-        covariances = self.layout.covariances(f.field) if isinstance(f.rule, DisorderRule) else ()
+        covariances = () if f.product is None else self.layout.covariances(f.field)
         return [covariance_of(self.layout, c) for c in covariances]
 
     def _rule(self, f: SystemField, rule: Rule) -> Value:
-        if isinstance(rule, DisorderRule):
+        if rule.product is not None:
             return self._matrix_product(f)
-        if isinstance(rule, ElementwiseRule):
+        if rule.laws:
             return self._law(f, rule)
         terms = [self._term(term, f.field) for term in rule.terms]
         widths = {width for _, _, width in terms} - {sp.S.One}
@@ -391,7 +416,7 @@ class Lowering:
             )
         return Sum(tuple((factor, value) for factor, value, _ in terms), None)
 
-    def _law(self, f: SystemField, rule: ElementwiseRule) -> Value:
+    def _law(self, f: SystemField, rule: Rule) -> Value:
         raise DeclarationError(f"the law of {f.field} is not linear")
 
     def _matrix_product(self, f: SystemField) -> Op:
@@ -485,17 +510,20 @@ class Lowering:
             self.lines.append(Do(op, f"{name} = {text(value)}"))
         return tuple(found)
 
+    @ByKind
     def _observable(self, value: sp.Expr) -> Value:
         """An observable at the current time; outside total(...) and each(...) labels are averaged over."""
-        if isinstance(value, Each):
-            return self.number(value.expression)
         inner: dict[sp.Basic, sp.Expr] = {}
         for node in outermost(value, (Mean, Total)):
             number = self.number(node)
-            labelled = isinstance(node, Mean) and bool(axes_of(node))
+            labelled = node in value.atoms(Mean) and bool(axes_of(node))
             inner[node] = Slot(Op("mean_of_labels", (number,)) if labelled else number, shown(node))
         moved = {self.clock: self.now_slot} if self.clock is not None else {}
         return Formula(value.xreplace(inner).xreplace(moved), None)
+
+    @_observable.on(Each)
+    def _each(self, value: Each) -> Value:
+        return self.number(value.expression)
 
     # -- order parameters
 

@@ -21,7 +21,7 @@ from derive.language.vectors import Field, FieldAt, Mean, axes_of, shown
 from derive.program.forward import ONE, Forward, IntegratedLaw, Lowering, TwoTimeTable
 from derive.program.nodes import SCALAR, Call, Formula, Function, Let, Op, Quoted, Ref, Slot, Sum, Symbol, Tuple, Value
 from derive.records.method import Closure
-from derive.records.system import ElementwiseRule, SystemField, is_moment
+from derive.records.system import Rule, SystemField, is_moment
 
 
 class ByQuadrature(Lowering):
@@ -70,8 +70,8 @@ class ByQuadrature(Lowering):
 
     # -- laws
 
-    def _law(self, f: SystemField, rule: ElementwiseRule) -> Value:
-        number = next(i for i, other in enumerate((f.rule, *f.starts)) if other is rule)
+    def _law(self, f: SystemField, rule: Rule) -> Value:
+        number = next(i for i, other in enumerate(f.rules) if other is rule)
         parts = self.gaussian.parts[f.field, number]
         terms: list[tuple[Formula, Value]] = [(self.number(c), self.value(v)) for c, v in parts.linear]
         terms += [(self.number(c), self._integral("law", law)) for c, law in parts.laws]

@@ -18,7 +18,7 @@ from derive.program.nodes import Formula, Function, Op, Quoted, Ref, Slot, Symbo
 from derive.program.sites import Sharing
 from derive.records.method import Closure
 from derive.records.probe import SampledSites
-from derive.records.system import ElementwiseRule, SystemField, is_moment, quadratic_pairs
+from derive.records.system import Rule, SystemField, is_moment, quadratic_pairs
 
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
 """Functions whose derivative, where it exists, does not tell how they change."""
@@ -26,8 +26,8 @@ JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceilin
 
 def has_jumps(layout: Layout) -> bool:
     """Whether some law jumps, so that its mean derivative is not the mean of its derivatives."""
-    rules = [rule for f in layout.fields for rule in (f.rule, *f.starts)]
-    return any(rule.law.has(*JUMPS) for rule in rules if isinstance(rule, ElementwiseRule))
+    rules = [rule for f in layout.fields for rule in f.rules]
+    return any(law.has(*JUMPS) for rule in rules for law in rule.laws)
 
 
 class BySampling(Lowering):
@@ -69,8 +69,8 @@ class BySampling(Lowering):
             return super()._put(f)
         return Op("put_multiple", (Quoted(f.field.name), self.number(factor), Quoted(base.name)))
 
-    def _law(self, f: SystemField, rule: ElementwiseRule) -> Value:
-        return Op("law", self._function(rule.law))
+    def _law(self, f: SystemField, rule: Rule) -> Value:
+        return Op("law", self._function(rule.laws[0]))
 
     def _function(self, expression: sp.Expr) -> tuple[Value, ...]:
         """A function of field values, and the values themselves; everything else in it is the same at all sites."""

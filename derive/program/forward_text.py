@@ -16,7 +16,7 @@ from derive.program.text import PARAMETERS, ModuleText, indented, joined
 from derive.program.traits import law_of, law_parts
 from derive.records.method import Closure
 from derive.records.probe import SampledSites
-from derive.records.system import DisorderRule, SystemField
+from derive.records.system import SystemField
 
 CLOSURE = Symbol("x")
 NODES = Symbol("nodes")
@@ -130,7 +130,7 @@ class ForwardText(ModuleText):
             f"times=lambda {self.p}: {times},",
             f"before=lambda {self.p}: {self.text.formula(layout.order_times)},",
             *_tuple("vectors", map(self._vector, self._vectors())),
-            *_tuple("products", (self._product(f) for f in layout.fields if isinstance(f.rule, DisorderRule))),
+            *_tuple("products", (self._product(f) for f in layout.fields if f.product is not None)),
             f"observables=({joined(map(self._recorded, program.observables))}),",
             f"step={'step' if clock is not None else None},",
             "order=order,",
@@ -216,7 +216,7 @@ class ForwardText(ModuleText):
 
     def _vectors(self) -> list[tuple[Field, str]]:
         layout = self.program.layout
-        found = [(f.field, "product" if isinstance(f.rule, DisorderRule) else "field") for f in layout.fields]
+        found = [(f.field, "field" if f.product is None else "product") for f in layout.fields]
         return [*found, *((source, source.role) for source in layout.system.sources), *self.program.vectors]
 
     def _vector(self, one: tuple[Field, str]) -> str:
@@ -249,8 +249,8 @@ class ForwardText(ModuleText):
         return [*found, *([f"group={group}"] if group else [])]
 
     def _product(self, f: SystemField) -> str:
-        layout, rule = self.program.layout, f.rule
-        assert isinstance(rule, DisorderRule)
+        layout, rule = self.program.layout, f.product
+        assert rule is not None, "what is asked for is a product"
         memories = (
             f"{self._name('Memory')}({m.a.name!r}, {m.noise.name!r}, {m.on.name!r}{', fresh=True' if m.fresh else ''}"
             f"{f', lag={m.lag}' if m.lag else ''})"

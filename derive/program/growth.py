@@ -14,10 +14,11 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.equations.layout import Layout, lag_of
-from derive.language.data import Data, DataAt
+from derive.language.data import DataAt
 from derive.language.traits import VALUE, Trait
+from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, shown
-from derive.records.system import DisorderRule, LinearRule, Rule
+from derive.records.system import Rule
 
 TIMES = 3
 """The first times are enough: how a law grows does not change with time."""
@@ -51,7 +52,7 @@ class _Site:
         self.known: dict[tuple[Field, int], sp.Expr] = {}
 
     def value(self, field: Field, time: int) -> sp.Expr:
-        if isinstance(field, Trait):
+        if field.role == "trait":
             return VALUE if field == self.trait else _usual(field)
         if field.timed and time < 0:
             return sp.S.Zero
@@ -67,26 +68,19 @@ class _Site:
         return self.known[field, time]
 
     def _rule(self, field: Field, rule: Rule, time: int) -> sp.Expr:
-        if isinstance(rule, DisorderRule):
+        if rule.product is not None:
             memories = (m for m in self.layout.memories(field) if m.on in self.rules)
             seen = (self.value(m.on, time - 1 if m.on.timed else 0) for m in memories)
             return NOISE + sp.Add(*dict.fromkeys(seen))
-        if isinstance(rule, LinearRule):
-            terms = []
-            for term in rule.terms:
-                when = time - 1 if term.past is not None else time - lag_of(term.vector, self.layout.clock)
-                terms.append(self.at(term.coefficient, time) * self.value(term.vector.field, when))
-            return sp.Add(*terms)
-        return self.at(rule.law, time)
+        terms = [self.at(law, time) for law in rule.laws]
+        for term in rule.terms:
+            when = time - 1 if term.past is not None else time - lag_of(term.vector, self.layout.clock)
+            terms.append(self.at(term.coefficient, time) * self.value(term.vector.field, when))
+        return sp.Add(*terms)
 
+    @ByKind
     def at(self, expression: sp.Expr, time: int) -> sp.Expr:
         """An expression of this site at a time."""
-        if isinstance(expression, FieldAt):
-            return self.value(expression.field, time - lag_of(expression, self.layout.clock))
-        if isinstance(expression, (Mean, AppliedUndef, DataAt)):
-            return NUMBER
-        if isinstance(expression, (Total, Mix)):
-            return self.at(expression.vector if isinstance(expression, Mix) else expression.expression, time)
         if expression == PAST:
             return sp.Integer(max(time - 1, 0))
         if expression == self.layout.clock:
@@ -95,11 +89,27 @@ class _Site:
             return expression
         return expression.func(*(self.at(arg, time) for arg in expression.args))
 
+    @at.on(FieldAt)
+    def _field(self, node: FieldAt, time: int) -> sp.Expr:
+        return self.value(node.field, time - lag_of(node, self.layout.clock))
+
+    @at.on(Mean, AppliedUndef, DataAt)
+    def _number(self, node: sp.Expr, time: int) -> sp.Expr:
+        return NUMBER
+
+    @at.on(Mix)
+    def _mix(self, node: Mix, time: int) -> sp.Expr:
+        return self.at(node.vector, time)
+
+    @at.on(Total)
+    def _total(self, node: Total, time: int) -> sp.Expr:
+        return self.at(node.expression, time)
+
 
 def _usual(trait: Trait) -> sp.Expr:
     """A value that a trait may have."""
     if trait.discrete:
-        return sp.S.One if isinstance(trait.values, Data) else trait.values[0]
+        return trait.values[0] if trait.weights else sp.S.One
     low, high = trait.law[1:]
     if low == -sp.oo:
         return sp.S.Zero if high == sp.oo else high - 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -15,6 +14,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import EngineSymbol, labels_along
 from derive.language.traits import Trait
+from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.program.labels import apart, selection
 from derive.program.nodes import (
@@ -31,7 +31,7 @@ from derive.program.nodes import (
     Tuple,
     Value,
 )
-from derive.program.text import PARAMETERS, ModuleText, joined
+from derive.program.text import PARAMETERS, ModuleText
 from derive.program.traits import law_of
 from derive.records.limit import Limit, LinearSites, Overlap, Part, Recursion
 from derive.records.system import Mixing
@@ -103,23 +103,13 @@ class _LinearText(ModuleText):
         body = [line for function in functions for line in self.text.function(function)]
         laws: dict[str, str] = {}
         for program in programs:
-            code = self._offered(program.structure)
+            code = self.offered(program.structure)
             if code not in laws:
                 laws[code] = "SITES" if not laws else f"SITES_OF_{program.name}"
                 body.append(f"{laws[code]} = {code[:-1]},)")  # one line per entry
-            own = "".join(f"{word}={self._offered(value)}," for word, value in program.own.named.items())
+            own = "".join(f"{word}={self.offered(value)}," for word, value in program.own.named.items())
             body.append(f"{program.name} = {self.called(program.kind)}(**vars({laws[code]}), {own})")
         return self.whole(DOC, body, ())
-
-    def _offered(self, entry: Any) -> str:
-        if isinstance(entry, Record):
-            named = (f"{word}={self._offered(value)}" for word, value in entry.named.items() if value is not None)
-            return f"{self.called(entry.kind)}({', '.join((*map(self._offered, entry.entries), *named))})"
-        if isinstance(entry, Value):
-            return self.text.value(entry)
-        if isinstance(entry, tuple):
-            return f"({joined(map(self._offered, entry))})"
-        return entry.name if isinstance(entry, Definition) else repr(entry)
 
 
 class _Lowering:
@@ -274,26 +264,37 @@ def _observed(value: sp.Expr, rows: dict[EngineSymbol, Slot], means: dict[Engine
 
 def _by_label(expression: sp.Expr, rows: dict[EngineSymbol, Slot]) -> Value:
     inner: dict[sp.Basic, sp.Expr] = {}
+    given = {node for node in expression.atoms(DataAt) if node.time is None}
     for node in outermost(expression, (DataAt, Mix, Softmax, Total)):
-        if not isinstance(node, DataAt) or node.time is not None:
+        if node not in given:
             raise DeclarationError(
                 f"an observable holds {shown(node)}, for which the limit of many steps is not derived; leave it out"
             )
-        turned = (int(node.turned),) if isinstance(node, EntriesAt) else ()
+        turned = (int(node.turned),) if node in expression.atoms(EntriesAt) else ()
         inner[node] = Slot(Call("given_series", (Formula(node.data, None), 0, 0, *turned), None), shown(node))
     return Formula(expression.xreplace(inner).xreplace(rows), None)
 
 
-def _given(node: DataAt | Selection) -> Value:
-    if isinstance(node, Selection):
-        return selection(node)
-    found = Call("given", (Formula(node.data, None), None, 0), None)
-    return Call("root", (found,), None) if isinstance(node, RootAt) else found
+@ByKind
+def _given(node: DataAt) -> Value:
+    return Call("given", (Formula(node.data, None), None, 0), None)
 
 
+_given.on(Selection)(selection)
+
+
+@_given.on(RootAt)
+def _(node: RootAt) -> Value:
+    return Call("root", (_given.default(node),), None)
+
+
+@ByKind
 def _column(node: DataAt) -> Value:
     """Data with one axis, or the entries of a table, as a column."""
-    found = _given(node)
-    if not isinstance(node, EntriesAt):
-        return found
-    return Call("listed", (Transposed(found) if node.turned else found,), (labels_along(axes_of(node)), sp.S.One))
+    return _given(node)
+
+
+@_column.on(EntriesAt)
+def _(node: EntriesAt) -> Value:
+    table = Transposed(_given(node)) if node.turned else _given(node)
+    return Call("listed", (table,), (labels_along(axes_of(node)), sp.S.One))

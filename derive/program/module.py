@@ -14,14 +14,14 @@ from derive.language.equations import Spectrum, clock_values
 from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, WeightsAt
 from derive.language.model import Model
-from derive.language.symbols import Axis, Clock, Parameter, Sector
+from derive.language.symbols import Axis, Clock, Parameter, Sector, other_symbols
 from derive.language.traits import VALUE, Trait, traits_in
+from derive.language.traversal import ByKind
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.growth import averages_over_traits
 from derive.program.nodes import Symbol
 from derive.program.text import PARAMETERS, Names, PlainNumpyText, runtime_names
 from derive.program.traits import law_parts
-from derive.records.system import DisorderRule
 
 CHECKED_VALUES = 64
 """So many values of a density are looked at before anything is solved."""
@@ -36,7 +36,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     arrays = [f"DataOf({d.name!r}, {_axes(d)!r})," for d in atoms(model, Data)]
     probes = [_probe(label, stems[label], probe) for label, probe in model.probes]
     declared = set(atoms(model, Field))
-    products = {f.field: f.rule.argument.name for f in layout.fields if isinstance(f.rule, DisorderRule)}
+    products = {f.field: f.product.argument.name for f in layout.fields if f.product is not None}
     vectors = [
         f"FieldOf({f.name!r}, {f.sector.name!r}, {f.timed!r}, {tuple(str(axis.size) for axis in f.axes)!r}, "
         f"{f in declared!r}, {products.get(f)!r}),"
@@ -95,17 +95,28 @@ def _first_time(observable: sp.Expr) -> int:
     return max((int(lag) for lag in lags), default=0)
 
 
+@ByKind
+def _demanded(symbol: Field) -> tuple[str, sp.Expr, str]:
+    """A number of a symbol, in words and as it is, and what it must be."""
+    return f"the scale of {symbol}", symbol.scale, "finite"
+
+
+@_demanded.on(Sector)
+def _(symbol: Sector) -> tuple[str, sp.Expr, str]:
+    return f"the size of {symbol} over that of the first sector", symbol.ratio, "positive"
+
+
+@_demanded.on(Disorder)
+def _(symbol: Disorder) -> tuple[str, sp.Expr, str]:
+    return f"the variance of {symbol}", symbol.variance, "not negative"
+
+
 def _demands(model: Model) -> list[str]:
     """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
     text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting")))
     found = []
     for symbol in atoms(model, (Sector, Disorder, Field)):
-        if isinstance(symbol, Sector):
-            what, value, kind = f"the size of {symbol} over that of the first sector", symbol.ratio, "positive"
-        elif isinstance(symbol, Disorder):
-            what, value, kind = f"the variance of {symbol}", symbol.variance, "not negative"
-        else:
-            what, value, kind = f"the scale of {symbol}", symbol.scale, "finite"
+        what, value, kind = _demanded(symbol)
         ensured = {"positive": value.is_positive, "not negative": value.is_nonnegative, "finite": value.is_real}[kind]
         if not ensured:
             number = value.xreplace({sector: sp.S.One for sector in value.atoms(Sector)})  # sizes are positive
@@ -167,8 +178,8 @@ def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
-            inside = node.free_symbols if isinstance(node, (sp.Pow, sp.Function)) else ()
-            if inside and all(isinstance(symbol, Parameter) for symbol in inside) and not node.is_real:
+            computed = (node.is_Pow or node.is_Function) and node.free_symbols
+            if computed and not other_symbols(node, Parameter) and not node.is_real:
                 nodes.setdefault(node)
     return [
         _demand(f"the value of {shown(node)}", text.formula(node), "finite", text)
@@ -200,7 +211,7 @@ def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
     symbols = expression.free_symbols
     if clock not in symbols:
         return []
-    own = all(symbol == clock or isinstance(symbol, Parameter) for symbol in symbols)
+    own = set(other_symbols(expression, Parameter)) <= {clock}
     if own and isinstance(expression, sp.Expr) and not expression.has(FieldAt, WeightsAt, DisorderAt, DataAt):
         return [] if expression.is_real else [expression]
     return [node for part in expression.args for node in _coefficients_in_time(part, clock)]
@@ -211,12 +222,12 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
-            if isinstance(node, (sp.Pow, sp.Function)) and _of_traits_alone(node):
+            if (node.is_Pow or node.is_Function) and _of_traits_alone(node):
                 nodes.setdefault(node)
     found = []
     for node in sorted(nodes, key=sp.default_sort_key):
         traits = [v.field for v in traits_in(node)]
-        if any(isinstance(t.values, Data) for t in traits if t.discrete):
+        if any(t.discrete and not t.weights for t in traits):
             continue  # data are not known where parameters are checked
         names = [f"{VALUE.name}{k}" for k in range(len(traits))]
         inside = PlainNumpyText(text.names, {sp.Symbol(name): name for name in names})
@@ -251,7 +262,7 @@ def _of_traits_alone(node: sp.Basic) -> bool:
     if not traits_in(node) or node.has(Mean) or (node.is_Pow and node.exp.is_Integer and node.exp > 0):
         return False
     rest = node.xreplace({v: sp.S.One for v in traits_in(node)})
-    return all(isinstance(s, Parameter) for s in rest.free_symbols) and not rest.atoms(FieldAt)
+    return not other_symbols(rest, Parameter) and not rest.atoms(FieldAt)
 
 
 def _axes(data: Data) -> tuple[str, ...]:

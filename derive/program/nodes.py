@@ -8,11 +8,13 @@ a value of the program. A shape is a tuple of SymPy expressions; it is checked w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import sympy as sp
+
+from derive.language.traversal import ByKind
 
 Shape = tuple[sp.Expr, ...]
 SCALAR: Shape = ()
@@ -37,6 +39,37 @@ class Value:
         @property
         def shape(self) -> Shape | None: ...
 
+    @property
+    def children(self) -> Iterator[Value]:
+        """The values that it is made of."""
+        return _values(tuple(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
+
+    @property
+    def mentioned(self) -> tuple[Symbol, ...]:
+        """The symbols that it refers to itself, besides its children."""
+        return ()
+
+    @property
+    def bound(self) -> tuple[Symbol, ...]:
+        """The symbols that are known inside it only."""
+        return ()
+
+
+@ByKind
+def _values(part: object) -> Iterator[Value]:
+    return iter(())
+
+
+@_values.on(Value)
+def _(part: Value) -> Iterator[Value]:
+    yield part
+
+
+@_values.on(tuple)
+def _(parts: tuple[object, ...]) -> Iterator[Value]:
+    for part in parts:
+        yield from _values(part)
+
 
 def shape_of(value: Value) -> Shape:
     """The shape of a value that is an array."""
@@ -54,6 +87,10 @@ class Ref(Value):
     @property
     def shape(self) -> Shape | None:
         return self.symbol.shape
+
+    @property
+    def mentioned(self) -> tuple[Symbol, ...]:
+        return (self.symbol,)
 
 
 _slots = count()
@@ -81,6 +118,10 @@ class Formula(Value):
 
     expression: sp.Expr
     shape: Shape | None = SCALAR
+
+    @property
+    def children(self) -> Iterator[Value]:
+        yield from (slot.value for slot in sorted(self.expression.atoms(Slot), key=lambda s: s.number))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +171,10 @@ class Sum(Value):
         for _, value in self.terms:
             check_fits(value.shape, self.shape)
 
+    @property
+    def children(self) -> Iterator[Value]:
+        return super().children if self.terms else map(Formula, self.shape or ())
+
 
 @dataclass(frozen=True, eq=False)
 class MatMul(Value):
@@ -168,6 +213,10 @@ class Chosen(Value):
     def shape(self) -> Shape | None:
         return self.otherwise.shape
 
+    @property
+    def children(self) -> Iterator[Value]:
+        yield from (Formula(self.condition), self.value, self.otherwise)
+
 
 @dataclass(frozen=True, eq=False)
 class Attribute(Value):
@@ -177,14 +226,22 @@ class Attribute(Value):
     name: str
     shape: Shape | None = SCALAR
 
+    @property
+    def mentioned(self) -> tuple[Symbol, ...]:
+        return (self.owner,)
+
 
 @dataclass(frozen=True, eq=False)
 class Item(Value):
     """What something holds under a key."""
 
     owner: Symbol
-    key: str | int | tuple[str | int, ...]
+    keys: tuple[str | int, ...]
     shape: Shape | None = None
+
+    @property
+    def mentioned(self) -> tuple[Symbol, ...]:
+        return (self.owner,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +287,10 @@ class Function(Value):
     body: Value
     shape: Shape | None = None
 
+    @property
+    def bound(self) -> tuple[Symbol, ...]:
+        return self.arguments
+
 
 @dataclass(frozen=True, eq=False)
 class Tuple(Value):
@@ -239,13 +300,19 @@ class Tuple(Value):
     shape: Shape | None = None
 
 
+@ByKind
 def as_argument(given: Any) -> Value | int | None:
     """What is given to a function of the runtime, as a value."""
-    if isinstance(given, Symbol):
-        return Ref(given)
-    if isinstance(given, sp.Basic):
-        return Formula(given)
-    return Tuple(tuple(map(as_argument, given))) if isinstance(given, tuple) else given
+    return given  # type: ignore[no-any-return]
+
+
+as_argument.on(Symbol)(Ref)
+as_argument.on(sp.Basic)(Formula)
+
+
+@as_argument.on(tuple)
+def _(given: tuple[Any, ...]) -> Tuple:
+    return Tuple(tuple(map(as_argument, given)))
 
 
 @dataclass(frozen=True)
@@ -316,15 +383,28 @@ class Record:
     @property
     def functions(self) -> Iterator[Definition]:
         """All functions in it, in their order."""
-        waiting = [*self.entries, *self.named.values()]
-        while waiting:
-            entry = waiting.pop(0)
-            if isinstance(entry, Definition):
-                yield entry
-            elif isinstance(entry, Record):
-                yield from entry.functions
-            elif isinstance(entry, tuple):
-                waiting = [*entry, *waiting]
+        return _functions((*self.entries, *self.named.values()))
+
+
+@ByKind
+def _functions(entry: Any) -> Iterator[Definition]:
+    return iter(())
+
+
+@_functions.on(Definition)
+def _(entry: Definition) -> Iterator[Definition]:
+    yield entry
+
+
+@_functions.on(Record)
+def _(entry: Record) -> Iterator[Definition]:
+    return entry.functions
+
+
+@_functions.on(tuple)
+def _(entries: tuple[Any, ...]) -> Iterator[Definition]:
+    for entry in entries:
+        yield from _functions(entry)
 
 
 def check_fits(inner: Shape | None, outer: Shape | None) -> None:
@@ -336,26 +416,6 @@ def check_fits(inner: Shape | None, outer: Shape | None) -> None:
         raise AssertionError(f"a value of shape {inner} stands where {outer} is needed")
 
 
-def children(value: Value) -> Iterator[Value]:
-    """The values that a value is made of."""
-    if isinstance(value, Formula):
-        yield from (slot.value for slot in sorted(value.expression.atoms(Slot), key=lambda s: s.number))
-    elif isinstance(value, Chosen):
-        yield from (Formula(value.condition), value.value, value.otherwise)
-    elif isinstance(value, Sum) and not value.terms:
-        yield from map(Formula, value.shape or ())
-    elif is_dataclass(value):
-        yield from _values([getattr(value, f.name) for f in fields(value)])
-
-
-def _values(parts: Iterable[object]) -> Iterator[Value]:
-    for part in parts:
-        if isinstance(part, Value):
-            yield part
-        elif isinstance(part, tuple):
-            yield from _values(part)
-
-
 def keys_read(values: Iterable[Value], owner: Symbol) -> dict[Any, None]:
     """The keys under which values read what a symbol holds, in order of their first mention."""
     found: dict[Any, None] = {}
@@ -363,8 +423,8 @@ def keys_read(values: Iterable[Value], owner: Symbol) -> dict[Any, None]:
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, Item) and node.owner is owner:
-            found.setdefault(node.key)
-        waiting = [*children(node), *waiting]
+            found.setdefault(node.keys)
+        waiting = [*node.children, *waiting]
     return found
 
 
@@ -375,13 +435,9 @@ def symbols_in(value: Value) -> dict[Symbol, None]:
     waiting = [value]
     while waiting:
         node = waiting.pop(0)
-        if isinstance(node, Ref):
-            found.setdefault(node.symbol)
-        elif isinstance(node, (Attribute, Item)):
-            found.setdefault(node.owner)
-        elif isinstance(node, Function):
-            bound |= set(node.arguments)
-        waiting = [*children(node), *waiting]
+        found |= dict.fromkeys(node.mentioned)
+        bound |= set(node.bound)
+        waiting = [*node.children, *waiting]
     return {symbol: None for symbol in found if symbol not in bound}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,7 @@ from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock, EngineSymbol, Parameter
 from derive.language.traits import Trait, traits_in
+from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Field, Mean, Total, axes_of, shown
 from derive.printing import text
 from derive.printing.layout import ordered_terms
@@ -346,14 +347,21 @@ def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
     return list(found)
 
 
+@ByKind
 def _crossed(node: sp.Basic) -> list[sp.Expr]:
     """What is zero where a function is not smooth."""
-    if isinstance(node, (sp.Max, sp.Min)):
-        return [a - b for k, a in enumerate(node.args) for b in node.args[:k]]
-    if isinstance(node, sp.Piecewise):
-        conditions = (c for _, condition in node.args for c in condition.atoms(sp.core.relational.Relational))
-        return [c.lhs - c.rhs for c in conditions]
     return [node.args[0]]
+
+
+@_crossed.on(sp.Max, sp.Min)
+def _(node: sp.Basic) -> list[sp.Expr]:
+    return [a - b for k, a in enumerate(node.args) for b in node.args[:k]]
+
+
+@_crossed.on(sp.Piecewise)
+def _(node: sp.Piecewise) -> list[sp.Expr]:
+    conditions = (c for _, condition in node.args for c in condition.atoms(sp.core.relational.Relational))
+    return [c.lhs - c.rhs for c in conditions]
 
 
 def _pieces(expression: sp.Expr) -> list[sp.Expr]:
@@ -362,20 +370,23 @@ def _pieces(expression: sp.Expr) -> list[sp.Expr]:
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:
         return [expression]
-    found = [p for piece in _pieces_of(inner) for p in _pieces(expression.xreplace({inner: piece}))]
+    found = [
+        p
+        for piece in _PIECES.get(inner.func, lambda _: [])(inner)
+        for p in _pieces(expression.xreplace({inner: piece}))
+    ]
     return list(dict.fromkeys(found))[:MOST_PIECES]
 
 
-def _pieces_of(node: sp.Basic) -> list[sp.Expr]:
-    if isinstance(node, (sp.Max, sp.Min)):
-        return list(node.args)
-    if isinstance(node, sp.Piecewise):
-        return [value for value, _ in node.args]
-    if isinstance(node, sp.Abs):
-        return [node.args[0], -node.args[0]]
-    if isinstance(node, sp.sign):
-        return [sp.S.One, sp.S.NegativeOne]
-    return [sp.S.Zero, sp.S.One] if isinstance(node, sp.Heaviside) else []
+_PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
+    sp.Max: lambda node: list(node.args),
+    sp.Min: lambda node: list(node.args),
+    sp.Piecewise: lambda node: [value for value, _ in node.args],
+    sp.Abs: lambda node: [node.args[0], -node.args[0]],
+    sp.sign: lambda node: [sp.S.One, sp.S.NegativeOne],
+    sp.Heaviside: lambda node: [sp.S.Zero, sp.S.One],
+}
+"""What a function that jumps or bends may be between the places where it does."""
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
@@ -391,7 +402,7 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
     for _, block in blocks.blocks:
         for scale, word in block.combination:
-            expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
+            expressions += [scale, *(weight for letter in word for weight in letter.weights)]
     times = projected.system.stopping
     if times is None:
         return not any(sp.sympify(e).has(clock.steps) for e in expressions)
@@ -576,13 +587,6 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
         return Tuple(tuple(map(work.numbers, rows)))
 
-    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> None:
-        variables, terms = coefficient_table(rows)
-        doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
-        given = (work.gained,) if gains else ()
-        function = work.function(f"{name}_variables", given, doc, work.numbers(variables))
-        named[name] = Record("CoefficientTable", (function, terms))
-
     if gains:
         doc = f"What weights have gained by their updates: {', '.join(map(text, gains))}."
         before = _Spectral(projected, layout, means)
@@ -607,15 +611,7 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     polynomials = (_terms(work, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
     function("polynomials", (), f"{doc}\n{told}", Tuple(tuple(polynomials)))
     if bulk.curve is not None:
-        named["curve_text"] = str(bulk.curve.xreplace({Z: sp.Symbol("{z}")}))
-        poly = sp.Poly(bulk.curve, projected.resolvent, Z)
-        top = poly.degree(projected.resolvent), poly.degree(Z)
-        powers = [[projected.resolvent**i * Z**j for j in range(top[1] + 1)] for i in range(top[0] + 1)]
-        tag = probe_tag("G", 0, projected.system)
-        doc = f"[{tag}] Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
-        tabled("curve", doc, [[poly.coeff_monomial(power) for power in row] for row in powers])
-        doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
-        tabled("edge_polynomials", doc, [sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors])
+        named |= _curve_tables(work, bulk, bulk.curve, (work.gained,) if gains else ())
     if projected.sources:
         named["images"] = tuple((name, symbols.index(symbol)) for name, symbol in projected.images)
         names = ", ".join(name for name, _ in projected.images)
@@ -627,6 +623,31 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
         function("slopes", given, doc, tables(some for _, some in projected.slopes))
     return Record("BulkLaw", (), named)
+
+
+def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symbol, ...]) -> dict[str, Any]:
+    """The curve of the resolvent and the polynomials of its edges, as tables of coefficients."""
+    g = bulk.projected.resolvent
+    poly = sp.Poly(curve, g, Z)
+    powers = [[g**i * Z**j for j in range(poly.degree(Z) + 1)] for i in range(poly.degree(g) + 1)]
+
+    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> Record:
+        variables, terms = coefficient_table(rows)
+        doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
+        return Record(
+            "CoefficientTable", (work.function(f"{name}_variables", given, doc, work.numbers(variables)), terms)
+        )
+
+    tag = probe_tag("G", 0, bulk.projected.system)
+    on_curve = f"[{tag}] Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
+    of_edges = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
+    return {
+        "curve_text": str(curve.xreplace({Z: sp.Symbol("{z}")})),
+        "curve": tabled("curve", on_curve, [[poly.coeff_monomial(power) for power in row] for row in powers]),
+        "edge_polynomials": tabled(
+            "edge_polynomials", of_edges, [sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors]
+        ),
+    }
 
 
 def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tuple[str, str], ...]:

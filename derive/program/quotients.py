@@ -157,7 +157,7 @@ class Evaluation:
 
     @evaluate.register
     def _item(self, value: Item) -> Any:
-        return self.known[value.owner][value.key]
+        return self.known[value.owner][value.keys]
 
     @evaluate.register
     def _quoted(self, value: Quoted) -> str:

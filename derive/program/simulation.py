@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -19,7 +20,7 @@ from derive.language.contents import atoms, expressions
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
-from derive.language.laws import Drawn, DrawnLaw
+from derive.language.laws import DrawnLaw
 from derive.language.matrices import (
     Atom,
     Disorder,
@@ -30,12 +31,12 @@ from derive.language.matrices import (
     Sum as MatrixSum,
     Weights,
     WeightsAt,
-    factors_of,
 )
 from derive.language.model import Model
 from derive.language.multiplied import half_product
 from derive.language.symbols import Axis, Clock, Sector, labels_along
 from derive.language.traits import Trait
+from derive.language.traversal import ByKind
 from derive.language.vectors import (
     Apply,
     Each,
@@ -214,11 +215,11 @@ class _Build:
         self.symbols = {x: Symbol(x.name, x.shape) for x in (*self.disorder, *self.weights)}
         self.symbols |= {f: Symbol(f.name, None if f.timed else _field_shape(f)) for f in self.fields}
         self.before: dict[sp.Symbol, list[Symbol]] = {}
-        self.rules = {_defined(e): e for e in model.equations if not _is_start(e)}
+        self.rules = {e.defined: e for e in model.equations if not _is_start(e)}
         self.starts: dict[sp.Symbol, dict[int, Eq]] = {}
         for e in model.equations:
             if _is_start(e):
-                self.starts.setdefault(_defined(e), {})[int(_time(e))] = e
+                self.starts.setdefault(e.defined, {})[int(_time(e))] = e
         self.order = self._scheduled({f: i for i, f in enumerate(order)})
 
     @property
@@ -227,20 +228,18 @@ class _Build:
         return self.clocks[0]
 
     def program(self) -> FiniteSizeProgram:
-        sources = [f for f in self.fields if f.role == "normal" or isinstance(f, Drawn)]
+        sources = [f for f in self.fields if f.is_drawn]
         drawn = [Let(self.symbols[d], self._draw(d)) for d in self.disorder if d.fresh is None]
         drawn += [Let(self.symbols[f], self._normal(f)) for f in sources if not f.timed]
-        drawn += [Let(self.symbols[f], DrawnTrait(f, _field_shape(f))) for f in self.fields if isinstance(f, Trait)]
-        static = [Let(self.symbols[x], self._static(x)) for x in self.order if isinstance(x, Field) and not x.timed]
-        timed = [x for x in self.order if not (isinstance(x, Field) and not x.timed)]
+        drawn += [Let(self.symbols[f], DrawnTrait(f, _field_shape(f))) for f in self.fields if f.role == "trait"]
+        static = [Let(self.symbols[x], self._static(x)) for x in self.order if not x.timed]
+        timed = [x for x in self.order if x.timed]
         laws = {x: self._law(x) for x in timed}
         probed = [(label, self.matrix(self._now(probe.matrix))) for label, probe in self.model.probes]
         spikes = [(label, self._beside(probe)) for label, probe in self.model.probes]
         observables = [(name, self._observed(value), _is_timed(value)) for name, value in self.model.observe]
         # only now is it known which matrices are used one time late
-        kept = {
-            f: Kept(self.symbols[f], _field_shape(f)) for f in (*timed, *sources) if isinstance(f, Field) and f.timed
-        }
+        kept = {f: Kept(self.symbols[f], _field_shape(f)) for f in (*timed, *sources) if f.timed and f in self.fields}
         held = {
             m: Held(
                 self.symbols[m], tuple(self.before.get(m, ())), m.shape, self._draw(m) if m in self.disorder else None
@@ -261,7 +260,7 @@ class _Build:
             tuple(held.values()),
             tuple((kept[f], self._normal(f)) for f in sources if f.timed),
             step,
-            () if ends else tuple(rule for rule in step if isinstance(rule.target, Held)),
+            () if ends else tuple(rule for x, rule in zip(timed, step, strict=True) if x in held),
             tuple(probed),
             tuple(spikes),
             tuple(observables),
@@ -273,7 +272,7 @@ class _Build:
 
     def _scheduled(self, rank: dict[Field, int]) -> tuple[Field | Weights, ...]:
         """Fields and weights in an order in which each can be computed at a given time; weights as soon as possible."""
-        fields = [x for x in self.rules if isinstance(x, Field)]
+        fields = [x for x in self.rules if x in self.fields]
         waiting = [*self.weights, *sorted(fields, key=lambda f: (f.timed, rank.get(f, len(rank))))]
         needs = {x: self._needs(x) for x in waiting}
         done: dict[Field | Weights, None] = {}
@@ -308,7 +307,7 @@ class _Build:
                     )
                 if lag == 0 and needed in self.rules:
                     found.add(needed)
-                if lag == 0 and isinstance(x, Weights) and _is_followed(needed):
+                if lag == 0 and x in self.weights and _is_followed(needed):
                     self._check_last(needed, e)
         return found
 
@@ -319,39 +318,43 @@ class _Build:
                 f"fields, fresh matrices and data end before the last update; use {needed} one step earlier"
             )
 
+    @ByKind
     def _lags(self, expression: sp.Basic, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
         """Fields, matrices and data of an equation, each with the least number of steps that it is taken before."""
-        if isinstance(expression, sp.Sum):
-            yield from self._lags(expression.function, e, expression.limits[0])
-        elif isinstance(expression, (FieldAt, WeightsAt, DisorderAt, DataAt)):
-            time = expression.time
-            if time is None:
-                yield expression.args[0], 0
-                return
-            now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if _is_start(e) else {}
-            ends = [time.xreplace(now)]
-            if limits:
-                index, low, high = (limit.xreplace(now) for limit in limits)
-                if (high - low).is_negative:
-                    return  # at this starting time nothing is summed
-                ends = [time.xreplace({**now, index: bound}) for bound in (low, high)]
-            lags = [sp.expand(e.time - end) for end in ends]
-            whole = [int(lag) for lag in lags if lag.is_Integer]
-            if not whole:
-                raise DeclarationError(
-                    f"the equation of {e.name} uses {expression.args[0]} at {time}; times must be {self.clock}, "
-                    f"{self.clock} - 1, ... or a sum over earlier times"
-                )
-            yield expression.args[0], min(whole)
-        else:
-            for arg in expression.args:
-                yield from self._lags(arg, e, limits)
+        for arg in expression.args:
+            yield from self._lags(arg, e, limits)
+
+    @_lags.on(sp.Sum)
+    def _lags_in_sum(self, node: sp.Sum, e: Eq, *_: Any) -> Iterator[tuple[sp.Symbol, int]]:
+        return self._lags(node.function, e, node.limits[0])
+
+    @_lags.on(FieldAt, WeightsAt, DisorderAt, DataAt)
+    def _lag(self, node: sp.Expr, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
+        time = node.time
+        if time is None:
+            yield node.args[0], 0
+            return
+        now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if _is_start(e) else {}
+        ends = [time.xreplace(now)]
+        if limits:
+            index, low, high = (limit.xreplace(now) for limit in limits)
+            if (high - low).is_negative:
+                return  # at this starting time nothing is summed
+            ends = [time.xreplace({**now, index: bound}) for bound in (low, high)]
+        lags = [sp.expand(e.time - end) for end in ends]
+        whole = [int(lag) for lag in lags if lag.is_Integer]
+        if not whole:
+            raise DeclarationError(
+                f"the equation of {e.name} uses {node.args[0]} at {time}; times must be {self.clock}, "
+                f"{self.clock} - 1, ... or a sum over earlier times"
+            )
+        yield node.args[0], min(whole)
 
     # -- equations
 
     def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, Value], ...], Value]:
         """Starting values and the rule, at the current time."""
-        made = (lambda value: self.vector(value, x.axes)) if isinstance(x, Field) else self.matrix
+        made: Callable[[Any], Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
         starts = tuple(
             (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
         )
@@ -391,7 +394,7 @@ class _Build:
                     )
             return part.xreplace(moved)
 
-        return _mapped(matrix, at)
+        return matrix.mapped(at)
 
     def _static(self, field: Field) -> Value:
         value = self.vector(self.rules[field].value, field.axes)
@@ -411,7 +414,7 @@ class _Build:
     def _normal(self, field: Field) -> Value:
         shape = _field_shape(field)
         axes = shape if field.labelled else shape[:1]
-        if isinstance(field, Drawn):
+        if field.role != "normal":
             return Call("drawn_from", (RNG, XP, _law(field.law), *axes), shape)
         return _scaled(field.scale, Call("normal", (RNG, XP, *axes), shape))
 
@@ -441,48 +444,77 @@ class _Build:
         plain = sp.sympify(expression).xreplace(slots)
         return plain.value if isinstance(plain, Slot) else Formula(plain, shape if slots else SCALAR)
 
+    @ByKind
     def _number_leaf(self, node: sp.Basic) -> Value:
-        if isinstance(node, Total):
-            return Call("total_number", (self.vector(node.expression),), SCALAR)
-        if isinstance(node, Mean):
-            return Call("average", (self.vector(node.expression),), SCALAR)
-        if isinstance(node, sp.Sum):
-            return self._over_times(node, self.number(node.function), SCALAR)
         raise DeclarationError(f"{shown(node)} stands where only numbers may stand")
 
+    @_number_leaf.on(Total)
+    def _total_number(self, node: Total) -> Value:
+        return Call("total_number", (self.vector(node.expression),), SCALAR)
+
+    @_number_leaf.on(Mean)
+    def _average(self, node: Mean) -> Value:
+        return Call("average", (self.vector(node.expression),), SCALAR)
+
+    @_number_leaf.on(sp.Sum)
+    def _number_over_times(self, node: sp.Sum) -> Value:
+        return self._over_times(node, self.number(node.function), SCALAR)
+
+    @ByKind
     def _leaf(self, node: sp.Basic) -> Value:
-        shape = _shape(node)
-        if isinstance(node, FieldAt):
-            symbol = self.symbols[node.field]
-            if node.time is None:
-                return Ref(symbol)
-            return AtTime(symbol, Formula(node.time), shape)
-        if isinstance(node, Apply):
-            return MatMul(self._operator(node.matrix, node.transposed), self.vector(node.vector))
-        if isinstance(node, Project):
-            return Call("project", tuple(map(self.vector, node.args)), shape)
-        if isinstance(node, Mean):
-            return Call("mean", (self.vector(node.expression),), shape)
-        if isinstance(node, Mix) and isinstance(node.table, Selection):
-            columns = tuple(axis.size for axis in node.table.columns)
-            order = tuple(node.table.named.index(axis) for axis in node.table.rows)
-            return Call("in_order", (self.vector(node.vector), columns, order), shape)
-        if isinstance(node, Mix) and len(axes_of(node.vector)) > 1:
-            return self._mixed(node, shape)
-        if isinstance(node, Mix):
-            table = self._given(node.table)
-            return MatMul(self.vector(node.vector), table if node.transposed else Transposed(table))
-        if isinstance(node, Softmax):
-            return Call("softmax", (XP, self.vector(node.expression), *_places(node)), shape)
-        if isinstance(node, Total) and axes_of(node):
-            return Call("total_along", (self.vector(node.expression), *_places(node)), shape)
-        if isinstance(node, Total):
-            return Call("total", (self.vector(node.expression),), shape)
-        if isinstance(node, EntriesAt):
-            return Call("by_pair", (self._given(node), int(node.turned)), shape)
-        if isinstance(node, DataAt):
-            return self._given(node)
-        return self._over_times(node, self.vector(node.function), shape)
+        raise AssertionError(f"{type(node).__name__} is not a vector of the language")
+
+    @_leaf.on(FieldAt)
+    def _field(self, node: FieldAt) -> Value:
+        symbol = self.symbols[node.field]
+        return Ref(symbol) if node.time is None else AtTime(symbol, Formula(node.time), _shape(node))
+
+    @_leaf.on(Apply)
+    def _applied(self, node: Apply) -> Value:
+        return MatMul(self._operator(node.matrix, node.transposed), self.vector(node.vector))
+
+    @_leaf.on(Project)
+    def _projected(self, node: Project) -> Value:
+        return Call("project", tuple(map(self.vector, node.args)), _shape(node))
+
+    @_leaf.on(Mean)
+    def _mean(self, node: Mean) -> Value:
+        return Call("mean", (self.vector(node.expression),), _shape(node))
+
+    @_leaf.on(Softmax)
+    def _softmax(self, node: Softmax) -> Value:
+        return Call("softmax", (XP, self.vector(node.expression), *_places(node)), _shape(node))
+
+    @_leaf.on(Total)
+    def _total(self, node: Total) -> Value:
+        name, places = ("total_along", _places(node)) if axes_of(node) else ("total", ())
+        return Call(name, (self.vector(node.expression), *places), _shape(node))
+
+    @_leaf.on(EntriesAt)
+    def _entries(self, node: EntriesAt) -> Value:
+        return Call("by_pair", (self._given(node), int(node.turned)), _shape(node))
+
+    @_leaf.on(sp.Sum)
+    def _vector_over_times(self, node: sp.Sum) -> Value:
+        return self._over_times(node, self.vector(node.function), _shape(node))
+
+    @_leaf.on(Mix)
+    def _mix(self, node: Mix) -> Value:
+        return self._tabled(node.table, node)
+
+    @ByKind
+    def _tabled(self, table: sp.Basic, node: Mix) -> Value:
+        """A table times a vector."""
+        if len(axes_of(node.vector)) > 1:
+            return self._mixed(node, _shape(node))
+        given = self._given(table)
+        return MatMul(self.vector(node.vector), given if node.transposed else Transposed(given))
+
+    @_tabled.on(Selection)
+    def _selected(self, table: Selection, node: Mix) -> Value:
+        columns = tuple(axis.size for axis in table.columns)
+        order = tuple(table.named.index(axis) for axis in table.rows)
+        return Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
 
     def _mixed(self, node: Mix, shape: Shape) -> Value:
         """A table times a vector that has other axes besides that of its columns."""
@@ -498,13 +530,22 @@ class _Build:
         counted = self.bound.setdefault(index, Symbol(index.name, SCALAR))
         return OverTimes(counted, Formula(low), Formula(high + 1), value, shape)
 
+    @_leaf.on(DataAt)
+    def _data(self, node: DataAt) -> Value:
+        return self._given(node)
+
+    @ByKind
     def _given(self, node: DataAt) -> Value:
         data: Data = node.data
         sizes = tuple(axis.size for axis in data.axes)
         shape = sizes if len(sizes) == 2 else (sp.S.One, *sizes)
         array = Formula(data, None)
-        found = Call("given", (array,) if node.time is None else (array, node.time), shape)
-        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
+        return Call("given", (array,) if node.time is None else (array, node.time), shape)
+
+    @_given.on(RootAt)
+    def _root(self, node: RootAt) -> Value:
+        found = _Build._given.default(self, node)
+        return Call("root", (found,), found.shape)
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
         """A random matrix or weights, at the current time or the one before."""
@@ -512,7 +553,7 @@ class _Build:
         return Transposed(found) if transposed else found
 
     def _at_lag(self, symbol: sp.Basic) -> Symbol:
-        if isinstance(symbol, Disorder):
+        if symbol in self.symbols:
             return self.symbols[symbol]
         owner = symbol.args[0]
         lag = sp.expand(self.clock - symbol.time)
@@ -522,20 +563,31 @@ class _Build:
             earlier.append(Symbol(f"{owner.name}_before{f'_{len(earlier) + 1}' if earlier else ''}", owner.shape))
         return earlier[int(lag) - 1] if lag else self.symbols[owner]
 
+    @ByKind
     def matrix(self, matrix: Matrix) -> Value:
-        if isinstance(matrix, MatrixSum):
-            terms = tuple((_as_formula(self.number(scale)), self.matrix(part)) for scale, part in matrix.terms)
-            return Sum(terms, (matrix.rows, matrix.columns))
-        if isinstance(matrix, Product):
-            return self._multiplied(matrix.factors)
-        if isinstance(matrix, Dyad):
-            sides = (self.vector(matrix.left), self.vector(matrix.right))
-            return Call("outer", sides, (matrix.rows, matrix.columns))
-        if isinstance(matrix, Diagonal):
-            return Call("diagonal_matrix", (self.vector(matrix.entries),), (matrix.rows, matrix.columns))
-        if isinstance(matrix, Atom):
-            return self._operator(matrix.symbol, matrix.transposed)
-        raise AssertionError(f"{matrix} is no matrix of the language")
+        raise AssertionError(f"{matrix} is not a matrix of the language")
+
+    @matrix.on(MatrixSum)
+    def _summed(self, matrix: MatrixSum) -> Value:
+        terms = tuple((_as_formula(self.number(scale)), self.matrix(part)) for scale, part in matrix.terms)
+        return Sum(terms, (matrix.rows, matrix.columns))
+
+    @matrix.on(Product)
+    def _product(self, matrix: Product) -> Value:
+        return self._multiplied(matrix.factors)
+
+    @matrix.on(Dyad)
+    def _dyad(self, matrix: Dyad) -> Value:
+        sides = (self.vector(matrix.left), self.vector(matrix.right))
+        return Call("outer", sides, (matrix.rows, matrix.columns))
+
+    @matrix.on(Diagonal)
+    def _diagonal(self, matrix: Diagonal) -> Value:
+        return Call("diagonal_matrix", (self.vector(matrix.entries),), (matrix.rows, matrix.columns))
+
+    @matrix.on(Atom)
+    def _atom(self, matrix: Atom) -> Value:
+        return self._operator(matrix.symbol, matrix.transposed)
 
     def _multiplied(self, factors: tuple[Matrix, ...]) -> Value:
         """A product from the left; a diagonal matrix multiplies rows or columns."""
@@ -574,10 +626,9 @@ class _Build:
         half = half_product(matrix)
         if not half:
             # the low-rank parts of what acts last span what is joined to the random part of an eigenvector
-            terms = [part for _, part in matrix.terms] if isinstance(matrix, MatrixSum) else [matrix]
-            found = [a for part in terms for a, _ in self._dyads(factors_of(part)[0])]
+            found = [a for _, part in matrix.as_sum for a, _ in self._dyads(part.as_product[0])]
             return Spikes(None, self._sides({"right": (matrix.rows, found)}))
-        factors = factors_of(matrix.terms[0][1] if isinstance(matrix, MatrixSum) else matrix)
+        factors = matrix.as_sum[0][1].as_product
         first, last = factors[half], factors[-1]
         sides = {
             "right": (last.columns, [b for _, b in self._dyads(last)]),
@@ -598,21 +649,28 @@ class _Build:
         value = self.vector(vector)
         return Columns(value) if low is None else Columns(value, Formula(low), Formula(high))
 
+    @ByKind
     def _dyads(self, matrix: Matrix, seen: tuple[Weights, ...] = (), times: Span = (None, None)) -> list[Pair]:
         """Left and right directions of everything of low rank in a matrix, each with the times that it is taken at."""
-        if isinstance(matrix, Dyad):
-            sides = (matrix.left, matrix.right)
-            left, right = ((s, *(times if s.atoms(Clock) else (None, None))) for s in sides)
-            return [(left, right)]
-        if isinstance(matrix, MatrixSum):
-            return [pair for _, part in matrix.terms for pair in self._dyads(part, seen, times)]
-        if not isinstance(matrix, Atom) or not isinstance(matrix.symbol, WeightsAt):
-            return []
-        weights = matrix.symbol.weights
-        if weights in seen:
+        return []
+
+    @_dyads.on(Dyad)
+    def _dyad_alone(self, matrix: Dyad, _: tuple[Weights, ...] = (), times: Span = (None, None)) -> list[Pair]:
+        sides = (matrix.left, matrix.right)
+        left, right = ((s, *(times if s.atoms(Clock) else (None, None))) for s in sides)
+        return [(left, right)]
+
+    @_dyads.on(MatrixSum)
+    def _dyads_of_sum(self, matrix: MatrixSum, *more: Any) -> list[Pair]:
+        return [pair for _, part in matrix.terms for pair in self._dyads(part, *more)]
+
+    @_dyads.on(Atom)
+    def _dyads_of_weights(self, matrix: Atom, seen: tuple[Weights, ...] = (), _: Span = (None, None)) -> list[Pair]:
+        weights = matrix.symbol.args[0] if matrix.symbol.args else None  # a random matrix without a time has none
+        if weights not in self.weights or weights in seen:
             return []
         found = []
-        for e in (e for e in self.model.equations if _defined(e) == weights):
+        for e in (e for e in self.model.equations if e.defined == weights):
             if _is_start(e):
                 found += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
             else:
@@ -658,12 +716,6 @@ def _as_formula(value: Value) -> Formula:
     return value if isinstance(value, Formula) else Formula(Slot(value))
 
 
-def _defined(equation: Eq) -> sp.Symbol:
-    """The field or the weights that an equation is of."""
-    target = equation.target
-    return target.field if isinstance(target, FieldAt) else target.symbol.args[0]
-
-
 def _time(equation: Eq) -> sp.Expr:
     return equation.time
 
@@ -676,47 +728,71 @@ def _is_timed(expression: sp.Expr) -> bool:
     return any(node.time is not None for node in expression.atoms(FieldAt, DataAt))
 
 
+@ByKind
 def _is_followed(symbol: sp.Symbol) -> bool:
     """Whether something has one value per time of the clock."""
-    if isinstance(symbol, Data):
-        return symbol.clock is not None
-    return isinstance(symbol, Disorder) or (isinstance(symbol, Field) and bool(symbol.timed))
+    return False
 
 
-def _mapped(value: sp.Expr | Matrix, change: Callable[[sp.Basic], sp.Basic]) -> sp.Expr | Matrix:
+@_is_followed.on(Disorder)
+def _(symbol: Disorder) -> bool:
+    return True
+
+
+@_is_followed.on(Data)
+def _(symbol: Data) -> bool:
+    return symbol.clock is not None
+
+
+@_is_followed.on(Field)
+def _(symbol: Field) -> bool:
+    return bool(symbol.timed)
+
+
+@ByKind
+def _mapped(value: sp.Expr, change: Callable[[sp.Basic], sp.Basic]) -> Any:
     """A vector or matrix with every SymPy expression in it changed."""
-    if not isinstance(value, Matrix):
-        return change(value)
-    rows, columns = value.rows, value.columns
-    if isinstance(value, MatrixSum):
-        return MatrixSum(rows, columns, tuple((change(c), _mapped(m, change)) for c, m in value.terms))
-    if isinstance(value, Product):
-        return Product(rows, columns, tuple(_mapped(m, change) for m in value.factors))
-    if isinstance(value, Dyad):
-        return Dyad(rows, columns, change(value.left), change(value.right))
-    if isinstance(value, Diagonal):
-        return Diagonal(rows, columns, change(value.entries))
-    if isinstance(value, Atom):
-        return Atom(rows, columns, change(value.symbol), value.transposed)
-    raise AssertionError(f"{value} is no matrix of the language")
+    return change(value)
 
 
+@_mapped.on(Matrix)
+def _(value: Matrix, change: Callable[[sp.Basic], sp.Basic]) -> Matrix:
+    return value.mapped(change)
+
+
+@ByKind
 def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:
     """Shapes of the matrices that are made when an expression is evaluated from the left."""
-    if isinstance(matrix, MatrixSum):
-        inner = [shape for _, part in matrix.terms for shape in _on_the_way(part)]
-        return [*inner, (matrix.rows, matrix.columns)]
-    if isinstance(matrix, Product):
-        inner = [shape for factor in matrix.factors for shape in _on_the_way(factor)]
-        return [*inner, *((matrix.rows, factor.columns) for factor in matrix.factors[1:])]
-    return [(matrix.rows, matrix.columns)] if isinstance(matrix, (Dyad, Diagonal)) else []
+    return [(matrix.rows, matrix.columns)]
 
 
-def _law(law: DrawnLaw) -> tuple[Any, ...]:
+@_on_the_way.on(Atom)
+def _(matrix: Atom) -> list[tuple[Sector, Sector]]:
+    return []
+
+
+@_on_the_way.on(MatrixSum)
+def _(matrix: MatrixSum) -> list[tuple[Sector, Sector]]:
+    return [*(shape for _, part in matrix.terms for shape in _on_the_way(part)), (matrix.rows, matrix.columns)]
+
+
+@_on_the_way.on(Product)
+def _(matrix: Product) -> list[tuple[Sector, Sector]]:
+    inner = [shape for factor in matrix.factors for shape in _on_the_way(factor)]
+    return [*inner, *((matrix.rows, factor.columns) for factor in matrix.factors[1:])]
+
+
+@ByKind
+def _law(part: sp.Basic) -> Any:
     """A law as its kind and its numbers, and those of its parts."""
-    numbers = (tuple(map(_part, one)) if isinstance(one, sp.Tuple) else one for one in law.args[1:])
-    return (Quoted(law.kind), *numbers)
+    return part
 
 
-def _part(part: sp.Basic) -> Any:
-    return _law(part) if isinstance(part, DrawnLaw) else part
+@_law.on(DrawnLaw)
+def _(law: DrawnLaw) -> tuple[Any, ...]:
+    return (Quoted(law.kind), *map(_law, law.args[1:]))
+
+
+@_law.on(sp.Tuple)
+def _(several: sp.Tuple) -> tuple[Any, ...]:
+    return tuple(map(_law, several))

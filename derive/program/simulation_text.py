@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import sympy as sp
 
 from derive.language.model import Model
-from derive.language.traits import Trait
 from derive.language.vectors import Field
 from derive.program.nodes import Formula, Let, MatMul, Symbol, Value
 from derive.program.simulation import (
@@ -52,28 +51,33 @@ def write_simulation(model: Model, order_of_fields: Iterable[Field], runtime: st
 class _Code(NumpyText):
     """Prints the nodes of a simulation besides the common ones."""
 
-    def value(self, value: Value | int | None) -> str:
-        if isinstance(value, AtTime):
-            return f"{self.names.of(value.owner)}[{self.value(value.time)}]"
-        if isinstance(value, OverTimes):
-            each = f"{self.value(value.value)} for {self.names.of(value.index)} in {self.span(value.low, value.high)}"
-            return f"sum(({each}), {self.zeros(value.shape or ())})"
-        if isinstance(value, DrawnTrait):
-            return self._drawn(value.trait)
-        if isinstance(value, MatMul) and isinstance(value.left, MatMul):
-            return f"{self.value(value.left)} @ {self.inside(value.right)}"
-        return super().value(value)
+    value = NumpyText.value.extended()
+    inside = NumpyText.inside.extended()
 
-    def _drawn(self, trait: Trait) -> str:
+    @value.on(AtTime)
+    def _at_time(self, value: AtTime) -> str:
+        return f"{self.names.of(value.owner)}[{self.value(value.time)}]"
+
+    @value.on(OverTimes)
+    def _over_times(self, value: OverTimes) -> str:
+        each = f"{self.value(value.value)} for {self.names.of(value.index)} in {self.span(value.low, value.high)}"
+        return f"sum(({each}), {self.zeros(value.shape or ())})"
+
+    inside.on(AtTime, OverTimes)(NumpyText._plain)
+
+    @value.on(MatMul)
+    def _matmul(self, value: MatMul) -> str:
+        return f"{self.summand(value.left)} @ {self.inside(value.right)}"
+
+    @value.on(DrawnTrait)
+    def _drawn(self, value: DrawnTrait) -> str:
+        trait = value.trait
         plain = PlainNumpyText(self.names)
         law = map(plain.value, law_parts(trait))
         function = "trait_of_values" if trait.discrete else "trait_of_density"
         self.called.setdefault(function)
         given = [self.names.of(RNG), self.names.of(XP), self.formula(trait.sector), *law]
         return f"{function}({', '.join(given)})"
-
-    def inside(self, value: Value) -> str:
-        return self.value(value) if isinstance(value, (AtTime, OverTimes)) else super().inside(value)
 
     def span(self, low: Formula | None, high: Formula) -> str:
         first = "" if low is None or low.expression == 0 else f"{self.value(low)}, "

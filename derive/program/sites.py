@@ -16,9 +16,9 @@ from derive.algebra.scaling import size_free
 from derive.equations.layout import Layout
 from derive.equations.needs import Needs
 from derive.language.matrices import Disorder
-from derive.language.traits import Trait, traits_in
+from derive.language.traits import traits_in
 from derive.language.vectors import Field, FieldAt, Mean
-from derive.records.system import DisorderRule, LinearRule, Rule, SystemField, Term
+from derive.records.system import DisorderRule, Rule, SystemField, Term
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Sharing:
     def channels(self) -> tuple[Channel, ...]:
         found: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
         for f in self.layout.fields:
-            if isinstance(f.rule, DisorderRule):
-                found.setdefault((f.rule.matrix, f.rule.transposed), []).append((f.rule.argument, f.field))
+            if (rule := f.product) is not None:
+                found.setdefault((rule.matrix, rule.transposed), []).append((rule.argument, f.field))
         return tuple(
             Channel(matrix, transposed, tuple(dict.fromkeys(a for a, _ in pairs)), tuple(p for _, p in pairs))
             for (matrix, transposed), pairs in found.items()
@@ -87,8 +87,8 @@ class Sharing:
         return size_free(rule.coefficient * sp.sqrt(rule.matrix.variance * columns), f"the noise of {product}")
 
     def _disorder(self, product: Field) -> DisorderRule:
-        rule = self.rules[product].rule
-        assert isinstance(rule, DisorderRule)
+        rule = self.rules[product].product
+        assert rule is not None, "what is asked for is a product"
         return rule
 
     # -- multiples of other fields
@@ -96,7 +96,7 @@ class Sharing:
     def root(self, field: Field) -> tuple[Field, sp.Expr | None]:
         """The field that this one is a multiple of at each time, and the factor; else the field itself and None."""
         f = self.rules.get(field)
-        if f is None or f.starts or not isinstance(f.rule, LinearRule) or not f.rule.terms:
+        if f is None or f.starts or not f.rule.terms:
             return field, None
         value = f.rule.terms[0].vector
         vector = value.field
@@ -116,15 +116,14 @@ class Sharing:
         """Fields whose past is needed: in sums over the past, in correlations, and under matrices that stay."""
         found: dict[Field, None] = {}
         for f in self.layout.fields:
-            for rule in (f.rule, *f.starts):
-                if isinstance(rule, LinearRule):
-                    for term in rule.terms:
-                        if term.past is not None:
-                            found.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
+            for rule in f.rules:
+                for term in rule.terms:
+                    if term.past is not None:
+                        found.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
         for letter in self.letters:
             if letter.kind == "C":
                 found.update(dict.fromkeys((letter.a, letter.b)))
-        found.update(dict.fromkeys(field for field in self._standing if not isinstance(field, Trait)))
+        found.update(dict.fromkeys(field for field in self._standing if field.role != "trait"))
         found.update(dict.fromkeys(f for table in self.tables for kind, f in (table.left, table.right) if kind == "C"))
         found.update({a: None for c in self.channels if not c.fresh for a in c.arguments})
         everyone = (*self.layout.system.sources, *(f.field for f in self.layout.fields))
@@ -185,7 +184,7 @@ class Sharing:
         everyone = [f.field for f in self.layout.fields] + list(self.layout.system.sources)
         ties: list[tuple[Field, ...]] = [(f,) for f in everyone]
         for edge in self.layout.time_order.edges:
-            direct = not edge.through_mean and not isinstance(self.rules[edge.target].rule, DisorderRule)
+            direct = not edge.through_mean and self.rules[edge.target].product is None
             if direct and edge.source.role != "constant":
                 ties.append((edge.target, edge.source))
         ties += [(m.target, m.on) for m in saddle.memories if m.on in self.rules and m.target in self.rules]
@@ -199,15 +198,14 @@ class Sharing:
         for average in self._averages():
             ties.append(tuple(v.field for v in sorted(average.atoms(FieldAt), key=sp.default_sort_key)))
         for f in self.layout.fields:
-            for rule in (f.rule, *f.starts):
-                if isinstance(rule, LinearRule):
-                    ties += [(t.pair[0].field, t.pair[1].field) for t in rule.terms if t.pair is not None]
+            for rule in f.rules:
+                ties += [(t.pair[0].field, t.pair[1].field) for t in rule.terms if t.pair is not None]
         known = set(everyone)
         parts = _components([tuple(f for f in tie if f in known) for tie in ties])
         return tuple(sorted(parts, key=lambda p: everyone.index(p[0])))
 
     def _averages(self) -> list[Mean]:
-        rules = [rule for f in self.layout.fields for rule in (f.rule, *f.starts)]
+        rules = [rule for f in self.layout.fields for rule in f.rules]
         found = [m for rule in rules for m in _means(rule)]
         observed = [m for _, value in self.layout.system.model.observe for m in sorted(value.atoms(Mean), key=str)]
         return [*found, *observed, *self.means]
@@ -216,7 +214,7 @@ class Sharing:
     def has_mean_of_product(self) -> bool:
         """Whether an equation has a mean of a product of fields, as the output of a network is one: it may vanish by a
         symmetry, and its noise drives everything."""
-        rules = [rule for f in self.layout.fields for rule in (f.rule, *f.starts)]
+        rules = [rule for f in self.layout.fields for rule in f.rules]
         return any(len({v.field for v in m.atoms(FieldAt)}) > 1 for rule in rules for m in _means(rule))
 
     def group_of(self, field: Field) -> tuple[Field, ...]:
@@ -228,7 +226,7 @@ class Sharing:
 
 
 def _means(rule: Rule) -> list[Mean]:
-    if isinstance(rule, DisorderRule):
+    if rule.product is not None:
         return []
     return sorted(rule.expression(sp.Symbol("t")).atoms(Mean), key=str)
 

@@ -19,6 +19,7 @@ from sympy.printing.precedence import PRECEDENCE
 
 from derive.errors import DeclarationError
 from derive.language.symbols import Parameter
+from derive.language.traversal import ByKind
 from derive.printing.layout import is_negative, signed_sum, with_positive_first
 from derive.program.nodes import (
     UNUSED,
@@ -251,61 +252,103 @@ class Text:
             raise NoCode.of(expression)
         return str(code)
 
+    @ByKind
     def value(self, value: Value | int | None) -> str:
-        """The code of a value."""
-        if value is None or isinstance(value, int):
-            return repr(value)
-        if isinstance(value, Ref):
-            return self.names.of(value.symbol)
-        if isinstance(value, Quoted):
-            return repr(value.word)
-        if isinstance(value, Attribute):
-            return f"{self.names.of(value.owner)}.{value.name}"
-        if isinstance(value, Item):
-            keys = value.key if isinstance(value.key, tuple) else (value.key,)
-            return f"{self.names.of(value.owner)}[{', '.join(map(repr, keys))}]"
-        if isinstance(value, Formula):
-            return self.formula(value.expression)
-        if isinstance(value, Call):
-            arguments = ", ".join(map(self.value, value.arguments))
-            if value.function in ARRAY_FUNCTIONS:
-                return f"{self.arithmetic.module}.{value.function}({arguments})"
-            self.called.setdefault(value.function)
-            return f"{value.function}({arguments})"
-        if isinstance(value, Op):
-            return f"{self.closure}.{value.function}({', '.join(map(self.value, value.arguments))})"
-        if isinstance(value, Product):
-            vectors = " * ".join(map(self.inside, value.vectors))
-            return vectors if value.factor.expression == 1 else f"{self.inside(value.factor)} * ({vectors})"
-        if isinstance(value, MatMul):
-            return f"{self.inside(value.left)} @ {self.inside(value.right)}"
-        if isinstance(value, Transposed):
-            return f"{self.inside(value.value)}.T"
-        if isinstance(value, Sum):
-            return self._sum(value)
-        if isinstance(value, Chosen):
-            where = f"{self.arithmetic.module}.where"
-            parts = (self.formula(value.condition), self.value(value.value), self.value(value.otherwise))
-            return f"{where}({', '.join(parts)})"
-        if isinstance(value, Table):
-            rows = (f"[{', '.join(self.value(e) for e in row)}]" for row in value.rows)
-            return f"[{', '.join(rows)}]"
-        if isinstance(value, Blocks):
-            return self._blocks(value)
-        if isinstance(value, Function):
-            return f"lambda {', '.join(map(self.names.of, value.arguments))}: {self.value(value.body)}"
-        if isinstance(value, Tuple):
-            return f"({joined(map(self.value, value.values))})"
+        """The code of a value, a whole number or None."""
+        return repr(value)
+
+    @value.on(Value)
+    def _no_text(self, value: Value) -> str:
         raise AssertionError(f"{type(value).__name__} has no text")
 
+    @value.on(Ref)
+    def _ref(self, value: Ref) -> str:
+        return self.names.of(value.symbol)
+
+    @value.on(Quoted)
+    def _quoted(self, value: Quoted) -> str:
+        return repr(value.word)
+
+    @value.on(Attribute)
+    def _attribute(self, value: Attribute) -> str:
+        return f"{self.names.of(value.owner)}.{value.name}"
+
+    @value.on(Item)
+    def _item(self, value: Item) -> str:
+        return f"{self.names.of(value.owner)}[{', '.join(map(repr, value.keys))}]"
+
+    @value.on(Formula)
+    def _formula(self, value: Formula) -> str:
+        return self.formula(value.expression)
+
+    @value.on(Call)
+    def _call(self, value: Call) -> str:
+        arguments = ", ".join(map(self.value, value.arguments))
+        if value.function in ARRAY_FUNCTIONS:
+            return f"{self.arithmetic.module}.{value.function}({arguments})"
+        self.called.setdefault(value.function)
+        return f"{value.function}({arguments})"
+
+    @value.on(Op)
+    def _op(self, value: Op) -> str:
+        return f"{self.closure}.{value.function}({', '.join(map(self.value, value.arguments))})"
+
+    @value.on(Product)
+    def _product(self, value: Product) -> str:
+        vectors = " * ".join(map(self.inside, value.vectors))
+        return vectors if value.factor.expression == 1 else f"{self.inside(value.factor)} * ({vectors})"
+
+    @value.on(MatMul)
+    def _matmul(self, value: MatMul) -> str:
+        return f"{self.inside(value.left)} @ {self.inside(value.right)}"
+
+    @value.on(Transposed)
+    def _transposed(self, value: Transposed) -> str:
+        return f"{self.inside(value.value)}.T"
+
+    @value.on(Chosen)
+    def _chosen(self, value: Chosen) -> str:
+        parts = (self.formula(value.condition), self.value(value.value), self.value(value.otherwise))
+        return f"{self.arithmetic.module}.where({', '.join(parts)})"
+
+    def _rows(self, value: Table | Blocks) -> str:
+        rows = (f"[{', '.join(map(self.value, row))}]" for row in value.rows)
+        return f"[{', '.join(rows)}]"
+
+    value.on(Table)(_rows)
+
+    @value.on(Function)
+    def _function(self, value: Function) -> str:
+        return f"lambda {', '.join(map(self.names.of, value.arguments))}: {self.value(value.body)}"
+
+    @value.on(Tuple)
+    def _tuple(self, value: Tuple) -> str:
+        return f"({joined(map(self.value, value.values))})"
+
+    @ByKind
     def inside(self, value: Value) -> str:
         """The code of a value as a factor or an argument of an operator."""
-        code = self.value(value)
-        plain = isinstance(value, (Ref, Attribute, Item, Call, Op, Transposed, Chosen, Blocks, Tuple))
-        if isinstance(value, Formula):
-            plain = value.expression.is_Symbol or (value.expression.is_Integer and value.expression >= 0)
-        return code if plain else f"({code})"
+        return f"({self.value(value)})"
 
+    @inside.on(Ref, Attribute, Item, Call, Op, Transposed, Chosen, Blocks, Tuple)
+    def _plain(self, value: Value) -> str:
+        return self.value(value)
+
+    @inside.on(Formula)
+    def _formula_inside(self, value: Formula) -> str:
+        code, expression = self.value(value), value.expression
+        return code if expression.is_Symbol or (expression.is_Integer and expression >= 0) else f"({code})"
+
+    @ByKind
+    def summand(self, value: Value) -> str:
+        """The code of a value as a term of a sum."""
+        return self.inside(value)
+
+    @summand.on(MatMul)
+    def _matmul_summed(self, value: MatMul) -> str:
+        return self.value(value)
+
+    @value.on(Sum)
     def _sum(self, value: Sum) -> str:
         if not value.terms and value.shape is None:
             return "0"
@@ -316,13 +359,14 @@ class Text:
         for factor, term in value.terms:
             code = self.inside(term)
             if factor.expression == 1:
-                parts.append(self.value(term) if isinstance(term, MatMul) else code)
+                parts.append(self.summand(term))
             elif factor.expression == -1:
                 parts.append(f"-{code}")
             else:
                 parts.append(f"{self.inside(factor)} * {code}")
         return " + ".join(parts)
 
+    @value.on(Blocks)
     def _blocks(self, value: Blocks) -> str:
         def entry(one: Value) -> str:
             return "0" if isinstance(one, Sum) and not one.terms else self.value(one)
@@ -386,7 +430,8 @@ class ModuleText:
         """Lines that import what was called, and these words of the interface."""
         found = {"interface": set(interface)}
         for name in self.text.called:
-            found.setdefault(next(m for m in self.sources if name in runtime_names(m)), set()).add(name)
+            home = next((m for m in self.sources if name in runtime_names(m)), "interface")
+            found.setdefault(home, set()).add(name)
         return [
             f"from {self.runtime}.{m} import {', '.join(sorted(names))}" for m, names in sorted(found.items()) if names
         ]
@@ -402,9 +447,40 @@ class ModuleText:
         head = [f'"""{doc}"""', *(line for part in parts for line in ("", *part)), "", ""]
         return "\n".join([*head, *body]) + "\n"
 
+    def offering(self, doc: str, name: str, record: Record) -> str:
+        """The module that offers a record under a name, with the functions in it."""
+        functions = tuple(record.functions)
+        for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
+            self.names.of(symbol)
+        body = [line for function in functions for line in self.text.function(function)]
+        end = f"{name} = {self.offered(record)[:-1]},)"  # one line per entry
+        return self.whole(doc, [*body, end], ())
+
     def function(self, signature: str, doc: str, lines: Iterable[str]) -> list[str]:
         """A function, with two empty lines behind it."""
         return [f"def {signature}:", *indented([f'"""{doc}"""', *lines]), "", ""]
+
+    @ByKind
+    def offered(self, entry: Any) -> str:
+        """The code of an entry of a record."""
+        return repr(entry)
+
+    @offered.on(Definition)
+    def _function_offered(self, entry: Definition) -> str:
+        return entry.name
+
+    @offered.on(Record)
+    def _record_offered(self, entry: Record) -> str:
+        named = (f"{word}={self.offered(value)}" for word, value in entry.named.items() if value is not None)
+        return f"{self.called(entry.kind)}({', '.join((*map(self.offered, entry.entries), *named))})"
+
+    @offered.on(tuple)
+    def _tuple_offered(self, entries: tuple[Any, ...]) -> str:
+        return f"({joined(map(self.offered, entries))})"
+
+    @offered.on(Value)
+    def _value_offered(self, entry: Value) -> str:
+        return self.text.value(entry)
 
     def table(self, head: str, entries: Iterable[tuple[object, str]]) -> list[str]:
         """Code by its key, behind `return` or a name."""
@@ -421,40 +497,27 @@ class ModuleText:
 
 def module_text(doc: str, name: str, record: Record, runtime: str) -> str:
     """The text of a module that offers a record under a name."""
-    kinds: dict[str, None] = {}
-
-    def offered(entry: Any) -> str:
-        if isinstance(entry, Definition):
-            return entry.name
-        if isinstance(entry, Record):
-            kinds.setdefault(entry.kind)
-            named = (f"{word}={offered(value)}" for word, value in entry.named.items() if value is not None)
-            return f"{entry.kind}({', '.join((*map(offered, entry.entries), *named))})"
-        return f"({joined(map(offered, entry))})" if isinstance(entry, tuple) else repr(entry)
-
-    end = f"{name} = {offered(record)[:-1]},)"  # one line per entry
-    functions = tuple(record.functions)
-    made = ModuleText(runtime, (*kinds, name, *(f.name for f in functions)), OperatorText)
-    for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
-        made.names.of(symbol)
-    body = [line for function in functions for line in made.text.function(function)]
-    return made.whole(doc, [*body, end], kinds)
+    taken = (*runtime_names("interface"), name, *(f.name for f in record.functions))
+    return ModuleText(runtime, taken, OperatorText).offering(doc, name, record)
 
 
 class OperatorText(Text):
     """Sums of linear operators with signs between their terms."""
 
-    def _sum(self, value: Sum) -> str:
+    value = Text.value.extended()
+
+    @value.on(Sum)
+    def _signed_sum(self, value: Sum) -> str:
         parts = []
         for factor, term in value.terms:
             negative = is_negative(factor.expression)
             scale = Formula(-factor.expression if negative else factor.expression, factor.shape)
-            code = self.value(term) if scale.expression == 1 and isinstance(term, MatMul) else self.inside(term)
+            code = self.summand(term) if scale.expression == 1 else self.inside(term)
             if scale.expression != 1:
                 alone = scale.expression.is_Mul or scale.expression.is_Pow
                 code = f"{self.value(scale) if alone else self.inside(scale)} * {code}"
             parts.append((negative, code))
-        return signed_sum(parts) if parts else super()._sum(value)
+        return signed_sum(parts) if parts else self._sum(value)
 
 
 class NumpyText(Text):

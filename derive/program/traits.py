@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import sympy as sp
 
-from derive.language.data import Data
 from derive.language.traits import VALUE, Trait
 from derive.program.nodes import SCALAR, Call, Formula, Function, Ref, Slot, Symbol, Tuple, Value
 
@@ -18,7 +17,7 @@ def law_parts(trait: Trait, number: Callable[[sp.Expr], Value] = Formula) -> tup
     if not trait.discrete:
         density = Formula(trait.density.xreplace({VALUE: Slot(Ref(_ARGUMENT), VALUE.name)}), None)
         return (Function((_ARGUMENT,), density), *map(number, trait.law[1:]))
-    if isinstance(trait.values, Data):
+    if not trait.weights:
         return Formula(trait.values, None), None
     return tuple(Tuple(tuple(map(number, some))) for some in (trait.values, trait.weights))
 

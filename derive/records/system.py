@@ -54,7 +54,11 @@ class Term:
 
 
 class RuleParts:
-    """What a rule is made of: linear terms, or nonlinear laws."""
+    """What a rule is made of: linear terms, nonlinear laws, or the product of a random matrix and a field."""
+
+    @property
+    def product(self) -> DisorderRule | None:
+        return None
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -74,6 +78,10 @@ class DisorderRule(RuleParts):
     coefficient: sp.Expr
     argument: Field
 
+    @property
+    def product(self) -> DisorderRule:
+        return self
+
     def expression(self, time: sp.Expr) -> sp.Expr:
         return self.coefficient * Apply(self.matrix, self.transposed, at(self.argument, time))
 
@@ -82,6 +90,7 @@ class DisorderRule(RuleParts):
 class LinearRule:
     terms: tuple[Term, ...]
     laws = ()
+    product = None
 
     def expression(self, time: sp.Expr) -> sp.Expr:
         return sp.Add(*(term.expression() for term in self.terms))
@@ -117,7 +126,12 @@ class SystemField:
     @property
     def product(self) -> DisorderRule | None:
         """The random matrix and the field whose product it is, if it is one."""
-        return self.rule if isinstance(self.rule, DisorderRule) else None
+        return self.rule.product
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All its rules, that of later times first."""
+        return (self.rule, *self.starts)
 
     @property
     def time(self) -> sp.Expr:
@@ -223,7 +237,7 @@ class System(Record):
     @cached_property
     def trained_traits(self) -> tuple[Trait, ...]:
         """Those among them that fields, means or observables of the training level depend on."""
-        rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
+        rules = [rule for f in self.training for rule in f.rules]
         laws = [law for rule in rules for law in rule.laws]
         laws += [term.coefficient for rule in rules for term in rule.terms]
         laws += [value for _, value in self.model.observe]
@@ -248,7 +262,7 @@ class System(Record):
     @cached_property
     def linear(self) -> bool:
         """Whether every law and every average is linear or quadratic, so that all fields are Gaussian."""
-        rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
+        rules = [rule for f in self.training for rule in f.rules]
         probing = [f.rule for probe in self.probes for f in probe.fields]
         averages = [m for rule in (*rules, *probing) for term in rule.terms for m in term.coefficient.atoms(Mean)]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]

@@ -18,51 +18,15 @@ def conventions(level: Derivation | ProbedMatrix) -> tuple[tuple[str, Words], ..
     return tuple((topic, words(*parts)) for topic, parts in _told(level.system, probed, spiked))
 
 
-def _told(system: System, probed: bool, spiked: bool) -> list[tuple[str, tuple[str | Math, ...]]]:
-    found: list[tuple[str, tuple[str | Math, ...]]] = [
-        ("Units", ("all quantities are plain numbers without dimension",)),
-    ]
-    symmetric = [m for m in system.disorder if m.symmetric]
-    rectangular = [m for m in system.disorder if not m.symmetric]
-    for m in symmetric:
-        found.append((
-            "Symmetric matrices",
-            (Math(latex(m)), " has variance ", Math(latex(m.variance)), " off the diagonal and ",
-             Math(latex(2 * m.variance)), " on it"),
-        ))  # fmt: skip
-    if rectangular:
-        listed: list[str | Math] = []
-        for m in rectangular:
-            shape = rf"{latex(m)} \text{{: }} {latex(m.rows)} \times {latex(m.columns)}"
-            listed += [", " if listed else "", Math(shape), " of variance ", Math(latex(m.variance))]
-        found.append(("Random matrices", ("independent Gaussian entries of mean zero; ", *listed)))
-    mean = r"\langle \cdot \rangle"
-    found.append(
-        (
-            "Averages",
-            (
-                Math(mean),
-                " is the mean over the sites of a sector, its sum over its size",
-            ),
-        )
-    )
-    for clock in atoms(system.model, Clock):
-        last = clock.steps if clock.endpoint else clock.steps - 1
-        t = latex(clock)
-        told = (
-            Math(rf"{t} = 0, \ldots, {latex(last)}"),
-            " counts steps, ",
-            Math("s"),
-            " is an earlier time; sums over ",
-        )
-        found.append(("Time", (*told, Math("s"), " end where causality ends them")))
-    for axis in atoms(system.model, Axis):
-        told_labels = (
-            "one copy per label, of which there are ",
-            Math(latex(axis.size)),
-            "; sums over times run over them",
-        )
-        found.append((f"Labels {axis}", told_labels))
+Told = tuple[str, tuple[str | Math, ...]]
+
+
+def _told(system: System, probed: bool, spiked: bool) -> list[Told]:
+    found: list[Told] = [("Units", ("all quantities are plain numbers without dimension",))]
+    found += _of_matrices(system)
+    mean = Math(r"\langle \cdot \rangle")
+    found.append(("Averages", (mean, " is the mean over the sites of a sector, its sum over its size")))
+    found += _of_times(system)
     found += [
         ("Order parameters", (Math(r"C_{a b}(t, s) = \langle a(t)\, b(s) \rangle"), ", ",
                               Math(r"R_{a b}(t, s) = \langle \partial a(t) / \partial u_{b}(s) \rangle"),
@@ -82,4 +46,35 @@ def _told(system: System, probed: bool, spiked: bool) -> list[tuple[str, tuple[s
     if spiked:
         blocks = ("blocks of ", Math("A(z)"), " act on training times: ", Math("C_{a b}"), " and ", Math("R_{a b}"))
         found.append(("Matrices", (*blocks, " without arguments are matrices over ", Math("(t, s)"))))
+    return found
+
+
+def _of_matrices(system: System) -> list[Told]:
+    """The variances of the random matrices."""
+    found: list[Told] = [
+        ("Symmetric matrices",
+         (Math(latex(m)), " has variance ", Math(latex(m.variance)), " off the diagonal and ",
+          Math(latex(2 * m.variance)), " on it"))
+        for m in system.disorder if m.symmetric
+    ]  # fmt: skip
+    listed: list[str | Math] = []
+    for m in (m for m in system.disorder if not m.symmetric):
+        shape = rf"{latex(m)} \text{{: }} {latex(m.rows)} \times {latex(m.columns)}"
+        listed += [", " if listed else "", Math(shape), " of variance ", Math(latex(m.variance))]
+    if listed:
+        found.append(("Random matrices", ("independent Gaussian entries of mean zero; ", *listed)))
+    return found
+
+
+def _of_times(system: System) -> list[Told]:
+    """What counts steps, and what counts labels."""
+    found: list[Told] = []
+    for clock in atoms(system.model, Clock):
+        last = clock.steps if clock.endpoint else clock.steps - 1
+        steps = Math(rf"{latex(clock)} = 0, \ldots, {latex(last)}")
+        sums = (" is an earlier time; sums over ", Math("s"), " end where causality ends them")
+        found.append(("Time", (steps, " counts steps, ", Math("s"), *sums)))
+    for axis in atoms(system.model, Axis):
+        count = ("one copy per label, of which there are ", Math(latex(axis.size)), "; sums over times run over them")
+        found.append((f"Labels {axis}", count))
     return found

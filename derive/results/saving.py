@@ -15,6 +15,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import singledispatchmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,32 +119,42 @@ class Pool:
     def numbers(self) -> np.ndarray:
         return np.concatenate([*self.parts, np.zeros(1)])  # never empty
 
+    @singledispatchmethod
     def encoded(self, value: Any) -> Any:
         """The value in terms of JSON; what is no list, text or number is an object whose one key says what it is."""
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, np.ndarray):
-            return self._array(value)
-        if is_dataclass(value) and not isinstance(value, type):
-            name = f"{type(value).__module__}.{type(value).__qualname__}"
-            return {
-                "object": [
-                    name,
-                    {f.name: self.encoded(getattr(value, f.name)) for f in fields(value) if not f.metadata.get("live")},
-                ]
-            }
-        if isinstance(value, Mapping):
-            return {"mapping": [[self.encoded(key), self.encoded(part)] for key, part in value.items()]}
-        if isinstance(value, tuple):
-            return {"tuple": [self.encoded(part) for part in value]}
-        if isinstance(value, list):
-            return [self.encoded(part) for part in value]
-        if isinstance(value, float) and not math.isfinite(value):
-            return {"float": repr(value)}
-        if value is None or isinstance(value, (str, bool, int, float)):
-            return value
-        raise DeriveError(f"a result holds a {type(value).__name__}, which cannot be saved")
+        if not is_dataclass(type(value)):
+            raise DeriveError(f"a result holds a {type(value).__name__}, which cannot be saved")
+        name = f"{type(value).__module__}.{type(value).__qualname__}"
+        parts = [f.name for f in fields(value) if not f.metadata.get("live")]
+        return {"object": [name, {part: self.encoded(getattr(value, part)) for part in parts}]}
 
+    @encoded.register(type(None))
+    @encoded.register(str)
+    @encoded.register(int)
+    def _plain(self, value: str | int | None) -> Any:
+        return value
+
+    @encoded.register
+    def _float(self, value: float) -> Any:
+        return value if math.isfinite(value) else {"float": repr(value)}
+
+    @encoded.register
+    def _number(self, value: np.generic) -> Any:
+        return self.encoded(value.item())
+
+    @encoded.register
+    def _list(self, value: list) -> Any:  # type: ignore[type-arg]
+        return [self.encoded(part) for part in value]
+
+    @encoded.register
+    def _tuple(self, value: tuple) -> Any:  # type: ignore[type-arg]
+        return {"tuple": [self.encoded(part) for part in value]}
+
+    @encoded.register
+    def _mapping(self, value: Mapping) -> Any:  # type: ignore[type-arg]
+        return {"mapping": [[self.encoded(key), self.encoded(part)] for key, part in value.items()]}
+
+    @encoded.register
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype.kind not in "fiub":
             raise DeriveError(f"a result holds an array of {array.dtype}, which cannot be saved")

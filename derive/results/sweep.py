@@ -64,7 +64,7 @@ class Sweep(Saved):
     @property
     def missing(self) -> int:
         """At how many points there is nothing."""
-        return sum(_nothing(point) for point in self.points)
+        return sum(has_nothing(point) for point in self.points)
 
     def at(self, **values: Any) -> Any:
         """The result at the values of all axes."""
@@ -125,7 +125,7 @@ class Sweep(Saved):
             [_cell(row[name]) for name in self.axes]
             + (
                 ["diverged", *[""] * (len(shown) - 1)]
-                if _nothing(point)
+                if has_nothing(point)
                 else [_cell(row.get(name), row.get(f"{name}_error")) for name in shown]
             )
             for point, row in zip(self.points, rows, strict=True)
@@ -154,8 +154,8 @@ _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
 """Columns that a table for people leaves out, as their names begin."""
 
 
-def _nothing(point: Any) -> bool:
-    """Whether a point has no numbers."""
+def has_nothing(point: Any) -> bool:
+    """Whether a point has no numbers: it diverged, in theory or in simulation."""
     parts = (point.theory, point.simulation) if isinstance(point, Comparison) else (point,)
     return any(part.found is None for part in parts)
 
@@ -172,7 +172,7 @@ def row_of(point: Any) -> dict[str, Any]:
     """One point as single numbers: of a solution parameters, observables at the last time, edges and all outliers of
     each layer; of a simulation means and errors; of a comparison how well both agree."""
     row: dict[str, Any] = point.parameters
-    if _nothing(point):
+    if has_nothing(point):
         return {**row, "trouble": point.trouble[0]}
     if isinstance(point, Comparison):
         row |= _compared(point, row)

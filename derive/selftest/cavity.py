@@ -62,7 +62,7 @@ def _expected(system: Any) -> tuple[Table, Table]:
 
 def _delays(system: Any) -> dict[tuple[str, str], int]:
     """Shortest delay with which a field answers a kick to another, from the rules as they stand."""
-    steps = [(f.field.name, *link) for f in system.training for rule in (f.rule, *f.starts) for link in _links(f, rule)]
+    steps = [(f.field.name, *link) for f in system.training for rule in f.rules for link in _links(f, rule)]
     names = [f.field.name for f in system.training]
     found = {(name, name): 0 for name in names}
     changed = True
@@ -81,14 +81,12 @@ def _delays(system: Any) -> dict[tuple[str, str], int]:
 def _links(f: Any, rule: Any) -> list[tuple[str, int]]:
     """What a rule uses at its own site: name and delay."""
     from derive.language.vectors import PAST, values
-    from derive.records.system import DisorderRule, LinearRule
 
-    if isinstance(rule, DisorderRule):
+    if rule.product is not None:
         return [(rule.argument.name, 0)]
     clock = f.field.clock
-    if not isinstance(rule, LinearRule):
-        return [(v.field.name, 0 if v.time is None else int(sp.expand(clock - v.time))) for v in values(rule.law)]
-    found = []
+    used = (v for law in rule.laws for v in values(law))
+    found = [(v.field.name, 0 if v.time is None else int(sp.expand(clock - v.time))) for v in used]
     for term in rule.terms:
         time = term.vector.time
         if time is not None and term.past is not None:

@@ -6,7 +6,7 @@ refuse it in a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Self
@@ -50,8 +50,21 @@ class Node:
 
     def mapped(self, change: Callable[[Node], Node]) -> Node:
         """The tree with every node changed, the leaves first."""
-        args = tuple(arg.mapped(change) if isinstance(arg, Node) else arg for arg in self.args)
-        return change(Node(self.op, args))
+        return change(self.rebuilt(lambda child: child.mapped(change)))
+
+    def rebuilt(self, change: Callable[[Node], Node]) -> Node:
+        """The node with its children changed."""
+        return self.with_children(map(change, self.children))
+
+    def with_children(self, children: Iterable[Node]) -> Node:
+        """The node with others in their places."""
+        changed = iter(children)
+        return Node(self.op, tuple(next(changed) if arg in self.children else arg for arg in self.args))
+
+    @property
+    def whole(self) -> int | None:
+        """The number of a delay or an exponent; None where there is none, or an expression."""
+        return None if self.args[1] in (None, *self.children) else int(str(self.args[1]))
 
     @property
     def leaf(self) -> str:
@@ -176,6 +189,11 @@ class Axis:
 
     name: str
     size: str | int
+
+    @property
+    def counter(self) -> str:
+        """The parameter that counts the labels, if there is one."""
+        return str(self.size) if str(self.size).isidentifier() else ""
 
 
 @dataclass(frozen=True)
@@ -362,7 +380,7 @@ class Draft:
 
     def counters(self) -> set[str]:
         """The parameters that count steps or labels: whole numbers that a declaration cannot say otherwise."""
-        found = {str(axis.size) for axis in self.axes if isinstance(axis.size, str)}
+        found = {axis.counter for axis in self.axes if axis.counter}
         return found | ({self.clock.steps} if self.clock is not None else set())
 
     def vectors(self) -> tuple[Vector, ...]:
@@ -391,7 +409,7 @@ def pruned(draft: Draft) -> Draft:
         inner += [m.variance for m in draft.matrices if m.name in wanted]
         inner += [tree for v in vectors for tree in v.trees()]
         wanted |= {n.leaf for tree in inner for n in tree.walk()}
-        wanted |= {v.given for v in vectors if isinstance(v, Trait)}
+        wanted |= {v.given for v in draft.traits if v in vectors}
         clocked = (
             any(v.kind != "static" for v in vectors)
             or any(w.name in wanted for w in draft.weights)

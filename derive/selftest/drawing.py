@@ -231,8 +231,8 @@ def _late(sketch: Sketch, product: Node) -> Node:
     steps = sketch.rng.choice((1, 2, 3))
 
     def moved(old: Node) -> Node:
-        delay = old.args[1] if old.op in ("at", "fresh", "weights") else None
-        return Node(old.op, (old.leaf, delay + steps)) if isinstance(delay, int) else old
+        delay = old.whole if old.op in ("at", "fresh", "weights") else None
+        return old if delay is None else Node(old.op, (old.leaf, delay + steps))
 
     return product.mapped(moved)
 

@@ -133,10 +133,9 @@ def words_of_code(text: str) -> list[str]:
     found: set[str] = set()
     for name, code in _files(text).items():
         for node in ast.walk(ast.parse(code if name.endswith(".py") else "")):
-            if isinstance(node, (ast.Name, ast.arg, ast.FunctionDef)):
-                found.add(
-                    node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else node.name
-                )
+            match node:
+                case ast.Name(id=word) | ast.arg(arg=word) | ast.FunctionDef(name=word):
+                    found.add(word)
     return sorted(found)
 
 

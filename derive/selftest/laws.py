@@ -178,20 +178,19 @@ def judged(check: Check) -> Check:
 
 
 def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Reading) -> Outcome:
-    found: list[Numbers | Refused] = []
+    found: list[Numbers] = []
+    refused: list[Refused] = []
     for text in texts:
         try:
             found.append(read(text))
         except Refused as refusal:
-            found.append(refusal)
-    refused = [f for f in found if isinstance(f, Refused)]
+            refused.append(refusal)
     if len(refused) == 2:
         return Outcome(UNDECIDED, str(refused[0]))
     if refused:  # what has numbers in other words cannot fail to have them in these
         lost = strict or refused[0].numerical
         return Outcome(BROKE if lost else ALONE, f"one of the two is refused: {refused[0]}", texts)
     one, two = found
-    assert isinstance(one, Numbers) and isinstance(two, Numbers)
     reason = same_numbers(one, two, tolerance)
     return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
 

@@ -102,7 +102,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
         weights=tuple(replace(w, name=word(w.name), rows=word(w.rows), columns=word(w.columns)) for w in draft.weights),
         equations=tuple(replace(e, target=word(e.target)) for e in changed.equations),
         observables=tuple((word(label), value) for label, value in changed.observables),
-        axes=tuple(replace(a, size=word(a.size) if isinstance(a.size, str) else a.size) for a in draft.axes),
+        axes=tuple(replace(a, size=word(a.counter) if a.counter else a.size) for a in draft.axes),
         latex=tuple((word(name), text) for name, text in draft.latex),
     )
 
@@ -156,8 +156,7 @@ def _swapped(node: Node, old: Node, new: Node) -> Node:
     """The tree with one node replaced wherever it stands, the largest first."""
     if node == old:
         return new
-    args = tuple(_swapped(arg, old, new) if isinstance(arg, Node) else arg for arg in node.args)
-    return Node(node.op, args)
+    return node.rebuilt(lambda child: _swapped(child, old, new))
 
 
 def _sector(draft: Draft, node: Node) -> str | None:
@@ -315,7 +314,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
     word = draft.free_name("copy")
     made = replace(chosen, name=word, scale=ONE, law=None)
     used = [n for tree in draft.trees() for n in tree.walk() if n.op == "at" and n.leaf == chosen.name]
-    if any(isinstance(n.args[1], Node) for n in used):  # one time alone
+    if any(n.children for n in used):  # one time alone
         return None
 
     def node(old: Node) -> Node:
@@ -469,7 +468,7 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
             return node
         if _is_scalar(node) and any(inner == name(clock.name) for inner in node.walk()):
             return node if node == name(clock.name) else polynomial(node)
-        return Node(node.op, tuple(written(arg) if isinstance(arg, Node) else arg for arg in node.args))
+        return node.rebuilt(written)
 
     equations = tuple(replace(e, value=written(e.value)) for e in short.equations)
     return None if equations == short.equations else (short, replace(short, equations=equations))
@@ -568,8 +567,7 @@ def _linear(draft: Draft) -> bool:
         if any(below) and node.op in ("call", "cases", "compare", "root", "diag"):
             return NONLINEAR
         if node.op == "power":
-            exponent = node.args[1]
-            return below[0] * (exponent if isinstance(exponent, int) and exponent > 0 else NONLINEAR)
+            return below[0] * (node.whole if node.whole and node.whole > 0 else NONLINEAR)
         if node.op == "outer":
             return max(below)
         return max(below, default=0)
@@ -639,9 +637,9 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     if clock is None or len(draft.axes) > 1 or draft.data:
         return None
     for axis in draft.axes:
-        if isinstance(axis.size, int):
+        if not axis.counter:
             return None
-        return draft.with_value(axis.size, 1), without_axis(draft, axis.name)
+        return draft.with_value(axis.counter, 1), without_axis(draft, axis.name)
     unlabelled = {v.name for v in draft.vectors() if v.kind == "static"}
     for node in (n for tree in draft.trees() for n in tree.walk()):
         sides = [{n.leaf for n in child.walk() if n.op == "at"} <= unlabelled for child in node.children]
@@ -666,7 +664,7 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 def longer(draft: Draft, rng: Random) -> Draft | None:
     """Two steps more; a probe at a fixed time or data that end would not be the same."""
-    early = any(isinstance(n.args[1], Node) and n.args[1].op != "name" for n in _timed(draft))
+    early = any(time is n.args[1] and time.op != "name" for n in _timed(draft) for time in n.children)
     if draft.clock is None or early or any(d.timed and d.values is not None for d in draft.data):
         return None
     return draft.with_value(draft.clock.steps, draft.value(draft.clock.steps) + rng.choice((1, 2)))

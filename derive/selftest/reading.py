@@ -13,7 +13,7 @@ from derive.language.alignments import Alignment
 from derive.language.contents import atoms
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
 from derive.language.diagonals import Diagonal
-from derive.language.laws import Drawn, DrawnLaw
+from derive.language.laws import DrawnLaw
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Product, Sum, Weights, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Domain, Sector
@@ -29,7 +29,6 @@ from derive.language.vectors import (
     Mix,
     PastSum,
     Project,
-    Selection,
     Softmax,
     Total,
 )
@@ -53,10 +52,8 @@ def draft_of_model(model: Model, values: Mapping[str, Any], layers: Iterable[str
             ),
             reader.clock(),
             tuple(map(reader.matrix_symbol, atoms(model, Disorder))),
-            tuple(map(reader.vector, (f for f in atoms(model, Field) if f.role == "normal" or isinstance(f, Drawn)))),
-            tuple(
-                map(reader.vector, (f for f in atoms(model, Field) if f.role == "field" and not isinstance(f, Drawn)))
-            ),
+            tuple(map(reader.vector, (f for f in atoms(model, Field) if f.is_drawn))),
+            tuple(map(reader.vector, (f for f in atoms(model, Field) if f.role == "field" and not f.is_drawn))),
             tuple(drafts.Weights(w.name, w.shape[0].name, w.shape[1].name) for w in atoms(model, Weights)),
             tuple(Equation(e.name, reader.target(e.time), reader.tree(e.value)) for e in model.equations),
             tuple((label, reader.tree(value)) for label, value in (*model.observe, *model.alignments)),
@@ -111,7 +108,7 @@ class _Reader:
         return drafts.Matrix(m.name, kind, m.rows.name, m.columns.name, self.tree(variance))
 
     def vector(self, f: Field) -> drafts.Vector:
-        law = self.tree(f.law) if isinstance(f, Drawn) else None
+        law = self.tree(f.law) if f.is_drawn and f.role != "normal" else None
         kind, axes = "timed" if f.timed else "static", tuple(axis.name for axis in f.axes)
         return drafts.Vector(f.name, f.sector.name, kind, self.tree(f.scale), axes, law)
 
@@ -119,7 +116,7 @@ class _Reader:
         if not f.discrete:
             density = tuple(self.tree(part) for part in f.law)
             return drafts.Trait(f.name, f.sector.name, density=density)
-        if isinstance(f.values, Data):
+        if not f.weights:
             return drafts.Trait(f.name, f.sector.name, given=f.values.name)
         values, shares = (tuple(map(self.tree, some)) for some in (f.values, f.weights))
         return drafts.Trait(f.name, f.sector.name, values=values, shares=shares)
@@ -240,7 +237,7 @@ class _Reader:
     @tree.on(Mix)
     def _(self, node: Mix, past: bool = False) -> Node:
         inner = self.tree(node.vector, past)
-        if isinstance(node.table, Selection):
+        if node.table.data is None:
             for old, new in zip(node.table.columns, node.table.named, strict=True):
                 inner = inner if old == new else Node("relabel", (inner, old.name, new.name))
             return inner

@@ -118,11 +118,10 @@ def _smaller_nodes(node: Node) -> Iterator[Node]:
             yield rest[0] if len(rest) == 1 else Node(node.op, rest)
     if node.op in ("call", "past", "probe", "cases") or (node.op == "power" and node.args[1] != -1):
         yield from node.children[:1]
-    if node.op == "at" and isinstance(node.args[1], int) and node.args[1] > 1:
+    if node.op == "at" and (node.whole or 0) > 1:
         yield Node("at", (node.args[0], 1))
     if node.op == "number" and node != ONE and node.args[0] != 0:
         yield ONE
-    for k, arg in enumerate(node.args):
-        if isinstance(arg, Node):
-            for less in _smaller_nodes(arg):
-                yield Node(node.op, (*node.args[:k], less, *node.args[k + 1 :]))
+    for k, child in enumerate(node.children):
+        for less in _smaller_nodes(child):
+            yield node.with_children((*node.children[:k], less, *node.children[k + 1 :]))

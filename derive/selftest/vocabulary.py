@@ -98,12 +98,12 @@ class _Counter(ast.NodeVisitor):
         """What a variable stands for: a parameter, a clock or a vector."""
         word = _word(node.value)
         target = node.targets[0]
-        names = target.elts if isinstance(target, ast.Tuple) else [target]
-        for name in names:
-            if isinstance(name, ast.Name):
-                self.kinds[name.id] = "vector" if word in _VECTORS else word
-        if word == "parameter" and isinstance(node.value, ast.Call):
-            self._parameter(node.value)
+        for name in getattr(target, "elts", [target]):
+            if name := getattr(name, "id", ""):
+                self.kinds[name] = "vector" if word in _VECTORS else word
+        match node.value:
+            case ast.Call(func=ast.Name(id="parameter")) as call:
+                self._parameter(call)
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -114,10 +114,10 @@ class _Counter(ast.NodeVisitor):
             self.found |= {f"{word}({name}=)" for name, _ in zip(known, node.args, strict=False)}
             self.found |= {f"{word}({k.arg}=)" for k in node.keywords}
             self._values(word, node)
-        elif isinstance(node.func, ast.Name) and self.kinds.get(word) == "vector":
+        elif word and self.kinds.get(word) == "vector":
             if self.probed and node.args:
                 self._early(node.args[0])
-        elif isinstance(node.func, ast.Name) and word not in self.kinds and word[:1].isalpha():
+        elif word not in self.kinds and word[:1].isalpha():
             self._function(word, node)
         probes, self.probed = self.probed, self.probed or word == "spectrum"
         self.generic_visit(node)
@@ -128,20 +128,20 @@ class _Counter(ast.NodeVisitor):
             self.found.add(node.id)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        if isinstance(node.op, ast.Pow):
-            if self._has(node.right, "training_clock"):
+        of_time, of_parameter = (self._has(node.right, kind) for kind in ("training_clock", "parameter"))
+        match node.op:
+            case ast.Pow() if of_time:
                 self.found.add(f"{'0**t' if _is_zero(node.left) else 'c**t'}{OF_TIME}")
-            elif self._has(node.right, "parameter"):
+            case ast.Pow() if of_parameter:
                 self.found.add(f"power{OF_PARAMETER}")
-            elif self._is_time(node.left):
+            case ast.Pow() if self._is_time(node.left):
                 self.found.add(f"square{OF_TIME}")
-        if isinstance(node.op, ast.Div):
-            if self._has(node.right, "training_clock"):
+            case ast.Div() if of_time:
                 self.found.add(f"quotient{OF_TIME}")
-            elif self._has(node.right, "parameter"):
+            case ast.Div() if of_parameter:
                 self.found.add(f"quotient{OF_PARAMETER}")
-        if isinstance(node.op, ast.Mult) and self._is_time(node.right):
-            self.found.add(f"multiple{OF_TIME}")
+            case ast.Mult() if self._is_time(node.right):
+                self.found.add(f"multiple{OF_TIME}")
         self.generic_visit(node)
 
     def _parameter(self, call: ast.Call) -> None:
@@ -151,9 +151,10 @@ class _Counter(ast.NodeVisitor):
             self.found.add("a parameter at zero")
         elif value < 0:
             self.found.add("a negative parameter")
-        if isinstance(call.args[0], ast.Constant) and call.args[0].value == "T" and value == 1:
+        name = ast.literal_eval(call.args[0])
+        if name == "T" and value == 1:
             self.found.add("T = 1")
-        self.defaults[ast.literal_eval(call.args[0])] = float(value)
+        self.defaults[name] = float(value)
 
     def _values(self, word: str, node: ast.Call) -> None:
         given = {k.arg: k.value for k in node.keywords}
@@ -170,15 +171,19 @@ class _Counter(ast.NodeVisitor):
 
     def _known(self, value: ast.expr) -> float | None:
         """A number, or the default of a parameter that stands alone."""
-        if isinstance(value, ast.Constant):
-            return float(str(value.value))
-        return self.defaults.get(value.id) if isinstance(value, ast.Name) else None
+        match value:
+            case ast.Constant(value=number):
+                return float(str(number))
+            case ast.Name(id=name):
+                return self.defaults.get(name)
+        return None
 
     def _early(self, time: ast.expr) -> None:
-        if isinstance(time, ast.Constant):
-            self.found.add("a probe at the first step")
-        elif isinstance(time, ast.BinOp) and self._has(time, "parameter"):
-            self.found.add("a probe before the last step")
+        match time:
+            case ast.Constant():
+                self.found.add("a probe at the first step")
+            case ast.BinOp() if self._has(time, "parameter"):
+                self.found.add("a probe before the last step")
 
     def _function(self, word: str, node: ast.Call) -> None:
         """A function of SymPy, with what it is of."""
@@ -191,28 +196,33 @@ class _Counter(ast.NodeVisitor):
             self.found.add(f"{word}{OF_PARAMETER}")
 
     def _is_time(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and self.kinds.get(node.id) == "training_clock"
+        return self.kinds.get(getattr(node, "id", "")) == "training_clock"
 
-    def _has(self, node: ast.expr, kind: str) -> bool:
+    def _has(self, node: ast.AST, kind: str) -> bool:
         """Whether something of a kind stands in an expression, times of values and what is averaged apart."""
-        if isinstance(node, ast.Name):
-            return self.kinds.get(node.id) == kind
-        if isinstance(node, ast.Call) and _word(node) in _MEANS:
-            return False
-        if isinstance(node, ast.Call) and self.kinds.get(_word(node)) == "vector":
-            return kind == "vector"
-        children = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-        return any(self._has(child, kind) for child in children)
+        match node:
+            case ast.Name(id=name):
+                return self.kinds.get(name) == kind
+            case ast.Call(func=ast.Name(id=name)) if name in _MEANS:
+                return False
+            case ast.Call(func=ast.Name(id=name)) if self.kinds.get(name) == "vector":
+                return kind == "vector"
+        return any(self._has(child, kind) for child in ast.iter_child_nodes(node))
 
 
 def _word(node: ast.AST) -> str:
-    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name
+    return ""
 
 
 def _is_zero(node: ast.expr) -> bool:
     """0, or Rational(0, 1)."""
-    first = node.args[0] if isinstance(node, ast.Call) and node.args else node
-    return isinstance(first, ast.Constant) and first.value == 0
+    match node:
+        case ast.Constant(value=0) | ast.Call(args=[ast.Constant(value=0), *_]):
+            return True
+    return False
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import groupby
 
@@ -149,7 +149,7 @@ class _Writer:
     def _axes(self) -> list[str]:
         if self.draft.axes:
             self.words.add("axis")
-        sizes = [self.variables[a.size] if isinstance(a.size, str) else str(a.size) for a in self.draft.axes]
+        sizes = [self.variables[a.counter] if a.counter else str(a.size) for a in self.draft.axes]
         return [
             f"{self.axes[a.name]} = axis({a.name!r}, {size}{self._latex(a.name)})"
             for a, size in zip(self.draft.axes, sizes, strict=True)
@@ -249,11 +249,10 @@ class _Writer:
         self.words.add("spectrum")
         if node.op != "probe":
             return f"spectrum({self.expression(node)})"
-        matrix, plus, *between = node.args
-        assert isinstance(matrix, Node)
+        matrix, *inner = node.children
+        _, plus, *between = node.args
         more = f", plus={plus!r}" if plus else ""
-        pairs = zip(between[::2], between[1::2], strict=True)
-        inside = ", ".join(f"{name!r}: {self.expression(m)}" for name, m in pairs if isinstance(m, Node))
+        inside = ", ".join(f"{name!r}: {self.expression(m)}" for name, m in zip(between[::2], inner, strict=True))
         return f"spectrum({self.expression(matrix)}{more}{f', between={{{inside}}}' if inside else ''})"
 
     def _clock(self) -> str:
@@ -292,70 +291,73 @@ class _Writer:
         return ", ".join(self.expression(node, clock) for node in nodes)
 
     def _print(self, node: Node, clock: str) -> tuple[str, int]:
-        op, args = node.op, node.args
-        if op == "number":
-            value = Fraction(str(args[0]))
-            return self._number(value), _SUM if value < 0 else _ATOM
-        if op in ("name", "matrix") or (op in ("at", "data") and args[1] is None):
-            return self.variables[node.leaf], _ATOM
-        if op in ("at", "fresh", "data", "weights"):
-            return f"{self.variables[node.leaf]}({self._when(args[1], clock)})", _ATOM
-        if op == "index":
-            return clock, _ATOM
-        if op == "sum":
-            return " + ".join(self._inside(c, clock, _PRODUCT) for c in node.children), _SUM
-        if op == "product":
-            return self._product(node, clock), _PRODUCT
-        if op == "power":
-            return self._power(node, clock)
-        if op == "root":
-            self.functions.add("sqrt")
-            return f"sqrt({self.expression(node.children[0], clock)})", _ATOM
-        if op in ("call", "cases", "compare"):
-            return self._call(node, clock)
-        if op in ("softmax", "total_over"):
-            word, axis = op.partition("_")[0], str(args[1])
-            self.words.add(word)
-            return f"{word}({self.expression(node.children[0], clock)}, {self.axes[axis]})", _ATOM
-        if op == "relabel":
-            self.words.add("relabel")
-            old, new = (self.axes[str(axis)] for axis in args[1:])
-            return f"relabel({self.expression(node.children[0], clock)}, {old}, {new})", _ATOM
-        if op in ("mean", "total", "each", "overlap", "outer", "diag", "alignment"):
-            self.words.add(op)
-            return f"{op}({self._list(node.children, clock)})", _ATOM
-        if op == "law":
-            self.words.add(str(args[0]))
-            return f"{args[0]}({self._list(node.children, clock)})", _ATOM
-        if op == "list":
-            return f"[{self._list(node.children, clock)}]", _ATOM
-        if op == "entries":
-            self.words.add("entries")
-            return f"entries({self.variables[node.leaf]}{self._time(args[1], clock)})", _ATOM
-        if op == "mix":
-            table = f"{self.variables[node.leaf]}{self._time(args[1], clock)}"
-            if len(args) > 4 and args[4] == "root":
-                self.words.add("root")
-                table = f"root({table})"
-            return f"({table}{'.T' if args[2] else ''} @ {self._inside(node.children[-1], clock, _ATOM)})", _ATOM
-        if op == "past":
-            self.words.add("past_sum")
-            later = int(str(args[1])) if len(args) > 1 else 0
-            ends = self._when(-later, self._clock())
-            return f"past_sum(lambda {_INDEX}: {self.expression(node.children[0], _INDEX)}, {ends})", _ATOM
-        if op == "now":
-            return self._print(node.children[0], self._clock())
-        if op == "turned":
-            return f"{self._inside(node.children[0], clock, _ATOM)}.T", _ATOM
-        if op == "weighed":
-            factor, matrix = node.children
-            if not any(inner.op == "at" for inner in factor.walk()):  # the same at all sites: a number
-                return f"({self._inside(factor, clock, _ATOM)} * {self._inside(matrix, clock, _ATOM)})", _ATOM
-            self.words.add("diag")
-            return f"(diag({self.expression(factor, clock)}) @ {self._inside(matrix, clock, _ATOM)})", _ATOM
-        if op in ("apply", "matmul"):
-            return f"({' @ '.join(self._inside(c, clock, _ATOM) for c in node.children)})", _ATOM
-        raise ValueError(f"there is no operation {op}")
+        """The text of a node, and how strongly its parts hold together."""
+        return _PRINTED[node.op](self, node, clock)
+
+    def _constant(self, node: Node, clock: str) -> tuple[str, int]:
+        value = Fraction(str(node.args[0]))
+        return self._number(value), _SUM if value < 0 else _ATOM
+
+    def _named(self, node: Node, clock: str) -> tuple[str, int]:
+        return self.variables[node.leaf], _ATOM
+
+    def _at(self, node: Node, clock: str) -> tuple[str, int]:
+        return f"{self.variables[node.leaf]}{self._time(node.args[1], clock)}", _ATOM
+
+    def _sum(self, node: Node, clock: str) -> tuple[str, int]:
+        return " + ".join(self._inside(c, clock, _PRODUCT) for c in node.children), _SUM
+
+    def _times(self, node: Node, clock: str) -> tuple[str, int]:
+        return self._product(node, clock), _PRODUCT
+
+    def _root(self, node: Node, clock: str) -> tuple[str, int]:
+        self.functions.add("sqrt")
+        return f"sqrt({self.expression(node.children[0], clock)})", _ATOM
+
+    def _along_axis(self, node: Node, clock: str) -> tuple[str, int]:
+        word, axis = node.op.partition("_")[0], str(node.args[1])
+        self.words.add(word)
+        return f"{word}({self.expression(node.children[0], clock)}, {self.axes[axis]})", _ATOM
+
+    def _relabelled(self, node: Node, clock: str) -> tuple[str, int]:
+        self.words.add("relabel")
+        old, new = (self.axes[str(axis)] for axis in node.args[1:])
+        return f"relabel({self.expression(node.children[0], clock)}, {old}, {new})", _ATOM
+
+    def _word(self, node: Node, clock: str) -> tuple[str, int]:
+        word = str(node.args[0]) if node.op == "law" else node.op
+        self.words.add(word)
+        return f"{word}({self._list(node.children, clock)})", _ATOM
+
+    def _listed(self, node: Node, clock: str) -> tuple[str, int]:
+        return f"[{self._list(node.children, clock)}]", _ATOM
+
+    def _entries(self, node: Node, clock: str) -> tuple[str, int]:
+        self.words.add("entries")
+        return f"entries({self._at(node, clock)[0]})", _ATOM
+
+    def _mixed(self, node: Node, clock: str) -> tuple[str, int]:
+        table, turned = self._at(node, clock)[0], ".T" if node.args[2] else ""
+        if node.args[4:] == ("root",):
+            self.words.add("root")
+            table = f"root({table})"
+        return f"({table}{turned} @ {self._inside(node.children[-1], clock, _ATOM)})", _ATOM
+
+    def _past(self, node: Node, clock: str) -> tuple[str, int]:
+        self.words.add("past_sum")
+        later = int(str(node.args[1])) if len(node.args) > 1 else 0
+        ends = self._when(-later, self._clock())
+        return f"past_sum(lambda {_INDEX}: {self.expression(node.children[0], _INDEX)}, {ends})", _ATOM
+
+    def _weighed(self, node: Node, clock: str) -> tuple[str, int]:
+        factor, matrix = node.children
+        if not any(inner.op == "at" for inner in factor.walk()):  # the same at all sites: a number
+            return f"({self._inside(factor, clock, _ATOM)} * {self._inside(matrix, clock, _ATOM)})", _ATOM
+        self.words.add("diag")
+        return f"(diag({self.expression(factor, clock)}) @ {self._inside(matrix, clock, _ATOM)})", _ATOM
+
+    def _multiplied(self, node: Node, clock: str) -> tuple[str, int]:
+        return f"({' @ '.join(self._inside(c, clock, _ATOM) for c in node.children)})", _ATOM
 
     def _time(self, time: object, clock: str) -> str:
         return "" if time is None else f"({self._when(time, clock)})"
@@ -398,6 +400,31 @@ class _Writer:
             if below and len(text) == len(f" / {part}"):
                 text = f"1{text}"
         return text
+
+
+_PRINTED: dict[str, Callable[[_Writer, Node, str], tuple[str, int]]] = {
+    "number": _Writer._constant,
+    **dict.fromkeys(("name", "matrix"), _Writer._named),
+    **dict.fromkeys(("at", "fresh", "data", "weights"), _Writer._at),
+    "index": lambda writer, node, clock: (clock, _ATOM),
+    "sum": _Writer._sum,
+    "product": _Writer._times,
+    "power": _Writer._power,
+    "root": _Writer._root,
+    **dict.fromkeys(("call", "cases", "compare"), _Writer._call),
+    **dict.fromkeys(("softmax", "total_over"), _Writer._along_axis),
+    "relabel": _Writer._relabelled,
+    **dict.fromkeys(("mean", "total", "each", "overlap", "outer", "diag", "alignment", "law"), _Writer._word),
+    "list": _Writer._listed,
+    "entries": _Writer._entries,
+    "mix": _Writer._mixed,
+    "past": _Writer._past,
+    "now": lambda writer, node, clock: writer._print(node.children[0], writer._clock()),
+    "turned": lambda writer, node, clock: (f"{writer._inside(node.children[0], clock, _ATOM)}.T", _ATOM),
+    "weighed": _Writer._weighed,
+    **dict.fromkeys(("apply", "matmul"), _Writer._multiplied),
+}
+"""How each operation of a draft is written."""
 
 
 def _nested(values: Numbers) -> str:

@@ -26,12 +26,11 @@ from derive.equations.wording import as_declared
 from derive.errors import DeclarationError, SizeError, blaming, wording
 from derive.language.equations import Eq
 from derive.language.laws import Drawn
-from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
+from derive.language.matrices import DisorderAt, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Clock
 from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.records.system import (
-    DisorderRule,
     ElementwiseRule,
     LinearRule,
     Rule,
@@ -128,7 +127,7 @@ def _taken_apart(
 ) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
     """Put every field into `made`, and return those that probe matrices, and those for traces of their resolvents."""
     rules = Rules(made, history)
-    fields = [(e, e.target.field) for e in model.equations if isinstance(e.target, FieldAt)]
+    fields = [(e, e.defined) for e in model.equations if e.target.weights is None]
     for take in (_claim_product, partial(_add_equation, rules=rules)):
         for equation, field in fields:
             made.equation = equation
@@ -146,21 +145,19 @@ def _taken_apart(
 
 def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None:
     """Let a field declared as number * W @ x stand for that product wherever it occurs."""
-    assert not isinstance(equation.value, Matrix)
     scale, node = equation.value.as_independent(Apply, as_Add=False)
-    if not isinstance(node, Apply) or not isinstance(node.vector, FieldAt):
+    if node not in equation.value.atoms(Apply) or node.vector not in node.atoms(FieldAt):
         return
-    fresh = isinstance(node.matrix, DisorderAt)
-    matrix = node.matrix.disorder if fresh else node.matrix
+    matrix, drawn_at = node.matrix.disorder, node.matrix.time
     argument = node.vector.field
     alone = sum(e.name == equation.name for e in model.equations) == 1
     at_clock = equation.time == (field.clock if field.timed else None)
     same_time = node.vector.time == equation.time and argument.timed == field.timed
-    drawn_now = not fresh or node.matrix.time == equation.time
+    drawn_now = drawn_at is None or drawn_at == equation.time
     number = not split_sizes(scale)[1].free_symbols and not scale.has(Mean, Clock)
     if not (alone and at_clock and same_time and drawn_now and number):
         return
-    if isinstance(matrix, Disorder) and argument.axes == field.axes:
+    if matrix is not None and argument.axes == field.axes:
         product = Applied(matrix, node.transposed and not matrix.symmetric, argument)
         if product not in made.products:
             made.add_product(field, product, scale)
@@ -174,11 +171,11 @@ def _add_equation(model: Model, made: Made, equation: Eq, field: Field, rules: R
         made.put(SystemField(field, rules.rule(equation.value, None, field, where)))
         return
     clock = field.clock
-    assert equation.time is not None and not isinstance(equation.value, Matrix)
+    assert equation.time is not None
     if equation.time.is_Integer:
         return
     shift = int(equation.time - clock)
-    given = [e for e in model.equations if isinstance(e.target, FieldAt) and e.target.field == field]
+    given = [e for e in model.equations if e.defined == field]
     fixed = [(int(e.time), e) for e in given if e.time is not None and e.time.is_Integer]
     starts = sorted(fixed, key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
@@ -206,12 +203,11 @@ def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp
 
 def _rule_values(f: SystemField) -> list[FieldAt]:
     found: list[FieldAt] = []
-    for rule in (f.rule, *f.starts):
-        if isinstance(rule, DisorderRule):
-            found.append(at(rule.argument, f.time))
-        elif isinstance(rule, LinearRule):
-            for term in rule.terms:
-                found += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
-        elif isinstance(rule, ElementwiseRule):
-            found += sorted(rule.law.atoms(FieldAt), key=str)
+    for rule in f.rules:
+        if rule.product is not None:
+            found.append(at(rule.product.argument, f.time))
+        for term in rule.terms:
+            found += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
+        for law in rule.laws:
+            found += sorted(law.atoms(FieldAt), key=str)
     return found

@@ -13,13 +13,12 @@ import sympy as sp
 
 from derive.equations.linear_laws import LinearLaws
 from derive.errors import DeclarationError, blaming
-from derive.language.laws import Drawn
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field, FieldAt, Mean, Mix
 from derive.records.base import gathered
 from derive.records.limit import Limit, Part
 from derive.records.saddle import SaddlePoint, TimeOrder
-from derive.records.system import LinearRule, SystemField, Term, is_moment, quadratic_pairs
+from derive.records.system import SystemField, Term, is_moment, quadratic_pairs
 
 
 def find_limit(saddle: SaddlePoint, order: TimeOrder) -> Limit:
@@ -54,10 +53,10 @@ class _AtRest(LinearLaws):
     def _check(self) -> None:
         """Refuse what is not linear with constant coefficients."""
         for f in self.system.training:
-            if isinstance(f.field, Drawn):
+            if f.field.is_drawn:
                 continue  # drawn by its moments, unless something that follows is not linear
             with blaming(f.origin):
-                for rule in (f.rule, *f.starts):
+                for rule in f.rules:
                     self.check_rule(f.field, rule)
         afresh = [str(source) for source in self.system.sources if source.timed]
         afresh += [str(matrix) for matrix in self.system.disorder if matrix.fresh is not None]
@@ -69,23 +68,22 @@ class _AtRest(LinearLaws):
     def drawn(self, f: SystemField) -> list[Part]:
         """What is drawn in the equation of a field: sources, and starts, which count as far as they are remembered."""
         found: list[Part] = []
-        if isinstance(f.rule, LinearRule):
-            for t in f.rule.terms:
-                value, lag = t.vector.field, self.lag(f.field, t.vector)
-                if value not in self.fields:
-                    found.append(Part(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
+        for t in f.rule.terms:
+            value, lag = t.vector.field, self.lag(f.field, t.vector)
+            if value not in self.fields:
+                found.append(Part(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
+                continue
+            # the rule holds from its first time on: earlier values of what stands in it do not count
+            for time in range(f.shift - lag if value.timed else 0):
+                early = self._starts(value, time, f"{value}({time}) in the equation of {f.field}")
+                if early and t.mixing is not None:
+                    self.forgotten = self.forgotten or f"{value}({time}) in the equation of {f.field}"
                     continue
-                # the rule holds from its first time on: earlier values of what stands in it do not count
-                for time in range(f.shift - lag if value.timed else 0):
-                    early = self._starts(value, time, f"{value}({time}) in the equation of {f.field}")
-                    if early and t.mixing is not None:
-                        self.forgotten = self.forgotten or f"{value}({time}) in the equation of {f.field}"
-                        continue
-                    found += [
-                        Part(f.field, s.vector.field, -t.coefficient * s.coefficient, time + lag + 1, 1, s.mixing)
-                        for s in early
-                    ]
-        elif f.shift:
+                found += [
+                    Part(f.field, s.vector.field, -t.coefficient * s.coefficient, time + lag + 1, 1, s.mixing)
+                    for s in early
+                ]
+        if f.shift and (f.rule.laws or f.product):
             self.forgotten = self.forgotten or f"the start of {f.field}"
         for time in range(len(f.starts)):
             early = self._starts(f.field, time, f"the start of {f.field}")
@@ -96,7 +94,7 @@ class _AtRest(LinearLaws):
         """The value of a field at a first time in terms of what is drawn; nothing, and noted, where it is not."""
         starts = self.fields[field].starts
         start = starts[time] if time < len(starts) else None
-        if not isinstance(start, LinearRule) or any(t.vector.field in self.fields for t in start.terms):
+        if start is None or start.laws or start.product or any(t.vector.field in self.fields for t in start.terms):
             self.forgotten = self.forgotten or told
             return ()
         return start.terms

@@ -15,7 +15,7 @@ from derive.language.symbols import Clock
 from derive.language.traits import is_trait
 from derive.language.vectors import PAST, Field, FieldAt, values
 from derive.records.saddle import Edge, TimeOrder
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField
+from derive.records.system import Rule, System, SystemField
 
 
 def order_in_time(system: System) -> TimeOrder:
@@ -36,7 +36,7 @@ def _edges(system: System) -> tuple[Edge, ...]:
     """All dependencies between training fields, in the order of the equations."""
     found: dict[Edge, None] = {}
     for f in system.training:
-        for rule in (f.rule, *f.starts):
+        for rule in f.rules:
             with blaming(f.origin):
                 for edge in _rule_edges(f, rule):
                     found[edge] = None
@@ -45,19 +45,18 @@ def _edges(system: System) -> tuple[Edge, ...]:
 
 def _rule_edges(f: SystemField, rule: Rule) -> list[Edge]:
     target, clock = f.field, f.field.clock
-    if isinstance(rule, DisorderRule):
-        return [Edge(target, rule.argument, 0, False)]
+    if rule.product is not None:
+        return [Edge(target, rule.product.argument, 0, False)]
     found = []
-    if isinstance(rule, ElementwiseRule):
-        direct = set(values(rule.law))
-        for value in sorted(rule.law.atoms(FieldAt), key=sp.default_sort_key):
+    for law in rule.laws:
+        direct = set(values(law))
+        for value in sorted(law.atoms(FieldAt), key=sp.default_sort_key):
             found.append(Edge(target, value.field, _lag(target, value, clock, None), value not in direct))
-    if isinstance(rule, LinearRule):
-        for term in rule.terms:
-            found.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
-            inside = (v for v in term.coefficient.atoms(FieldAt) if not is_trait(v))
-            averaged = [*(term.pair or ()), *sorted(inside, key=sp.default_sort_key)]
-            found += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
+    for term in rule.terms:
+        found.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
+        inside = (v for v in term.coefficient.atoms(FieldAt) if not is_trait(v))
+        averaged = [*(term.pair or ()), *sorted(inside, key=sp.default_sort_key)]
+        found += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
     return found
 
 

@@ -20,7 +20,6 @@ from derive.algebra.physical import PhysicalPoint, check_vanishes, physical_samp
 from derive.algebra.polynomials import TooLarge, eliminate, factors
 from derive.algebra.recheck import check_same
 from derive.algebra.sites import SiteAverage, without_averages
-from derive.algebra.words import Letter, Weighed
 from derive.records.probe import MAP, Block, BlockMatrix, Cycle, Pencil
 
 
@@ -79,7 +78,7 @@ def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
 
 def _weighs(block: Block) -> bool:
     """Whether a block holds means over sampled sites, whose weights depend on z."""
-    return any(isinstance(letter, Weighed) for _, word in block.combination for letter in word)
+    return any(letter.tables for _, word in block.combination for letter in word)
 
 
 def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
@@ -192,11 +191,11 @@ def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...])
         entry = sp.S.Zero
         for scale, word in blocks.block(group[0], following[0]).combination:
             for letter in word:
-                if not isinstance(letter, Letter) or letter.kind != "C":
+                ends = [f for order in letter.order_parameters if order.kind == "C" for f in (order.a, order.b)]
+                if not ends or any(f.role not in ("normal", "constant") or f.timed or f.labelled for f in ends):
                     return None
-                if any(f.role not in ("normal", "constant") or f.timed or f.labelled for f in (letter.a, letter.b)):
-                    return None
-                scale *= letter.a.scale * letter.b.scale if letter.a == letter.b else 0
+                a, b = ends
+                scale *= a.scale * b.scale if a == b else 0
             entry += scale
         total *= entry
     return total

@@ -15,7 +15,7 @@ from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.records.base import gathered
 from derive.records.limit import Overlap, OverlapTerm, Part, Recursion
 from derive.records.saddle import Covariance, SaddlePoint, TimeOrder
-from derive.records.system import LinearRule, SystemField, Term, quadratic_pairs
+from derive.records.system import SystemField, Term, quadratic_pairs
 
 
 def find_recursion(saddle: SaddlePoint, order: TimeOrder) -> Recursion:
@@ -73,7 +73,7 @@ class _Repeated(LinearLaws):
             super().check_means(field, term)
 
     def recursion(self) -> Recursion:
-        rules = {f.field: f.rule.terms for f in self.fields.values() if isinstance(f.rule, LinearRule)}
+        rules = {f.field: f.rule.terms for f in self.fields.values()}
         overlaps = [self._overlap_terms(field, term) or () for field, terms in rules.items() for term in terms]
         memories = [m for m in self.saddle.memories if m.target in self.fields and m.on in self.fields]
         timed = {f.field for f in self.system.training if f.field.timed}

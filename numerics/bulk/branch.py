@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import zgetrf as getrf, zgetrs as getrs
@@ -545,72 +545,85 @@ def follow(
     """
     results, final = r.copy(), np.full(end.size, np.inf)
     place, way, goal_at = np.arange(end.size), begin - end, end
-    left, share, rough = np.ones(end.size), np.full(end.size, attempt), np.full(end.size, 1e-10)
-    bend, size = np.zeros_like(r), np.abs(r)
+    left, share = np.ones(end.size), np.full(end.size, attempt)
+    here = _Here(r, tangent, np.zeros_like(r), np.abs(r), np.full(end.size, 1e-10))
     for _ in range(MOST_STEPS):
         if not place.size:
             break
         goal = left * (1 - share)
         z = goal_at + goal * way
-        step = ((goal - left) * way)[:, None]
-        run, more = tangent * step, bend * (step * step / 2)
         with np.errstate(all="ignore"):
-            guess = r + run + more
-            if by_factors:
-                factor = run / r
-                further = more / r - factor * factor / 2
-                small = (np.abs(factor) < FACTOR) & (np.abs(further) < FACTOR)
-                guess = np.where(small, r * np.exp(factor + further), guess)
-            better, first, last, slope = kernel(z, guess, size)
-            g = better[:, index]
-            new_size = np.abs(better)
-            measure = np.maximum(new_size, size)
-            measure += 1e-12 * _widest(measure)[:, None] + 1e-300
-            curved, between = better - r - run, (slope - tangent) * (step / 2)
-            turned = between * (2 / (step * step))
-            if by_factors:
-                rate = slope / better
-                turning = (rate - tangent / r) / step
-                curved = np.where(small, better * (np.log(better / r) - factor), curved)
-                between = np.where(small, better * turning * (step * step / 2), between)
-                turned = np.where(small, better * (turning + rate * rate), turned)
-            off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
-            # `rough` is how far the last point was from converged, and its tangent as much
-            slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
-            settled = (first < 1e-6) & (last < 1e-6)  # rounding is what is left
-            slack += np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
-            good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
-            good &= (g.imag <= 1e-10 * new_size[:, index]) & (new_size[:, index] * z.imag <= 1 + 1e-9)
-            good &= np.isfinite(_widest(np.abs(slope)))
-            wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
+            good, there, wish = _stepped(kernel, z, here, ((goal - left) * way)[:, None], index, by_factors)
             share = _capped(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
-        if good.all():
-            r, tangent, bend, size, left, rough = better, slope, turned, new_size, goal, last
-        else:
-            column = good[:, None]
-            r, tangent, bend = (
-                np.where(column, better, r),
-                np.where(column, slope, tangent),
-                np.where(column, turned, bend),
-            )
-            size, left, rough = (
-                np.where(column, new_size, size),
-                np.where(good, goal, left),
-                np.where(good, last, rough),
-            )
+        here, left = (there, goal) if good.all() else (here.replaced(good, there), np.where(good, goal, left))
         # a branch point at the very end, or next to it, can be approached but not met: rounding decides how closely
         arrived, short = left == 0, share < 1e-3
         near, reach = left * np.abs(way), np.abs(goal_at)
         stuck = ~arrived & ((near <= 1e-17 * reach + 1e-300) | short & (near <= 1e-9 * reach))
         ended = arrived | stuck | short
         if ended.any():
-            results[place[ended]] = r[ended]
-            error = np.where(arrived, rough, np.where(stuck, np.maximum(rough, 1e-7), np.inf))
+            results[place[ended]] = here.r[ended]
+            error = np.where(arrived, here.rough, np.where(stuck, np.maximum(here.rough, 1e-7), np.inf))
             final[place[ended]] = error[ended]
             on = ~ended
-            place, way, goal_at, left, share, rough = (x[on] for x in (place, way, goal_at, left, share, rough))
-            r, tangent, bend, size = r[on], tangent[on], bend[on], size[on]
+            place, way, goal_at, left, share = (x[on] for x in (place, way, goal_at, left, share))
+            here = here.of(on)
     return results, final
+
+
+class _Here(NamedTuple):
+    """Responses where they have been followed to, with their first and second derivatives and their sizes. rough: how
+    far they are from converged, and their derivatives as much."""
+
+    r: np.ndarray
+    tangent: np.ndarray
+    bend: np.ndarray
+    size: np.ndarray
+    rough: np.ndarray
+
+    def of(self, places: np.ndarray) -> _Here:
+        """Those at some of the points."""
+        return _Here(*(x[places] for x in self))
+
+    def replaced(self, places: np.ndarray, others: _Here) -> _Here:
+        """Others at some of the points."""
+        pairs = zip(self, others, strict=True)
+        return _Here(*(np.where(places[:, None] if old.ndim == 2 else places, new, old) for old, new in pairs))
+
+
+def _stepped(
+    kernel: Kernel, z: np.ndarray, here: _Here, step: np.ndarray, index: int, by_factors: bool
+) -> tuple[np.ndarray, _Here, np.ndarray]:
+    """Whether one step leads along the same branch, where it leads, and how many times longer the next may be."""
+    r, tangent, rough = here.r, here.tangent, here.rough
+    run, more = tangent * step, here.bend * (step * step / 2)
+    guess = r + run + more
+    if by_factors:
+        factor = run / r
+        further = more / r - factor * factor / 2
+        small = (np.abs(factor) < FACTOR) & (np.abs(further) < FACTOR)
+        guess = np.where(small, r * np.exp(factor + further), guess)
+    better, first, last, slope = kernel(z, guess, here.size)
+    new_size = np.abs(better)
+    measure = np.maximum(new_size, here.size)
+    measure += 1e-12 * _widest(measure)[:, None] + 1e-300
+    curved, between = better - r - run, (slope - tangent) * (step / 2)
+    turned = between * (2 / (step * step))
+    if by_factors:
+        rate = slope / better
+        turning = (rate - tangent / r) / step
+        curved = np.where(small, better * (np.log(better / r) - factor), curved)
+        between = np.where(small, better * turning * (step * step / 2), between)
+        turned = np.where(small, better * (turning + rate * rate), turned)
+    off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
+    slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
+    settled = (first < 1e-6) & (last < 1e-6)  # rounding is what is left
+    slack += np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
+    good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
+    good &= (better[:, index].imag <= 1e-10 * new_size[:, index]) & (new_size[:, index] * z.imag <= 1 + 1e-9)
+    good &= np.isfinite(_widest(np.abs(slope)))
+    wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
+    return good, _Here(better, slope, turned, new_size, last), wish
 
 
 def _widest(values: np.ndarray) -> np.ndarray:

@@ -201,6 +201,23 @@ def solve_scaled(matrix: Array, right: Array) -> Array:
     return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
 
 
+def _newton_at(law: BulkLaw, p: Point, g: Array, unknowns: Array) -> Array:
+    """Newton in z G (in place of G) and the other responses, at fixed G; with the tangent in G."""
+    count, index = len(law.responses), law.resolvent
+
+    def residual(unknowns: Array, g: Array) -> Array:
+        return residual_of(law, p, unknowns[index] / g, unknowns.at[index].set(g))
+
+    def step(number: Array, state: Any) -> Any:
+        unknowns, _, first, _ = state
+        slope, rate = jax.jacfwd(residual, argnums=(0, 1))(unknowns, g)
+        both = solve_scaled(slope, jnp.stack([residual(unknowns, g), -rate], axis=1))
+        size = jnp.max(jnp.abs(both[:, 0]) / (jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns))))
+        return unknowns - both[:, 0], both[:, 1], jnp.where(number == 0, size, first), size
+
+    return jax.lax.fori_loop(0, 3, step, (unknowns, jnp.zeros(count), 0.0, 0.0))
+
+
 @lru_cache(maxsize=64)
 def marching_program(law: BulkLaw) -> Any:
     """`g, unknowns, tangent = program(p, lowest)`: the branch on the real axis, from infinity down towards its first
@@ -209,21 +226,6 @@ def marching_program(law: BulkLaw) -> Any:
     Far out z G = 1; from there G grows in steps that Newton's method checks, until dz/dG changes sign.
     """
     count, index = len(law.responses), law.resolvent
-
-    def at_fixed_g(p: Point, g: Array, unknowns: Array) -> Array:
-        """Newton in z G (in place of G) and the other responses, at fixed G; with the tangent in G."""
-
-        def residual(unknowns: Array, g: Array) -> Array:
-            return residual_of(law, p, unknowns[index] / g, unknowns.at[index].set(g))
-
-        def step(number: Array, state: Any) -> Any:
-            unknowns, _, first, _ = state
-            slope, rate = jax.jacfwd(residual, argnums=(0, 1))(unknowns, g)
-            both = solve_scaled(slope, jnp.stack([residual(unknowns, g), -rate], axis=1))
-            size = jnp.max(jnp.abs(both[:, 0]) / (jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns))))
-            return unknowns - both[:, 0], both[:, 1], jnp.where(number == 0, size, first), size
-
-        return jax.lax.fori_loop(0, 3, step, (unknowns, jnp.zeros(count), 0.0, 0.0))
 
     def marched(p: Point, lowest: Array) -> Any:
 
@@ -241,7 +243,7 @@ def marching_program(law: BulkLaw) -> Any:
         def step(state: Any) -> Any:
             g, unknowns, tangent, factor, _, number = state
             further = g * (1 + factor)
-            new, along, first, last = at_fixed_g(p, further, unknowns + tangent * (further - g))
+            new, along, first, last = _newton_at(law, p, further, unknowns + tangent * (further - g))
             slopes = unknowns[index] - g * tangent[index], new[index] - further * along[index]  # dz / d(1/G)
             way = new[index] / further - unknowns[index] / g
             off = jnp.abs(way - (slopes[0] + slopes[1]) / 2 * (1 / further - 1 / g))

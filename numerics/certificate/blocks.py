@@ -23,8 +23,8 @@ ROUNDING = 4e-16
 
 @dataclass(frozen=True, eq=False)
 class IdentityPlus:
-    """A number times the identity, plus a matrix. scale: a number, or one for each point, with three axes; rest: a
-    matrix, one for each point, or 0."""
+    """A number times the identity, plus a matrix. scale: a number, or one for each point, with three axes, 0 beside a
+    matrix that is not square; rest: a matrix, one for each point, or 0."""
 
     size: int
     scale: Any = 1.0
@@ -32,9 +32,33 @@ class IdentityPlus:
 
     __array_ufunc__ = None
 
+    @staticmethod
+    def of(block: Any) -> IdentityPlus:
+        """A block, whether it has a multiple of the identity or is a matrix alone."""
+        return block if isinstance(block, IdentityPlus) else IdentityPlus(block.shape[-1], 0.0, block)
+
     @property
     def shape(self) -> tuple[int, int]:
-        return (self.size, self.size)
+        return np.shape(self.rest)[-2:] or (self.size, self.size)
+
+    @property
+    def scaled(self) -> bool:
+        """Whether it has a multiple of the identity that vanishes at no point."""
+        return bool(np.asarray(self.scale).all())
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number other than zero times the identity."""
+        return not np.ndim(self.rest) and self.scaled
+
+    @property
+    def occupied(self) -> bool:
+        """Whether it is not zero at some point."""
+        return bool(np.asarray(self.scale).any() or np.asarray(self.rest).any())
+
+    def at(self, point: int) -> IdentityPlus:
+        """The block at one point."""
+        return IdentityPlus(self.size, _taken(self.scale, point), _taken(self.rest, point))
 
     @property
     def T(self) -> IdentityPlus:
@@ -107,6 +131,9 @@ class BlockMatrix:
     rows: Sequence[Sequence[Any]]
     count: int
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", [list(map(IdentityPlus.of, row)) for row in self.rows])
+
     @cached_property
     def heights(self) -> list[int]:
         return [int(row[0].shape[-2]) for row in self.rows]
@@ -118,45 +145,41 @@ class BlockMatrix:
     @cached_property
     def occupied(self) -> list[list[bool]]:
         """Which blocks are not zero."""
-        return [[_is_occupied(block) for block in row] for row in self.rows]
+        return [[block.occupied for block in row] for row in self.rows]
 
     @cached_property
     def diagonal(self) -> bool:
         """Whether every block on the diagonal is square, with a multiple of the identity in it."""
-        rows = enumerate(self.rows)
-        return self.heights == self.widths and all(
-            isinstance(row[i], IdentityPlus) and np.asarray(row[i].scale).all() for i, row in rows
-        )
+        return self.heights == self.widths and all(row[i].scaled for i, row in enumerate(self.rows))
 
     def stack(self, places: Sequence[int] | None = None) -> np.ndarray:
         """The matrix at every point; places: of some rows and columns of blocks only."""
         chosen = list(range(len(self.rows)) if places is None else places)
         tops, lefts = _starts(self.heights, chosen), _starts(self.widths, chosen)
         fixed = np.zeros((tops[-1], lefts[-1]))
-        others = []
+        others, diagonals = [], []
         for i, top, below in zip(chosen, tops, tops[1:], strict=False):
             for k, left, right in zip(chosen, lefts, lefts[1:], strict=False):
                 block, place = self.rows[i][k], (slice(top, below), slice(left, right))
-                rest = block.rest if isinstance(block, IdentityPlus) else block
+                rest = block.rest
                 if np.ndim(rest) == 2 and not np.iscomplexobj(rest):
                     fixed[place] = rest
                 elif np.ndim(rest):
                     others.append((place, rest))
-                if isinstance(block, IdentityPlus):
-                    others.append((place, IdentityPlus(block.size, block.scale)))
+                if np.any(block.scale):
+                    diagonals.append((place, block.scale))
         found = np.empty((self.count, *fixed.shape), complex)
         found[:] = fixed
-        for (down, across), block in others:
-            if isinstance(block, IdentityPlus):
-                along = np.einsum("kii->ki", found[:, down, across])
-                along += np.reshape(block.scale, (-1, 1))
-            else:
-                found[:, down, across] = block
+        for (down, across), rest in others:
+            found[:, down, across] = rest
+        for (down, across), scale in diagonals:
+            along = np.einsum("kii->ki", found[:, down, across])
+            along += np.reshape(scale, (-1, 1))
         return found
 
     def at(self, point: int) -> np.ndarray:
         """The matrix at one of the points."""
-        rows = [[_taken(block, point) for block in row] for row in self.rows]
+        rows = [[block.at(point) for block in row] for row in self.rows]
         found: np.ndarray = BlockMatrix(rows, 1).stack()[0]
         return found
 
@@ -181,7 +204,7 @@ class BlockMatrix:
         diagonal first."""
         found: list[tuple[int, int]] = []
         places = range(len(self.rows) if self.diagonal else 0)
-        numbers = [(i, k) for i in places for k in places if _is_number(self.rows[i][k])]
+        numbers = [(i, k) for i in places for k in places if self.rows[i][k].is_number]
         for i, k in sorted(numbers, key=lambda place: place[0] != place[1]):
             if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in found):
                 found.append((i, k))
@@ -220,15 +243,14 @@ class BlockMatrix:
 
     def _apart(self, row: int, column: int) -> Apart:
         block = self.rows[row][column]
-        if not isinstance(block, IdentityPlus):
-            return None, block
-        return self.scalars[:, row, column], block.rest if np.ndim(block.rest) else None
+        scale = self.scalars[:, row, column] if np.any(block.scale) else None
+        return scale, block.rest if np.ndim(block.rest) else None
 
     @cached_property
     def depends_on_points(self) -> bool:
         """Whether some matrix differs from point to point."""
-        rests = [rest for row in self.rows for block in row if isinstance(rest := _rest(block), np.ndarray)]
-        return any(rest.ndim == 3 or rest.dtype.kind == "c" for rest in rests)
+        rests = (block.rest for row in self.rows for block in row if np.ndim(block.rest))
+        return any(np.ndim(rest) == 3 or np.iscomplexobj(rest) for rest in rests)
 
     def parts(self) -> list[Part]:
         """The small matrices that it is the direct sum of; equal ones once."""
@@ -249,8 +271,7 @@ class BlockMatrix:
         found = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
         for i, row in enumerate(self.rows):
             for k, block in enumerate(row):
-                if isinstance(block, IdentityPlus):
-                    found[:, i, k] = np.ravel(block.scale)
+                found[:, i, k] = np.ravel(block.scale)
         return found
 
     def scalar_parts(self) -> list[Part] | None:
@@ -258,9 +279,6 @@ class BlockMatrix:
         small matrices without zeros on their diagonals."""
         if not self.diagonal:
             return None
-        places = range(len(self.rows))
-        if not any(isinstance(self.rows[i][k], IdentityPlus) for i in places for k in places if i != k):
-            return [Part(np.array([i]), self.heights[i]) for i in places]
         groups = _joined(np.any(self.scalars != 0, axis=0))
         if any(len({self.heights[i] for i in group}) > 1 for group in groups):
             return None
@@ -372,24 +390,15 @@ def _inversions(order: Sequence[int], sizes: Sequence[int]) -> int:
     return sum(sizes[a] * sizes[b] for k, a in enumerate(order) for b in order[k + 1 :] if b < a)
 
 
-def _rest(block: Any) -> Any:
-    return block.rest if isinstance(block, IdentityPlus) else block
-
-
-def _is_number(block: Any) -> bool:
-    """Whether it is a number other than zero times the identity."""
-    return isinstance(block, IdentityPlus) and not np.ndim(block.rest) and bool(np.asarray(block.scale).all())
-
-
 def _pure(block: IdentityPlus) -> IdentityPlus:
     """The number in a block, without a matrix that is nothing but rounding."""
     return IdentityPlus(block.size, block.scale)
 
 
-def _multiple(block: Any, other: IdentityPlus) -> float | None:
+def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
     """The number that the matrix in another block is to be multiplied by to give that of this block; None where that
     is none, or there is nothing to be gained."""
-    one, two = _rest(block), other.rest
+    one, two = block.rest, other.rest
     if np.ndim(one) != 2 or np.ndim(two) != 2:
         return None
     place = np.unravel_index(np.argmax(np.abs(two)), two.shape)
@@ -404,17 +413,9 @@ def _starts(sizes: Sequence[int], chosen: Sequence[int]) -> list[int]:
     return [0, *accumulate(sizes[i] for i in chosen)]
 
 
-def _is_occupied(block: Any) -> bool:
-    if isinstance(block, IdentityPlus):
-        return bool(np.asarray(block.scale).any() or np.asarray(block.rest).any())
-    return bool(block.any())
-
-
-def _taken(block: Any, point: int) -> Any:
-    """A block at one point."""
-    if isinstance(block, IdentityPlus):
-        return IdentityPlus(block.size, _taken(block.scale, point), _taken(block.rest, point))
-    return block[point : point + 1] if np.ndim(block) == 3 else block
+def _taken(stack: Any, point: int) -> Any:
+    """A number or a matrix at one point."""
+    return stack[point : point + 1] if np.ndim(stack) == 3 else stack
 
 
 def _joined(occupied: np.ndarray) -> list[np.ndarray]:

@@ -18,7 +18,10 @@ import scipy.special
 
 from numerics.certificate.recording import Recorded, as_number, table
 from numerics.certificate.words import (
+    FUNCTION,
+    NUMBER,
     UNKNOWN,
+    VECTOR,
     Drawn,
     Ensemble,
     Function,
@@ -26,6 +29,8 @@ from numerics.certificate.words import (
     LargeVector,
     NotWritten,
     Trait,
+    kind_of,
+    operand,
     outer_product,
 )
 from numerics.rebinding import UNUSUAL, with_names
@@ -66,7 +71,7 @@ class Past:
         if len(self._values) > self._steps:
             value = self._unknown
         else:
-            value = filled(self._unknown.ensemble, value, self._unknown.size, self._unknown.labels)
+            value = operand(value).filled(self._unknown.ensemble, self._unknown.size, self._unknown.labels)
         self._values.append(value)
 
     def __len__(self) -> int:
@@ -78,13 +83,7 @@ class Past:
 
 def filled(ensemble: Ensemble, value: Any, size: int, labels: int = 1) -> Any:
     """A vector with all of its labels: a number counts for all sites, a row for all of them."""
-    if isinstance(value, Trait):
-        return ensemble.constant(size, np.ones((1, labels))).scaled_by(value)
-    if isinstance(value, LargeVector):
-        return value.widened(labels)
-    if isinstance(value, Function):
-        return value if value.labels == labels else ensemble.unknown(size, labels)
-    return ensemble.constant(size, np.broadcast_to(np.atleast_2d(table(value)), (1, labels)))
+    return operand(value).filled(ensemble, size, labels)
 
 
 class Functions:
@@ -128,14 +127,13 @@ class Functions:
 
 
 def _is_large(*given: Any) -> bool:
-    return any(isinstance(one, (LargeVector, Function, Trait)) for one in given)
+    return any(kind_of(one) > NUMBER for one in given)
 
 
 def _entrywise(function: Callable[..., Any], *given: Any) -> Any:
     """A function of vectors or traits, and of numbers."""
-    if any(isinstance(one, (LargeVector, Function)) for one in given):
-        return Function.of(function, *given)
-    return next(one for one in given if isinstance(one, Trait)).combined(function, *given)
+    highest = max(given, key=kind_of)
+    return Function.of(function, *given) if kind_of(highest) >= VECTOR else highest.combined(function, *given)
 
 
 def _short(number: Any) -> Any:
@@ -159,6 +157,21 @@ def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declar
 
 def _ignored(share: float) -> None:
     """Nobody asks how far the run is."""
+
+
+def _labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+    """A function that changes labels only, on the coefficients of a vector."""
+
+    def applied(*given: Any) -> Any:
+        vector = given[place]
+        if kind_of(vector) == FUNCTION:
+            vector = vector.unknown(vector.labels)
+        arguments = [np if k < place else one for k, one in enumerate(given)]
+        if kind_of(vector) != VECTOR:
+            return function(*arguments)
+        return vector.mapped(lambda rows: function(*arguments[:place], rows, *arguments[place + 1 :]))
+
+    return applied
 
 
 def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
@@ -188,24 +201,10 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         traits.append(len(traits))
         return Trait(ensemble, size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
 
-    def labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-        """A function that changes labels only, on the coefficients of a vector."""
-
-        def applied(*given: Any) -> Any:
-            vector = given[place]
-            if isinstance(vector, Function):
-                vector = ensemble.unknown(vector.size, vector.labels)
-            arguments = [np if k < place else one for k, one in enumerate(given)]
-            if not isinstance(vector, LargeVector):
-                return function(*arguments)
-            return vector.mapped(lambda rows: function(*arguments[:place], rows, *arguments[place + 1 :]))
-
-        return applied
-
     traits: list[int] = []
     whole = {"repeated": 1, "in_order": 0, "mixed_along": 1, "total_along": 0, "total": 0}
     return {
-        **{name: labelled(getattr(finite_size, name), place) for name, place in whole.items()},
+        **{name: _labelled(getattr(finite_size, name), place) for name, place in whole.items()},
         "gaussian": gaussian,
         "goe": goe,
         "normal": normal,
@@ -228,35 +227,32 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
 
 def mean(vector: Any) -> Any:
     """The mean over sites: one row."""
-    if isinstance(vector, Trait):
-        return np.array([[vector.mean]])
-    return vector.mean_row() if isinstance(vector, (LargeVector, Function)) else finite_size.mean(vector)
+    return vector.mean_row() if kind_of(vector) > NUMBER else finite_size.mean(vector)
 
 
 def average(vector: Any) -> Any:
     """The mean over sites and labels, as a number."""
-    if isinstance(vector, LargeVector) and vector.terms is None:
+    if not operand(vector).known:
         return math.nan
     return as_number(np.mean(mean(vector)))
 
 
 def columns(xp: Any, size: int, *vectors: Any) -> list[Any]:
     """All vectors, and all in series of them."""
-    one = (LargeVector, Function, Trait)
-    return [vector for each in vectors for vector in ([each] if isinstance(each, one) else each)]
+    return [vector for each in vectors for vector in ([each] if kind_of(each) > NUMBER else each)]
 
 
 def outer(left: Any, right: Any) -> LargeMatrix:
     """left right^T; labels are summed over."""
-    if not all(isinstance(side, (LargeVector, Function)) for side in (left, right)):
+    if min(map(kind_of, (left, right))) < VECTOR:
         raise NotWritten("an outer product of numbers")
     return outer_product(left, right)
 
 
 def diagonal_matrix(ensemble: Ensemble, entries: Any) -> LargeMatrix:
     """The matrix with a trait on its diagonal; with a field there it is no sum of words, and unknown."""
-    if isinstance(entries, (LargeVector, Function)):
+    if kind_of(entries) >= VECTOR:
         return LargeMatrix(ensemble, entries.size, entries.size, {(): math.nan}, UNKNOWN)
-    if not isinstance(entries, Trait):
+    if kind_of(entries) == NUMBER:
         raise NotWritten("numbers on a diagonal")
     return LargeMatrix(ensemble, entries.size, entries.size, {(ensemble.diagonal(entries),): 1.0})

@@ -11,7 +11,7 @@ import numpy as np
 
 from numerics.certificate.declared import MORE_STEPS, Declared, Past, run_declared
 from numerics.certificate.recording import NotRecorded, Recording, Tape, are_finite, table
-from numerics.certificate.words import UNKNOWN, LargeVector, NotWritten, word_moments
+from numerics.certificate.words import UNKNOWN, VECTOR, LargeVector, NotWritten, kind_of, word_moments
 from numerics.rebinding import UNUSUAL
 from numerics.runtime.interface import FiniteSize
 from numerics.runtime.point import Point, replaced
@@ -76,7 +76,7 @@ def _along_spikes(declared: Declared, label: str) -> AlongSpikes | None:
     if "right" not in declared.spikes.get(label, {}):
         return None
     matrix, vectors = declared.probed[label], declared.spikes[label]["right"]()
-    if matrix.dyads == UNKNOWN or not all(isinstance(u, LargeVector) and u.terms is not None for u in vectors):
+    if matrix.dyads == UNKNOWN or not all(kind_of(u) == VECTOR and u.known for u in vectors):
         return None
     overlaps = matrix.ensemble.overlaps
     pairs = [(u, matrix @ u) for u in vectors]
@@ -104,7 +104,7 @@ def _first(values: Any) -> LargeVector | None:
     """A field at the first time, if it is a sum of words."""
     if isinstance(values, Past):
         values = values[0] if len(values) else None
-    return values if isinstance(values, LargeVector) and values.terms is not None else None
+    return values if kind_of(values) == VECTOR and values.known else None
 
 
 # -- the same at other values

@@ -194,8 +194,35 @@ def _identity(size: int) -> np.ndarray:
     return np.eye(size)
 
 
+NUMBER, TRAIT, VECTOR, FUNCTION, MATRIX = range(5)
+"""Kinds of operands. An operation between two of them is that of the higher one."""
+
+
+def kind_of(operand: Any) -> int:
+    """Which kind an operand is of; whatever says nothing about it is a number, or numbers by label."""
+    found: int = getattr(operand, "kind", NUMBER)
+    return found
+
+
 class Entrywise:
     """What is done to numbers at sites entry by entry, and is neither a sum nor a product with a number."""
+
+    kind = NUMBER
+    known = True
+    """Whether it is a sum of words, or a function of such sums."""
+
+    @property
+    def vectors(self) -> tuple[LargeVector, ...]:
+        """The vectors that it is a function of."""
+        return ()
+
+    def evaluated(self, *values: Any) -> Any:
+        """Its value at those of the vectors."""
+        return values[0]
+
+    def filled(self, ensemble: Ensemble, size: int, labels: int) -> Any:
+        """A vector with all of its labels: a number counts for all sites, a row for all of them."""
+        raise NotImplementedError
 
     def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
         return Function.of(function, *given)
@@ -226,6 +253,28 @@ class Entrywise:
 
 
 @dataclass(frozen=True)
+class Numbers(Entrywise):
+    """A number, or one for each label."""
+
+    values: Any
+
+    @property
+    def labels(self) -> int:
+        return int(np.shape(self.values)[-1]) if np.ndim(self.values) else 1
+
+    def evaluated(self, *values: Any) -> Any:
+        return self.values
+
+    def filled(self, ensemble: Ensemble, size: int, labels: int) -> LargeVector:
+        return ensemble.constant(size, np.broadcast_to(np.atleast_2d(table(self.values)), (1, labels)))
+
+
+def operand(given: Any) -> Any:
+    """What stands in a formula of the declaration, as an operand."""
+    return Numbers(given) if kind_of(given) == NUMBER else given
+
+
+@dataclass(frozen=True)
 class Trait(Entrywise):
     """Numbers that differ from site to site, by their values along one axis for each trait that they depend on."""
 
@@ -236,6 +285,18 @@ class Trait(Entrywise):
     weights: Mapping[int, np.ndarray]
 
     __array_ufunc__ = None
+    kind = TRAIT
+    labels = 1
+
+    @property
+    def vectors(self) -> tuple[LargeVector, ...]:
+        return (self.ensemble.unknown(self.size, 1),)  # what depends on a trait besides is no Gaussian integral
+
+    def filled(self, ensemble: Ensemble, size: int, labels: int) -> LargeVector:
+        return ensemble.constant(size, np.ones((1, labels))).scaled_by(self)
+
+    def mean_row(self) -> np.ndarray:
+        return np.array([[self.mean]])
 
     def aligned(self, axes: tuple[int, ...]) -> np.ndarray:
         shape = [self.values.shape[self.axes.index(axis)] if axis in self.axes else 1 for axis in axes]
@@ -244,14 +305,14 @@ class Trait(Entrywise):
 
     def combined(self, function: Callable[..., Any], *others: Any) -> Trait:
         """A function of traits of the same sites, and of numbers."""
-        traits = [other for other in others if isinstance(other, Trait)]
+        traits = [other for other in others if kind_of(other) == TRAIT]
         axes = tuple(sorted({axis for one in (self, *traits) for axis in one.axes}))
-        values = [one.aligned(axes) if isinstance(one, Trait) else one for one in others]
+        values = [one.aligned(axes) if kind_of(one) == TRAIT else one for one in others]
         weights = {k: w for one in (self, *traits) for k, w in one.weights.items()}
         return Trait(self.ensemble, self.size, axes, entrywise(function, *values), weights)
 
     def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
-        if any(isinstance(one, (LargeVector, Function)) for one in given):
+        if any(kind_of(one) > self.kind for one in given):
             return Function.of(function, *given)
         return self.combined(function, *given)
 
@@ -264,11 +325,11 @@ class Trait(Entrywise):
         return found
 
     def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
-        if isinstance(other, (LargeVector, LargeMatrix, Function)):
+        if kind_of(other) > self.kind:
             return NotImplemented
-        if not isinstance(other, Trait) and np.size(other) > 1:
+        if kind_of(other) == NUMBER and np.size(other) > 1:
             return self._with_labels(np.atleast_2d(other), function, turned)
-        one = other if isinstance(other, Trait) else as_number(other)
+        one = as_number(other) if kind_of(other) == NUMBER else other
         return self.combined(function, one, self) if turned else self.combined(function, self, one)
 
     def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> Any:
@@ -328,6 +389,29 @@ class LargeVector(Entrywise):
     width: int = 0
 
     __array_ufunc__ = None
+    kind = VECTOR
+
+    @property
+    def known(self) -> bool:  # type: ignore[override]
+        return self.terms is not None
+
+    @property
+    def vectors(self) -> tuple[LargeVector, ...]:
+        return (self,)
+
+    def filled(self, ensemble: Ensemble, size: int, labels: int) -> LargeVector:
+        return self.widened(labels)
+
+    def under(self, matrix: LargeMatrix) -> LargeVector:
+        """A matrix applied to it."""
+        if self.terms is None or matrix.dyads == UNKNOWN:
+            return self.ensemble.unknown(matrix.rows, self.labels)
+        total = LargeVector(self.ensemble, matrix.rows, {}, self.labels)
+        for word, scale in matrix.words.items():
+            total = total + self.within(word, matrix.rows, scale)
+        for scale, left, right in matrix.dyads:
+            total = total + matrix.projected(scale, left, right, self)
+        return total
 
     @property
     def labels(self) -> int:
@@ -350,10 +434,7 @@ class LargeVector(Entrywise):
         """The unknown vector with as many labels as this one, or another that it is joined with, entry by entry."""
         if other is self or is_number(other):
             return self
-        if isinstance(other, (LargeVector, Function)):
-            labels = other.labels
-        else:
-            labels = np.shape(other)[-1] if np.ndim(other) and not isinstance(other, Trait) else 1
+        labels = operand(other).labels
         return self if labels <= self.labels else self.unknown(labels)
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], labels: int | None = None) -> LargeVector:
@@ -384,14 +465,13 @@ class LargeVector(Entrywise):
     def __add__(self, other: Any) -> Any:
         if self.terms is None:
             return self._joined(other)
-        if isinstance(other, Function):
+        if kind_of(other) > self.kind:
             return NotImplemented
-        if isinstance(other, Trait):
-            other = self.ensemble.constant(self.size, 1.0).scaled_by(other)
-        if not isinstance(other, LargeVector):
-            if not np.any(other):
-                return self
-            other = self.ensemble.constant(self.size, other)
+        if kind_of(other) == NUMBER and not np.any(other):
+            return self
+        if kind_of(other) < self.kind:
+            given = operand(other)
+            other = given.filled(self.ensemble, self.size, given.labels)
         labels = max(self.labels, other.labels)
         if other.terms is None:
             return self.unknown(labels)
@@ -405,7 +485,7 @@ class LargeVector(Entrywise):
     def __sub__(self, other: Any) -> Any:
         if self.terms is None:
             return self._joined(other)
-        return NotImplemented if isinstance(other, Function) else self + -1.0 * other
+        return NotImplemented if kind_of(other) > self.kind else self + -1.0 * other
 
     def __rsub__(self, other: Any) -> Any:
         return self._joined(other) if self.terms is None else -1.0 * self + other
@@ -416,11 +496,11 @@ class LargeVector(Entrywise):
     def __mul__(self, other: Any) -> Any:
         if self.terms is None:
             return self._joined(other)
-        if isinstance(other, LargeVector):
-            return Function.of(np.multiply, self, other)
-        if isinstance(other, Function):
+        if kind_of(other) > self.kind:
             return NotImplemented
-        if isinstance(other, Trait):
+        if kind_of(other) == self.kind:
+            return Function.of(np.multiply, self, other)
+        if kind_of(other) == TRAIT:
             return self.scaled_by(other)
         row = np.atleast_2d(table(other))
         if row.shape[0] != 1:
@@ -436,7 +516,7 @@ class LargeVector(Entrywise):
     def __truediv__(self, other: Any) -> Any:
         if self.terms is None:
             return self._joined(other)
-        if isinstance(other, (LargeVector, Function)):
+        if kind_of(other) >= self.kind:
             return Function.of(np.divide, self, other)
         return self * (1.0 / other)
 
@@ -488,35 +568,40 @@ class Function(Entrywise):
     """The two factors, where it is a product."""
 
     __array_ufunc__ = None
+    kind = FUNCTION
+
+    @property
+    def vectors(self) -> tuple[LargeVector, ...]:
+        return self.arguments
+
+    def evaluated(self, *values: Any) -> Any:
+        return self.function(*values)
+
+    def filled(self, ensemble: Ensemble, size: int, labels: int) -> Any:
+        return self if self.labels == labels else ensemble.unknown(size, labels)
 
     @staticmethod
     def of(function: Callable[..., Any], *given: Any) -> Function | LargeVector:
         """A function of vectors, of functions of them, and of numbers; unknown where one of them is."""
-        if any(isinstance(one, LargeVector) and one.terms is None for one in given):
-            together = [one for one in given if isinstance(one, (LargeVector, Function))]
-            return together[0].unknown(max(one.labels for one in together))
+        operands = [operand(one) for one in given]
+        if not all(one.known for one in operands):
+            together = [one for one in operands if one.kind >= VECTOR]
+            return together[0].unknown(max(one.labels for one in together))  # type: ignore[no-any-return]
         arguments: list[LargeVector] = []
-        parts: list[tuple[Callable[..., Any] | None, list[int], Any]] = []
-        for one in given:
-            if isinstance(one, Trait):  # what depends on a trait besides is no Gaussian integral
-                one = one.ensemble.unknown(one.size, 1)
-            vectors = one.arguments if isinstance(one, Function) else (one,) if isinstance(one, LargeVector) else ()
+        parts: list[tuple[Any, list[int]]] = []
+        for one in operands:
             places = []
-            for vector in vectors:
+            for vector in one.vectors:
                 same = [k for k, known in enumerate(arguments) if known is vector]
                 places.append(same[0] if same else len(arguments))
                 if not same:
                     arguments.append(vector)
-            parts.append((one.function if isinstance(one, Function) else None, places, one))
+            parts.append((one, places))
 
         def applied(*values: Any) -> Any:
-            made = [
-                inner(*(values[k] for k in places)) if inner is not None else values[places[0]] if places else one
-                for inner, places, one in parts
-            ]
-            return function(*made)
+            return function(*(one.evaluated(*(values[k] for k in places)) for one, places in parts))
 
-        plain = all(isinstance(one, LargeVector) for one in given)
+        plain = all(one.kind == VECTOR for one in operands)
         pair = (given[0], given[-1]) if function is np.multiply and plain else None
         return Function(applied, tuple(arguments), pair)
 
@@ -568,7 +653,7 @@ class Function(Entrywise):
         return Function.of(np.subtract, other, self)
 
     def __mul__(self, other: Any) -> Any:
-        if self.pair is not None and (isinstance(other, Trait) or is_number(other)):
+        if self.pair is not None and (kind_of(other) == TRAIT or is_number(other)):
             return Function.of(np.multiply, self.pair[0] * other, self.pair[1])
         return Function.of(np.multiply, self, other)
 
@@ -591,6 +676,23 @@ class Function(Entrywise):
     @property
     def T(self) -> TransposedVector:
         return TransposedVector(self.ensemble.unknown(self.size, self.labels))
+
+    def under(self, matrix: LargeMatrix) -> LargeVector:
+        """A random matrix applied to a function that it has no part in: Gaussian, with the covariance of that."""
+        unknown = self.ensemble.unknown(matrix.rows, self.labels)
+        if matrix.dyads or len(matrix.words) != 1:
+            return unknown
+        ((word, scale),) = matrix.words.items()
+        if len(word) != 1 or word[0] < 0 or word[0] // 2 in self.made_with:
+            return unknown
+        random = word[0] // 2
+        covariance = scale**2 * self.ensemble.matrices[random].variance * self.size * self.covariance
+        if not np.all(np.isfinite(covariance)):
+            return unknown
+        drawn = Drawn(matrix.rows, self.labels, by=random, made_with=self.made_with | {random})
+        vector = self.ensemble.vector(drawn)
+        self.ensemble.covariances[len(self.ensemble.drawn) - 1] = covariance
+        return vector
 
     @property
     def covariance(self) -> np.ndarray:
@@ -687,6 +789,7 @@ class LargeMatrix:
     dyads: Dyads = ()
 
     __array_ufunc__ = None
+    kind = MATRIX
 
     @cached_property
     def T(self) -> LargeMatrix:
@@ -728,48 +831,20 @@ class LargeMatrix:
         return self.__mul__(1.0 / as_number(other))
 
     def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, LargeVector) and other.terms is None:
-            return self.ensemble.unknown(self.rows, other.labels)
-        if isinstance(other, LargeMatrix):
-            return self._times(other)
-        if isinstance(other, Function):
-            return self._on_function(other)
-        if not isinstance(other, LargeVector):
+        if kind_of(other) < VECTOR:
             raise NotWritten("a matrix is applied to numbers")
-        if self.dyads == UNKNOWN:
-            return self.ensemble.unknown(self.rows, other.labels)
-        total = LargeVector(self.ensemble, self.rows, {}, other.labels)
-        for word, scale in self.words.items():
-            total = total + other.within(word, self.rows, scale)
-        for scale, left, right in self.dyads:
-            total = total + self._projected(scale, left, right, other)
-        return total
+        return other.under(self)
 
-    def _projected(self, scale: float, left: LargeVector, right: LargeVector, vector: LargeVector) -> LargeVector:
+    def under(self, matrix: LargeMatrix) -> LargeMatrix:
+        """Another matrix times this one."""
+        return matrix._times(self)
+
+    def projected(self, scale: float, left: LargeVector, right: LargeVector, vector: LargeVector) -> LargeVector:
         """An outer product applied to a vector."""
         overlaps = scale * vector.size * self.ensemble.overlaps(right, vector)
         if not are_finite(overlaps):
             return self.ensemble.unknown(self.rows, vector.labels)
         return left.mapped(lambda rows: rows @ overlaps, vector.labels)
-
-    def _on_function(self, function: Function) -> LargeVector:
-        """A random matrix applied to a function that it has no part in: Gaussian, with the covariance of that."""
-        unknown = self.ensemble.unknown(self.rows, function.labels)
-        if self.dyads or len(self.words) != 1:
-            return unknown
-        ((word, scale),) = self.words.items()
-        if len(word) != 1 or word[0] < 0 or word[0] // 2 in function.made_with:
-            return unknown
-        random = self.ensemble.matrices[word[0] // 2]
-        covariance = scale**2 * random.variance * function.size * function.covariance
-        if not np.all(np.isfinite(covariance)):
-            return unknown
-        matrix = word[0] // 2
-        vector = self.ensemble.vector(
-            Drawn(self.rows, function.labels, by=matrix, made_with=function.made_with | {matrix})
-        )
-        self.ensemble.covariances[len(self.ensemble.drawn) - 1] = covariance
-        return vector
 
     def _times(self, other: LargeMatrix) -> LargeMatrix:
         if len(self.words) * len(other.words) > MOST_WORDS:
@@ -805,8 +880,8 @@ def _joined(one: Dyads, other: Dyads) -> Dyads:
 def outer_product(left: LargeVector | Function, right: LargeVector | Function) -> LargeMatrix:
     """left right^T; labels are summed over."""
     dyads: Dyads = UNKNOWN
-    if isinstance(left, LargeVector) and isinstance(right, LargeVector):
-        dyads = UNKNOWN if left.terms is None or right.terms is None else ((1.0, left, right),)
+    if all(side.kind == VECTOR and side.known for side in (left, right)):
+        dyads = ((1.0, left.vectors[0], right.vectors[0]),)
     return LargeMatrix(left.ensemble, left.size, right.size, {}, dyads)
 
 

@@ -12,9 +12,11 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.labelled import where_defined
-from numerics.modules import Solver
+from numerics.modules import ProbedMatrix, Solver
 from numerics.precision import in_float64
+from numerics.progress import Report
 from numerics.runtime.interface import Setting
+from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
 from numerics.simulation.directions import Aligning, Named
 from numerics.simulation.outermost import at_ends, outermost
@@ -277,81 +279,124 @@ def simulate(
         raise ParameterError(f"seeds={seeds}: at least one sample is needed")
     wanted = checked(solver.setting, two_time)
     check_declared(solver.setting, wanted)
-    point = solver.point(values)
-    arrays, special, convert = _backend(backend)
+    drawing = _Drawing(
+        solver=solver,
+        point=solver.point(values),
+        size=size,
+        backend=_backend(backend),
+        probes=[m for m in solver.matrices if layers is None or m.label in layers],
+        times=times,
+        ends=ends or {},
+        overlaps=overlaps,
+        wanted=wanted,
+    )
     check_memory(solver, values, size)
     memory = needed_memory(solver, values, size)
     each = f", {memory / 1e9:.2g} GB each" if memory >= WORTH_SAYING else ""
-    probes = [m for m in solver.matrices if layers is None or m.label in layers]
-    few = ends or {}
-    samples, observed = [], []
-    followed: dict[Name, list[np.ndarray]] = {name: [] for name in wanted}
-    for number in range(seeds):
-        child = np.random.SeedSequence(seed, spawn_key=(first + number,))
-
-        def tell(fraction: float, number: int = number) -> None:
-            if progress is not None:
-                progress((number + 0.5 * fraction) / seeds, f"sample {number + 1} of {seeds}{each}")
-
-        early: dict[int, dict[str, np.ndarray]] = {}
-
-        fields, asked = Followed(wanted, convert), Aligning(probes, point, solver.setting.steps, convert)
-
-        def watch(time: int, probed: Any, halves: Any = dict, early: Any = early, asked: Aligning = asked) -> None:
-            if time in times:
-                matrices, images = convert(probed()), convert(halves())
-                early[time] = {
-                    p.label: _early(p.label, matrices[p.label], images.get(p.label), time, asked, few.get(p.label))
-                    for p in probes
-                }
-
-        def run(rng: np.random.Generator, **how: Any) -> Any:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
-                return solver.simulation.simulate(point, size, rng, xp=arrays, special=special, **how)
-
-        def follow(vectors: Mapping[str, Any], fields: Followed = fields, asked: Aligning = asked) -> None:
-            fields.take(vectors)
-            asked.take(vectors)
-
-        matrices, spikes, observables = run(
-            np.random.default_rng(child),
-            progress=tell,
-            watch=watch,
-            follow=follow if wanted or asked else None,
-        )
-        for name, table in fields.two_time(run, child).items():
-            followed[name].append(finished(solver.setting, name, table).values)
-        matrices, observables = convert(matrices), convert(observables)
-        spikes = {
-            label: {side: _converted(made, convert) for side, made in sides.items()} for label, sides in spikes.items()
-        }
-        for name, series in observables.items():
-            bad = np.flatnonzero(~np.isfinite(np.asarray(series)).reshape(len(series), -1).all(axis=1))
-            if bad.size:
-                raise NumericalError(
-                    f"the simulation diverged at step {bad[0]} ({name} is not finite); "
-                    "try a smaller step or fewer steps"
-                )
-        final = {
-            p.label: _last(p.label, matrices[p.label], spikes[p.label], asked, overlaps, few.get(p.label))
-            for p in probes
-        }
-        shifts = {p.label: observables[p.plus] if p.plus else None for p in probes}
-        sizes = {p.label: len(matrices[p.label]) for p in probes}
-        samples.append((final, early, shifts, asked.early()))
-        observed.append(observables)
-        if progress is not None:
-            progress((number + 1) / seeds, f"sample {number + 1} of {seeds}{each}")
-    looked = tuple(sorted(samples[0][1]))
+    children = [np.random.SeedSequence(seed, spawn_key=(first + number,)) for number in range(seeds)]
+    samples = drawing.samples(children, progress or (lambda share, what: None), each)
+    looked, observed = tuple(sorted(samples[0].early)), [sample.observables for sample in samples]
     return Simulation(
         solver.name,
         dict(values),
         size,
-        [_gathered(p.label, samples, looked, sizes[p.label]) for p in probes],
+        [_gathered(p.label, samples, looked, samples[-1].sizes[p.label]) for p in drawing.probes],
         where_defined(solver.setting.observables, {n: [o[n] for o in observed] for n in observed[0]}, axis=1),
-        {name: np.array(tables) for name, tables in followed.items()},
+        {name: np.array([sample.two_time[name] for sample in samples]) for name in wanted},
         solver.about,
     )
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What is kept of one sample: spectra at the end and before, what is added to eigenvalues, sizes of matrices."""
+
+    final: dict[str, Any]
+    early: dict[int, dict[str, Any]]
+    shifts: dict[str, Any]
+    aligned: Any
+    sizes: dict[str, int]
+    observables: dict[str, Any]
+    two_time: dict[Name, np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """How samples are drawn and what is taken of them, as `simulate` is asked. backend: arrays, special functions, and
+    what makes NumPy's arrays of results."""
+
+    solver: Solver
+    point: Point
+    size: int
+    backend: tuple[Any, ...]
+    probes: list[ProbedMatrix]
+    times: Sequence[int]
+    ends: Mapping[str, int]
+    overlaps: bool
+    wanted: Wanted
+
+    def run(self, rng: np.random.Generator, **how: Any) -> Any:
+        """The declared equations with random numbers of a generator."""
+        arrays, special, _ = self.backend
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
+            return self.solver.simulation.simulate(self.point, self.size, rng, xp=arrays, special=special, **how)
+
+    def samples(self, children: Sequence[np.random.SeedSequence], tell: Report, each: str) -> list[_Sample]:
+        """One sample for each seed; each: what is said about one besides its number."""
+        found, count = [], len(children)
+        for number, child in enumerate(children):
+
+            def begun(fraction: float, number: int = number) -> None:
+                tell((number + 0.5 * fraction) / count, f"sample {number + 1} of {count}{each}")
+
+            found.append(self.sample(child, begun))
+            tell((number + 1) / count, f"sample {number + 1} of {count}{each}")
+        return found
+
+    def sample(self, child: np.random.SeedSequence, tell: Callable[[float], None]) -> _Sample:
+        """One sample, whose random numbers come from a seed of its own."""
+        setting, convert = self.solver.setting, self.backend[2]
+        fields, asked = Followed(self.wanted, convert), Aligning(self.probes, self.point, setting.steps, convert)
+        early: dict[int, dict[str, Any]] = {}
+
+        def watch(time: int, probed: Any, halves: Any = dict) -> None:
+            if time in self.times:
+                matrices, images = convert(probed()), convert(halves())
+                early[time] = {
+                    label: _early(label, matrices[label], images.get(label), time, asked, self.ends.get(label))
+                    for label in (p.label for p in self.probes)
+                }
+
+        def follow(vectors: Mapping[str, Any]) -> None:
+            fields.take(vectors)
+            asked.take(vectors)
+
+        rng, following = np.random.default_rng(child), follow if self.wanted or asked else None
+        matrices, spikes, observables = self.run(rng, progress=tell, watch=watch, follow=following)
+        tables = {name: finished(setting, name, x).values for name, x in fields.two_time(self.run, child).items()}
+        matrices, observables = convert(matrices), convert(observables)
+        sides = {label: {side: _converted(x, convert) for side, x in some.items()} for label, some in spikes.items()}
+        _check_finite(observables)
+        labels = [p.label for p in self.probes]
+        return _Sample(
+            final={x: _last(x, matrices[x], sides[x], asked, self.overlaps, self.ends.get(x)) for x in labels},
+            early=early,
+            shifts={p.label: observables[p.plus] if p.plus else None for p in self.probes},
+            aligned=asked.early(),
+            sizes={label: len(matrices[label]) for label in labels},
+            observables=observables,
+            two_time=tables,
+        )
+
+
+def _check_finite(observables: Mapping[str, Any]) -> None:
+    """Raise NumericalError if an observable is not finite at some step."""
+    for name, series in observables.items():
+        bad = np.flatnonzero(~np.isfinite(np.asarray(series)).reshape(len(series), -1).all(axis=1))
+        if bad.size:
+            raise NumericalError(
+                f"the simulation diverged at step {bad[0]} ({name} is not finite); try a smaller step or fewer steps"
+            )
 
 
 def joined(parts: Sequence[Simulation]) -> Simulation:
@@ -403,24 +448,25 @@ def _converted(made: Callable[..., Any], convert: Callable[..., Any]) -> Callabl
     return lambda: convert(made())
 
 
-def _gathered(label: str, samples: list[Any], times: tuple[int, ...], size: int) -> SimulatedLayer:
+def _gathered(label: str, samples: list[_Sample], times: tuple[int, ...], size: int) -> SimulatedLayer:
     """One layer of all samples, with what is added to the diagonal."""
 
     def moved(values: np.ndarray, shift: list[Any] | None, time: int) -> np.ndarray:
         return values if shift is None else values + shift[time if len(shift) > 1 else 0]
 
-    last = [final[label] for final, _, _, _ in samples]
+    last = [sample.final[label] for sample in samples]
+    added = [sample.shifts[label] for sample in samples]
     early_squares = {
-        named: [[squared[label, time][named] for time in times] for _, _, _, squared in samples]
+        named: [[sample.aligned[label, time][named] for time in times] for sample in samples]
         for named in last[0].alignments
     }
     return SimulatedLayer(
         label,
-        [moved(one.eigenvalues, shifts[label], -1) for one, (_, _, shifts, _) in zip(last, samples, strict=True)],
+        [moved(one.eigenvalues, shift, -1) for one, shift in zip(last, added, strict=True)],
         {side: [one.overlaps[side] for one in last] for side in last[0].overlaps},
         times,
-        [[moved(early[time][label], shifts[label], time) for time in times] for _, early, shifts, _ in samples],
-        [shifts[label] for _, _, shifts, _ in samples],
+        [[moved(sample.early[time][label], sample.shifts[label], time) for time in times] for sample in samples],
+        added,
         size,
         {side: [one.counted[side] for one in last] for side in last[0].counted},
         {named: [one.alignments[named] for one in last] for named in last[0].alignments},

@@ -11,7 +11,7 @@ units. Nothing but the matrix is used.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -423,6 +423,34 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
     return _spectrum(name, array.shape, read_as[0], matrix.shape, left_out, squares, entries, level)
 
 
+def _outliers(
+    squares: np.ndarray, sides: tuple[int, int], fit: Fit, edges: tuple[float, float], threshold: float
+) -> tuple[Outlier, ...]:
+    """The singular values beyond the edges of the bulk, each with the spike that would put it there."""
+    rows, columns = sides
+    longer = max(rows, columns)
+    up, down = _positions(squares, longer, fit.above, fit.below, fit.scale)
+    found = []
+    for i in np.flatnonzero((up > threshold) | (down > threshold)):
+        above = bool(up[i] > threshold)
+        value, place = float(np.sqrt(squares[i] / columns)), float(up[i] if above else down[i])
+        spike = spike_at(value * math.sqrt(columns / longer) / fit.scale, longer, len(squares)) if above else None
+        back = fit.scale * math.sqrt(longer / columns)
+        found.append(
+            Outlier(
+                side="above" if above else "below",
+                singular_value=value,
+                eigenvalue=value**2 / (rows / columns),
+                edge_ratio=value / edges[1 if above else 0],
+                tracy_widom=place,
+                p_value=tracy_widom_survival(place),
+                spike=None if spike is None else spike[0] * back,
+                error=None if spike is None else spike[1] * back,
+            )
+        )
+    return tuple(found)
+
+
 def _spectrum(
     name: str,
     shape: tuple[int, ...],
@@ -449,25 +477,7 @@ def _spectrum(
     scale, phi = fit.scale, rows / columns
     singular_edges = (scale * abs(1.0 - math.sqrt(phi)), scale * (1.0 + math.sqrt(phi)))
     singular_values = np.sqrt(squares / columns)
-    up, down = _positions(squares, longer, fit.above, fit.below, fit.scale)
-    outliers = []
-    for i in np.flatnonzero((up > threshold) | (down > threshold)):
-        above = bool(up[i] > threshold)
-        value, place = float(singular_values[i]), float(up[i] if above else down[i])
-        spike = spike_at(value * math.sqrt(columns / longer) / scale, longer, len(squares)) if above else None
-        back = scale * math.sqrt(longer / columns)
-        outliers.append(
-            Outlier(
-                side="above" if above else "below",
-                singular_value=value,
-                eigenvalue=value**2 / phi,
-                edge_ratio=value / singular_edges[1 if above else 0],
-                tracy_widom=place,
-                p_value=tracy_widom_survival(place) if verdict == FITS else None,
-                spike=None if spike is None else spike[0] * back,
-                error=None if spike is None else spike[1] * back,
-            )
-        )
+    outliers = _outliers(squares, (rows, columns), fit, singular_edges, threshold)
     return Spectrum(
         name=name,
         shape=tuple(shape),
@@ -488,5 +498,5 @@ def _spectrum(
         misfit=misfit,
         verdict=verdict,
         largest_entry=entries[1] / scale,
-        outliers=tuple(outliers),
+        outliers=outliers if verdict == FITS else tuple(replace(one, p_value=None) for one in outliers),
     )

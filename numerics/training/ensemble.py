@@ -8,7 +8,7 @@ that are read: all at once where they are small, else those that share a moment 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial, reduce
 from operator import add
 from typing import Any, TypeVar
@@ -557,13 +557,18 @@ def _read_by(function: Callable[[Point, Any], Any], p: Point, arguments: Mapping
     own = traced.jaxpr.invars[len(jax.tree.leaves(p)) :]
     reads: dict[Any, frozenset[int]] = {v: frozenset({k}) for k, v in enumerate(own)}
     for equation in traced.jaxpr.eqns:
-        read = frozenset().union(*(reads.get(v, frozenset()) for v in equation.invars if not isinstance(v, Literal)))
+        read = frozenset().union(*(reads.get(v, frozenset()) for v in _variables(equation.invars)))
         reads.update(dict.fromkeys(equation.outvars, read))
     found = {}
     for label, variable in zip(labels, traced.jaxpr.outvars, strict=True):
-        read = frozenset() if isinstance(variable, Literal) else reads.get(variable, frozenset())
+        read = frozenset().union(*(reads.get(v, frozenset()) for v in _variables([variable])))
         found[label] = tuple(names[k] for k in sorted(read))
     return found
+
+
+def _variables(atoms: Iterable[Any]) -> list[Any]:
+    """The variables that an equation of a traced function reads or returns, without constants."""
+    return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 
 def _is_key(x: Any) -> bool:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from inspect import signature
 from typing import Any
 
@@ -132,131 +132,197 @@ def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -
 def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
-    paired = training.paired
-
-    def drawn(plan: _Plan, number: int) -> dict[str, Any]:
-        return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws, paired)
-
-    def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
-        shares = np.array([tolerance, coarser * tolerance])
-        return _Pass.of(forward_pass(training, p, normals, plan.rank, shares))
-
-    def pilot(plan: _Plan) -> Callable[[float], _Pass]:
-        tell(0.0, f"how much of the past {plan.rank} directions hold")
-        return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws, paired)[0])
-
-    def doubled(plan: _Plan, tolerance: float, number: int) -> dict[str, np.ndarray]:
-        """What observables move by with room for twice the directions, which a fourth of the share takes: on half of
-        the sites of one replica more, with the same normals for the directions that both have."""
-        tell(0.0, f"what twice the {plan.rank} directions would change")
-        wide = _Plan(plan.sites // 2, 1, 2 * (plan.rank or 1))
-        normals = drawn(wide, plan.replicas + number)
-        fine, rough = (passing(wide, normals, tolerance / COARSER, times) for times in (1.0, COARSER))
-        return {name: value - rough.observables[name] for name, value in fine.observables.items()}
-
-    def enlarged(plan: _Plan, tolerance: float) -> _Pass:
-        """A pass over more sites."""
-        wide = _Plan(MORE_SITES * plan.sites, 1, plan.rank)
-        return passing(wide, drawn(wide, plan.replicas), tolerance)
-
+    run = _Run(training, p, how, tell)
     plans = plans_for(training, p, how)
     if training.ranges:
-        p = _within(training, p, drawn(plans[0], 0), plans[0].rank)
-    plan, tolerance = _chosen(plans, how, pilot)
+        run = replace(run, p=_within(training, p, run.drawn(plans[0], 0), plans[0].rank))
+    plan, tolerance = _chosen(plans, how, run.pilot)
     checked = plan.rank is not None and tolerance > ROUNDING and how.tolerance is None and how.share is None
-    moved = [doubled(plan, tolerance, number) for number in range(PAIRS if checked else 0)]
-    run = partial(passing, plan)
-    ensemble = Ensemble(training, p, Shelf())
-
-    wholes: list[int] = []
-    halved: list[list[int]] = []
-    coarser: list[tuple[int, int]] = []
-    truncated, diverged = True, False
-    reports: list[_Pass] = []
-    for number in range(plan.replicas):
-        normals = drawn(plan, number)
-        passes = [run(normals, tolerance)]
-        wholes.append(ensemble.add(passes[0].kept, passes[0].observables))
-        if number < COARSER_REPLICAS and truncated:
-            rough = run(normals, tolerance, COARSER)
-            truncated = not rough.equals(passes[0])
-            if truncated:
-                coarser.append((ensemble.add(rough.kept, rough.observables), wholes[-1]))
-        if how.debias:
-            both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws, paired)]
-            halved.append([ensemble.add(one.kept, one.observables) for one in both])
-            passes += both
-        steps = [one.overflow for one in passes if one.overflow is not None]
-        if steps and not diverged:
-            _check_noise(min(steps), plan.sites, enlarged(plan, tolerance))
-            diverged = True
-        reports += [replace(one, kept=Carried(), observables={}) for one in passes]
-        tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
-    give_back()
-    sites = plan.replicas * plan.sites
-    mean = ensemble.mean([(1 / len(wholes), one) for one in wholes])
-    half = ensemble.mean([(0.5 / len(halved), one) for both in halved for one in both]) if halved else mean
-    share = doubt = 0.0
-    if halved:
-        seen = ensemble.observables
-        share, doubt = how.share or _share([seen[k] for k in wholes], [[seen[k] for k in both] for both in halved])
-        if how.share is None:
-            doubt = math.hypot(doubt, NEXT_ORDER * max(one.directions for one in reports) / plan.sites)
-    deviations = _deviations(mean, half, wholes, halved, share)
-    if coarser:
-        part = 1 / ((COARSER - 1) * len(coarser))
-        deviations.append([term for rough, whole in coarser for term in ((part, rough), (-part, whole))])
-    resolved = min(AT_MOST, max(AT_LEAST, RESOLVED * max(one.directions for one in reports)))
-    kept = resolved / sites if how.tolerance is None else how.tolerance
+    moved = [run.doubled(plan, tolerance, number) for number in range(PAIRS if checked else 0)]
+    replicas = run.replicas(plan, tolerance)
+    ensemble, mean, half = replicas.ensemble, replicas.mean, replicas.half
+    share, doubt = replicas.bias(how.share)
+    deviations = _deviations(mean, half, replicas.wholes, replicas.halved, share) + replicas.left_out
+    resolved = min(AT_MOST, max(AT_LEAST, RESOLVED * replicas.directions))
+    kept = resolved / (plan.replicas * plan.sites) if how.tolerance is None else how.tolerance
     noises = ensemble.resolved(mean, kept)
     order = ensemble.order([(1.0, mean)], noises).whole()
     varied = [ensemble.moved(mean, terms, noises) for terms in deviations]
     varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, kept / FINER)))
-    changes = [ensemble.observed(terms) for terms in deviations]
-    changes.append(ensemble.observed([(doubt, mean), (-doubt, half)]))
-    observables = ensemble.observed([(1 + share, mean), (-share, half)])
-    errors = {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables}
+    errors = _errors(ensemble, [*deviations, [(doubt, mean), (-doubt, half)]])
     told = {}
     if moved:
-        left_out = {name: np.square(value) for name, value in ensemble.observed(deviations[-1]).items()}
-        twice = _beyond_chance({name: np.array([one[name] for one in moved]) for name in errors}, errors)
-        more = {name: np.maximum(0.0, twice[name] - left_out[name]) for name in errors}
-        errors = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
-        most = max(
-            float(np.max(np.sqrt(x[errors[name] > 0]) / errors[name][errors[name] > 0], initial=0.0))
-            for name, x in twice.items()
-        )
-        told["rank_check"] = f"room for twice the directions moves observables by at most {most:.2g} of their errors"
+        errors, told["rank_check"] = _with_fewer_directions(errors, moved, ensemble.observed(deviations[-1]))
     return Sampled(
         order,
         Nearby(
             tuple(varied),
             (1.0,) * len(varied),
-            ensemble.order([(1.0, half)], noises) if halved else None,
+            ensemble.order([(1.0, half)], noises) if replicas.halved else None,
             share,
             doubt,
-            len(wholes),
-            ensemble.moved(mean, [(share, mean), (-share, half)], noises) if halved else None,
+            len(replicas.wholes),
+            ensemble.moved(mean, [(share, mean), (-share, half)], noises) if replicas.halved else None,
         ),
-        observables,
-        min(one.finite for one in reports),
+        ensemble.observed([(1 + share, mean), (-share, half)]),
+        min(one.finite for one in replicas.reports),
         errors,
         {
             "method": "sampled forward pass",
             "responses": training.responses,
-            "samples": sites * (2 if how.debias else 1),
+            "samples": plan.replicas * plan.sites * (2 if how.debias else 1),
             "replicas": plan.replicas,
             "seed": how.seed,
             "draws": how.draws,
             "bias": f"taken off: {share:.2f}({doubt:.2f}) of the difference to halves"
             if how.debias
             else "not taken off",
-            "directions": max(one.directions for one in reports),
-            "variance_drawn_anew": max(one.lost for one in reports),
+            "directions": replicas.directions,
+            "variance_drawn_anew": max(one.lost for one in replicas.reports),
             "resolved": kept,
             **told,
         },
     )
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A sampled pass as it was asked for: its single passes."""
+
+    training: SampledPass
+    p: Point
+    how: Sampling
+    tell: Report
+
+    def drawn(self, plan: _Plan, number: int) -> dict[str, Any]:
+        """The normals of one replica."""
+        shapes, training = self.training.shapes(self.p, plan.rank), self.training
+        return draw(training.groups, shapes, plan.sites, (self.how.seed, number), self.how.draws, training.paired)
+
+    def halves(self, normals: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """The normals of each half of the sites."""
+        return halves(self.training.groups, normals, self.how.draws, self.training.paired)
+
+    def passing(self, plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
+        """One pass; coarser: how many times more it leaves out than spans are chosen for."""
+        shares = np.array([tolerance, coarser * tolerance])
+        return _Pass.of(forward_pass(self.training, self.p, normals, plan.rank, shares))
+
+    def pilot(self, plan: _Plan) -> Callable[[float], _Pass]:
+        """A pass over half of the sites of one replica, by the share that it leaves out."""
+        self.tell(0.0, f"how much of the past {plan.rank} directions hold")
+        return partial(self.passing, plan, self.halves(self.drawn(plan, 0))[0])
+
+    def doubled(self, plan: _Plan, tolerance: float, number: int) -> dict[str, np.ndarray]:
+        """What observables move by with room for twice the directions, which a fourth of the share takes: on half of
+        the sites of one replica more, with the same normals for the directions that both have."""
+        self.tell(0.0, f"what twice the {plan.rank} directions would change")
+        wide = _Plan(plan.sites // 2, 1, 2 * (plan.rank or 1))
+        normals = self.drawn(wide, plan.replicas + number)
+        fine, rough = (self.passing(wide, normals, tolerance / COARSER, times) for times in (1.0, COARSER))
+        return {name: value - rough.observables[name] for name, value in fine.observables.items()}
+
+    def enlarged(self, plan: _Plan, tolerance: float) -> _Pass:
+        """A pass over more sites."""
+        wide = _Plan(MORE_SITES * plan.sites, 1, plan.rank)
+        return self.passing(wide, self.drawn(wide, plan.replicas), tolerance)
+
+    def replicas(self, plan: _Plan, tolerance: float) -> _Replicas:
+        """All replicas, each with its halves where bias is taken off, the first ones also with more left out."""
+        found = _Replicas(Ensemble(self.training, self.p, Shelf()), plan)
+        truncated, diverged = True, False
+        for number in range(plan.replicas):
+            normals = self.drawn(plan, number)
+            passes = [self.passing(plan, normals, tolerance)]
+            found.wholes.append(found.added(passes[0]))
+            if number < COARSER_REPLICAS and truncated:
+                rough = self.passing(plan, normals, tolerance, COARSER)
+                truncated = not rough.equals(passes[0])
+                if truncated:
+                    found.coarser.append((found.added(rough), found.wholes[-1]))
+            if self.how.debias:
+                both = [self.passing(plan, half, tolerance) for half in self.halves(normals)]
+                found.halved.append([found.added(one) for one in both])
+                passes += both
+            steps = [one.overflow for one in passes if one.overflow is not None]
+            if steps and not diverged:
+                _check_noise(min(steps), plan.sites, self.enlarged(plan, tolerance))
+                diverged = True
+            found.reports.extend(replace(one, kept=Carried(), observables={}) for one in passes)
+            self.tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
+        give_back()
+        return found
+
+
+@dataclass
+class _Replicas:
+    """Passes of all replicas by their numbers in an ensemble: over all sites, over halves of them, and pairs of one
+    with more left out and one without; reports: what else is known of each pass."""
+
+    ensemble: Ensemble
+    plan: _Plan
+    wholes: list[int] = field(default_factory=list)
+    halved: list[list[int]] = field(default_factory=list)
+    coarser: list[tuple[int, int]] = field(default_factory=list)
+    reports: list[_Pass] = field(default_factory=list)
+
+    def added(self, one: _Pass) -> int:
+        """The number of a pass that is put into the ensemble."""
+        return self.ensemble.add(one.kept, one.observables)
+
+    @cached_property
+    def mean(self) -> Mean:
+        """The mean of passes over all sites."""
+        return self.ensemble.mean([(1 / len(self.wholes), one) for one in self.wholes])
+
+    @cached_property
+    def half(self) -> Mean:
+        """The mean of passes over halves; that over all sites where there are none."""
+        if not self.halved:
+            return self.mean
+        return self.ensemble.mean([(0.5 / len(self.halved), one) for both in self.halved for one in both])
+
+    @property
+    def directions(self) -> int:
+        return max(one.directions for one in self.reports)
+
+    @property
+    def left_out(self) -> list[list[Term]]:
+        """What leaving out moves a result by, where it does."""
+        if not self.coarser:
+            return []
+        part = 1 / ((COARSER - 1) * len(self.coarser))
+        return [[term for rough, whole in self.coarser for term in ((part, rough), (-part, whole))]]
+
+    def bias(self, known: tuple[float, float] | None) -> tuple[float, float]:
+        """How much of the difference to halves is bias, and how far that may be off."""
+        if not self.halved:
+            return 0.0, 0.0
+        if known is not None:
+            return known
+        seen = self.ensemble.observables
+        share, doubt = _share([seen[k] for k in self.wholes], [[seen[k] for k in both] for both in self.halved])
+        return share, math.hypot(doubt, NEXT_ORDER * self.directions / self.plan.sites)
+
+
+def _errors(ensemble: Ensemble, deviations: Sequence[Sequence[Term]]) -> dict[str, np.ndarray]:
+    """Standard errors of observables, from what moves them."""
+    changes = [ensemble.observed(terms) for terms in deviations]
+    return {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in changes[0]}
+
+
+def _with_fewer_directions(
+    errors: Mapping[str, np.ndarray], moved: Sequence[Mapping[str, np.ndarray]], counted: Mapping[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], str]:
+    """Errors with what twice the directions move observables by, beyond what is counted, and that in words."""
+    twice = _beyond_chance({name: np.array([one[name] for one in moved]) for name in errors}, errors)
+    more = {name: np.maximum(0.0, twice[name] - np.square(counted[name])) for name in errors}
+    found = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
+    most = max(
+        float(np.max(np.sqrt(x[found[name] > 0]) / found[name][found[name] > 0], initial=0.0))
+        for name, x in twice.items()
+    )
+    return found, f"room for twice the directions moves observables by at most {most:.2g} of their errors"
 
 
 def forward_pass(
