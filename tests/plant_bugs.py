@@ -1,19 +1,20 @@
 """Plants bugs in the engine one at a time and counts how many the README's test command catches.
 
-    python tests/plant_bugs.py cover               # once: which test runs which line, and how long each test takes
-    python tests/plant_bugs.py run --count 200     # draw bugs, plant each in a copy, run the tests that cover its line
-    python tests/plant_bugs.py score               # caught and survived, package by package
-    python tests/plant_bugs.py list                # the bugs that survived, each as a difference of two lines
+    python tests/plant_bugs.py cover --count 200 --seed 1    # draw bugs, mark their places, run all tests once
+    python tests/plant_bugs.py run --count 200 --seed 1      # plant each bug in a copy, run the tests that reach it
+    python tests/plant_bugs.py score --count 200 --seed 1    # caught and survived, package by package
+    python tests/plant_bugs.py list --count 200 --seed 1     # the bugs that survived, each as a difference of two lines
 
 A bug is one small change of one expression or statement: a comparison swapped, a number off by one or ten times as
 large, a term or a factor dropped, arguments swapped, a statement removed. A line is drawn first, then a kind and one
-bug, so that long expressions do not dominate. The same seed draws the same bugs from the same sources. Tests begin
-with the fastest and stop at the first that fails. Each run of pytest has a store of derived code of its own, so that
-nothing derived without the bug hides it. `run` continues where its ledger ends; `--again` repeats the survivors.
+bug, so that long expressions do not dominate. The same seed draws the same bugs from the same sources. `cover` puts a
+mark on each expression that is to change; the tests that pass a mark are tried on its bug, the fastest first, until
+one fails. Each run of pytest has a store of derived code of its own, so that nothing derived without the bug hides it.
+`run` continues where its ledger ends; `--again` repeats the survivors. `cover test_lags` runs one file of tests.
 
-Only tests that run the changed line in the process of pytest are tried; what mypy, ruff or a command that a test
-starts would notice does not count, so that a score is a lower bound. A bug that changes no result is equivalent:
-`tests/equivalent_bugs.toml` lists those that were drawn, and says why.
+Only tests that pass the mark themselves or by a command that they start are tried; what mypy or ruff would notice does
+not count, so that a score is a lower bound. A bug that changes no result is equivalent: `tests/equivalent_bugs.toml`
+lists those that were drawn, and says why.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice, product
+from itertools import accumulate, islice
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock
@@ -47,44 +48,50 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PACKAGES = (
     *(f"derive/{name}" for name in "stages equations algebra program".split()),
-    *(f"numerics/{name}" for name in "bulk outliers training simulation".split()),
+    *(f"numerics/{name}" for name in "bulk outliers training simulation runtime".split()),
 )
 TIERS = {"quick": "not slow", "slow": "slow and not long"}
 """Marks of the tests that count, which are those of the README's command: the inner loop, and the rest."""
-FIRST_ROUND = 15.0
-"""CPU seconds of the fastest covering tests, which run before all others are collected."""
+ROUNDS = (1.0, 15.0)
+"""CPU seconds of the fastest covering tests, which run before others are collected."""
 SLOWDOWN, SPARE = 5.0, 60.0
 """A bug is caught by hanging if its tests take this many times longer and so many CPU seconds more."""
 MEMORY = 8 << 30
 """Bytes of data that the tests of one bug may take."""
-COVER, CHOSEN = "PLANT_BUGS_COVER", "PLANT_BUGS_CHOSEN"
-"""Names of environment variables: where coverage goes; which tests run, in order."""
+MARKS, TEST, CHOSEN = "PLANT_BUGS_MARKS", "PLANT_BUGS_TEST", "PLANT_BUGS_CHOSEN"
+"""Names of environment variables: the file of passed marks; the test that runs; which tests run, in order."""
+MARK = '''"""Writes down which test passes a mark."""
+import json, os
+
+_PASSED = set()
+
+def passed(mark):
+    pair = [os.environ.get("PLANT_BUGS_TEST", ""), mark]
+    if all(pair) and tuple(pair) not in _PASSED:
+        _PASSED.add(tuple(pair))
+        with open(os.environ["PLANT_BUGS_MARKS"], "a") as out:
+            out.write(json.dumps(pair) + "\\n")
+'''
 
 
 # -- inside pytest: `-p plant_bugs` -----------------------------------------------------------------------------------
 
-_TRACER = None
-_SECONDS: dict[str, float] = {}
 _FAILED: set[str] = set()
-if COVER in os.environ:
-    import coverage
-
-    _TRACER = coverage.Coverage(data_file=os.environ[COVER], source=[str(Path.cwd() / name) for name in PACKAGES])
-    _TRACER.start()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Tell the tracer which test runs, and add up the CPU time of it and of the processes that it starts."""
-    if _TRACER is None:
+    """Say which test runs, and write down the CPU time of it and of the processes that it starts."""
+    if MARKS not in os.environ:
         return (yield)
-    _TRACER.switch_context(item.nodeid)
+    os.environ[TEST] = item.nodeid
     began = sum(os.times()[:4])
     try:
         return (yield)
     finally:
-        _SECONDS[item.nodeid] = sum(os.times()[:4]) - began
-        _TRACER.switch_context("")
+        took = -1.0 if item.nodeid in _FAILED else sum(os.times()[:4]) - began
+        with open(os.environ[MARKS], "a") as out:
+            out.write(json.dumps([item.nodeid, round(took, 3)]) + "\n")
 
 
 @pytest.hookimpl(trylast=True)
@@ -98,15 +105,6 @@ def pytest_collection_modifyitems(config, items) -> None:
 def pytest_runtest_logreport(report) -> None:
     if report.failed:
         _FAILED.add(report.nodeid)
-
-
-def pytest_sessionfinish() -> None:
-    if _TRACER is not None:
-        _TRACER.stop()
-        _TRACER.save()
-        Path(os.environ[COVER] + ".seconds").write_text(
-            json.dumps({name: took for name, took in _SECONDS.items() if name not in _FAILED})
-        )
 
 
 # -- bugs -------------------------------------------------------------------------------------------------------------
@@ -145,17 +143,14 @@ HARMLESS = ("strict", "kind", "check_finite", "overwrite_a", "repr", "maxsize")
 
 @dataclass(frozen=True)
 class Bug:
-    """One change of one piece of a source: the bytes from start to end become `new`. lines: those that run it;
-    imported: whether that is when the file is imported, as for a constant or the default of an argument."""
+    """One change of one piece of a source: the bytes from start to end become `new`."""
 
     path: str
     line: int
-    lines: tuple[int, ...]
     kind: str
     start: int
     end: int
     new: str
-    imported: bool
 
     @property
     def package(self) -> str:
@@ -292,47 +287,41 @@ def without_effect(tree: ast.Module) -> set[ast.AST]:
     return found
 
 
+def line_starts(source: bytes) -> list[int]:
+    return [0, *accumulate(map(len, source.splitlines(keepends=True)))]
+
+
+def span(node: ast.AST, starts: Sequence[int]) -> tuple[int, int]:
+    """Where the text of a node begins and ends, in bytes."""
+    return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+
+
 def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
     """For each line of one file with bugs, what makes all of them, in the order of the text."""
     source = (ROOT / path).read_bytes()
     tree = ast.parse(source)
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    starts = line_starts(source)
     ignored = without_effect(tree)
-    found: dict[int, list[tuple[ast.AST, str, ast.AST, int]]] = defaultdict(list)
-    later = {
-        inner
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef)
-        for statement in function.body
-        for inner in ast.walk(statement)
-    }
+    found: dict[int, list[tuple[ast.AST, str, ast.AST]]] = defaultdict(list)
 
-    def visit(node: ast.AST, head: int) -> None:
-        if isinstance(node, ast.stmt):
-            head = node.lineno
+    for node in ast.walk(tree):
         if node not in ignored or isinstance(node, ast.Raise):
             for kind, other in changes(node):
                 if ast.dump(other) != ast.dump(node):
-                    found[node.lineno].append((node, kind, other, head))
+                    found[node.lineno].append((node, kind, other))
             for test in conditions(node):
-                found[test.lineno].append((test, "negated condition", ast.UnaryOp(ast.Not(), test), head))
-        for child in ast.iter_child_nodes(node):
-            visit(child, head)
+                found[test.lineno].append((test, "negated condition", ast.UnaryOp(ast.Not(), test)))
 
-    def made(node: ast.AST, kind: str, other: ast.AST, head: int) -> Bug:
+    def made(node: ast.AST, kind: str, other: ast.AST) -> Bug:
         text = ast.unparse(ast.fix_missing_locations(other))
         if isinstance(other, ast.expr) and not isinstance(other, ast.Name | ast.Constant | ast.Attribute):
             text = f"({text})"
-        start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
-        lines = dict.fromkeys((head, *range(node.lineno, node.end_lineno + 1)))
-        return Bug(path, node.lineno, tuple(lines), kind, start, end, text, node not in later)
+        start, end = span(node, starts)
+        return Bug(path, node.lineno, kind, start, end, text)
 
     def all_of(line: int) -> list[Bug]:
         return sorted((made(*one) for one in found[line]), key=lambda bug: (bug.start, bug.end, bug.new))
 
-    visit(tree, 1)
     return {line: partial(all_of, line) for line in found}
 
 
@@ -371,7 +360,67 @@ def is_python(bug: Bug) -> bool:
     return True
 
 
-# -- which test runs which line ---------------------------------------------------------------------------------------
+# -- which test runs which bug ----------------------------------------------------------------------------------------
+
+
+def marked(source: bytes, bugs: Sequence[Bug]) -> bytes:
+    """A source with a mark on every bug: on what changes; on uses of a constant that changes; elsewhere, as on
+    patterns and defaults, on the functions that hold it, or on all functions of the file."""
+    tree, starts = ast.parse(source), line_starts(source)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    bodies = {inner for function in functions for statement in function.body for inner in ast.walk(statement)}
+    future = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    head = span(future[-1], starts)[1] if future else span(tree.body[0], starts)[1]
+    texts = [(head, 0, "; from passed_marks import passed as __passed__")]
+
+    def above(node: ast.AST) -> Iterator[ast.AST]:
+        while node in parents:
+            yield (node := parents[node])
+
+    def mark(node: ast.AST, call: str) -> None:
+        start, end = span(node, starts)
+        if isinstance(node, ast.stmt):
+            texts.append((start, -end, f"{call}; "))
+        else:
+            texts.extend([(start, -end, f"({call}, "), (end, -start - len(source), ")[1]")])
+
+    def enter(function: ast.FunctionDef, call: str) -> None:
+        first = next((one for one in function.body if not _is_docstring(one)), function.body[0])
+        line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", ()))])
+        texts.append((starts[line - 1] + first.col_offset, -len(source), f"{call}\n{' ' * first.col_offset}"))
+
+    for bug in bugs:
+        call = f"__passed__({bug.name!r})"
+        node = next(
+            node for node in ast.walk(tree) if hasattr(node, "lineno") and span(node, starts) == (bug.start, bug.end)
+        )
+        written = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
+        if node in bodies and not written and not any(isinstance(one, ast.pattern) for one in (node, *above(node))):
+            mark(node, call)
+            continue
+        around = [one for one in above(node) if isinstance(one, ast.FunctionDef)][:1]
+        targets = {
+            one.id
+            for top in above(node)
+            if isinstance(top, ast.Assign)
+            for one in top.targets
+            if isinstance(one, ast.Name)
+        }
+        uses = [
+            one for one in bodies if isinstance(one, ast.Name) and one.id in targets and isinstance(one.ctx, ast.Load)
+        ]
+        for use in () if around else uses:
+            mark(use, call)
+        for function in around or (functions if not uses else ()):
+            enter(function, call)
+    for position, _, text in sorted(texts, reverse=True):
+        source = source[:position] + text.encode() + source[position:]
+    return source
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def environment(copy: Path, place: Path) -> dict[str, str]:
@@ -394,67 +443,65 @@ def copy_project(copy: Path) -> None:
         shutil.copy2(ROOT / name, copy / name)
 
 
-def cover(place: Path, only: Sequence[str], tiers: Sequence[str]) -> None:
-    """Run each file of tests on its own, so that nothing another file derived is missing from its coverage."""
-    copy = place / "covered"
+def cover(place: Path, bugs: Sequence[Bug], only: Sequence[str], tiers: Sequence[str], jobs: int) -> None:
+    """Run the tests in a copy with marks, and write down which test passes which mark and how long it takes."""
+    copy, passed = place / "covered", place / "passed_marks.jsonl"
     copy_project(copy)
-    (place / "coverage").mkdir(parents=True, exist_ok=True)
-    paths = sorted((copy / "tests").glob("test_*.py"), key=lambda path: path.stat().st_size)
-    for tier, path in product(tiers, paths):
-        data = place / "coverage" / f"{path.stem}-{tier}"
-        if path.stem not in only and (only or data.with_suffix(".seconds").exists()):
-            continue
-        data.unlink(missing_ok=True)
-        began = time.monotonic()
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-m", TIERS[tier], f"tests/{path.name}"]
-        with data.with_suffix(".log").open("w") as log:
-            variables = environment(copy, place) | {COVER: str(data)}
-            subprocess.run(command, cwd=copy, env=variables, stdout=log, stderr=log, check=False)
-        last = data.with_suffix(".log").read_text().strip().splitlines()[-1:]
-        print(f"{path.name:36} {tier:5} {time.monotonic() - began:6.0f} s  {' '.join(last)}", flush=True)
+    (copy / "tests" / "passed_marks.py").write_text(MARK)
+    for path in {bug.path for bug in bugs}:
+        source = marked((ROOT / path).read_bytes(), [bug for bug in bugs if bug.path == path])
+        compile(source, path, "exec")
+        (copy / path).write_bytes(source)
+    for tier in tiers:
+        names = [f"tests/{path.name}" for path in sorted((copy / "tests").glob("test_*.py"))]
+        names = [name for name in names if not only or Path(name).stem in only]
+        processes = []
+        for k in range(jobs):
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-m", TIERS[tier], *names[k::jobs]]
+            with (place / f"cover-{tier}-{k}.log").open("w") as log:
+                variables = environment(copy, place) | {MARKS: str(passed)}
+                processes.append(
+                    subprocess.Popen(command, cwd=copy, env=variables, stdout=log, stderr=log, start_new_session=True)
+                )
+        for process in processes:
+            process.wait()
 
 
 class Coverage:
-    """Which tests run a line, and the CPU seconds of each test that passes without a bug."""
+    """Which tests pass the mark of a bug, and the CPU seconds of each test that passes without a bug."""
 
     def __init__(self, place: Path) -> None:
-        import coverage
-
         self.seconds: dict[str, float] = {}
-        self.tests: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-        root = place / "covered"
-        for path in sorted((place / "coverage").glob("*.seconds")):
-            self.seconds |= json.loads(path.read_text())
-            data = coverage.CoverageData(str(path.with_suffix("")))
-            data.read()
-            for source in data.measured_files():
-                name = Path(source).relative_to(root).as_posix()
-                for line, contexts in data.contexts_by_lineno(source).items():
-                    self.tests[name][line].update(contexts)
+        self.tests: dict[str, set[str]] = defaultdict(set)
+        path = place / "passed_marks.jsonl"
+        for test, what in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
+            if isinstance(what, str):
+                self.tests[what].add(test)
+            elif what >= 0:
+                self.seconds[test] = what
+            else:
+                self.seconds.pop(test, None)
 
     def of(self, bug: Bug) -> list[str]:
-        """Tests that run a bug, the fastest of each file first, then the second of each; of what runs as its file is
-        imported, those that run any of the file."""
-        lines = self.tests[bug.path]
-        names = set().union(*(lines.values() if bug.imported else (lines.get(line, set()) for line in bug.lines)))
+        """Tests that run a bug, the fastest of each file first, then the second of each."""
         files: Counter[str] = Counter()
         ranked = []
+        names = self.tests[bug.name]
         for name in sorted((name for name in names if name in self.seconds), key=lambda name: self.seconds[name]):
             ranked.append((files[name.split("::")[0]], self.seconds[name], name))
             files[name.split("::")[0]] += 1
         return [name for _, _, name in sorted(ranked)]
 
     def rounds(self, bug: Bug, limit: float, passed: Sequence[str]) -> list[list[str]]:
-        """The tests of a bug in two rounds, the fastest first, within a limit of CPU seconds. passed: those that are
-        known not to notice it."""
-        first, later, spent = [], [], 0.0
+        """The tests of a bug in rounds, the fastest first, within a limit of CPU seconds. passed: those that are known
+        not to notice it."""
+        rounds: list[list[str]] = [[] for _ in range(len(ROUNDS) + 1)]
+        spent = 0.0
         for name in filter(lambda name: name not in passed, self.of(bug)):
             spent += self.seconds[name]
-            if spent <= FIRST_ROUND or not first:
-                first.append(name)
-            elif spent <= limit:
-                later.append(name)
-        return [names for names in (first, later) if names]
+            if spent <= limit or not rounds[0]:
+                rounds[sum(spent > end for end in ROUNDS) if rounds[0] else 0].append(name)
+        return [names for names in rounds if names]
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
@@ -614,7 +661,8 @@ def survivors(records: Sequence[dict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("cover", "run", "score", "list"))
-    parser.add_argument("only", nargs="*", help="cover: files of tests, as test_lags; run: packages, as numerics/bulk")
+    parser.add_argument("only", nargs="*", help="cover: files of tests to run again, as test_lags")
+    parser.add_argument("--packages", default=" ".join(PACKAGES), help="where to draw, as 'numerics/bulk' [all]")
     parser.add_argument(
         "--place", type=Path, default=ROOT / "build" / "planted_bugs", help="directory of copies and coverage"
     )
@@ -625,15 +673,15 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="bugs to draw [200]")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw [1]")
     parser.add_argument("--limit", type=float, default=600.0, help="CPU seconds of tests for one bug [600]")
-    parser.add_argument("--jobs", type=int, default=1, help="bugs at once [1]")
+    parser.add_argument("--jobs", type=int, default=1, help="bugs, or parts of the tests, at once [1]")
     parser.add_argument("--again", action="store_true", help="try the survivors of the ledger once more")
     asked = parser.parse_args()
     asked.place.mkdir(parents=True, exist_ok=True)
     ledger = asked.ledger or asked.place / "ledger.jsonl"
+    bugs = drawn(asked.count, asked.seed, asked.packages.split())
     if asked.what == "cover":
-        cover(asked.place, asked.only, [asked.tier] if asked.tier else list(TIERS))
+        cover(asked.place, bugs, asked.only, [asked.tier] if asked.tier else list(TIERS), asked.jobs)
         return
-    bugs = drawn(asked.count, asked.seed, asked.only or PACKAGES)
     if asked.what == "run":
         run(asked.place, ledger, bugs, asked.limit, asked.jobs, asked.again)
         return
