@@ -1,20 +1,23 @@
 """Plants bugs in the engine one at a time and counts how many the README's test command catches.
 
-    python tests/plant_bugs.py cover --count 200 --seed 1    # draw bugs, mark their places, run all tests once
-    python tests/plant_bugs.py run --count 200 --seed 1      # plant each bug in a copy, run the tests that reach it
+    python tests/plant_bugs.py cover --count 200 --seed 1    # draw bugs; which test runs which of them, and how long
+    python tests/plant_bugs.py run --count 200 --seed 1      # switch each bug on, and run the tests that run it
     python tests/plant_bugs.py score --count 200 --seed 1    # caught and survived, package by package
     python tests/plant_bugs.py list --count 200 --seed 1     # the bugs that survived, each as a difference of two lines
 
 A bug is one small change of one expression or statement: a comparison swapped, a number off by one or ten times as
 large, a term or a factor dropped, arguments swapped, a statement removed. A line is drawn first, then a kind and one
-bug, so that long expressions do not dominate. The same seed draws the same bugs from the same sources. `cover` puts a
-mark on each expression that is to change; the tests that pass a mark are tried on its bug, the fastest first, until
-one fails. Each run of pytest has a store of derived code of its own, so that nothing derived without the bug hides it.
-`run` continues where its ledger ends; `--again` repeats the survivors. `cover test_lags` runs one file of tests.
+bug, so that long expressions do not dominate. The same seed draws the same bugs from the same sources.
 
-Only tests that pass the mark themselves or by a command that they start are tried; what mypy or ruff would notice does
-not count, so that a score is a lower bound. A bug that changes no result is equivalent: `tests/equivalent_bugs.toml`
-lists those that were drawn, and says why.
+All bugs are planted in one copy of the project, each behind a switch. `cover` runs the tests with all switches off and
+writes down which test comes by which switch. `run` collects the tests once; for each bug a child of that process turns
+its switch on and runs the tests that come by it, the fastest first, until one fails. Each child has a store of derived
+code of its own, so that nothing derived without the bug hides it. `run` continues where its ledger ends; `--again`
+tries the survivors with the tests that they have not passed; `cover test_lags` runs one file of tests.
+
+Only tests that come by the switch themselves or by a command that they start are tried; what mypy or ruff would notice
+does not count, so that a score is a lower bound. A bug that changes no result is equivalent:
+`tests/equivalent_bugs.toml` lists those that were drawn, and says why.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import gc
 import hashlib
 import json
 import os
@@ -30,17 +34,15 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock
 
 import pytest
 
@@ -52,37 +54,43 @@ PACKAGES = (
 )
 TIERS = {"quick": "not slow", "slow": "slow and not long"}
 """Marks of the tests that count, which are those of the README's command: the inner loop, and the rest."""
-ROUNDS = (1.0, 15.0)
-"""CPU seconds of the fastest covering tests, which run before others are collected."""
-SLOWDOWN, SPARE = 5.0, 60.0
+SLOWDOWN, SPARE = 5.0, 30.0
 """A bug is caught by hanging if its tests take this many times longer and so many CPU seconds more."""
+IDLE = 8.0
+"""A process may take so many times its CPU time."""
 MEMORY = 8 << 30
 """Bytes of data that the tests of one bug may take."""
-MARKS, TEST, CHOSEN = "PLANT_BUGS_MARKS", "PLANT_BUGS_TEST", "PLANT_BUGS_CHOSEN"
-"""Names of environment variables: the file of passed marks; the test that runs; which tests run, in order."""
-MARK = '''"""Writes down which test passes a mark."""
+COVER, TEST, ACTIVE, PLAN = (f"PLANT_BUGS_{name}" for name in "COVER TEST ACTIVE PLAN".split())
+"""Names of environment variables: the file of who came by which switch; the test that runs; the bug that is switched
+on; the file with the bugs to judge."""
+SWITCHES = '''"""Switches of planted bugs."""
 import json, os
 
+ACTIVE = [os.environ.get("PLANT_BUGS_ACTIVE", "")]
 _PASSED = set()
 
-def passed(mark):
-    pair = [os.environ.get("PLANT_BUGS_TEST", ""), mark]
-    if all(pair) and tuple(pair) not in _PASSED:
-        _PASSED.add(tuple(pair))
-        with open(os.environ["PLANT_BUGS_MARKS"], "a") as out:
+def passed(bug):
+    pair = os.environ.get("PLANT_BUGS_TEST", ""), bug
+    if "PLANT_BUGS_COVER" in os.environ and all(pair) and pair not in _PASSED:
+        _PASSED.add(pair)
+        with open(os.environ["PLANT_BUGS_COVER"], "a") as out:
             out.write(json.dumps(pair) + "\\n")
+
+def active(bug):
+    passed(bug)
+    return bug == ACTIVE[0]
 '''
 
 
 # -- inside pytest: `-p plant_bugs` -----------------------------------------------------------------------------------
 
-_FAILED: set[str] = set()
+_FAILED: list[str] = []
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Say which test runs, and write down the CPU time of it and of the processes that it starts."""
-    if MARKS not in os.environ:
+    """Say which test runs, and write down the CPU time of it and of the processes that it starts; -1 if it fails."""
+    if COVER not in os.environ:
         return (yield)
     os.environ[TEST] = item.nodeid
     began = sum(os.times()[:4])
@@ -90,21 +98,81 @@ def pytest_runtest_protocol(item):
         return (yield)
     finally:
         took = -1.0 if item.nodeid in _FAILED else sum(os.times()[:4]) - began
-        with open(os.environ[MARKS], "a") as out:
-            out.write(json.dumps([item.nodeid, round(took, 3)]) + "\n")
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config, items) -> None:
-    if CHOSEN in os.environ:
-        ranks = {name: rank for rank, name in enumerate(json.loads(Path(os.environ[CHOSEN]).read_text()))}
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ranks])
-        items[:] = sorted((item for item in items if item.nodeid in ranks), key=lambda item: ranks[item.nodeid])
+        _append(Path(os.environ[COVER]), [item.nodeid, round(took, 3)])
 
 
 def pytest_runtest_logreport(report) -> None:
     if report.failed:
-        _FAILED.add(report.nodeid)
+        _FAILED.append(report.nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session):
+    """Judge the bugs of a plan, each in a child of this process, which has collected the tests."""
+    if PLAN not in os.environ:
+        return None
+    plan = json.loads(Path(os.environ[PLAN]).read_text())
+    items = {item.nodeid: item for item in session.items}
+    gc.collect()
+    gc.freeze()
+    waiting, running = plan["bugs"], dict[int, dict]()
+    while waiting or running:
+        while waiting and len(running) < plan["jobs"]:
+            bug = waiting.pop(0)
+            bug |= {"store": tempfile.mkdtemp(prefix="planted-bug-"), "began": time.monotonic()}
+            bug["tests"] = [name for name in bug["tests"] if name in items]
+            child = os.fork()
+            if child == 0:
+                _try_bug(session, bug, [items[name] for name in bug["tests"]])
+            running[child] = bug
+        for child, bug in list(running.items()):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                _append(Path(plan["ledger"]), _outcome(running.pop(child), os.waitstatus_to_exitcode(status)))
+            elif time.monotonic() - bug["began"] > IDLE * bug["most"]:
+                os.killpg(child, 9)
+        time.sleep(0.1)
+    return True
+
+
+def _try_bug(session: pytest.Session, bug: dict, items: Sequence[pytest.Item]) -> None:
+    """Run tests with a bug switched on until one fails, and end this process."""
+    try:
+        import bug_switches
+
+        os.setsid()
+        session.config.code_store = os.environ["TWO_LEVEL_DMFT_CACHE"] = bug["store"]
+        bug_switches.ACTIVE[0] = os.environ[ACTIVE] = bug["name"]
+        resource.setrlimit(resource.RLIMIT_CPU, (bug["most"], bug["most"] + 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        out = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            Path(bug["store"], "test").write_text(item.nodeid)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if _FAILED:
+                break
+    except BaseException:
+        _FAILED.append("")
+    os._exit(bool(_FAILED))
+
+
+def _outcome(bug: dict, code: int) -> dict[str, object]:
+    """The record of a bug whose tests have run. test: the one that fails, or that was killed."""
+    place = Path(bug["store"], "test")
+    test = place.read_text() if code and place.exists() else ""
+    shutil.rmtree(bug["store"], ignore_errors=True)
+    took = round(time.monotonic() - bug["began"])
+    passed = [*bug["passed"], *bug["tests"]] if code == 0 else []
+    status = "survived" if code == 0 else "caught" if code > 0 else "hangs"
+    print(f"{status:9} {took:4} s  {bug['name']}  {test}", flush=True)
+    return {"name": bug["name"], "status": status, "test": test, "seconds": took, "passed": passed}
+
+
+def _append(path: Path, record: object) -> None:
+    with path.open("a") as out:
+        out.write(json.dumps(record) + "\n")
 
 
 # -- bugs -------------------------------------------------------------------------------------------------------------
@@ -143,7 +211,8 @@ HARMLESS = ("strict", "kind", "check_finite", "overwrite_a", "repr", "maxsize")
 
 @dataclass(frozen=True)
 class Bug:
-    """One change of one piece of a source: the bytes from start to end become `new`."""
+    """One change of one piece of a source: the bytes from start to end become `new`. imported: whether it runs as the
+    file is imported, as a constant or the default of an argument does."""
 
     path: str
     line: int
@@ -151,6 +220,7 @@ class Bug:
     start: int
     end: int
     new: str
+    imported: bool
 
     @property
     def package(self) -> str:
@@ -303,6 +373,8 @@ def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
     starts = line_starts(source)
     ignored = without_effect(tree)
     found: dict[int, list[tuple[ast.AST, str, ast.AST]]] = defaultdict(list)
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    later = {inner for function in functions for statement in function.body for inner in ast.walk(statement)}
 
     for node in ast.walk(tree):
         if node not in ignored or isinstance(node, ast.Raise):
@@ -316,8 +388,7 @@ def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
         text = ast.unparse(ast.fix_missing_locations(other))
         if isinstance(other, ast.expr) and not isinstance(other, ast.Name | ast.Constant | ast.Attribute):
             text = f"({text})"
-        start, end = span(node, starts)
-        return Bug(path, node.lineno, kind, start, end, text)
+        return Bug(path, node.lineno, kind, *span(node, starts), text, node not in later)
 
     def all_of(line: int) -> list[Bug]:
         return sorted((made(*one) for one in found[line]), key=lambda bug: (bug.start, bug.end, bug.new))
@@ -352,9 +423,11 @@ def _one_of(bugs: Sequence[Bug], chance: random.Random) -> Bug | None:
 
 
 def is_python(bug: Bug) -> bool:
-    """Whether a source with a bug can be read."""
+    """Whether a source with a bug, and one with the bug behind a switch, can be read."""
+    source = (ROOT / bug.path).read_bytes()
     try:
-        ast.parse(bug.planted((ROOT / bug.path).read_bytes()))
+        ast.parse(bug.planted(source))
+        ast.parse(switched(source, [bug]))
     except SyntaxError:
         return False
     return True
@@ -363,27 +436,19 @@ def is_python(bug: Bug) -> bool:
 # -- which test runs which bug ----------------------------------------------------------------------------------------
 
 
-def marked(source: bytes, bugs: Sequence[Bug]) -> bytes:
-    """A source with a mark on every bug: on what changes; on uses of a constant that changes; elsewhere, as on
-    patterns and defaults, on the functions that hold it, or on all functions of the file."""
+def switched(source: bytes, bugs: Sequence[Bug]) -> bytes:
+    """A source with bugs behind switches. What runs as the file is imported, as a constant or a default, has its switch
+    there; tests come by it where the constant is used, in the function with the default, or in any of the file."""
     tree, starts = ast.parse(source), line_starts(source)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     bodies = {inner for function in functions for statement in function.body for inner in ast.walk(statement)}
     future = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    head = span(future[-1], starts)[1] if future else span(tree.body[0], starts)[1]
-    texts = [(head, 0, "; from passed_marks import passed as __passed__")]
+    head = span(future[-1] if future else tree.body[0], starts)[1]
+    names = ", ".join(f"{name} as __{name}__" for name in ("active", "passed"))
+    texts = [(head, 0, f"; from bug_switches import {names}")]
 
-    def above(node: ast.AST) -> Iterator[ast.AST]:
-        while node in parents:
-            yield (node := parents[node])
-
-    def mark(node: ast.AST, call: str) -> None:
-        start, end = span(node, starts)
-        if isinstance(node, ast.stmt):
-            texts.append((start, -end, f"{call}; "))
-        else:
-            texts.extend([(start, -end, f"({call}, "), (end, -start - len(source), ")[1]")])
+    def wrap(start: int, end: int, before: str, after: str) -> None:
+        texts.extend([(start, -end, before), (end, -start - len(source), after)])
 
     def enter(function: ast.FunctionDef, call: str) -> None:
         first = next((one for one in function.body if not _is_docstring(one)), function.body[0])
@@ -391,32 +456,35 @@ def marked(source: bytes, bugs: Sequence[Bug]) -> bytes:
         texts.append((starts[line - 1] + first.col_offset, -len(source), f"{call}\n{' ' * first.col_offset}"))
 
     for bug in bugs:
-        call = f"__passed__({bug.name!r})"
-        node = next(
-            node for node in ast.walk(tree) if hasattr(node, "lineno") and span(node, starts) == (bug.start, bug.end)
-        )
-        written = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
-        if node in bodies and not written and not any(isinstance(one, ast.pattern) for one in (node, *above(node))):
-            mark(node, call)
+        active, passed = f"__active__({bug.name!r})", f"__passed__({bug.name!r})"
+        if bug.new == "pass":
+            texts.append((bug.start, -bug.end, f"if not {active}: "))
+        elif bug.new in ("break", "continue"):
+            texts.append((bug.start, -bug.end, f"if {active}: {bug.new}\n{' ' * (bug.start - starts[bug.line - 1])}"))
+        else:
+            wrap(bug.start, bug.end, f"(({' '.join(bug.new.splitlines())}) if {active} else (", "))")
+        if not bug.imported:
             continue
-        around = [one for one in above(node) if isinstance(one, ast.FunctionDef)][:1]
-        targets = {
-            one.id
-            for top in above(node)
-            if isinstance(top, ast.Assign)
-            for one in top.targets
-            if isinstance(one, ast.Name)
-        }
-        uses = [
-            one for one in bodies if isinstance(one, ast.Name) and one.id in targets and isinstance(one.ctx, ast.Load)
-        ]
+        tops = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _holds(node, bug, starts)]
+        around = [top for top in tops if isinstance(top, ast.FunctionDef)]
+        targets = {one.id for top in tops if isinstance(top, ast.Assign) for one in ast.walk(top) if _is_stored(one)}
+        uses = [one for one in bodies if isinstance(one, ast.Name) and one.id in targets and not _is_stored(one)]
         for use in () if around else uses:
-            mark(use, call)
-        for function in around or (functions if not uses else ()):
-            enter(function, call)
+            wrap(*span(use, starts), f"({passed}, ", ")[1]")
+        for function in around or ([] if uses else functions):
+            enter(function, passed)
     for position, _, text in sorted(texts, reverse=True):
         source = source[:position] + text.encode() + source[position:]
     return source
+
+
+def _holds(node: ast.stmt, bug: Bug, starts: Sequence[int]) -> bool:
+    start, end = span(node, starts)
+    return start <= bug.start and bug.end <= end
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _is_docstring(node: ast.stmt) -> bool:
@@ -434,6 +502,24 @@ def environment(copy: Path, place: Path) -> dict[str, str]:
     }
 
 
+def pytest_in(copy: Path, place: Path, log: Path, arguments: Sequence[str], **variables: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-p", "no:cacheprovider", *arguments]
+    with log.open("w") as out:
+        given = environment(copy, place) | variables
+        return subprocess.Popen(command, cwd=copy, env=given, stdout=out, stderr=out, start_new_session=True)
+
+
+def plant(place: Path, bugs: Sequence[Bug]) -> Path:
+    """A copy of the project with all bugs behind switches."""
+    copy = place / "copy"
+    copy_project(copy)
+    (copy / "tests" / "bug_switches.py").write_text(SWITCHES)
+    for path in {bug.path for bug in bugs}:
+        source = switched((ROOT / path).read_bytes(), [bug for bug in bugs if bug.path == path])
+        (copy / path).write_bytes(source)
+    return copy
+
+
 def copy_project(copy: Path) -> None:
     """Copy every file that git knows or would add, as it stands in the work tree."""
     command = ["git", "ls-files", "-co", "--exclude-standard"]
@@ -444,36 +530,28 @@ def copy_project(copy: Path) -> None:
 
 
 def cover(place: Path, bugs: Sequence[Bug], only: Sequence[str], tiers: Sequence[str], jobs: int) -> None:
-    """Run the tests in a copy with marks, and write down which test passes which mark and how long it takes."""
-    copy, passed = place / "covered", place / "passed_marks.jsonl"
-    copy_project(copy)
-    (copy / "tests" / "passed_marks.py").write_text(MARK)
-    for path in {bug.path for bug in bugs}:
-        source = marked((ROOT / path).read_bytes(), [bug for bug in bugs if bug.path == path])
-        compile(source, path, "exec")
-        (copy / path).write_bytes(source)
+    """Run the tests with all bugs switched off, and write down which test comes by which and how long it takes."""
+    copy, passed = plant(place, bugs), place / "passed.jsonl"
     for tier in tiers:
         names = [f"tests/{path.name}" for path in sorted((copy / "tests").glob("test_*.py"))]
         names = [name for name in names if not only or Path(name).stem in only]
-        processes = []
-        for k in range(jobs):
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-m", TIERS[tier], *names[k::jobs]]
-            with (place / f"cover-{tier}-{k}.log").open("w") as log:
-                variables = environment(copy, place) | {MARKS: str(passed)}
-                processes.append(
-                    subprocess.Popen(command, cwd=copy, env=variables, stdout=log, stderr=log, start_new_session=True)
-                )
+        parts = (names[k::jobs] for k in range(jobs))
+        processes = [
+            pytest_in(copy, place, place / f"cover-{tier}-{k}.log", ["-m", TIERS[tier], *part], **{COVER: str(passed)})
+            for k, part in enumerate(parts)
+            if part
+        ]
         for process in processes:
             process.wait()
 
 
 class Coverage:
-    """Which tests pass the mark of a bug, and the CPU seconds of each test that passes without a bug."""
+    """Which tests come by a bug, and the CPU seconds of each test that passes without a bug."""
 
     def __init__(self, place: Path) -> None:
         self.seconds: dict[str, float] = {}
         self.tests: dict[str, set[str]] = defaultdict(set)
-        path = place / "passed_marks.jsonl"
+        path = place / "passed.jsonl"
         for test, what in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
             if isinstance(what, str):
                 self.tests[what].add(test)
@@ -492,118 +570,40 @@ class Coverage:
             files[name.split("::")[0]] += 1
         return [name for _, _, name in sorted(ranked)]
 
-    def rounds(self, bug: Bug, limit: float, passed: Sequence[str]) -> list[list[str]]:
-        """The tests of a bug in rounds, the fastest first, within a limit of CPU seconds. passed: those that are known
+    def within(self, bug: Bug, limit: float, passed: Sequence[str]) -> list[str]:
+        """The tests of a bug within a limit of CPU seconds, the first of them in any case. passed: those that are known
         not to notice it."""
-        rounds: list[list[str]] = [[] for _ in range(len(ROUNDS) + 1)]
-        spent = 0.0
-        for name in filter(lambda name: name not in passed, self.of(bug)):
-            spent += self.seconds[name]
-            if spent <= limit or not rounds[0]:
-                rounds[sum(spent > end for end in ROUNDS) if rounds[0] else 0].append(name)
-        return [names for names in rounds if names]
+        names = [name for name in self.of(bug) if name not in passed]
+        spent = accumulate(self.seconds[name] for name in names)
+        return [name for k, (name, until) in enumerate(zip(names, spent, strict=True)) if until <= limit or k == 0]
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
-def judge(
-    bug: Bug, copy: Path, place: Path, coverage: Coverage, limit: float, passed: Sequence[str] = ()
-) -> dict[str, object]:
-    """What becomes of a bug: the test that catches it, or those that it survives."""
-    target = copy / bug.path
-    whole = (ROOT / bug.path).read_bytes()
-    began, done = time.monotonic(), list(passed)
-    status, test = ("survived" if passed else "uncovered"), ""
-    target.write_bytes(bug.planted(whole))
-    try:
-        for names in coverage.rounds(bug, limit, passed):
-            status, test = _tested(names, copy, place, sum(coverage.seconds[name] for name in names))
-            if status != "survived":
-                break
-            done += names
-    finally:
-        target.write_bytes(whole)
-    record: dict[str, object] = {"name": bug.name, **asdict(bug), "difference": bug.difference(whole)}
-    record |= {"status": status, "test": test, "seconds": round(time.monotonic() - began)}
-    return record | {"covering": len(coverage.of(bug)), "passed": [] if test else done}
-
-
-def _tested(names: Sequence[str], copy: Path, place: Path, expected: float) -> tuple[str, str]:
-    chosen, log = copy / ".chosen.json", copy / ".log.txt"
-    chosen.write_text(json.dumps(names))
-    files = dict.fromkeys(name.split("::")[0] for name in names)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "--tb=line",
-        "-p",
-        "plant_bugs",
-        "-p",
-        "no:cacheprovider",
-        *files,
-    ]
-    most = round(SLOWDOWN * expected + SPARE)
-
-    def bounded() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            command,
-            cwd=copy,
-            env=environment(copy, place) | {CHOSEN: str(chosen)},
-            stdout=out,
-            stderr=out,
-            preexec_fn=bounded,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(timeout=8 * most)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.wait()
-            code = -9
-    text = log.read_text(errors="replace")
-    failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))] or ["killed, or no test ran"]
-    if code == 0:
-        return "survived", ""
-    if code == 5:
-        raise RuntimeError(f"no test of {', '.join(files)} was collected; run `cover` again")
-    return ("caught" if code > 0 else "hangs"), failed[0][:300]
-
-
 def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int, again: bool) -> None:
     """Judge the bugs that the ledger does not have yet, and write each to it."""
+    copy, coverage, reasons = plant(place, bugs), Coverage(place), equivalent()
     done = {record["name"]: record for record in read(ledger)}
-    coverage = Coverage(place)
-    reasons = equivalent()
-    open_ones = [bug for bug in bugs if bug.name not in done or (again and done[bug.name]["status"] in SURVIVED)]
-    left = [bug for bug in open_ones if bug.key not in reasons]
-    copies: SimpleQueue[Path] = SimpleQueue()
-    alone = Lock()
-    for k in range(jobs):
-        copy_project(place / f"planted{k}")
-        copies.put(place / f"planted{k}")
-
-    def one(bug: Bug) -> None:
-        copy = copies.get()
-        try:
-            passed = done.get(bug.name, {}).get("passed", ())
-            record = judge(bug, copy, place, coverage, limit, passed)
-        finally:
-            copies.put(copy)
-        with alone, ledger.open("a") as out:
-            out.write(json.dumps(record) + "\n")
-        where = f"{record['path']}:{record['line']}"
-        print(f"{record['status']:9} {record['seconds']:4} s  {where} {record['kind']}", flush=True)
-
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, left))
+    together, alone = [], []
+    for bug in bugs:
+        record = done.get(bug.name, {})
+        if bug.key in reasons or record and not (again and record["status"] in SURVIVED):
+            continue
+        passed = record.get("passed", [])
+        names = coverage.within(bug, limit, passed)
+        if names:
+            most = round(SLOWDOWN * sum(coverage.seconds[name] for name in names) + SPARE)
+            job = {"name": bug.name, "tests": names, "passed": passed, "most": most}
+            (alone if bug.imported else together).append(job)
+        elif not record:
+            _append(ledger, {"name": bug.name, "status": "uncovered", "test": "", "seconds": 0, "passed": []})
+    for jobs_of_one, active in [(together, "")] + [([job], job["name"]) for job in alone]:
+        if jobs_of_one:
+            plan = place / "plan.json"
+            plan.write_text(json.dumps({"bugs": jobs_of_one, "jobs": jobs, "ledger": str(ledger)}))
+            files = sorted({name.split("::")[0] for job in jobs_of_one for name in job["tests"]})
+            pytest_in(copy, place, place / "run.log", ["-s", *files], **{PLAN: str(plan), ACTIVE: active}).wait()
 
 
 SURVIVED = ("survived", "uncovered")
@@ -646,15 +646,18 @@ def score(bugs: Sequence[Bug], records: Sequence[dict]) -> str:
     return "\n".join(lines)
 
 
-def survivors(records: Sequence[dict]) -> str:
+def survivors(bugs: Sequence[Bug], records: Sequence[dict], coverage: Coverage) -> str:
     """The bugs that no test notices, each with its difference."""
-    reasons = equivalent()
+    reasons, of = equivalent(), {record["name"]: record for record in records}
     found = []
-    for record in records:
+    for bug in bugs:
+        record = of.get(bug.name, {"status": ""})
         if record["status"] in SURVIVED:
-            why = reasons.get((record["path"], record["difference"].strip()))
-            tail = f"  equivalent: {why}" if why else f"  {len(record['passed'])} of {record['covering']} tests pass"
-            found.append(f"{record['path']}:{record['line']} {record['kind']}\n{record['difference']}\n{tail}\n")
+            why = reasons.get(bug.key)
+            passed = f"  {len(record['passed'])} of {len(coverage.of(bug))} tests pass"
+            found.append(
+                f"{bug.path}:{bug.line} {bug.kind}\n{bug.key[1]}\n{f'  equivalent: {why}' if why else passed}\n"
+            )
     return "\n".join(found)
 
 
@@ -687,7 +690,7 @@ def main() -> None:
         return
     names = {bug.name for bug in bugs}
     records = [record for record in read(ledger) if record["name"] in names]
-    print(score(bugs, records) if asked.what == "score" else survivors(records))
+    print(score(bugs, records) if asked.what == "score" else survivors(bugs, records, Coverage(asked.place)))
 
 
 if __name__ == "__main__":
