@@ -8,14 +8,40 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from derive import Eq, Model, field, goe, normal, parameter, sectors, spectrum, training_clock, trait, whole_positive
+from derive import (
+    Eq,
+    Model,
+    diag,
+    field,
+    fields,
+    gaussian,
+    goe,
+    mean,
+    normal,
+    parameter,
+    sectors,
+    spectrum,
+    training_clock,
+    trait,
+    whole_positive,
+)
 from derive.algebra.degrees import MOST_ORDERS, PRIME, Expansion, NoExpansion
 from derive.algebra.nodes import Z
+from derive.algebra.physical import physical_samples
 from derive.algebra.sites import SiteAverage, around_averages, at_source
 from derive.equations.history import _reached
+from derive.equations.needs import Needs
+from derive.pipeline import Derivation, derive_model
 from derive.program.module import _demands_in_time
+from derive.program.probe import _steady
+from derive.program.simulation_text import write_simulation
+from derive.program.sites import Sharing
 from derive.program.text import Names, PlainNumpyText
+from derive.stages.blocks import assemble_blocks
 from derive.stages.expand import expand_declaration
+from derive.stages.probe import project_probe
+from numerics.bulk import density
+from numerics.bulk.polynomials import Sums, System
 from numerics.outliers.overlaps import _spanned
 from numerics.outliers.panels import Interval, Panel, crossings
 from numerics.simulation.samples import _in_span
@@ -26,7 +52,8 @@ A, B, C = (goe(name, D) for name in "ABC")
 G, R = sp.symbols("G R")
 T = parameter("T", default=4, domain=whole_positive)
 t = training_clock("t", steps=T)
-x, v = field("x", D, t), normal("v", D)
+x, y = fields("x y", D, t)
+v = normal("v", D)
 
 
 # -- the probed matrix
@@ -53,6 +80,13 @@ def test_an_expression_with_two_averages_is_expanded_around_them():
     assert around_averages(sp.expand, (1 + one) * (1 + two)) == 1 + one + two + one * two
     with_source = SiteAverage(1 / (Z - s + R)) * SiteAverage(s / (Z - s + R))
     assert at_source(G + with_source + R, {R: sp.S.Zero}) == G + one * two
+
+
+def test_functions_that_are_not_known_have_values_of_their_own_on_the_physical_branch():
+    f, g = (sp.Function(name)(sp.Symbol("k")) for name in "fg")
+    samples = physical_samples((Z * G - 1 - f * g * G**2,), (G,))
+    assert samples and all(one.point[f] != one.point[g] for one in samples)
+    assert all(one.vanishes(Z * G - 1 - f * g * G**2) for one in samples)
 
 
 # -- degrees of a curve
@@ -118,3 +152,74 @@ def test_points_that_fill_up_a_batch_are_no_results(monkeypatch):
     solver = SimpleNamespace(quadrature=True, training=None, point=lambda values: values)
     (one,) = trained.train_together(solver, [{"a": 1.0}], batch=3)
     assert one.method == {"point": 0}
+
+
+def test_vectors_that_one_matrix_acts_on_are_remembered_together_also_where_a_fresh_one_does():
+    h, j, k = fields("h j k", D, t)
+    W, X = gaussian("W", D, D), gaussian("X", D, D, fresh=t)
+    equations = [
+        Eq(x(0), v),
+        Eq(x(t + 1), sp.tanh(h(t) + j(t)) + k(t)),
+        Eq(y(t), sp.sin(x(t))),
+        Eq(h(t), W @ x(t) / sp.sqrt(D)),
+        Eq(j(t), W @ y(t) / sp.sqrt(D)),
+        Eq(k(t), X(t) @ x(t) / sp.sqrt(D)),
+    ]
+    layout = derive_model(Model((T,), equations, {"q": mean(x(t) ** 2)})).layout
+    held = [{str(one) for one in span.fields} for span in Sharing(layout, Needs()).spans if not span.fresh]
+    assert {"x", "y"} in held
+
+
+# -- diagonals
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_what_is_sampled_at_a_time_before_the_last_depends_on_the_number_of_steps(steady):
+    m = field("m", D) if steady else field("m", D, t)
+    at, equation = (m, Eq(m, A @ v)) if steady else (m(T - 1), Eq(m(t), A @ x(t)))
+    model = Model((T,), [Eq(x(0), v), Eq(x(t + 1), x(t) / 2), equation], probe=spectrum(A + diag(sp.tanh(at))))
+    derivation = Derivation(model)
+    blocks = assemble_blocks(project_probe(derivation.first.saddle, derivation.order, sampled=True))
+    assert _steady(blocks, derivation.layout.clock) == steady
+
+
+# -- the bulk
+
+
+def test_slopes_that_are_not_zero_act_as_their_matrix():
+    """Slopes ((2 z, 0, 5), (0, 3, 0), (1, 0, r0)) of three equations by three unknowns."""
+    slope = [(0, 2.0, (0,)), (2, 5.0, ()), (4, 3.0, ()), (6, 1.0, ()), (8, 1.0, (1,))]
+    none = Sums.of([], 4)
+    system = System(3, none, none, Sums.of(slope, 4))
+    z, r = np.array([1.5, -1.0]), np.array([[0.5, 7.0, 9.0], [4.0, 7.0, 9.0]])
+    values = system.values(z, r)[2]
+    matrices = np.array([[[2 * a, 0, 5], [0, 3, 0], [1, 0, b]] for a, b in zip(z, r[:, 0], strict=True)])
+    columns, sizes = np.arange(12.0).reshape(2, 3, 2), np.array([[1.0, 2.0, 3.0], [5.0, 0.1, 0.2]])
+    assert np.allclose(system.matrices(values), matrices)
+    assert np.allclose(system.times(values, columns), matrices @ columns)
+    assert np.allclose(system.widest(values, sizes), np.max(np.abs(matrices) * sizes[:, None, :], axis=-1))
+
+
+def test_a_resolvent_that_a_curve_gives_to_nine_digits_is_found_again_at_any_scale(monkeypatch):
+    """Of the matrix times 1e6 the resolvent is a millionth, and so is the error that is allowed."""
+    monkeypatch.setattr(density.Curve, "of", lambda law, own: True)
+    monkeypatch.setattr(density, "_on_curve", lambda *_: (np.array([1e-6 + 0j]), np.array([1e-15])))
+    branch = SimpleNamespace(
+        law=None,
+        own=None,
+        eliminated=True,
+        resolvent_index=0,
+        start=SimpleNamespace(height=1e7),
+        certain=lambda z, tell, what: (np.full((len(z), 1), 2e-6 + 0j), np.zeros(len(z))),
+    )
+    assert density.resolvent_at(branch, np.array([1.0]))[0] == pytest.approx([2e-6])
+
+
+# -- simulation
+
+
+def test_fields_are_computed_in_an_order_in_which_each_is_known():
+    """y = 2 x is declared before x, and is computed after it."""
+    model = Model((T,), [Eq(y(t), 2 * x(t)), Eq(x(t), A @ v)], {"q": mean(y(t) ** 2)})
+    text = write_simulation(model, (), "numerics.runtime")
+    assert text.index(" x = ") < text.index(" y = ")
