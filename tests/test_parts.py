@@ -19,6 +19,7 @@ from derive import (
     mean,
     normal,
     parameter,
+    past_sum,
     sectors,
     spectrum,
     training_clock,
@@ -29,6 +30,7 @@ from derive.algebra.degrees import MOST_ORDERS, PRIME, Expansion, NoExpansion
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_samples
 from derive.algebra.sites import SiteAverage, around_averages, at_source
+from derive.equations.gaussian_laws import Laws, _reduced
 from derive.equations.history import _reached
 from derive.equations.needs import Needs
 from derive.pipeline import Derivation, derive_model
@@ -41,9 +43,11 @@ from derive.stages.blocks import assemble_blocks
 from derive.stages.expand import expand_declaration
 from derive.stages.probe import project_probe
 from numerics.bulk import density
+from numerics.bulk.law import Law, Panelled
 from numerics.bulk.polynomials import Sums, System
 from numerics.outliers.overlaps import _spanned
 from numerics.outliers.panels import Interval, Panel, crossings
+from numerics.runtime import traits
 from numerics.simulation.samples import _in_span
 from numerics.training import trained
 
@@ -101,6 +105,42 @@ def test_a_coefficient_that_is_not_rational_has_no_residue():
         Expansion.of([Z * G - 1 - G**2, Z * R - 1 - sp.sqrt(2) * R**2], [G, R])
 
 
+# -- laws by quadrature
+
+
+def test_a_law_that_changes_in_time_takes_the_time_as_a_number():
+    h, W = field("h", D, t), gaussian("W", D, D)
+    equations = [
+        Eq(x(0), v),
+        Eq(h(t), W @ x(t) / sp.sqrt(D)),
+        Eq(x(t + 1), sp.tanh((1 + t) * h(t))),
+        Eq(y(t), sp.tanh(h(t))),
+    ]
+    laws = Laws(derive_model(Model((T,), equations, {"q": mean(x(t) * y(t))})).layout, (), ())
+    numbers = {str(law.expression): tuple(map(str, law.numbers)) for law in laws.laws.values()}
+    assert numbers == {"tanh(u0)": (), "tanh(n0*u0)": ("t",)}
+
+
+a, b, k = sp.symbols("a b k", real=True)
+
+
+@pytest.mark.parametrize(
+    ("law", "count"),
+    [
+        (sp.tanh(a + k * b), 1),
+        (sp.tanh(a + 2 * b) * sp.sin(2 * a + 4 * b), 1),
+        (sp.tanh(a + 2 * b) * sp.sin(2 * a + 3 * b), 2),
+        (sp.exp(a + b + sp.tanh(2 * a + 2 * b)), 1),
+        (sp.exp(1 + a + b + sp.tanh(k * (a + b) + 3)), 1),
+    ],
+)
+def test_a_law_in_combinations_of_its_arguments_is_the_same_function(law, count):
+    reduced, combinations = _reduced(law, [a, b])
+    values = {sp.Symbol(f"u{i}", real=True): sp.Add(*(c * u for u, c in one)) for i, one in enumerate(combinations)}
+    assert len(combinations) == count
+    assert sp.expand(reduced.xreplace(values if count == 1 else {}) - law) == 0
+
+
 # -- what is asked of parameter values
 
 
@@ -108,6 +148,17 @@ def test_every_coefficient_in_time_must_be_finite():
     text = PlainNumpyText(Names(), {})
     model = Model((T,), [Eq(x(0), v), Eq(x(t + 1), x(t) / (t - 1) + v / (t - 2))])
     assert len(_demands_in_time(model, text)) == 2
+
+
+# -- sums over earlier times
+
+
+def test_a_sum_over_earlier_times_may_hold_a_mean_of_both_times():
+    """What outer products of x do to y: the sum over s of x(s) <x(s) y(t)>."""
+    law = past_sum(lambda s: x(s) * mean(x(s) * y(t)), t)
+    system = expand_declaration(Model((T,), [Eq(x(0), v), Eq(x(t + 1), A @ x(t)), Eq(y(0), v), Eq(y(t + 1), law)]))
+    (terms,) = (f.rule.terms for f in system.fields if str(f.field) == "y")
+    assert [tuple(str(one.field) for one in term.pair) for term in terms if term.pair] == [("x", "y")]
 
 
 # -- histories of weights
@@ -198,6 +249,19 @@ def test_slopes_that_are_not_zero_act_as_their_matrix():
     assert np.allclose(system.matrices(values), matrices)
     assert np.allclose(system.times(values, columns), matrices @ columns)
     assert np.allclose(system.widest(values, sizes), np.max(np.abs(matrices) * sizes[:, None, :], axis=-1))
+
+
+def test_a_law_that_is_moved_has_its_atoms_moved():
+    atoms = Law(((0.0, 0.0),), ((-1.0, 0.25), (2.0, 0.75)), Panelled((), (0.5,)), 0.0)
+    moved = atoms.moved(3.0)
+    assert moved.transform(5j + 3) == pytest.approx(atoms.transform(5j))
+    assert moved.moment(1) == pytest.approx(atoms.moment(1) + 3) and moved.panels.zeros == (3.5,)
+
+
+def test_the_average_of_a_resolvent_over_sites():
+    z, values, weights = np.array([3.0, 4.0j]), np.array([[1.0], [2.0]]), np.array([0.25, 0.75])
+    average = traits.SiteAverage(weights, ((-1, (("z", np.ones((2, 1))), ("1", -values))),))
+    assert average.at({"z": z}) == pytest.approx(0.25 / (z - 1) + 0.75 / (z - 2))
 
 
 def test_a_resolvent_that_a_curve_gives_to_nine_digits_is_found_again_at_any_scale(monkeypatch):
