@@ -27,33 +27,42 @@ from derive import (
     whole_positive,
 )
 from derive.algebra.degrees import MOST_ORDERS, PRIME, Expansion, NoExpansion
+from derive.algebra.generators import Generators, decode
 from derive.algebra.nodes import Z
-from derive.algebra.physical import physical_samples
+from derive.algebra.physical import physical_samples, sample_point
+from derive.algebra.polynomials import Ring, _Evaluation
+from derive.algebra.scaling import size_free
 from derive.algebra.sites import SiteAverage, around_averages, at_source
 from derive.equations.gaussian_laws import Laws, _reduced
 from derive.equations.history import _reached
 from derive.equations.needs import Needs
 from derive.pipeline import Derivation, derive_model
 from derive.program.module import _demands_in_time
-from derive.program.probe import _steady
+from derive.program.probe import _pieces, _steady
 from derive.program.simulation_text import write_simulation
 from derive.program.sites import Sharing
 from derive.program.text import Names, PlainNumpyText
 from derive.stages.blocks import assemble_blocks
 from derive.stages.expand import expand_declaration
 from derive.stages.probe import project_probe
-from numerics.bulk import density
+from numerics.bulk import density, edges
+from numerics.bulk.folds import End
 from numerics.bulk.law import Law, Panelled
 from numerics.bulk.polynomials import Sums, System
 from numerics.outliers.overlaps import _spanned
 from numerics.outliers.panels import Interval, Panel, crossings
 from numerics.runtime import traits
+from numerics.runtime.finite_size import in_order
+from numerics.runtime.gaussian import _breaks
+from numerics.simulation.compare import _inwards
 from numerics.simulation.samples import _in_span
 from numerics.training import trained
+from numerics.training.ensemble import Resolved, _among
 
 D = sectors("D")
 A, B, C = (goe(name, D) for name in "ABC")
 G, R = sp.symbols("G R")
+a, b, k = sp.symbols("a b k", real=True)
 T = parameter("T", default=4, domain=whole_positive)
 t = training_clock("t", steps=T)
 x, y = fields("x y", D, t)
@@ -73,6 +82,30 @@ def test_only_multiples_of_one_matrix_share_the_vector_that_they_make():
     assert spectral_fields((A + B) @ (A + B)) == spectral_fields(3 * (A + B) @ (A + B)) == 6
     assert spectral_fields((A + B) @ (A + B) + 2 * (A + B) @ (A + B)) == 6
     assert spectral_fields((A + B) @ (A + B) + (A + C) @ (A + C)) == 10
+
+
+# -- sizes and powers
+
+
+def test_a_ratio_of_sizes_may_have_any_exponent():
+    base, other = sectors("D", N=2)
+    assert size_free((other / base) ** sp.Symbol("k", real=True), "here") == 2 ** sp.Symbol("k", real=True)
+
+
+def test_a_power_stands_for_itself_where_it_was_not_announced():
+    power = (1 + a) ** (2 * k)
+    assert decode(Generators.of([]).encode(power)) == power
+
+
+def test_a_point_has_a_value_for_every_parameter():
+    rate, nu = parameter("rate", default=0.5), parameter("nu", default=2.0)
+    assert len(sample_point([sp.sympify(T * rate + nu)])) == 3
+
+
+def test_an_eliminated_polynomial_that_does_not_vanish_on_the_physical_branch_is_refused():
+    ring = Ring.of([G**2 - R])
+    with pytest.raises(ValueError, match="fits the physical branch"):
+        _Evaluation.add_factors(SimpleNamespace(accepts=lambda factor: False), [], ring.encode(G**2 - R))
 
 
 # -- averages over sites
@@ -121,9 +154,6 @@ def test_a_law_that_changes_in_time_takes_the_time_as_a_number():
     assert numbers == {"tanh(u0)": (), "tanh(n0*u0)": ("t",)}
 
 
-a, b, k = sp.symbols("a b k", real=True)
-
-
 @pytest.mark.parametrize(
     ("law", "count"),
     [
@@ -148,6 +178,25 @@ def test_every_coefficient_in_time_must_be_finite():
     text = PlainNumpyText(Names(), {})
     model = Model((T,), [Eq(x(0), v), Eq(x(t + 1), x(t) / (t - 1) + v / (t - 2))])
     assert len(_demands_in_time(model, text)) == 2
+
+
+def test_a_mean_may_multiply_the_argument_of_a_rectifier():
+    """Numbers of a law are real, so that a rectifier of their products with fields has kinks."""
+    h, W = field("h", D, t), gaussian("W", D, D)
+    law = sp.Max(0, mean(x(t) ** 2) * h(t))
+    equations = [Eq(x(0), v), Eq(h(t), W @ x(t) / sp.sqrt(D)), Eq(x(t + 1), law)]
+    (found,) = Laws(derive_model(Model((T,), equations, {"q": mean(x(t))})).layout, (), ()).laws.values()
+    assert found.straight and len(found.numbers) == 1
+
+
+def test_kinks_of_two_arguments_cross_where_both_vanish():
+    """z0 + z1 = 1 and z0 = z1 cross at z0 = 1/2."""
+    planes = [([np.array(1.0), np.array(1.0)], np.array(-1.0)), ([np.array(1.0), np.array(-1.0)], np.array(0.0))]
+    assert float(_breaks(planes, 0, [])[-1]) == pytest.approx(0.5)
+
+
+def test_what_a_function_may_be_between_its_kinks():
+    assert set(_pieces(sp.Abs(a) + sp.Max(b, 1))) == {a + b, a + 1, b - a, 1 - a}
 
 
 # -- sums over earlier times
@@ -251,6 +300,28 @@ def test_slopes_that_are_not_zero_act_as_their_matrix():
     assert np.allclose(system.widest(values, sizes), np.max(np.abs(matrices) * sizes[:, None, :], axis=-1))
 
 
+def test_gaps_are_found_where_the_density_vanishes(monkeypatch):
+    """A bulk in (-2, -1) and (1, 2), whose branch is followed to the next of these ends."""
+    ends = np.array([-2.0, -1.0, 1.0, 2.0])
+
+    def march(branch, z, r, upward):
+        return End(float(np.min(ends[ends > z]) if upward else np.max(ends[ends < z])), "fold")
+
+    def certain(z, tell, what):
+        return (((np.abs(z) > 1) & (np.abs(z) < 2)) * 1j)[:, None], np.zeros(z.size)
+
+    monkeypatch.setattr(edges, "march", march)
+    branch = SimpleNamespace(
+        start=SimpleNamespace(height=1.0),
+        followed=lambda z: (np.zeros((2, 1)), None),
+        certain=certain,
+        by_factors=False,
+        resolvent_index=0,
+    )
+    intervals, empty = edges.support_from_branch(branch)
+    assert intervals == [(-2.0, -1.0), (1.0, 2.0)] and np.all(np.abs(empty) <= 1) and empty.size
+
+
 def test_a_law_that_is_moved_has_its_atoms_moved():
     atoms = Law(((0.0, 0.0),), ((-1.0, 0.25), (2.0, 0.75)), Panelled((), (0.5,)), 0.0)
     moved = atoms.moved(3.0)
@@ -287,3 +358,23 @@ def test_fields_are_computed_in_an_order_in_which_each_is_known():
     model = Model((T,), [Eq(y(t), 2 * x(t)), Eq(x(t), A @ v)], {"q": mean(y(t) ** 2)})
     text = write_simulation(model, (), "numerics.runtime")
     assert text.index(" x = ") < text.index(" y = ")
+
+
+def test_labels_of_a_vector_in_another_order_of_their_axes():
+    vector = np.arange(24.0).reshape(4, 6)  # four sites, labels 2 x 3
+    assert np.array_equal(in_order(vector, (2, 3), (1, 0)), [row.reshape(2, 3).T.ravel() for row in vector])
+
+
+def test_an_end_of_a_spectrum_with_a_null_space_says_nothing_about_what_is_behind():
+    eigenvalues = np.array([-1e-15, 0.5, 1.0, 3.0, 4.0, 5.0])
+    up, down = _inwards(eigenvalues, 0.0, whole=False)
+    assert up.tolist() == [] and down.tolist() == [5.0, 4.0, 3.0]
+
+
+# -- sampled responses
+
+
+def test_noises_that_carry_no_response_have_a_place_behind_the_others():
+    found = _among(np.array([1, 3]), Resolved([(np.array([0, 1, 3, 9]), np.array([0.1, 0.2, 0.3, 0.4]))], None))
+    ((places, least),) = found.chosen
+    assert places.tolist() == [2, 0, 1, 2] and least.tolist() == [0.0, 0.2, 0.3, 0.0]
