@@ -40,7 +40,7 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, islice
 from pathlib import Path
 
@@ -366,6 +366,7 @@ def span(node: ast.AST, starts: Sequence[int]) -> tuple[int, int]:
     return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
 
+@cache
 def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
     """For each line of one file with bugs, what makes all of them, in the order of the text."""
     source = (ROOT / path).read_bytes()
@@ -505,7 +506,7 @@ def environment(copy: Path, place: Path) -> dict[str, str]:
     }
 
 
-def pytest_in(copy: Path, place: Path, log: Path, arguments: Sequence[str], **variables: str) -> subprocess.Popen:
+def start_tests(copy: Path, place: Path, log: Path, arguments: Sequence[str], **variables: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-p", "no:cacheprovider", *arguments]
     with log.open("w") as out:
         given = environment(copy, place) | variables
@@ -540,7 +541,9 @@ def cover(place: Path, bugs: Sequence[Bug], only: Sequence[str], tiers: Sequence
         names = [name for name in names if not only or Path(name).stem in only]
         parts = (names[k::jobs] for k in range(jobs))
         processes = [
-            pytest_in(copy, place, place / f"cover-{tier}-{k}.log", ["-m", TIERS[tier], *part], **{COVER: str(passed)})
+            start_tests(
+                copy, place, place / f"cover-{tier}-{k}.log", ["-m", TIERS[tier], *part], **{COVER: str(passed)}
+            )
             for k, part in enumerate(parts)
             if part
         ]
@@ -606,7 +609,7 @@ def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int,
             plan = place / "plan.json"
             plan.write_text(json.dumps({"bugs": jobs_of_one, "jobs": jobs, "ledger": str(ledger)}))
             files = sorted({name.split("::")[0] for job in jobs_of_one for name in job["tests"]})
-            pytest_in(copy, place, place / "run.log", ["-s", *files], **{PLAN: str(plan), ACTIVE: active}).wait()
+            start_tests(copy, place, place / "run.log", ["-s", *files], **{PLAN: str(plan), ACTIVE: active}).wait()
 
 
 SURVIVED = ("survived", "uncovered")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import plant_bugs
 import pytest
@@ -45,3 +48,23 @@ def test_a_seed_draws_the_same_bugs_and_each_is_python():
     for bug in bugs:
         source = (plant_bugs.ROOT / bug.path).read_bytes()
         assert ast.dump(ast.parse(bug.planted(source))) != ast.dump(ast.parse(source))
+
+
+@pytest.mark.parametrize(("on", "value"), [("", 5), ("number", 6), ("statement", 3), ("constant", 15)])
+def test_a_bug_is_there_while_its_switch_is_on(monkeypatch, on: str, value: int):
+    """Of a number and a statement in a function, and of a constant as the file is imported."""
+    source = b'"""A module."""\nSIZE = 2\n\n\ndef f(x):\n    x += SIZE\n    return x + 2\n'
+    bugs = {
+        "number": plant_bugs.Bug("m.py", 6, "off by one", source.rindex(b"2"), 0, "3", False),
+        "statement": plant_bugs.Bug("m.py", 5, "removed statement", source.index(b"x +="), 0, "pass", False),
+        "constant": plant_bugs.Bug("m.py", 1, "ten times", source.index(b"2"), 0, "12", True),
+    }
+    bugs = {name: replace(bug, end=bug.start + (9 if bug.new == "pass" else 1)) for name, bug in bugs.items()}
+    passed: list[str] = []
+    active = bugs[on].name if on else ""
+    switches = SimpleNamespace(active=lambda name: name == active, passed=passed.append)
+    monkeypatch.setitem(sys.modules, "bug_switches", switches)
+    module: dict = {}
+    exec(compile(plant_bugs.switched(source, list(bugs.values())), "m.py", "exec"), module)
+    assert module["f"](1) == value
+    assert passed == ([] if on == "statement" else [bugs["constant"].name])
