@@ -33,6 +33,7 @@ from derive.algebra.physical import physical_samples, sample_point
 from derive.algebra.polynomials import Ring, _Evaluation
 from derive.algebra.scaling import size_free
 from derive.algebra.sites import SiteAverage, around_averages, at_source
+from derive.equations.aligning import _driven_earlier
 from derive.equations.gaussian_laws import Laws, _reduced
 from derive.equations.history import _reached
 from derive.equations.needs import Needs
@@ -42,6 +43,7 @@ from derive.program.probe import _pieces, _steady
 from derive.program.simulation_text import write_simulation
 from derive.program.sites import Sharing
 from derive.program.text import Names, PlainNumpyText
+from derive.records.probe import Unknown
 from derive.stages.blocks import assemble_blocks
 from derive.stages.expand import expand_declaration
 from derive.stages.probe import project_probe
@@ -49,13 +51,11 @@ from numerics.bulk import density, edges
 from numerics.bulk.folds import End
 from numerics.bulk.law import Law, Panelled
 from numerics.bulk.polynomials import Sums, System
-from numerics.outliers.overlaps import _spanned
 from numerics.outliers.panels import Interval, Panel, crossings
 from numerics.runtime import traits
 from numerics.runtime.finite_size import in_order
 from numerics.runtime.gaussian import _breaks
 from numerics.simulation.compare import _inwards
-from numerics.simulation.samples import _in_span
 from numerics.training import trained
 from numerics.training.ensemble import Resolved, _among
 
@@ -106,6 +106,16 @@ def test_an_eliminated_polynomial_that_does_not_vanish_on_the_physical_branch_is
     ring = Ring.of([G**2 - R])
     with pytest.raises(ValueError, match="fits the physical branch"):
         _Evaluation.add_factors(SimpleNamespace(accepts=lambda factor: False), [], ring.encode(G**2 - R))
+
+
+def test_a_source_drives_responses_through_others():
+    """The source drives h, h drives j, and j drives k; nothing drives m."""
+    h, j, k, m = (Unknown("R", x, one) for one in fields("h j k m", D, t))
+    rows = {k: {j: ()}, j: {h: (), j: ()}, h: {}, m: {}}
+    work = SimpleNamespace(
+        reachable=lambda: rows, neighbours=lambda: {x: ()}, driven=lambda unknown, probe, field: unknown == h
+    )
+    assert list(_driven_earlier(work, (), x, v)) == [k, j, h]
 
 
 # -- averages over sites
@@ -180,13 +190,13 @@ def test_every_coefficient_in_time_must_be_finite():
     assert len(_demands_in_time(model, text)) == 2
 
 
-def test_a_mean_may_multiply_the_argument_of_a_rectifier():
-    """Numbers of a law are real, so that a rectifier of their products with fields has kinks."""
+def test_a_mean_may_multiply_the_argument_of_an_absolute_value():
+    """Numbers of a law are real, so that an absolute value of their products with fields has a slope."""
     h, W = field("h", D, t), gaussian("W", D, D)
-    law = sp.Max(0, mean(x(t) ** 2) * h(t))
+    law = sp.Abs(mean(x(t) ** 2) * h(t) - 1)
     equations = [Eq(x(0), v), Eq(h(t), W @ x(t) / sp.sqrt(D)), Eq(x(t + 1), law)]
     (found,) = Laws(derive_model(Model((T,), equations, {"q": mean(x(t))})).layout, (), ()).laws.values()
-    assert found.straight and len(found.numbers) == 1
+    assert found.straight and len(found.numbers) == 1 and not found.slopes[0].has(sp.re)
 
 
 def test_kinks_of_two_arguments_cross_where_both_vanish():
@@ -210,6 +220,16 @@ def test_a_sum_over_earlier_times_may_hold_a_mean_of_both_times():
     assert [tuple(str(one.field) for one in term.pair) for term in terms if term.pair] == [("x", "y")]
 
 
+# -- long training
+
+
+def test_noise_of_each_step_stirs_the_fields_whose_equations_hold_it():
+    noise = normal("noise", D, t)
+    equations = [Eq(x(0), v), Eq(x(t + 1), x(t) / 2 + noise(t)), Eq(y(0), v), Eq(y(t + 1), A @ y(t) / 4 + x(t))]
+    recursion = derive_model(Model((T,), equations, {"q": mean(y(t) ** 2)})).recursion
+    assert [str(one) for one in recursion.stirred] == ["x"]
+
+
 # -- histories of weights
 
 
@@ -226,17 +246,6 @@ def test_what_is_added_to_weights_reaches_those_that_depend_on_them_through_othe
 def test_a_function_that_vanishes_like_one_over_z_is_zero_at_infinity():
     upwards = Panel(Interval(1.0, np.inf, 1.0), 0.0, 1.0, np.array([0.5, -0.5]))
     assert crossings(lambda z: 1 / z, [0.0], [upwards]) == [[np.inf]]
-
-
-# -- spans of spikes
-
-
-def test_theory_and_simulation_count_spikes_that_are_nearly_dependent_alike():
-    """Two unit vectors at an angle of 2e-6: singular values with a ratio of 1e-6, which count as one and a half."""
-    spikes = np.eye(9)[:, :2] @ np.array([[1.0, np.cos(2e-6)], [0.0, np.sin(2e-6)]])
-    _, counted = _in_span(spikes, np.eye(9)[:, :2])
-    assert counted == pytest.approx(1.5, rel=1e-3)
-    assert np.sum(_spanned(spikes.T @ spikes)[2]) == pytest.approx(counted, rel=1e-3)
 
 
 # -- training
