@@ -297,6 +297,15 @@ def test_kernels_of_a_model_without_probe_that_nothing_needs():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["exact", "exact with labels", "sampled"])
+def test_a_correlation_with_a_normal_start_is_the_response_to_it(name):
+    """Stein's lemma: <x(t) start> is the mean slope of x(t) by start."""
+    correlation, response = (two_time(theory_of(name), f"{kind}[x,start]") for kind in "CR")
+    bound = 1e-9 if correlation.exact else 6 * np.hypot(correlation.errors, response.errors) + 1e-9
+    assert np.all(np.abs(correlation.values - response.values) <= bound) and np.all(bound < 0.05)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_observables_of_simulations_are_null_before_the_lag(name):
     model = MODELS[name]()
