@@ -37,6 +37,9 @@ from derive.equations.aligning import _driven_earlier
 from derive.equations.gaussian_laws import Laws, _reduced
 from derive.equations.history import _reached
 from derive.equations.needs import Needs
+from derive.equations.times import latest_moment
+from derive.errors import DeclarationError
+from derive.language.vectors import PAST
 from derive.pipeline import Derivation, derive_model
 from derive.program.module import _demands_in_time
 from derive.program.probe import _pieces, _steady
@@ -56,6 +59,7 @@ from numerics.runtime import traits
 from numerics.runtime.finite_size import in_order
 from numerics.runtime.gaussian import _breaks
 from numerics.simulation.compare import _inwards
+from numerics.simulation.samples import KEPT, _early
 from numerics.training import trained
 from numerics.training.ensemble import Resolved, _among
 
@@ -220,6 +224,11 @@ def test_a_sum_over_earlier_times_may_hold_a_mean_of_both_times():
     assert [tuple(str(one.field) for one in term.pair) for term in terms if term.pair] == [("x", "y")]
 
 
+def test_an_expression_at_two_times_at_once_has_no_last_time():
+    with pytest.raises(DeclarationError, match="at the times s and t at once"):
+        latest_moment(sp.sympify(x(t)) + sp.sympify(y(t)).xreplace({sp.sympify(t): PAST}), "here")
+
+
 # -- long training
 
 
@@ -367,6 +376,15 @@ def test_fields_are_computed_in_an_order_in_which_each_is_known():
     model = Model((T,), [Eq(y(t), 2 * x(t)), Eq(x(t), A @ v)], {"q": mean(y(t) ** 2)})
     text = write_simulation(model, (), "numerics.runtime")
     assert text.index(" x = ") < text.index(" y = ")
+
+
+def test_vectors_before_the_last_step_belong_to_the_eigenvalues_at_both_ends():
+    matrix = np.diag(np.arange(3.0 * KEPT))
+    kept: dict = {}
+    asked = SimpleNamespace(asked={"": ["a direction"]}, keep=lambda label, time, found: kept.update(found))
+    eigenvalues = _early("", matrix, None, 1, asked, None)
+    (vectors,) = {id(one): one for one in kept.values()}.values()
+    assert len(eigenvalues) == 2 * KEPT and np.allclose(matrix @ vectors, vectors * eigenvalues)
 
 
 def test_labels_of_a_vector_in_another_order_of_their_axes():
