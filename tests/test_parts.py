@@ -145,6 +145,8 @@ def test_functions_that_are_not_known_have_values_of_their_own_on_the_physical_b
 
 def test_sums_of_products_of_residues_fit_into_whole_numbers_of_64_bits():
     assert MOST_ORDERS * (PRIME - 1) ** 2 < 2**63
+    with pytest.raises(NoExpansion, match="more than"):
+        Expansion.of([Z * G - 1 - G**2], [G]).lowest_degrees([(1, MOST_ORDERS // 2)])
 
 
 def test_a_coefficient_that_is_not_rational_has_no_residue():
