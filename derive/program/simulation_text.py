@@ -104,6 +104,8 @@ class SimulationText(ModuleText):
         super().__init__(runtime, SHELL)
         self.halved = aligned and any(found.half is not None for _, found in program.spikes)
         self.program, names = program, self.names
+        for symbol in (PARAMETERS, XP, RNG, *(s for _, s in program.sectors), program.time):
+            names.of(symbol)
         self.p, self.time = names.of(PARAMETERS), names.of(program.time)
         self.text: _Code = _Code(names, program.bound)
         self.plain = PlainNumpyText(names, program.bound)
