@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,6 +34,7 @@ from derive.algebra.physical import physical_samples, sample_point
 from derive.algebra.polynomials import Ring, _Evaluation
 from derive.algebra.scaling import size_free
 from derive.algebra.sites import SiteAverage, around_averages, at_source
+from derive.codegen import solver_files
 from derive.equations.aligning import _driven_earlier
 from derive.equations.gaussian_laws import Laws, _reduced
 from derive.equations.history import _reached
@@ -46,6 +48,7 @@ from derive.program.probe import _pieces, _steady
 from derive.program.simulation_text import write_simulation
 from derive.program.sites import Sharing
 from derive.program.text import Names, PlainNumpyText
+from derive.records.method import Closure
 from derive.records.probe import Unknown
 from derive.stages.blocks import assemble_blocks
 from derive.stages.expand import expand_declaration
@@ -301,6 +304,16 @@ def test_what_is_sampled_at_a_time_before_the_last_depends_on_the_number_of_step
     derivation = Derivation(model)
     blocks = assemble_blocks(project_probe(derivation.first.saddle, derivation.order, sampled=True))
     assert _steady(blocks, derivation.layout.clock) == steady
+
+
+def test_what_is_sampled_on_a_diagonal_is_taken_at_its_time():
+    m = field("m", D, t)
+    equations = [Eq(x(0), v), Eq(x(t + 1), x(t) / 2), Eq(m(t), A @ x(t))]
+    model = Model((T,), equations, probe=spectrum(A + diag(sp.tanh(m(T - 1)))))
+    derivation = Derivation(model)
+    chosen = tuple(replace(one, closure=Closure.SAMPLED) for one in derivation.method.sectors)
+    vars(derivation)["method"] = replace(derivation.method, sectors=chosen, laws=None)
+    assert "('m',), lambda p: (p.T - 1,)" in solver_files(model, derivation)["training.py"]
 
 
 # -- the bulk
