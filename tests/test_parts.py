@@ -58,7 +58,7 @@ from numerics.bulk.folds import End
 from numerics.bulk.law import Law, Panelled
 from numerics.bulk.polynomials import Sums, System
 from numerics.outliers.panels import Interval, Panel, crossings
-from numerics.runtime import traits
+from numerics.runtime import moments, traits
 from numerics.runtime.finite_size import in_order
 from numerics.runtime.gaussian import _breaks
 from numerics.simulation.compare import _inwards
@@ -314,6 +314,21 @@ def test_what_is_sampled_on_a_diagonal_is_taken_at_its_time():
     chosen = tuple(replace(one, closure=Closure.SAMPLED) for one in derivation.method.sectors)
     vars(derivation)["method"] = replace(derivation.method, sectors=chosen, laws=None)
     assert "('m',), lambda p: (p.T - 1,)" in solver_files(model, derivation)["training.py"]
+
+
+def test_responses_for_each_diagonal_entry_are_those_of_the_times_and_the_tolerance_of_the_others(monkeypatch):
+    monkeypatch.setattr(moments.diagonals, "responses_by_value", lambda *given: [None, given])
+    run = SimpleNamespace(
+        _sites=lambda sector: SimpleNamespace(known=False),
+        _entries=lambda name, time: (name, time),
+        channel_of={"h": SimpleNamespace(name="W", products=["g", "h"])},
+        moments={("W", "D", "C x", "R W"): "means", ("G", "W"): "covariances"},
+        tables={},
+        times=5,
+        tolerance=1e-3,
+    )
+    found = moments.OrderFromMoments.by_value(run, "D", "C", "x", "R", "h")
+    assert found == ("means", "covariances", (("g", 0), ("h", 0)), 5, 1e-3)
 
 
 # -- the bulk
