@@ -685,6 +685,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="bugs, or parts of the tests, at once [1]")
     parser.add_argument("--again", action="store_true", help="try the survivors of the ledger once more")
     asked = parser.parse_args()
+    asked.place = asked.place.resolve()
     asked.place.mkdir(parents=True, exist_ok=True)
     ledger = asked.ledger or asked.place / "ledger.jsonl"
     bugs = drawn(asked.count, asked.seed, asked.packages.split())
