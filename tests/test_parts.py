@@ -36,7 +36,7 @@ from derive.algebra.scaling import size_free
 from derive.algebra.sites import SiteAverage, around_averages, at_source
 from derive.codegen import solver_files
 from derive.equations.aligning import _driven_earlier
-from derive.equations.gaussian_laws import Laws, _reduced
+from derive.equations.gaussian_laws import Laws, _kinks, _reduced
 from derive.equations.history import _reached
 from derive.equations.needs import Needs
 from derive.equations.times import latest_moment
@@ -57,6 +57,7 @@ from numerics.bulk import density, edges
 from numerics.bulk.folds import End
 from numerics.bulk.law import Law, Panelled
 from numerics.bulk.polynomials import Sums, System
+from numerics.outliers.errors import _apart
 from numerics.outliers.panels import Interval, Panel, crossings
 from numerics.runtime import moments, traits
 from numerics.runtime.finite_size import in_order
@@ -212,6 +213,10 @@ def test_kinks_of_two_arguments_cross_where_both_vanish():
     """z0 + z1 = 1 and z0 = z1 cross at z0 = 1/2."""
     planes = [([np.array(1.0), np.array(1.0)], np.array(-1.0)), ([np.array(1.0), np.array(-1.0)], np.array(0.0))]
     assert float(_breaks(planes, 0, [])[-1]) == pytest.approx(0.5)
+
+
+def test_the_larger_of_two_arguments_has_a_kink_where_they_are_equal():
+    assert _kinks(sp.Max(a, 3 * b), [a, b], "here") in ((a - 3 * b,), (3 * b - a,))
 
 
 def test_what_a_function_may_be_between_its_kinks():
@@ -396,6 +401,17 @@ def test_a_resolvent_that_a_curve_gives_to_nine_digits_is_found_again_at_any_sca
         certain=lambda z, tell, what: (np.full((len(z), 1), 2e-6 + 0j), np.zeros(len(z))),
     )
     assert density.resolvent_at(branch, np.array([1.0]))[0] == pytest.approx([2e-6])
+
+
+def test_outliers_whose_distance_is_half_noise_have_half_of_their_own_error():
+    """Distances of 0.1 as they are seen are 0.2 without bias: squares of errors of an outlier alone, 0.1, and of the
+    mean and of distances, 0.3 and 0.4, count alike."""
+    errors = {1.1: 0.3, -0.1: 0.4, 0.1: 0.4, 1.0: 0.1, 1.2: 0.1}
+    nearby = SimpleNamespace(
+        estimate=lambda value, others: (value, errors[round(value, 6)]), added_by_noise=lambda *_: 0.0, unbiased={}
+    )
+    found = _apart([0, 1], [1.0, 1.2], [[0.9], [1.3]], nearby)
+    assert found == [(pytest.approx(1.1 + far), pytest.approx(np.sqrt((0.01 + 0.25) / 2))) for far in (-0.2, 0.2)]
 
 
 # -- simulation
