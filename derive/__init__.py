@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from derive import errors as errors
-from derive.display import printed_by
+from derive.support.display import printed_by
 from derive.version import __version__ as __version__
 from derive.words import LANGUAGE, UNDER, VERBS
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from derive.plain_words import one_sentence, plain_objects, printable
-from derive.source_lines import Place, declaring_place
+from derive.support.plain_words import one_sentence, plain_objects, printable
+from derive.support.source_lines import Place, declaring_place
 
 
 class DeriveError(Exception):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from derive.display import Displayed
 from derive.equations.layout import Layout
 from derive.equations.needs import Needs, needs_of
 from derive.equations.wording import as_declared
@@ -32,6 +31,7 @@ from derive.stages.pencil import reduce_blocks
 from derive.stages.probe import project_probe
 from derive.stages.recursion import find_recursion
 from derive.stages.saddle import take_saddle_point
+from derive.support.display import Displayed
 
 TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order", "method")
 PROBE_STAGES = ("probe", "blocks", "pencil", "bulk")

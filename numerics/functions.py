@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 
 from derive.errors import NumericalError
-from numerics.lifting import lifted
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.largest import largest_outlier_program, upper_edge_of
 from numerics.runtime.interface import Array
 from numerics.runtime.point import Point, replaced
+from numerics.support.lifting import lifted
 from numerics.training.trained import Trained
 
 

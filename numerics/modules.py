@@ -16,12 +16,8 @@ import jax
 import numpy as np
 
 from derive.errors import DeriveError, ParameterError
-from numerics.arrays import checked_array, labels_in
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import settled
-from numerics.compiled import keep_compiled
-from numerics.compiling import compiled
-from numerics.precision import in_float64
 from numerics.runtime.interface import (
     BulkLaw,
     Demand,
@@ -37,6 +33,10 @@ from numerics.runtime.program import size_of
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
 from numerics.runtime.traits import NotSmooth
+from numerics.support.arrays import checked_array, labels_in
+from numerics.support.compiled import keep_compiled
+from numerics.support.compiling import compiled
+from numerics.support.precision import in_float64
 
 SHORT = 256
 """So many times and labels together run in a fraction of the time that optimising their pass would take."""

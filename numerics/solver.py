@@ -20,10 +20,7 @@ from numerics.bulk.support import law_of
 from numerics.bulk.traces import traced
 from numerics.certificate.checking import Certifier
 from numerics.certificate.records import Certificate
-from numerics.labelled import where_defined, with_none
-from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
-from numerics.nearby import Nearby
 from numerics.options import BARE, Options
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
 from numerics.outliers.components import Component, components_of, joined_paths
@@ -45,12 +42,15 @@ from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import Replicas, replica_outliers
 from numerics.outliers.restriction import Steps
-from numerics.precision import in_float64
-from numerics.progress import Report, part
 from numerics.runtime.interface import Key, ObservableOf, Probe, Setting
 from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
-from numerics.threads import threads_for
+from numerics.support.labelled import where_defined, with_none
+from numerics.support.memory import check_expected, expected_memory
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
+from numerics.support.progress import Report, part
+from numerics.support.threads import threads_for
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
 from numerics.training.two_time import two_time_functions

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from derive.errors import ParameterError
-from numerics.labelled import with_none
 from numerics.runtime.interface import FieldOf, Setting
 from numerics.runtime.two_time import Wanted
+from numerics.support.labelled import with_none
 
 Name = tuple[str, str, str]
 """("C", a, b) or ("R", a, b)."""

@@ -100,7 +100,7 @@ def target_of(name: str) -> str:
 @cache
 def model_named(name: str, **choices: int | str):
     """A shipped setting or a strange declaration; of a family the member that is chosen: L=1."""
-    from derive.loading import load_model
+    from derive.inputs.loading import load_model
 
     return load_model(target_of(name), choices)
 
@@ -124,7 +124,7 @@ def solver_of(name: str, **choices: int | str):
 
 @cache
 def choices_of(name: str) -> tuple[str, ...]:
-    from derive.loading import load_declaration
+    from derive.inputs.loading import load_declaration
 
     return tuple(choice for choice, _ in getattr(load_declaration(target_of(name)), "choices", ()))
 

@@ -30,15 +30,15 @@ import numpy as np
 
 import derive
 from derive.api.spectra import _solved
-from derive.checkpoints import load, read_checkpoint
 from derive.claims.formulas import Reader
 from derive.claims.reading import load_claims
-from derive.data_files import _archive
 from derive.errors import CheckpointError, DeriveError
-from derive.guarded import digest, with_digest
-from derive.places import Kept
+from derive.inputs.checkpoints import load, read_checkpoint
+from derive.inputs.data_files import _archive
 from derive.results.saving import NUMBERS, SKELETON, Pool
 from derive.results.sealing import sealed_files
+from derive.support.guarded import digest, with_digest
+from derive.support.places import Kept
 from derive.sweeps.journal import opened, write_merged
 from derive.sweeps.units import read
 from numerics.spectra.theory import theory_of

@@ -103,7 +103,9 @@ def test_zarr_is_refused_where_it_cannot_be_written(monkeypatch, tmp_path):
         derive.open(tmp_path / "mine.zarr")
     assert (tmp_path / "mine.zarr" / "thesis.tex").read_text() == "years of work"
     find = importlib.util.find_spec
-    monkeypatch.setattr("derive.extras.importlib.util.find_spec", lambda name: None if name == "zarr" else find(name))
+    monkeypatch.setattr(
+        "derive.support.extras.importlib.util.find_spec", lambda name: None if name == "zarr" else find(name)
+    )
     told = CliRunner().invoke(main, [*command, str(tmp_path / "run.zarr")])
     assert told.exit_code == 2 and "two-level-dmft[zarr]" in told.stderr and not (tmp_path / "run.zarr").exists()
 

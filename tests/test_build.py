@@ -15,7 +15,7 @@ from conftest import SHIPPED, solver_of, values_of
 from derive.codegen import build as building, generate_files
 from derive.codegen.build import compare_tree, generate_tree, write_tree
 from derive.errors import DeclarationError, DeriveError
-from derive.loading import load_model
+from derive.inputs.loading import load_model
 from numerics.solver import solve
 
 TREE = {"first": {"__init__.py": "a = 1\n", "deep/notes.md": "one\n"}, "second": {"__init__.py": "b = 2\n"}}

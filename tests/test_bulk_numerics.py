@@ -31,12 +31,12 @@ from numerics.bulk.keeping import kept_or_found, made_law, plain_law
 from numerics.bulk.moments import exact_moments
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
-from numerics.precision import in_float64
 from numerics.runtime.interface import CoefficientTable
 from numerics.runtime.point import Point, replaced
 from numerics.simulation.compare import TRACY_WIDOM_MEAN
 from numerics.simulation.samples import simulate
 from numerics.solver import load_solver
+from numerics.support.precision import in_float64
 
 
 def _branch(name: str, **changes) -> Branch:

@@ -44,10 +44,10 @@ from numerics.certificate.words import UNKNOWN, Drawn, Ensemble, Function, Trait
 from numerics.certificate.zeros import Determinant, Lens, Undecided, check_outliers, gaps_outside, trace
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.finding import find_outliers
-from numerics.precision import in_float64
 from numerics.runtime.operators import Zero
 from numerics.runtime.point import replaced
 from numerics.solver import Blurs, _settled, load_solver, solve, spiked_problem
+from numerics.support.precision import in_float64
 from numerics.training.trained import Trained
 
 SIZE = 2**100

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import derive
 from derive.cli import main
-from derive.loading import load_model, setting_names
+from derive.inputs.loading import load_model, setting_names
 from derive.selftest import checking
 from derive.selftest.engine import load
 from derive.selftest.laws import ALONE, BROKE, HELD, IDLE, NUMBERS, UNDECIDED, Law, Outcome, named_law

@@ -13,7 +13,7 @@ import derive
 from derive.claims import check_claims, load_claims, project_claims
 from derive.cli import main
 from derive.errors import ClaimError, DeriveError
-from derive.loading import load_model, setting_names
+from derive.inputs.loading import load_model, setting_names
 from derive.pipeline import derive_model
 
 SETTINGS = ("anti_hebbian", "coupled_spikes", "coupled_spikes_tanh", "spiked_wigner")

@@ -10,8 +10,8 @@ import numerics.outliers.paths as paths
 from numerics.outliers.complete import Complete, Start, complete_eigenvalues, perturbation
 from numerics.outliers.finding import mapped, smallest_image
 from numerics.outliers.restriction import products
-from numerics.precision import in_float64
 from numerics.solver import solve, spiked_problem
+from numerics.support.precision import in_float64
 
 NOTHING = Start(np.zeros((0, 0)))
 

@@ -14,7 +14,7 @@ from click.shell_completion import ShellComplete, get_completion_class
 from conftest import SHIPPED, choices_of, model_named
 
 from derive.cli import completion, main
-from derive.loading import load_declaration
+from derive.inputs.loading import load_declaration
 
 ROOT = Path(__file__).parents[1]
 FREE = (

@@ -20,9 +20,9 @@ import derive
 from derive.cli import main
 from derive.codegen import declaration_digest, generate_files
 from derive.errors import DeclarationError
+from derive.inputs.loading import load_model
 from derive.language.expressions import Condition, Expression
 from derive.language.symbols import exact
-from derive.loading import load_model
 from derive.pipeline import derive_model
 
 HEADER = """
@@ -543,7 +543,7 @@ before = attributes()
 from derive import *
 print(len(before), changed())
 from derive.codegen import generate_files
-from derive.loading import load_model
+from derive.inputs.loading import load_model
 generate_files(load_model("spiked_wigner"))
 print(changed() - {("Dummy", "_count")})  # SymPy counts its dummies
 print({(kind, name) for kind, found in attributes().items() for name, value in found.items()

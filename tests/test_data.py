@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from conftest import model_named
 
 from derive.cli import main
-from derive.data_files import batches
 from derive.errors import DeclarationError, ParameterError
+from derive.inputs.data_files import batches
+from derive.inputs.loading import load_declaration
+from derive.inputs.problems import load_grid, load_problem
 from derive.language.formulas import read_formula
-from derive.loading import load_declaration
 from derive.pipeline import derive_model
 from derive.printing import latex_of_record, text_of_record
-from derive.problems import load_grid, load_problem
 
 HEAD = """from derive import *
 from sympy import tanh

@@ -17,7 +17,7 @@ import derive
 from derive.claims import check_claims, load_claims, project_claims
 from derive.codegen.store import stored_files
 from derive.errors import ClaimError, NumericalError, ParameterError
-from derive.problems import load_problem
+from derive.inputs.problems import load_problem
 from numerics.solver import load_solver, solve_many
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))

@@ -9,7 +9,7 @@ from agreement import Block, sees_stretch, too_far, wrong
 from simulated import block_of
 
 from derive.codegen.store import stored_files
-from derive.problems import load_problem
+from derive.inputs.problems import load_problem
 from numerics.solver import Solution, Solver, load_solver, solve
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from derive.algebra.degrees import Expansion, NoExpansion
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import MOST_FACTORED_TERMS, TooLarge, check_degrees, eliminate, irreducible
-from derive.progress import report, reporting
+from derive.support.progress import report, reporting
 
 G, R, S = sp.symbols("G R S")
 

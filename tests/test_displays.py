@@ -35,15 +35,15 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import declaration_digest, generate_files
-from derive.display import Displayed, DisplayedFormula
 from derive.errors import DeclarationError
-from derive.loading import load_declaration
+from derive.inputs.loading import load_declaration
 from derive.pipeline import derive_model
 from derive.printing import latex_of_record, text_of_record
 from derive.printing.mathml import mathml
 from derive.report.html import html_of_report
 from derive.report.latex import latex_of_report
 from derive.report.writing import report_of
+from derive.support.display import Displayed, DisplayedFormula
 
 INTERNAL = re.compile(
     r"FieldAt|Atom\(|WeightsAt|DisorderAt|Dummy|Apply|rows=|EngineSymbol|operatorname\{|<derive|object at"

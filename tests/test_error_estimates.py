@@ -16,16 +16,16 @@ from numerics.bulk import density, edges, settling
 from numerics.bulk.law import Panelled, Piece
 from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.support import law_of
-from numerics.nearby import Nearby
 from numerics.outliers.alignments import Alignment, with_errors
 from numerics.outliers.errors import estimated_overlaps, estimated_path
 from numerics.outliers.leading import leading
-from numerics.precision import in_float64
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Report
 from numerics.simulation.compare import compare, mean_and_error
 from numerics.simulation.samples import joined, simulate
 from numerics.solver import solve
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
 from numerics.training import sampling
 
 # -- comparisons

@@ -33,8 +33,8 @@ from derive import (
 )
 from derive.errors import DeclarationError, NumericalError
 from derive.expansions.critical_rates import closed_form, parameters_of
-from numerics.critical import critical_rate
-from numerics.recursion import needed_for, step_at
+from numerics.limit.critical import critical_rate
+from numerics.limit.recursion import needed_for, step_at
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
 from stability_by_hand import (  # noqa: E402 - formulas by hand live beside the tests

@@ -23,7 +23,7 @@ from derive import Domain, nonnegative, positive, real, whole_nonnegative, whole
 from derive.cli import main
 from derive.explore.points import Explorer, Wish, density_of, histogram_of, observables_of, outliers_of, path_of
 from derive.explore.ranges import slider_range
-from derive.loading import load_declaration
+from derive.inputs.loading import load_declaration
 
 ROOT = Path(__file__).parents[1]
 HERE = str(ipaddress.IPv4Address(socket.INADDR_LOOPBACK))

@@ -17,7 +17,7 @@ from derive.algebra.polynomials import MOST_UNKNOWNS, TooLarge, check_size, elim
 from derive.equations.spectral_sites import RESOLVENT
 from derive.errors import ParameterError
 from derive.expansions.infinity import moments_of_curve, moments_of_system
-from derive.loading import load_model
+from derive.inputs.loading import load_model
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
 from derive.stages.expand import expand_declaration

@@ -15,8 +15,8 @@ from derive import Model, family, goe, one_of, parameter, sectors, spectrum, who
 from derive.cli import main
 from derive.codegen import generate_files
 from derive.errors import DeclarationError, ParameterError
-from derive.loading import load_declaration, load_model
-from derive.problems import load_problem
+from derive.inputs.loading import load_declaration, load_model
+from derive.inputs.problems import load_problem
 from numerics import runtime
 from numerics.solver import load_solver, solve
 

@@ -25,23 +25,23 @@ from click.testing import CliRunner
 from fuzz_files import ABOUT, check_sentence, fuzz, write_journal
 
 import derive
-from derive import bounds, interrupts
-from derive.checkpoints import load, read_checkpoint
 from derive.claims.equality import number
 from derive.claims.formulas import Reader
 from derive.claims.patience import within_time
 from derive.claims.reading import load_claims
 from derive.cli import main
 from derive.cli.terminal import PrintableStream
-from derive.data_files import _archive
 from derive.errors import CheckpointError, ClaimError, DeclarationError, DeriveError, NumericalError
-from derive.guarded import parsed_json, read_bytes, write_whole
+from derive.inputs.checkpoints import load, read_checkpoint
+from derive.inputs.data_files import _archive
+from derive.inputs.loading import load_declaration, load_model
 from derive.language.alignments import with_alignments
-from derive.loading import load_declaration, load_model
-from derive.plain_words import one_sentence, printable
 from derive.results.files import decoded
 from derive.results.sealing import check_seal, sealed
 from derive.results.typed import built
+from derive.support import bounds, interrupts
+from derive.support.guarded import parsed_json, read_bytes, write_whole
+from derive.support.plain_words import one_sentence, printable
 from derive.sweeps import journal as journals
 from derive.sweeps.journal import opened
 from numerics.outliers.alignments import Alignment
@@ -143,7 +143,7 @@ def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path: Path, m
         archive.writestr("w.npy", header.getvalue() + bytes(10**6))
     (entry,) = read_checkpoint(tmp_path / "bomb.npz")
     assert "1000000 bytes are there" in entry.broken
-    monkeypatch.setattr("derive.checkpoints.ARRAY_FREE_SIZE", bounds.Bound("here", "an array", 10**5, "bytes"))
+    monkeypatch.setattr("derive.inputs.checkpoints.ARRAY_FREE_SIZE", bounds.Bound("here", "an array", 10**5, "bytes"))
     np.savez_compressed(tmp_path / "zeros.npz", w=np.zeros(10**6), v=np.zeros(10**4))
     zeros, few = read_checkpoint(tmp_path / "zeros.npz")
     assert "would expand to 8000128, more than 100 times" in zeros.broken and few.broken is None
@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkey
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("derive.guarded.os.fsync", full)
+    monkeypatch.setattr("derive.support.guarded.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old" and [one.name for one in tmp_path.iterdir()] == ["t.csv"]
@@ -339,7 +339,7 @@ def test_an_interrupt_that_the_collector_drops_comes_back():
 DEAF = """
 import signal, sys, time
 from pathlib import Path
-from derive import interrupts
+from derive.support import interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 def dropped():
     while True:

@@ -9,9 +9,9 @@ import pytest
 
 import derive
 from derive import Eq, Model, field, mean, normal, parameter, sectors, training_clock, whole_positive
-from numerics.lifting import lifted
 from numerics.outliers.largest import first_order
 from numerics.runtime.rows import RowsPass
+from numerics.support.lifting import lifted
 
 LARGE = 1e9
 """A number that float32 cannot tell from its neighbours: what is computed there loses all digits."""

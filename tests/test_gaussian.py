@@ -41,15 +41,15 @@ from derive import (
 from derive.codegen import generate_files, solver_files
 from derive.equations.gaussian_laws import _degree, _kinks
 from derive.errors import NumericalError
+from derive.inputs.problems import load_grid
 from derive.pipeline import derive_model
-from derive.problems import load_grid
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
 from derive.records.method import Closure
-from numerics.precision import in_float64
 from numerics.runtime.gaussian import SMOOTH, SPLIT, Law, columns, facts, integrate, residuals
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
+from numerics.support.precision import in_float64
 from numerics.training.quadrature import OF_LAWS, check_settled, settle
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))

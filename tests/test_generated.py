@@ -18,10 +18,10 @@ from sympy import tanh
 from derive.codegen import generate_files
 from derive.errors import DeriveError
 from derive.models.coupled_spikes import declare, kappa, theta
-from numerics import compiling
-from numerics.precision import in_float64
 from numerics.runtime.point import replaced
 from numerics.solver import load_built, load_solver, solve
+from numerics.support import compiling
+from numerics.support.precision import in_float64
 
 # a name with what is chosen of a family and which values are changed
 DEEP = tuple(("deep_linear", {"L": L, "T": 2, "C": C}) for L, C in ((1, 2), (2, 1)))

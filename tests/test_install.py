@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 import derive
-from derive import places
 from derive.claims.reading import reference_directory
 from derive.cli import main
 from derive.codegen import build
 from derive.errors import ParameterError
+from derive.support import places
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,7 +69,7 @@ def test_solvers_are_not_written_among_the_packages(tmp_path: Path, monkeypatch)
 WITHOUT_EXTRAS = """
 import contextlib, io, json, sys
 sys.path.insert(0, sys.argv[1])
-from derive.extras import EXTRAS
+from derive.support.extras import EXTRAS
 
 class Absent:
     def find_spec(self, name, path=None, target=None):

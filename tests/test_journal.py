@@ -204,7 +204,7 @@ def test_points_keep_what_can_be_asked_of_them(spike):
 def test_what_compiles_is_told():
     import jax
 
-    from numerics.compiling import tell_while_compiling
+    from numerics.support.compiling import tell_while_compiling
 
     told: list[bool] = []
     with tell_while_compiling(told.append):

@@ -30,11 +30,11 @@ from derive import (
 from derive.codegen import solver_files
 from derive.pipeline import derive_model
 from derive.records.method import LabelGroup
-from numerics.compiling import compiled
 from numerics.outliers.components import components_of
-from numerics.precision import in_float64
 from numerics.runtime.labels import LabelComponents, components_at
 from numerics.solver import load_solver, solve, spiked_problem
+from numerics.support.compiling import compiled
+from numerics.support.precision import in_float64
 
 rate = parameter("rate", default=0.6, domain=positive)
 T = parameter("T", default=3, domain=whole_positive)

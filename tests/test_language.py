@@ -8,10 +8,10 @@ import sympy as sp
 from derive import diag, gaussian, normal, outer, parameter, sectors
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
+from derive.inputs.loading import load_model
 from derive.language.expressions import plain
 from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Each, PastSum, Softmax, Total
-from derive.loading import load_model
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
 

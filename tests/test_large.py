@@ -15,8 +15,6 @@ from conftest import solver_and_values, solver_of, values_of
 
 import derive
 from derive.errors import NumericalError, ParameterError
-from numerics.memory import check_expected, expected_memory
-from numerics.nearby import Moved, Nearby
 from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
 from numerics.outliers.following import Lost
@@ -25,10 +23,12 @@ from numerics.outliers.leading import Leading, NotConverged, leading
 from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
 from numerics.outliers.restriction import Steps
-from numerics.precision import in_float64
 from numerics.runtime.operators import operator
 from numerics.runtime.sampled import Resolved
 from numerics.solver import load_built, solve, spiked_problem
+from numerics.support.memory import check_expected, expected_memory
+from numerics.support.nearby import Moved, Nearby
+from numerics.support.precision import in_float64
 from numerics.training import ensemble as ensemble_module
 from numerics.training.ensemble import Ensemble
 from numerics.training.sampling import Sampling

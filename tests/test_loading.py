@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from derive.errors import DeclarationError, ParameterError
-from derive.loading import load_model, setting_names, settings
-from derive.problems import load_problem
+from derive.inputs.loading import load_model, setting_names, settings
+from derive.inputs.problems import load_problem
 
 SMALL = '''"""A GOE matrix."""
 from derive import Model, Domain, goe, parameter, positive, real, sectors, spectrum, whole_positive
@@ -41,7 +41,7 @@ def test_shipped_settings_are_found_with_a_summary():
 
 
 def test_listing_settings_imports_no_sympy():
-    code = "import sys; from derive.loading import settings; settings(); sys.exit('sympy' in sys.modules)"
+    code = "import sys; from derive.inputs.loading import settings; settings(); sys.exit('sympy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from derive.cli import main
-from derive.loading import setting_names
+from derive.inputs.loading import setting_names
+from derive.inputs.problems import load_grid
 from derive.pipeline import STAGES
-from derive.problems import load_grid
 from derive.sweeps.journal import write_merged
 from derive.words import WORDS
 

@@ -35,7 +35,7 @@ def quick(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NOTEBOOK_QUICK", "1")
-    monkeypatch.delitem(sys.modules, "numerics.figures", raising=False)
+    monkeypatch.delitem(sys.modules, "numerics.plots.figures", raising=False)
     quickly, optimised = "jax_disable_most_optimizations", jax.config.values["jax_disable_most_optimizations"]
     backend, path = matplotlib.get_backend(), list(sys.path)
     matplotlib.use("agg")
@@ -62,7 +62,7 @@ def test_readme_names_every_tutorial():
 PUBLIC = {
     "derive",
     "derive.errors",
-    "numerics.figures",  # the look of figures, which all notebooks share
+    "numerics.plots.figures",  # the look of figures, which all notebooks share
     "derive.claims.reading",  # says where the formulas are that were written by hand
 }
 

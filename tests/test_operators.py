@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numerics.precision import in_float64
 from numerics.runtime.operators import BlockDiagonal, SomeColumns, Zero, block, diagonal, identity, operator
 from numerics.runtime.sampled import stacked, with_rest
+from numerics.support.precision import in_float64
 
 A, B = np.random.default_rng(0).standard_normal((2, 3, 3))
 REST = np.stack([B, 2 * B])[:, :2, :2]

@@ -15,7 +15,6 @@ from derive import Model, goe, normal, outer, sectors, spectrum
 from derive.codegen import solver_files
 from derive.errors import NumericalError
 from numerics.bulk.support import support
-from numerics.nearby import Nearby
 from numerics.outliers import finding
 from numerics.outliers.errors import estimated_outliers
 from numerics.outliers.finding import (
@@ -26,8 +25,9 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.linear import distance_to_zero, eigenvalue_residual, null_spaces
 from numerics.outliers.poles import _clusters
-from numerics.precision import in_float64
 from numerics.solver import load_solver, solve, spiked_problem
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
 
 
 @pytest.mark.parametrize("gamma0", [1.001, 1.5, 40.0])

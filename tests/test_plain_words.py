@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from derive import loading
 from derive.errors import DeclarationError
-from derive.plain_words import in_plain_words
+from derive.inputs import loading
+from derive.support.plain_words import in_plain_words
 
 HEADER = """from sympy import sqrt
 import numpy as np

@@ -36,12 +36,12 @@ from derive.program.lowering import forward_pass
 from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive
 from derive.program.text import Names, Text
 from numerics.bench.passes import activity_in_numpy
-from numerics.precision import in_float64
 from numerics.runtime import exact as runtime
 from numerics.runtime.pasts import Past, Piece
 from numerics.runtime.point import Point, exact, replaced
 from numerics.runtime.rows import ExactClosure, Rows
 from numerics.solver import load_built, load_solver, solve
+from numerics.support.precision import in_float64
 
 # -- a point
 

@@ -42,11 +42,11 @@ from derive.pipeline import derive_model
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
 from derive.records.method import Closure
-from numerics.precision import in_float64
 from numerics.runtime import sampled as run, samples, sizes
 from numerics.runtime.point import Point
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
+from numerics.support.precision import in_float64
 from numerics.training.sampling import Sampling, compiled, draw, sampled_pass
 
 SITES = 256

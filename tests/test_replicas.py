@@ -11,7 +11,6 @@ import pytest
 from conftest import solver_and_values, solver_of, values_of
 
 from numerics.bulk.support import atoms_of, support
-from numerics.nearby import Nearby
 from numerics.outliers import paths as paths_module, replicas as replicas_module
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
@@ -36,10 +35,11 @@ from numerics.outliers.overlaps import spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
-from numerics.precision import in_float64
 from numerics.runtime.interface import Ring
 from numerics.runtime.operators import operator
 from numerics.solver import solve, spiked_problem
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
 from numerics.training.sampling import Sampling
 from numerics.training.trained import Trained
 

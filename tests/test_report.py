@@ -29,7 +29,7 @@ from scipy import stats
 from derive.api.reporting import write_all
 from derive.cli import main
 from derive.errors import DeriveError
-from derive.loading import declaration_sources, load_model
+from derive.inputs.loading import declaration_sources, load_model
 from derive.pipeline import PROBE_STAGES, derive_model
 from derive.printing import latex, latex_of_record
 from derive.printing.documents import latex_of_statement

@@ -39,10 +39,10 @@ from derive.pipeline import Derivation
 from derive.records.method import Closure
 from derive.stages.probe import project_probe
 from numerics.modules import load_solver
-from numerics.precision import in_float64
 from numerics.runtime import diagonals
 from numerics.runtime.point import Point
 from numerics.solver import solve
+from numerics.support.precision import in_float64
 from numerics.training.ensemble import _are_moments
 from numerics.training.sampling import _within
 

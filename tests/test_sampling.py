@@ -18,12 +18,12 @@ from threadpoolctl import threadpool_info
 
 from derive.codegen import solver_files
 from derive.errors import NumericalError, ParameterError
-from numerics.nearby import read
-from numerics.precision import in_float64
 from numerics.runtime.sampled import Carried
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_built, load_solver, solve
-from numerics.threads import threads_for
+from numerics.support.nearby import read
+from numerics.support.precision import in_float64
+from numerics.support.threads import threads_for
 from numerics.training import ensemble as made, sampling
 from numerics.training.draws import DRAWS, POLYNOMIALS, draw, even_dimensions, halves, matched
 from numerics.training.ensemble import Ensemble

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from derive.checkpoints import from_bfloat16, load, read_checkpoint
 from derive.cli import main
 from derive.errors import CheckpointError
-from derive.guarded import with_digest
+from derive.inputs.checkpoints import from_bfloat16, load, read_checkpoint
+from derive.support.guarded import with_digest
 from numerics.spectra import fitting as spectra
 from numerics.spectra.extensive import fit_extensive
 from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse

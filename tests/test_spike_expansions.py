@@ -19,8 +19,8 @@ from derive.expansions.limits import Limit
 from derive.expansions.quantities import expand_quantity
 from derive.pipeline import derive_model
 from derive.records.probe import MAP
-from numerics.precision import in_float64
 from numerics.solver import solve
+from numerics.support.precision import in_float64
 
 
 @cache

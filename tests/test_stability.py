@@ -14,9 +14,9 @@ from conftest import solver_and_values
 import derive
 from derive.cli import main
 from derive.errors import NumericalError, ParameterError
+from numerics.limit.stability import GROWTH, SHARES, Horizon, _given_limit, late_growth, stable_rate
 from numerics.simulation.samples import simulate
 from numerics.solver import solve
-from numerics.stability import GROWTH, SHARES, Horizon, _given_limit, late_growth, stable_rate
 
 ONLINE = {"L": 1, "data": "online", "T": 6, "C": 1, "alpha": 50.0, "nu": 2.0, "gamma0": 1.0, "sigma": 0.1}
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from derive import places
 from derive.cli import main
 from derive.codegen import solver_files, store
-from derive.loading import load_model
-from derive.places import SECRET_FILE, Kept
+from derive.inputs.loading import load_model
+from derive.support import places
+from derive.support.places import SECRET_FILE, Kept
 from numerics.solver import load_solver, solve
 
 ROOT = Path(__file__).parents[1]
@@ -347,7 +347,7 @@ def test_what_is_kept_in_a_read_only_place_is_used(reachable: Path):
     script = f"""
         import os, sys
         from pathlib import Path
-        from derive.places import Kept
+        from derive.support.places import Kept
         place = Path(sys.argv[1])
         if os.geteuid() == 0:  # who may write anywhere
             os.chown(place.parent, {NOBODY}, {NOBODY})
@@ -375,7 +375,7 @@ def test_a_full_place_keeps_nothing_and_leaves_nothing_behind(place: Path):
     script = """
         import resource, sys
         from pathlib import Path
-        from derive.places import Kept
+        from derive.support.places import Kept
         place = Path(sys.argv[1])
         for most in (10, 1000):  # bytes that a file may have: the secret does not fit, then it does
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
@@ -393,7 +393,7 @@ def test_two_processes_derive_the_same_model_at_once(planted: str, place: Path):
     script = """
         import hashlib, sys
         from derive.codegen import store
-        from derive.loading import load_model
+        from derive.inputs.loading import load_model
         model = load_model(sys.argv[1])
         if len(sys.argv) > 2:
             store.solver_files = None
@@ -412,7 +412,7 @@ def test_many_processes_read_and_write_and_see_whole_answers_only(place: Path):
     script = """
         import sys
         from pathlib import Path
-        from derive.places import Kept
+        from derive.support.places import Kept
         wrong = 0
         for i in range(60):
             here = Kept(Path(sys.argv[1]))  # as a process that has just started
@@ -453,7 +453,7 @@ COMPILE = """
     import sys
     import jax, jax.numpy as jnp
     from jax import monitoring
-    from numerics.compiled import keep_compiled
+    from numerics.support.compiled import keep_compiled
     found = []
     monitoring.register_event_listener(lambda name, **_: found.append(name) if name.endswith("cache_hits") else None)
     keep_compiled()
@@ -515,7 +515,7 @@ def test_importing_has_no_side_effects(tmp_path: Path):
         import derive
         loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
         print(sorted(loaded & {"sympy", "jax", "numpy", "click", "matplotlib"}))
-        import derive.places, derive.cli, derive.codegen.store, numerics.solver
+        import derive.support.places, derive.cli, derive.codegen.store, numerics.solver
     """
     home = tmp_path / "home"
     home.mkdir()

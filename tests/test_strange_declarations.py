@@ -33,9 +33,9 @@ from derive import (
 )
 from derive.codegen import solver_files
 from derive.codegen.store import stored_files
-from numerics.precision import in_float64
 from numerics.runtime.point import Point
 from numerics.solver import Solution, Solver, load_solver, solve
+from numerics.support.precision import in_float64
 
 a = parameter("a", default=1.5, domain=positive)
 b = parameter("b", default=0.4)

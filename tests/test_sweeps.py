@@ -14,7 +14,7 @@ from conftest import solver_and_values, solver_of, values_of
 
 from derive.cli import main
 from derive.errors import NumericalError, ParameterError
-from derive.problems import MOST_POINTS, load_grid, load_problem
+from derive.inputs.problems import MOST_POINTS, load_grid, load_problem
 from numerics.solver import solve, solve_many
 
 

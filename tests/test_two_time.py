@@ -37,8 +37,8 @@ from derive.cli import main
 from derive.codegen import generate_files, solver_files
 from derive.equations.needs import NOTHING
 from derive.errors import DeriveError
+from derive.inputs.problems import load_problem
 from derive.pipeline import derive_model
-from derive.problems import load_problem
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
 from derive.records.method import Closure

@@ -28,7 +28,7 @@ from derive import (
 )
 from derive.errors import DeclarationError, NumericalError
 from derive.pipeline import derive_model as derivation_of
-from derive.plain_words import in_plain_words
+from derive.support.plain_words import in_plain_words
 from numerics.bulk.branch import Branch
 from numerics.outliers.linear import long_eigenvalues, resolution
 from numerics.solver import singular_told

@@ -16,9 +16,9 @@ from agreement import Block, too_far, wrong
 from simulated import block_of
 
 from derive.codegen.store import stored_files
+from derive.inputs.problems import load_problem
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
-from derive.problems import load_problem
 from numerics.outliers.finding import outlier_positions
 from numerics.simulation.samples import simulate
 from numerics.solver import Solution, load_solver, solve, spiked_problem

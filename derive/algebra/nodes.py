@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import sympy as sp
 
-from derive.display import DisplayedNode
 from derive.language.symbols import Clock, EngineSymbol
 from derive.language.traversal import outermost as outermost
 from derive.language.vectors import Field, FieldAt
+from derive.support.display import DisplayedNode
 
 Z = EngineSymbol("z")
 """The spectral variable: the resolvent is the trace of (z - M)^(-1)."""

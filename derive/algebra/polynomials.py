@@ -20,7 +20,7 @@ from derive.algebra.generators import Generators, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import DIGITS, PhysicalPoint
 from derive.language.symbols import EngineSymbol, symbol_order
-from derive.progress import report
+from derive.support.progress import report
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from derive.codegen import generate_alone
 from derive.codegen.build import generate_tree, write_tree
 from derive.language.model import Model
-from derive.places import refuse_among_packages
+from derive.support.places import refuse_among_packages
 
 
 def build(model: Model, directory: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from derive.api.solvers import Source
-from derive.problems import Problem
+from derive.inputs.problems import Problem
 from derive.results.check import Check, LawTried
 from numerics.options import Options
 

@@ -10,8 +10,8 @@ from derive.api.points import Point
 from derive.api.solvers import Source
 from derive.claims.counterexamples import Counterexample
 from derive.errors import DeriveError
+from derive.inputs.problems import problem_of
 from derive.language.model import Model
-from derive.problems import problem_of
 from derive.results import Solution
 from numerics.options import BARE
 

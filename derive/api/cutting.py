@@ -11,7 +11,7 @@ from typing import Any
 from derive.api.options import times_to_watch
 from derive.api.points import Point, half_size
 from derive.api.solvers import Source
-from derive.problems import Grid, Problem
+from derive.inputs.problems import Grid, Problem
 from derive.results.made import fingerprints, versions
 from derive.sweeps.journal import About
 from derive.sweeps.units import Code, Found, Unit, remember, solution_of

@@ -13,11 +13,11 @@ from derive.cells.verdicts import PROVED
 from derive.errors import ParameterError
 from derive.expansions.limits import Limit, rational
 from derive.expansions.quantities import QUANTITIES, Found, cell_of, expand_quantity
+from derive.inputs.problems import problem_of
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.pipeline import derive_model
-from derive.problems import problem_of
 
 HIGHEST_ORDER = 20
 """More terms take more time than anyone waits for."""

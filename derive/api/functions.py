@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from derive.errors import ParameterError
+from derive.inputs.problems import Problem, number_of
 from derive.language.symbols import Domain, Parameter
-from derive.problems import Problem, number_of
 from numerics.functions import is_traced, pure_function
 from numerics.modules import Solver
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from derive.api.solvers import Source
 from derive.errors import DeriveError, NumericalError
-from derive.problems import Problem, array_names, grid_of
+from derive.inputs.problems import Problem, array_names, grid_of
 from derive.results.limit import Limit, Limits
-from numerics.limit import at_rest
+from numerics.limit.stationary import at_rest
 from numerics.options import Options
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import os
 
 from derive.api.theory import Theory
 from derive.errors import ParameterError
+from derive.inputs.loading import load_declaration, nearest
 from derive.language.family import Family
 from derive.language.model import Model
-from derive.loading import load_declaration, nearest
-from derive.places import path_of
+from derive.support.places import path_of
 
 
 def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | str) -> Theory:

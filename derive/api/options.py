@@ -12,8 +12,8 @@ import numpy as np
 from derive.errors import ParameterError
 from numerics.modules import Solver
 from numerics.options import Options, options_of, read_options
-from numerics.progress import handful
 from numerics.runtime.two_time import Wanted
+from numerics.support.progress import handful
 from numerics.two_time import Name, parsed
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -13,14 +13,14 @@ import numpy as np
 from derive.api.options import times_to_watch, wanted_kernels
 from derive.api.solvers import Source
 from derive.errors import NumericalError
-from derive.problems import Problem
+from derive.inputs.problems import Problem
 from derive.results import Comparison, Simulation, Solution, compare
 from numerics.modules import Solver
 from numerics.options import Options
-from numerics.progress import part
 from numerics.simulation import samples as finite_size
 from numerics.simulation.wanted import ends_of_all, ends_to_compare
 from numerics.solver import solve
+from numerics.support.progress import part
 
 Progress = Callable[[float, str], None]
 

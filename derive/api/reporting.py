@@ -13,15 +13,15 @@ from typing import Any
 from derive.codegen import formatted
 from derive.codegen.store import stored_files
 from derive.errors import DeriveError, NumericalError, ParameterError
-from derive.loading import declaration_sources
+from derive.inputs.loading import declaration_sources
+from derive.inputs.problems import Problem
 from derive.pipeline import Derivation, derive_model
-from derive.problems import Problem
 from derive.report import Comparison as Told, ComparisonRow, Figure, html_of_report, latex_of_report, report_of
 from derive.report.document import Equation
 from derive.results import Comparison
 from numerics.plots.report import draw_observables, draw_spectrum, narrowed, picture
-from numerics.progress import part
 from numerics.simulation.compare import expected_by_chance
+from numerics.support.progress import part
 
 SUFFIXES = {"html": (".html", ".htm"), "latex": (".tex",)}
 Progress = Callable[[float, str], None]

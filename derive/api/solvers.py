@@ -9,11 +9,11 @@ from pathlib import Path
 
 from derive.codegen import declaration_digest
 from derive.codegen.store import stored_files
+from derive.inputs.loading import declaration_sources, is_file_target
+from derive.inputs.problems import Problem
 from derive.language.model import Model
-from derive.loading import declaration_sources, is_file_target
-from derive.problems import Problem
-from derive.progress import reporting
 from derive.results.made import Made, fingerprints, versions
+from derive.support.progress import reporting
 from numerics.modules import Solver, load_built, load_solver
 from numerics.options import Options
 from numerics.two_time import shown

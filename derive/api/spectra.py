@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from derive.bounds import THEORY_SIZE
-from derive.checkpoints import Entry, load, read_checkpoint
 from derive.errors import CheckpointError, DeriveError, ParameterError
-from derive.guarded import DIGEST, has_its_digest, parsed_json, read_text
-from derive.places import path_of
+from derive.inputs.checkpoints import Entry, load, read_checkpoint
 from derive.results.spectra import Skipped, Spectra
+from derive.support.bounds import THEORY_SIZE
+from derive.support.guarded import DIGEST, has_its_digest, parsed_json, read_text
+from derive.support.places import path_of
 from numerics.spectra.changes import Change, change_of
 from numerics.spectra.fitting import LAYOUTS, Spectrum, analyse, layout_of
 from numerics.spectra.theory import Comparison, compare_with_theory, theory_of

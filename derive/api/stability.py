@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from derive.problems import Problem
-from numerics import stability
+from derive.inputs.problems import Problem
+from numerics.limit import stability
+from numerics.limit.stability import StableRate
 from numerics.modules import Solver
 from numerics.options import StabilityOptions
-from numerics.stability import StableRate
 
 KERNEL = "ntk"
 """The layer that is the curvature where a model has it and nothing else was said."""

@@ -14,11 +14,11 @@ from derive.api.options import several, wanted_kernels
 from derive.api.solvers import Source
 from derive.api.workers import Workers
 from derive.errors import ParameterError
-from derive.interrupts import check, saying
+from derive.inputs.problems import aligned, array_names, grid_of
 from derive.language.family import Family
 from derive.language.model import Model
-from derive.problems import aligned, array_names, grid_of
 from derive.results import Sweep
+from derive.support.interrupts import check, saying
 from derive.sweeps.journal import Journal, opened
 from derive.sweeps.units import Unit, written
 from derive.sweeps.watching import Progress, Watch

@@ -13,13 +13,13 @@ from derive.api.options import split_arguments, takes_options
 from derive.api.points import Point
 from derive.api.solvers import Source
 from derive.errors import DeclarationError, NotPickled, ParameterError
+from derive.inputs.loading import is_file_target, load_declaration
+from derive.inputs.problems import Problem, aligned, problem_of
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.language.symbols import Parameter
-from derive.loading import is_file_target, load_declaration
-from derive.places import path_of
-from derive.problems import Problem, aligned, problem_of
 from derive.results import Check, Comparison, Limit, Limits, Simulation, Solution, Sweep
+from derive.support.places import path_of
 from numerics.modules import Solver
 from numerics.options import Options
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from derive.api.sweeping import Plan, Sweeping
     from derive.api.verifying import Verdicts
     from derive.pipeline import Derivation
-    from numerics.stability import StableRate
+    from numerics.limit.stability import StableRate
 
 Progress = Callable[[float, str], None]
 Values = Mapping[str, Any]

@@ -18,7 +18,6 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
-from derive.bounds import VISITING
 from derive.cells.balls import Inconclusive, ball, constant, decided, enclosure, is_positive
 from derive.cells.chart import Chart, in_sizes, walls, zero_factors
 from derive.cells.conjugates import Conjugates, NoNorm
@@ -31,6 +30,7 @@ from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Compari
 from derive.errors import NumericalError
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
+from derive.support.bounds import VISITING
 
 SAMPLES = 6
 """So many points of a region are tried where its cells are not known."""

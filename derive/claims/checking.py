@@ -31,8 +31,8 @@ from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.series_claims import decide_series
 from derive.claims.work import Work
 from derive.errors import ClaimError, NumericalError
+from derive.inputs.loading import load_model
 from derive.language.model import Model
-from derive.loading import load_model
 from derive.pipeline import Derivation, derive_model
 
 _TRAINING_KINDS = ("kernel", "covariance")

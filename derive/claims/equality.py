@@ -15,7 +15,6 @@ from derive.algebra.generators import Generator, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
-from derive.bounds import EXPONENT
 from derive.cells.balls import Inconclusive, decided, enclosure, is_positive
 from derive.cells.chart import is_root
 from derive.cells.decomposition import Interval
@@ -27,6 +26,7 @@ from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter, symbol_order
 from derive.records.probe import MAP, Bulk
+from derive.support.bounds import EXPONENT
 
 WORKING_DIGITS = 70
 AGREEING_DIGITS = 50

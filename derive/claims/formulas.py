@@ -10,10 +10,10 @@ from typing import Any
 import sympy as sp
 
 from derive.algebra.words import Letter
-from derive.bounds import FORMULA_LENGTH, FORMULA_NODES, NUMBER_DIGITS
 from derive.claims.integrals import holds_everywhere, integrated
 from derive.errors import ClaimError
 from derive.language.vectors import Field
+from derive.support.bounds import FORMULA_LENGTH, FORMULA_NODES, NUMBER_DIGITS
 
 FUNCTIONS = {
     "sqrt": sp.sqrt,

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from derive.bounds import CLAIM_TIME, Bound
 from derive.errors import NumericalError
+from derive.support.bounds import CLAIM_TIME, Bound
 
 T = TypeVar("T")
 LOOK_EVERY = 0.2

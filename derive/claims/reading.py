@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from derive.bounds import CLAIMS_COUNT, CLAIMS_DEPTH, CLAIMS_SIZE, NUMBER_DIGITS
 from derive.errors import ClaimError
-from derive.guarded import check_depth, read_text
-from derive.places import checkout
+from derive.support.bounds import CLAIMS_COUNT, CLAIMS_DEPTH, CLAIMS_SIZE, NUMBER_DIGITS
+from derive.support.guarded import check_depth, read_text
+from derive.support.places import checkout
 
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "resolvent": (("value",), ()),

@@ -45,8 +45,8 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
     """
     from derive.codegen.build import build_directory, compare_tree, generate_tree, project_directory, write_tree
     from derive.errors import DeriveError
-    from derive.loading import is_file_target, load_model, setting_names
-    from derive.places import refuse_among_packages
+    from derive.inputs.loading import is_file_target, load_model, setting_names
+    from derive.support.places import refuse_among_packages
 
     whole = not words
     places: dict[Path, list[Model]] = {}

@@ -49,7 +49,7 @@ def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed
       derive check SETTING L=1 data=online --no-simulate
     """
     from derive.api.loading import load
-    from derive.problems import load_problem
+    from derive.inputs.problems import load_problem
 
     problem = load_problem(target, pairs)
     with progress_bar(f"check of {problem.model.setting}", as_json) as progress:

@@ -67,7 +67,7 @@ class Declared:
 
 def targets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Shipped settings, and files of declarations."""
-    from derive.loading import settings
+    from derive.inputs.loading import settings
 
     shipped = [CompletionItem(name, help=doc) for name, doc in settings() if name.startswith(incomplete)]
     return [*shipped, *files(".py")(context, parameter, incomplete)]
@@ -184,7 +184,7 @@ def _paths(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
 
 def declared(target: str | None) -> Declared:
     """What may be asked of a shipped setting or a file; nothing if it cannot be read."""
-    from derive.loading import declaration_sources, is_file_target, setting_names
+    from derive.inputs.loading import declaration_sources, is_file_target, setting_names
 
     if not target:
         return Declared()

@@ -31,7 +31,7 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
       derive list my_model.py         the same for a declaration of your own
       derive list SETTING L=1         the same for another member of a family
     """
-    from derive.loading import load_declaration, load_model, settings
+    from derive.inputs.loading import load_declaration, load_model, settings
 
     targets = named_with_choices(words)
     if not targets:
@@ -43,7 +43,7 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
         return
     models = [load_model(target, chosen) for target, chosen in targets]
     choices = [getattr(load_declaration(target), "choices", ()) for target, _ in targets]
-    from derive.data_files import declared_data
+    from derive.inputs.data_files import declared_data
 
     if as_json:
         print_json(
@@ -124,7 +124,7 @@ def new(name: str, directory: str, as_json: bool) -> None:
 
     from derive.cli.template import declaration
     from derive.errors import DeriveError
-    from derive.loading import setting_names
+    from derive.inputs.loading import setting_names
 
     name = name.removesuffix(".py")
     if not name.isidentifier() or keyword.iskeyword(name):
@@ -192,7 +192,7 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
       derive show SETTING L=3 layer=2 --stage blocks
     """
     from derive.errors import DeriveError
-    from derive.problems import load_problem
+    from derive.inputs.problems import load_problem
 
     problem = load_problem(target, pairs)
     model = problem.model

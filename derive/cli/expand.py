@@ -103,7 +103,7 @@ def expand(
     layer = given.pop("layer", None)
     with progress_bar(f"expanding {theory.declared.name}", as_json):
         from derive.api import load
-        from derive.problems import problem_of
+        from derive.inputs.problems import problem_of
 
         model = problem_of(theory.declared, {} if several else given).model
         parameters = {parameter.name for parameter in model.parameters}

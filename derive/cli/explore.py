@@ -9,7 +9,7 @@ import click
 from derive.cli.options import takes
 from derive.cli.output import progress_bar
 from derive.cli.problem import target_argument, values_argument
-from derive.extras import check_installed
+from derive.support.extras import check_installed
 from numerics.options import options_of, read_options
 
 

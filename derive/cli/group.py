@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from derive import interrupts
 from derive.cli.terminal import printable_streams
 from derive.errors import DeriveError
-from derive.plain_words import one_sentence
+from derive.support import interrupts
+from derive.support.plain_words import one_sentence
 
 INTERRUPTED = interrupts.EXIT_CODE
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

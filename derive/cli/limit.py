@@ -47,7 +47,7 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
     """
     from derive.cli.tables import check_table, write_rows
     from derive.errors import NumericalError
-    from derive.problems import load_grid
+    from derive.inputs.problems import load_grid
 
     sweep = load_grid(target, pairs)
     check_table(out, (".jsonl", ".csv", *((".nc",) if len(sweep.problems) == 1 else ())))

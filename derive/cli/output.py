@@ -14,7 +14,7 @@ import click
 
 from derive.cli.terminal import raw_stream
 from derive.errors import NumericalError
-from derive.plain_words import printable
+from derive.support.plain_words import printable
 
 Progress = Callable[[float, str], None]
 
@@ -131,7 +131,7 @@ def print_kernel(name: str, values: Any, errors: Any, times: Sequence[str]) -> N
 
 def handful(count: int, most: int = 5) -> list[int]:
     """The few times that tables show: those at which theory and simulation are compared."""
-    from numerics.progress import handful as chosen
+    from numerics.support.progress import handful as chosen
 
     return chosen(count, most)
 
@@ -168,7 +168,7 @@ def progress_bar(title: str, quiet: bool) -> Iterator[Progress | None]:
         def compiling(now: bool) -> None:
             bar.update(task, description=f"{shown[0]} (compiling)" if now else shown[0])
 
-        from numerics.compiling import tell_while_compiling
+        from numerics.support.compiling import tell_while_compiling
 
         with tell_while_compiling(compiling):
             yield report
@@ -178,6 +178,6 @@ def part_of(progress: Progress | None, low: float, high: float) -> Progress | No
     """The part of a progress bar from `low` to `high`, for one of several jobs."""
     if progress is None:
         return None
-    from numerics.progress import part
+    from numerics.support.progress import part
 
     return part(progress, low, high)

@@ -82,7 +82,7 @@ def wanted_eigenvalues(
     given: str | None, size: Any, out: str | None, plot: str | None, pairs: tuple[str, ...]
 ) -> str | None:
     """What --eigenvalues says, or what is asked for without it: histograms, and files of all numbers, need all."""
-    from derive.problems import makes_a_grid
+    from derive.inputs.problems import makes_a_grid
     from numerics.options import LARGE
 
     whole_file = out is not None and Path(out).suffix in (".nc", ".zarr")
@@ -111,7 +111,7 @@ def save_plot(figure: Figure, plot: str) -> None:
     import io
 
     from derive.errors import DeriveError
-    from derive.guarded import write_whole
+    from derive.support.guarded import write_whole
 
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=150, format=Path(plot).suffix.lower().removeprefix("."))
@@ -124,7 +124,7 @@ def save_plot(figure: Figure, plot: str) -> None:
 def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], bool]:
     """A model, its values as the verbs take them, and whether several values make a grid."""
     from derive.api import load
-    from derive.problems import typed_values
+    from derive.inputs.problems import typed_values
 
     theory = load(target)
     given = typed_values(theory.declared, pairs)

@@ -64,7 +64,7 @@ def report(
         + (drawn if options["simulation"] else ["--no-simulation"])
     )
     with progress_bar(f"report on {theory.declared.name}", as_json) as progress:
-        from derive.problems import problem_of
+        from derive.inputs.problems import problem_of
 
         values = problem_of(theory.declared, given).values
         found = theory.report(path, given, **options, command=command, progress=progress)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive import interrupts
 from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, print_table, progress_bar
+from derive.support import interrupts
 from numerics.options import options_of
 
 if TYPE_CHECKING:

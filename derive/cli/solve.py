@@ -110,7 +110,7 @@ def solve(
     """Solve the theory at one point or on a grid."""
     points_of_grid, asked, flags = _grid(grid), _places(places), Flags.taken_from(options)
     if options["memory"] is not None:
-        from derive.problems import makes_a_grid
+        from derive.inputs.problems import makes_a_grid
 
         if makes_a_grid(pairs):
             raise click.UsageError("--memory belongs to one point; give each parameter one value")

@@ -78,7 +78,7 @@ def stability(
 
     from derive.cli.tables import check_table, write_rows
     from derive.errors import NumericalError
-    from derive.problems import load_grid
+    from derive.inputs.problems import load_grid
 
     check_table(out)
     options, rate = StabilityOptions(of, loss, curvature), of

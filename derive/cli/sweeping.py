@@ -15,7 +15,7 @@ import click
 from derive.cli.options import takes
 from derive.cli.output import columns, json_option, plain, print_json, print_table, progress_bar
 from derive.cli.problem import check_plot, loaded, out_option, plot_option, save_plot
-from derive.guarded import with_digest
+from derive.support.guarded import with_digest
 from numerics.options import SweepOptions, fields_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
     """Compute, write, draw and print."""
     from derive.cli.tables import check_table
     from derive.errors import DeriveError
-    from derive.problems import makes_a_grid
+    from derive.inputs.problems import makes_a_grid
 
     check_table(flags.out, KINDS)
     check_plot(flags.plot)

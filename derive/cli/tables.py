@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from derive.cli.output import plain
 from derive.errors import DeriveError
-from derive.extras import check_installed
-from derive.guarded import write_whole
+from derive.support.extras import check_installed
+from derive.support.guarded import write_whole
 
 if TYPE_CHECKING:
     from derive.results import Comparison, Simulation, Solution, Sweep

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from derive.plain_words import printable
+from derive.support.plain_words import printable
 
 
 class PrintableStream:

@@ -68,7 +68,7 @@ def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: 
       without_claims           models for which there is no independent check
     """
     from derive.claims import load_claims, project_claims
-    from derive.loading import is_file_target, load_model, setting_names
+    from derive.inputs.loading import is_file_target, load_model, setting_names
 
     if target is not None and target.endswith(".toml") and claims_file is None:
         target, claims_file = None, target

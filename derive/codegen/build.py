@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from derive.errors import DeriveError
 from derive.language.model import Model
-from derive.places import checkout
+from derive.support.places import checkout
 
 Progress = Callable[[float, str], None]
 Generate = Callable[[Model], Mapping[str, str]]

@@ -2,7 +2,7 @@
 
 The place is the user's cache directory (XDG_CACHE_HOME, or .cache in the home directory), or what the environment
 variable TWO_LEVEL_DMFT_CACHE names; set it to nothing to keep no copies. A copy belongs to one declaration and one
-version of the engine and is signed by this user (`derive/places.py`), so that a copy can be missing but not wrong.
+version of the engine and is signed by this user (`derive/support/places.py`): a copy can be missing but not wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from derive.codegen import declaration_digest, solver_files
 from derive.language.model import Model
-from derive.places import kept
+from derive.support.places import kept
 
 if TYPE_CHECKING:
     from derive.pipeline import Derivation

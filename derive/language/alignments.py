@@ -11,7 +11,6 @@ from typing import Any, Self
 import sympy as sp
 from sympy.printing.str import StrPrinter
 
-from derive.bounds import ALIGNMENT_LENGTH, ALIGNMENTS
 from derive.errors import DeclarationError
 from derive.language.contents import Declaration, atoms, everything
 from derive.language.expressions import word
@@ -20,6 +19,7 @@ from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traversal import ByKind
 from derive.language.vectors import Field, FieldAt, Sited, named_fields, shown
+from derive.support.bounds import ALIGNMENT_LENGTH, ALIGNMENTS
 
 RIGHT, LEFT = "right", "left"
 

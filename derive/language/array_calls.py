@@ -20,7 +20,7 @@ from derive.errors import DeclarationError
 from derive.language.cures import called_function, cure_of_function
 from derive.language.expressions import plain, varies
 from derive.language.traversal import ByKind
-from derive.source_lines import declaring_frame, place_in, syntax_of
+from derive.support.source_lines import declaring_frame, place_in, syntax_of
 
 _VECTORS = ("field", "fields", "normal", "drawn", "trait", "data", "entries", "root")
 """Words of the language that make vectors."""

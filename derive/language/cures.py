@@ -18,8 +18,8 @@ from sympy.core.function import FunctionClass
 
 from derive.errors import DeclarationError
 from derive.language.traversal import ByKind
-from derive.plain_words import in_plain_words
-from derive.source_lines import declaring_frame, is_user_frame, nodes_around, place_of, position, syntax_of
+from derive.support.plain_words import in_plain_words
+from derive.support.source_lines import declaring_frame, is_user_frame, nodes_around, place_of, position, syntax_of
 
 _INSTEAD = {
     "abs": "Abs", "absolute": "Abs", "fabs": "Abs", "maximum": "Max", "fmax": "Max", "max": "Max", "minimum": "Min",

@@ -12,11 +12,11 @@ from typing import Any, NoReturn, Self, overload
 import sympy as sp
 from sympy.printing.str import StrPrinter
 
-from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.expressions import declared, refuse_the_rest, word
 from derive.language.symbols import Axis, Clock, _Named, exact
 from derive.language.vectors import GivenNumbers, Mix, axes_of, named_fields, sector_of, shown
+from derive.support.display import DisplayedFormula
 
 
 class Unusable(DeclarationError, sp.SympifyError):

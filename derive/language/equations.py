@@ -8,7 +8,6 @@ from typing import Any
 
 import sympy as sp
 
-from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.array_calls import refuse_array_calls
 from derive.language.expressions import word
@@ -16,7 +15,8 @@ from derive.language.matrices import Atom, Evolving, Matrix, Sum, Weights
 from derive.language.symbols import Clock, exact
 from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
-from derive.source_lines import Place, line_of_caller
+from derive.support.display import DisplayedFormula
+from derive.support.source_lines import Place, line_of_caller
 
 
 @word

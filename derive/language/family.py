@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from derive.display import Displayed
 from derive.errors import DeclarationError, DeriveError, ParameterError
 from derive.language.cures import as_declaration_error
 from derive.language.expressions import word
 from derive.language.formulas import read_formula
 from derive.language.model import Model
 from derive.language.symbols import Domain
+from derive.support.display import Displayed
 
 Chosen = int | str
 

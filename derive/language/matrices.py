@@ -14,7 +14,6 @@ from typing import Any, NoReturn, Self
 import sympy as sp
 from sympy.printing.str import StrPrinter
 
-from derive.display import DisplayedFormula, DisplayedNode
 from derive.errors import DeclarationError
 from derive.language.cures import cure_of_call
 from derive.language.data import DataAt, Unusable
@@ -32,6 +31,7 @@ from derive.language.vectors import (
     sector_of,
     shown,
 )
+from derive.support.display import DisplayedFormula, DisplayedNode
 
 
 class Disorder(_Named):

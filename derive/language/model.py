@@ -9,7 +9,6 @@ from typing import Any
 
 import sympy as sp
 
-from derive.display import Displayed
 from derive.errors import DeclarationError
 from derive.language.alignments import Alignment, sides_of
 from derive.language.array_calls import refuse_array_calls
@@ -20,6 +19,7 @@ from derive.language.expressions import plain, word
 from derive.language.matrices import Evolving, Matrix
 from derive.language.starts import probe_written_out, starts_written_out
 from derive.language.symbols import Parameter, exact
+from derive.support.display import Displayed
 
 
 @word

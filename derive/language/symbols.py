@@ -19,10 +19,10 @@ from typing import Any, NoReturn, Self, overload
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.display import DisplayedNode
 from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.expressions import Condition, plain, word
 from derive.language.traversal import ByKind
+from derive.support.display import DisplayedNode
 
 
 def exact(value: Any) -> sp.Expr:

@@ -14,7 +14,6 @@ import sympy as sp
 from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
-from derive.display import DisplayedNode
 from derive.errors import DeclarationError
 from derive.language.expressions import declared, word
 from derive.language.symbols import (
@@ -30,6 +29,7 @@ from derive.language.symbols import (
     other_symbols,
 )
 from derive.language.traversal import ByKind, changed, outermost, parts
+from derive.support.display import DisplayedNode
 
 
 class Sited(DisplayedNode, sp.Expr):

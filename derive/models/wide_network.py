@@ -41,7 +41,7 @@ from derive import (
     whole_nonnegative,
     whole_positive,
 )
-from derive.data_files import batches
+from derive.inputs.data_files import batches
 from derive.errors import ParameterError
 
 gamma = parameter(

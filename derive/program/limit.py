@@ -1,5 +1,6 @@
-"""Linear laws with constant coefficients as modules: terms with names and formulas, from which `numerics.linear_sites`
-assembles matrices over labels. For the stationary limit of training, and for the step that it applies over and over."""
+"""Linear laws with constant coefficients as modules: terms with names and formulas, from which
+`numerics.limit.linear_sites` assembles matrices over labels. For the stationary limit of training and for the step
+that it applies over and over."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from derive.display import DisplayedSections
+from derive.support.display import DisplayedSections
 
 
 class Record(DisplayedSections):

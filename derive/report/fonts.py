@@ -13,10 +13,10 @@ import unicodedata
 from functools import cache
 from importlib.metadata import version
 
-from derive.extras import check_installed
-from derive.places import kept
 from derive.printing import mathml
 from derive.report.cutting import cut_font
+from derive.support.extras import check_installed
+from derive.support.places import kept
 
 KIND = "fonts"
 FAMILY = "Report Math"

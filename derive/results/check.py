@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from derive.extras import optional
 from derive.results.made import Made
 from derive.results.words import html_table, table
+from derive.support.extras import optional
 
 if TYPE_CHECKING:
     import pandas

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import ParameterError
-from derive.extras import optional
 from derive.results.saving import Saved
 from derive.results.simulation import Simulation, layer_as_dict
 from derive.results.solution import Solution
 from derive.results.words import html_table, shown_number
+from derive.support.extras import optional
 from numerics.simulation.compare import Row, compare as rows_of, mean_and_error, verdict
 
 if TYPE_CHECKING:

@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from derive.bounds import RESULT_SIZE
 from derive.errors import DeriveError
-from derive.extras import optional
-from derive.guarded import parsed_json, read_bytes
-from derive.places import path_of
-from derive.plain_words import printable
 from derive.results.comparison import Comparison
 from derive.results.limit import Limit
 from derive.results.made import Made
@@ -24,6 +19,11 @@ from derive.results.simulation import Simulation
 from derive.results.solution import Solution
 from derive.results.sweep import Sweep
 from derive.results.typed import built
+from derive.support.bounds import RESULT_SIZE
+from derive.support.extras import optional
+from derive.support.guarded import parsed_json, read_bytes
+from derive.support.places import path_of
+from derive.support.plain_words import printable
 from numerics.bulk.law import Law, Panel, Panelled, Piece
 from numerics.certificate.records import Certificate, Check
 from numerics.outliers.alignments import Alignment

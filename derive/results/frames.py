@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.extras import optional
+from derive.support.extras import optional
 
 if TYPE_CHECKING:
     import pandas

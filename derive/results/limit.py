@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from derive.extras import optional
 from derive.results.made import Made
 from derive.results.saving import Saved
 from derive.results.words import html_table, listed, shown_number, table
+from derive.support.extras import optional
 
 if TYPE_CHECKING:
     import pandas

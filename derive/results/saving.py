@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import DeriveError
-from derive.extras import check_installed, optional
-from derive.guarded import write_whole
-from derive.interrupts import removing
-from derive.places import path_of
 from derive.results.sealing import sealed, sealed_files
+from derive.support.extras import check_installed, optional
+from derive.support.guarded import write_whole
+from derive.support.interrupts import removing
+from derive.support.places import path_of
 
 if TYPE_CHECKING:
     import xarray

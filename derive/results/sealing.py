@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from derive.bounds import RESULT_FILES, RESULT_SIZE, THEORY_SIZE
 from derive.errors import DeriveError
-from derive.guarded import digest, opened_file, parsed_json, read_bytes
+from derive.support.bounds import RESULT_FILES, RESULT_SIZE, THEORY_SIZE
+from derive.support.guarded import digest, opened_file, parsed_json, read_bytes
 
 BLOCKS = 64
 """So many parts of a file have a digest of their own."""

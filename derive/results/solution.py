@@ -13,8 +13,8 @@ from derive.errors import NumericalError, ParameterError
 from derive.results.made import Made
 from derive.results.saving import Saved
 from derive.results.words import grouped, html_table, listed, shown_number, table
-from numerics.labelled import with_none
-from numerics.progress import handful
+from numerics.support.labelled import with_none
+from numerics.support.progress import handful
 
 if TYPE_CHECKING:
     import pandas

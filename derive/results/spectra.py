@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import ParameterError
-from derive.extras import optional
 from derive.results.words import html_table, listed, shown_number
+from derive.support.extras import optional
 from numerics.spectra.changes import Change
 from numerics.spectra.fitting import FITS, MATRIX, NOT, Spectrum
 from numerics.spectra.kinds import by_kind, kind_and_depth

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.extras import optional
+from derive.support.extras import optional
 from numerics.simulation.outermost import at_ends
 
 if TYPE_CHECKING:

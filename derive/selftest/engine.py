@@ -102,7 +102,7 @@ class Numbers:
 @lru_cache(maxsize=4)
 def load(text: str) -> Model:
     """The model that a declaration declares."""
-    from derive.loading import load_model
+    from derive.inputs.loading import load_model
 
     with tempfile.TemporaryDirectory() as folder, told(text):
         path = Path(folder) / "declaration.py"

@@ -19,9 +19,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from derive.bounds import JOURNAL_LINE, JOURNAL_SIZE
 from derive.errors import DeriveError
-from derive.guarded import digest, parsed_json, read_bytes, write_whole
+from derive.support.bounds import JOURNAL_LINE, JOURNAL_SIZE
+from derive.support.guarded import digest, parsed_json, read_bytes, write_whole
 
 FORMAT = 2
 SYNCED_EVERY = 2.0

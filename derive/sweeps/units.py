@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import DeriveError, NumericalError
-from derive.guarded import parsed_json
+from derive.support.guarded import parsed_json
 from derive.sweeps.threads import one_thread
 
 if TYPE_CHECKING:

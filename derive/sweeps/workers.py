@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Protocol
 
 from derive.errors import DeriveError
-from derive.extras import optional
-from derive.interrupts import not_for_children
+from derive.support.extras import optional
+from derive.support.interrupts import not_for_children
 from derive.sweeps.threads import environment_of_one_thread
 from derive.sweeps.units import Tell, Unit, computed, written
 

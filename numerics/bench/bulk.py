@@ -17,8 +17,8 @@ from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.edges import support_from_curve
-from numerics.precision import in_float64
 from numerics.runtime.interface import Array
+from numerics.support.precision import in_float64
 
 IMAGINARY = 1e-6
 MOST_ITERATIONS = 400_000

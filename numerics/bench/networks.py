@@ -17,9 +17,9 @@ import scipy.sparse.linalg
 
 from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
 from numerics.outliers.restriction import Restriction, Steps
-from numerics.precision import in_float64
 from numerics.runtime.point import Point
 from numerics.solver import Solution, Solver, solve, spiked_problem
+from numerics.support.precision import in_float64
 
 SETTING = "deep_linear"
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1}

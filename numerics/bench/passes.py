@@ -13,7 +13,7 @@ import numpy as np
 
 from numerics.bench.networks import deep_linear_by_hand
 from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
-from numerics.precision import in_float64
+from numerics.support.precision import in_float64
 
 Array = Any
 REPEATS = 5

@@ -150,7 +150,7 @@ def depth(references: Path | None) -> Iterator[Figure]:
 _RESULTANTS = """
 import time, sympy
 from derive.algebra.polynomials import Ring
-from derive.loading import load_model
+from derive.inputs.loading import load_model
 from derive.pipeline import derive_model
 bulk = derive_model(load_model("extensive_two_layer")).first.bulk
 curve, resolvent = bulk.curve, bulk.projected.resolvent

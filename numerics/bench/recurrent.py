@@ -20,7 +20,7 @@ _SOLVED = f"""
 import json, pathlib, tempfile
 import derive
 from numerics.bench.tools import time_in_turns
-from numerics.precision import in_float64
+from numerics.support.precision import in_float64
 text = '''
 from sympy import tanh, sqrt
 from derive import Eq, Model, field, gaussian, mean, normal, parameter, sectors, training_clock, whole_positive

@@ -13,8 +13,8 @@ from numerics.bench.tools import Figure, built, time_in_turns
 from numerics.bulk.branch import Branch
 from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
 from numerics.outliers.problem import SpikedProblem
-from numerics.precision import in_float64
 from numerics.solver import solve, spiked_problem
+from numerics.support.precision import in_float64
 
 SPIKES, POINTS, MOST_POINTS = 8, 400, 12800
 """Spikes, and points of the scan; twice as many until it sees all outliers."""

@@ -17,9 +17,9 @@ import numpy as np
 
 from derive.errors import DeriveError
 from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
-from numerics.precision import in_float64
 from numerics.simulation.outermost import by_lanczos
 from numerics.solver import Solution, Solver, solve, solve_many
+from numerics.support.precision import in_float64
 
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1, "T": 30}
 BATCH = 16

@@ -23,10 +23,10 @@ from numerics.bulk.neighbours import Neighbours
 from numerics.bulk.parameters import own_parameters
 from numerics.bulk.polynomials import System, polynomial_system
 from numerics.bulk.site_averages import SiteSystem, site_system
-from numerics.precision import in_float64
-from numerics.progress import Report
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
+from numerics.support.precision import in_float64
+from numerics.support.progress import Report
 
 Improved = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], Improved]

@@ -14,9 +14,9 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.branch import Improved, Kernel
 from numerics.bulk.parameters import exactly, updated
-from numerics.rebinding import with_names
 from numerics.runtime.interface import BulkLaw, CoefficientTable
 from numerics.runtime.point import Point, exact as exact_point
+from numerics.support.rebinding import with_names
 
 
 def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:

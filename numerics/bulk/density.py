@@ -12,8 +12,8 @@ from derive.errors import NumericalError
 from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polished
 from numerics.bulk.curve import Curve
 from numerics.bulk.law import NODES, Panel, Panelled, Piece
-from numerics.precision import in_float64
-from numerics.progress import Report, part
+from numerics.support.precision import in_float64
+from numerics.support.progress import Report, part
 
 PANEL_ERROR = 3e-14
 MOST_PANELS = 600

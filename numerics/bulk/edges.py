@@ -9,7 +9,7 @@ from numerics.bulk.branch import CLOSEST, Branch
 from numerics.bulk.curve import Curve, singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.folds import End, march
-from numerics.progress import Report
+from numerics.support.progress import Report
 
 Intervals = list[tuple[float, float]]
 

@@ -17,9 +17,9 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.branch import CLOSEST, FARTHEST, Branch, changed
 from numerics.bulk.digits import long_system
-from numerics.precision import in_float64
 from numerics.runtime.interface import Array, BulkLaw
 from numerics.runtime.point import Point, replaced
+from numerics.support.precision import in_float64
 
 FOLD, POLE = "fold", "pole"
 LARGE = 1e3

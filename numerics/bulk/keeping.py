@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from derive.places import kept
+from derive.support.places import kept
 from numerics.bulk.branch import Branch
 from numerics.bulk.law import Law, Panel, Panelled, Piece
 from numerics.bulk.polynomials import System

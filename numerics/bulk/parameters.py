@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from numerics.precision import in_float64
 from numerics.runtime.interface import NODES, BulkLaw
 from numerics.runtime.point import Point
+from numerics.support.precision import in_float64
 
 
 @lru_cache(maxsize=256)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from numerics.bulk.parameters import exactly, updated
-from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point, exact
+from numerics.support.precision import in_float64
 
 Monomial = tuple[int, ...]
 """Numbers of the factors, ascending and repeated by power: 0 is z, 1 the first response."""

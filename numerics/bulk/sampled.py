@@ -15,8 +15,8 @@ from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
-from numerics.nearby import Nearby
-from numerics.precision import in_float64
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
 
 
 @in_float64

@@ -15,9 +15,9 @@ from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.bulk.law import Law
 from numerics.bulk.support import law_of
-from numerics.precision import in_float64
 from numerics.runtime.interface import NODES, BulkLaw, Probe
 from numerics.runtime.point import Point
+from numerics.support.precision import in_float64
 
 TOLERANCE, MOST, TOGETHER = 1e-10, 4096, 2**16
 """How far responses may move with twice as many values, relatively, the most values that are tried, and the most

@@ -15,11 +15,11 @@ import numpy as np
 
 from numerics.bulk.parameters import updated
 from numerics.bulk.polynomials import Monomial, Sums, differentiated, monomial_of, polynomials_of
-from numerics.compiling import compiled
-from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw, Sites
 from numerics.runtime.point import Point
 from numerics.runtime.traits import Law, SiteAverage
+from numerics.support.compiling import compiled
+from numerics.support.precision import in_float64
 
 
 @dataclass(frozen=True)

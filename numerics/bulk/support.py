@@ -28,10 +28,10 @@ from numerics.bulk.edges import (
 from numerics.bulk.folds import edges_against
 from numerics.bulk.keeping import kept_or_found, made_law, plain_law
 from numerics.bulk.law import Law, Panel, Panelled
-from numerics.precision import in_float64
-from numerics.progress import Report, part
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
+from numerics.support.precision import in_float64
+from numerics.support.progress import Report, part
 
 __all__ = [
     "Branch",

@@ -12,8 +12,8 @@ import numpy as np
 
 from numerics.bulk.branch import Branch, solved
 from numerics.bulk.settling import not_converged
-from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw
+from numerics.support.precision import in_float64
 
 SETTLED, MOST = 1e-9, 4096
 """How far traces may move with twice as many values of a density, relatively, and the most values that are tried."""

@@ -19,10 +19,10 @@ from numerics.certificate.records import Certificate, Check, Status, Stopwatch
 from numerics.certificate.words import NotWritten
 from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, responses_along
 from numerics.modules import ProbedMatrix, Solver
-from numerics.nearby import read
 from numerics.outliers.problem import SpikedProblem
-from numerics.precision import in_float64
 from numerics.runtime.interface import Side
+from numerics.support.nearby import read
+from numerics.support.precision import in_float64
 from numerics.training.trained import Trained
 
 MOST_ROWS = 2000

@@ -33,11 +33,11 @@ from numerics.certificate.words import (
     operand,
     outer_product,
 )
-from numerics.rebinding import UNUSUAL, with_names
 from numerics.runtime import finite_size
 from numerics.runtime.interface import FiniteSize
 from numerics.runtime.point import Point
 from numerics.runtime.traits import density
+from numerics.support.rebinding import UNUSUAL, with_names
 
 SIZE = 2**100
 """A size so large that what falls with it is beyond rounding; a power of two, so that its roots are exact."""

@@ -12,9 +12,9 @@ import numpy as np
 from numerics.certificate.declared import MORE_STEPS, Declared, Past, run_declared
 from numerics.certificate.recording import NotRecorded, Recording, Tape, are_finite, table
 from numerics.certificate.words import UNKNOWN, VECTOR, LargeVector, NotWritten, kind_of, word_moments
-from numerics.rebinding import UNUSUAL
 from numerics.runtime.interface import FiniteSize
 from numerics.runtime.point import Point, replaced
+from numerics.support.rebinding import UNUSUAL
 
 MOMENTS, LETTERS = 4, 1500
 """Moments of the bulk that are compared, as far as all words of a power have no more letters than this together."""

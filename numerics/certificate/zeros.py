@@ -23,13 +23,13 @@ from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.certificate.blocks import BlockMatrix, Part, blocks_of
 from numerics.certificate.records import Check, Stopwatch
-from numerics.nearby import read
 from numerics.outliers.components import components_of
 from numerics.outliers.problem import SpikedProblem, assembler, rows_of
-from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw, Order
 from numerics.runtime.point import Point
-from numerics.threads import threads_for
+from numerics.support.nearby import read
+from numerics.support.precision import in_float64
+from numerics.support.threads import threads_for
 
 NAME = "outliers"
 LARGEST_ROWS = 150

@@ -17,13 +17,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from numerics.compiling import compiled
-from numerics.nearby import Nearby
 from numerics.outliers.poles import Pole
 from numerics.outliers.problem import driver, responses_at
-from numerics.precision import in_float64
 from numerics.runtime.interface import Direction
 from numerics.runtime.point import Point
+from numerics.support.compiling import compiled
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
 
 
 @dataclass(frozen=True)

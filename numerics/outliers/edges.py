@@ -13,7 +13,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.outliers.problem import SpikedProblem, a_matrices
-from numerics.precision import in_float64
+from numerics.support.precision import in_float64
 
 MOST_ROWS = 2000
 """Rows of A(z) above which nothing is said."""

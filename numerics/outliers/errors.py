@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from numerics.nearby import Nearby
+from numerics.support.nearby import Nearby
 
 TOLD_APART = 5.0
 """Outliers closer to each other than so many times the error of their distance are not told from each other. Noise

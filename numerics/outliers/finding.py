@@ -15,8 +15,6 @@ from numpy.polynomial import chebyshev
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.bulk.site_averages import site_laws
-from numerics.compiling import compiled
-from numerics.nearby import read
 from numerics.outliers.linear import (
     LARGEST_LONG,
     RESOLVED,
@@ -31,10 +29,12 @@ from numerics.outliers.linear import (
 )
 from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, responses_at, rows_of, with_slope
-from numerics.precision import in_float64
 from numerics.runtime.interface import Order, Probe, Ring
 from numerics.runtime.operators import BlockOperator, Operator
 from numerics.runtime.point import Point
+from numerics.support.compiling import compiled
+from numerics.support.nearby import read
+from numerics.support.precision import in_float64
 
 FIRST_EIGENVALUES = 32
 """Of a large matrix so many eigenvalues are found first."""

@@ -19,7 +19,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from numerics.nearby import Moved, Nearby, read
 from numerics.outliers.finding import Outlier, Points, check_size, physical, real_among
 from numerics.outliers.following import Lost, repeated
 from numerics.outliers.leading import CONVERGED, Leading, NotConverged, leading
@@ -27,10 +26,11 @@ from numerics.outliers.paths import Course
 from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import NEAR, Replicas, edge_images, placed
 from numerics.outliers.restriction import Restriction, Steps
-from numerics.precision import in_float64
-from numerics.progress import Report, part
 from numerics.runtime.interface import Key, Order, Ring
 from numerics.runtime.operators import Composed, Operator, operator
+from numerics.support.nearby import Moved, Nearby, read
+from numerics.support.precision import in_float64
+from numerics.support.progress import Report, part
 
 ROWS = 1000
 """Larger eigenproblems are not written down."""

@@ -15,8 +15,8 @@ import numpy as np
 from numerics.outliers.errors import Sides
 from numerics.outliers.poles import Pole
 from numerics.outliers.problem import SpikedProblem, driver, responses_at
-from numerics.precision import in_float64
 from numerics.runtime.interface import Side
+from numerics.support.precision import in_float64
 
 SPAN = 1e-12
 """A direction of weight w in the Gram matrix of the unit spikes counts with the share w / (w + SPAN * largest weight),

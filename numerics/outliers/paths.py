@@ -34,9 +34,9 @@ from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues,
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
-from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring
 from numerics.runtime.point import replaced
+from numerics.support.precision import in_float64
 
 CHUNK = 64
 """Times whose eigenproblems are in memory together, and whose candidates the bulk is asked about at once."""

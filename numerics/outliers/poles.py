@@ -14,8 +14,8 @@ import numpy as np
 from numerics.outliers.linear import null_spaces
 from numerics.outliers.problem import AT_EDGE, SpikedProblem, with_slope
 from numerics.outliers.replicas import follow_zero
-from numerics.precision import in_float64
 from numerics.runtime.interface import Order
+from numerics.support.precision import in_float64
 
 
 @dataclass(frozen=True)

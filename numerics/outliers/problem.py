@@ -15,10 +15,10 @@ from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.bulk.density import out_of_reach, roots_of
 from numerics.bulk.support import atoms_of, support
-from numerics.compiling import compiled
-from numerics.nearby import read
 from numerics.runtime.interface import Array, Direction, Order, Probe, Side
 from numerics.runtime.point import Point
+from numerics.support.compiling import compiled
+from numerics.support.nearby import read
 
 AT_EDGE, AT_SETTLED_EDGE = 3e-12, 1e-9
 """What is closer to an edge of the bulk than this, relative to the largest edge, is not told from it. Edges are known

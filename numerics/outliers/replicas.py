@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.nearby import Nearby
 from numerics.outliers.finding import (
     Points,
     RingSpectrum,
@@ -31,8 +30,9 @@ from numerics.outliers.following import (
     zero_block,
 )
 from numerics.outliers.problem import SpikedProblem, with_slope
-from numerics.precision import in_float64
 from numerics.runtime.interface import Order, Ring
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
 
 NEAR = 0.1
 """Real eigenvalues so close, relatively, to that of an outlier or of an edge are followed too: they may change places

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numerics.labelled import single_draws, single_series
 from numerics.plots.solutions import BLUE, ORANGE, draw_comparison
+from numerics.support.labelled import single_draws, single_series
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numerics.labelled import single_series
 from numerics.plots.report import draw_observables
 from numerics.plots.solutions import BLUE, GREY, ORANGE, draw_comparison
+from numerics.support.labelled import single_series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

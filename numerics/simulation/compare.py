@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.labelled import single_draws, single_series, with_none
 from numerics.outliers.overlaps import directions_counted
-from numerics.progress import handful
+from numerics.support.labelled import single_draws, single_series, with_none
+from numerics.support.progress import handful
 
 if TYPE_CHECKING:
     from numerics.outliers.alignments import Alignment

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.labelled import where_defined
 from numerics.modules import ProbedMatrix, Solver
-from numerics.precision import in_float64
-from numerics.progress import Report
 from numerics.runtime.interface import Setting
 from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
 from numerics.simulation.directions import Aligning, Named
 from numerics.simulation.outermost import at_ends, outermost
 from numerics.simulation.two_time import Followed, check_declared
+from numerics.support.labelled import where_defined
+from numerics.support.precision import in_float64
+from numerics.support.progress import Report
 from numerics.two_time import Name, checked, finished
 
 SPAN = 1e-12

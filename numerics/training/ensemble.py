@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-from numerics.compiling import compiled
-from numerics.nearby import Moved, ReadTogether
 from numerics.runtime.interface import Key
 from numerics.runtime.operators import Operator, SomeColumns, Zero, operator
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Noting, Resolved
 from numerics.runtime.samples import SampledPass
+from numerics.support.compiling import compiled
+from numerics.support.nearby import Moved, ReadTogether
 from numerics.training.quadrature import BY_VALUE
 from numerics.training.shelf import Shelf
 

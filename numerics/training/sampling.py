@@ -24,14 +24,14 @@ import jax
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics import compiling
-from numerics.nearby import Nearby
-from numerics.progress import Report
 from numerics.runtime.diagonals import no_reach, widened
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.sampled import Carried
 from numerics.runtime.samples import SampledPass
-from numerics.threads import threads_for
+from numerics.support import compiling
+from numerics.support.nearby import Nearby
+from numerics.support.progress import Report
+from numerics.support.threads import threads_for
 from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.ensemble import Ensemble, Mean, Term
 from numerics.training.shelf import Shelf, give_back
@@ -525,5 +525,5 @@ def compiled(function: Callable[..., Any], quickly: bool = False) -> Callable[..
     ranked = ("rank",) if "rank" in signature(function).parameters else ()
     if quickly:
         return compiling.compiled(function, quickly=True, static=ranked)
-    # XLA's older way of writing loops (numerics.compiling) takes twice as long to compile this, and is not faster
+    # XLA's older way of writing loops (`support.compiling`) takes twice as long to compile this, and is not faster
     return jax.jit(function, static_argnames=ranked)

@@ -11,13 +11,13 @@ import jax
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.arrays import labels_in
 from numerics.modules import Solver
-from numerics.nearby import Nearby
-from numerics.precision import in_float64
-from numerics.progress import Report
 from numerics.runtime.interface import Key
 from numerics.runtime.samples import SampledPass
+from numerics.support.arrays import labels_in
+from numerics.support.nearby import Nearby
+from numerics.support.precision import in_float64
+from numerics.support.progress import Report
 from numerics.training.quadrature import OF_TRAITS, check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
-from numerics.precision import in_float64
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
 from numerics.runtime.two_time import Wanted, with_own
+from numerics.support.precision import in_float64
 from numerics.training.quadrature import check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 from numerics.training.trained import MOST_BYTES, WORKING_COPIES

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from numerics.linear_sites import Pairs, SitesAt, end_of
+from numerics.limit.linear_sites import Pairs, SitesAt, end_of
 
 LARGEST = 60
 """Rows of the largest state whose matrix is formed for every group of sites."""

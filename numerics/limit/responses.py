@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.linear_sites import SitesAt
+from numerics.limit.linear_sites import SitesAt
 
 ORDER, RESOLVED, NARROWEST = 12, 1e-8, 1e-13
 """Points in a panel of the contour, the relative size of its last coefficients at which it is resolved, and the width

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.critical import CriticalRate, critical_rate
+from numerics.limit.critical import CriticalRate, critical_rate
 from numerics.solver import Solution, Solver, solve_many
 
 GROWTH = 100.0

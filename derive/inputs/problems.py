@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import DeclarationError, DeriveError, ParameterError
-from derive.loading import load_declaration, nearest
+from derive.inputs.loading import load_declaration, nearest
 
 if TYPE_CHECKING:
     from derive.language.family import Family
@@ -46,7 +46,7 @@ class Problem:
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """The values together with the arrays of data, as given or from the declaration."""
-        from derive.data_files import check_roots, declared_data, read_arrays, shown_source, spread
+        from derive.inputs.data_files import check_roots, declared_data, read_arrays, shown_source, spread
 
         if not declared_data(self.model):
             return dict(self.values)
@@ -134,7 +134,7 @@ def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
 
 def array_names(declared: Declared, given: Mapping[str, Any]) -> set[str]:
     """The names of arrays of data that may be given by themselves, for these choices; they are one value each."""
-    from derive.data_files import declared_data
+    from derive.inputs.data_files import declared_data
 
     chosen = {name: given[name] for name, _ in declared.open_choices if name in given}
     plain = {name: value for name, value in chosen.items() if not isinstance(value, (list, tuple))}
@@ -287,7 +287,7 @@ def _with_arrays(
     model: Model, given: dict[str, Any], data: str | Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], str | Mapping[str, Any] | None]:
     """The values without arrays that are given by their own names, and these joined to the other data."""
-    from derive.data_files import array_of, declared_data, read_arrays, shown_source
+    from derive.inputs.data_files import array_of, declared_data, read_arrays, shown_source
 
     taken = {p.name for p in model.parameters}
     own = [d for d in declared_data(model) if d.name in given and d.name not in taken]
@@ -303,14 +303,14 @@ def _with_arrays(
 
 
 def _takes_data(model: Model) -> bool:
-    from derive.data_files import declared_data
+    from derive.inputs.data_files import declared_data
 
     return bool(declared_data(model))
 
 
 def _with_sizes(model: Model, given: dict[str, Any], data: str | Mapping[str, Any]) -> dict[str, Any]:
     """The values, joined by what data say about sizes; they must not contradict what was given."""
-    from derive.data_files import read_arrays, shown_source, sizes
+    from derive.inputs.data_files import read_arrays, shown_source, sizes
 
     told = sizes(read_arrays(data, model), model)
     for name, size in told.items():

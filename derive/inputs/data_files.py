@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import CheckpointError, ParameterError
-from derive.guarded import parsed_json
+from derive.support.guarded import parsed_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +127,7 @@ def check_roots(arrays: dict[str, Any], model: Model) -> None:
 
 def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
     """The wanted arrays of a file."""
-    from derive.checkpoints import load, read_npz
+    from derive.inputs.checkpoints import load, read_npz
 
     if not os.path.lexists(path):
         raise ParameterError(f"data={path}: there is no such file; give a NumPy archive (.npz) with {names}")

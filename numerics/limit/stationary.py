@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.linear_sites import Inverses, Pairs, end_of, laws_at, powers_at, slices, stacked
-from numerics.precision import in_float64
-from numerics.responses import Reached, ResponsesAt
+from numerics.limit.linear_sites import Inverses, Pairs, end_of, laws_at, powers_at, slices, stacked
+from numerics.limit.responses import Reached, ResponsesAt
 from numerics.runtime.interface import NODES
 from numerics.runtime.linear import LimitOf, MeanProduct
 from numerics.runtime.point import Point
+from numerics.support.precision import in_float64
 
 NEAREST, WIDEST, SHRINK = 1e-10, 0.25, 4.0
 """Radii of the smallest and the first circle that is tried, and by how much the next one is smaller."""

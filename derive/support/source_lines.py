@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import CodeType, FrameType
 
-_OURS = ("derive.language", "derive.errors", "derive.source_lines")
+_OURS = ("derive.language", "derive.errors", "derive.support.source_lines")
 _LIBRARIES = ("sympy", "numpy", "jax", "jaxlib", "scipy", "mpmath", "contextlib", "functools", "dataclasses")
 
 

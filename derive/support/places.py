@@ -32,8 +32,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from derive.bounds import KEPT_SIZE
 from derive.errors import ParameterError
+from derive.support.bounds import KEPT_SIZE
 
 PROJECT = "two-level-dmft"
 SECRET_FILE = "secret"
@@ -57,7 +57,7 @@ def path_of(given: Any, what: str = "path") -> Path:
 
 def checkout() -> Path | None:
     """The directory of the project's sources that this package is part of; None where it is installed."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     try:
         told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
@@ -68,7 +68,7 @@ def checkout() -> Path | None:
 
 def refuse_among_packages(directory: Path) -> None:
     """Raise ParameterError where solvers would be written among the files of this project, installed or not."""
-    home, place = Path(__file__).resolve().parents[1], directory.resolve()
+    home, place = Path(__file__).resolve().parents[2], directory.resolve()
     if checkout() is None and place.is_relative_to(home):
         raise ParameterError(
             f"{directory} is where this project is installed; write solvers to a directory of your own"

@@ -1,7 +1,7 @@
 """The step that linear training applies over and over, and whether what it applies grows.
 
 In the variable w = 1 - v of sum_t x(t) w^t a site answers its noises by the inverse G(w) of a small matrix
-(`numerics.linear_sites`). Training is stable if nothing has a singularity in the disc |w| < 1, where 1/w is an
+(`numerics.limit.linear_sites`). Training is stable if nothing has a singularity in the disc |w| < 1, where 1/w is an
 eigenvalue of the step:
 
 1. R and G are analytic there, and so is the inverse of 1 - A(w), where A joins overlaps with planted directions. By
@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from numerics.finite_memory import DECAYS, FiniteMemory, has_finite_memory, spectral_radius
-from numerics.linear_sites import Inverses, Pairs, conjugate, end_of, laws_at, slices, stacked
-from numerics.responses import Arc, Panel, Reached, ResponsesAt, Undecided
+from numerics.limit.finite_memory import DECAYS, FiniteMemory, has_finite_memory, spectral_radius
+from numerics.limit.linear_sites import Inverses, Pairs, conjugate, end_of, laws_at, slices, stacked
+from numerics.limit.responses import Arc, Panel, Reached, ResponsesAt, Undecided
 from numerics.runtime.linear import RecursionOf
 from numerics.runtime.point import Point
 

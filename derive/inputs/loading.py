@@ -20,9 +20,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from derive.bounds import DECLARATION_SIZE
 from derive.errors import DeclarationError, DeriveError, ParameterError
-from derive.guarded import read_bytes
+from derive.support.bounds import DECLARATION_SIZE
+from derive.support.guarded import read_bytes
 
 if TYPE_CHECKING:
     from derive.language.family import Family
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Declared = Model | Family
 
-_MODELS = Path(__file__).parent / "models"
+_MODELS = Path(__file__).parents[1] / "models"
 _PRIVATE = "_declaration_"
 
 

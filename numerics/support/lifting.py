@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from numerics.compiling import compiled
-from numerics.precision import in_float64
 from numerics.runtime.interface import Array
+from numerics.support.compiling import compiled
+from numerics.support.precision import in_float64
 
 
 def lifted(function: Callable[[Array], Array], quickly: bool = False) -> Callable[[Array], Array]:

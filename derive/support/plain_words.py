@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from derive.bounds import SENTENCE
+from derive.support.bounds import SENTENCE
 
 _KINDS = {
     "FieldAt": "a field", "Field": "a field", "Evolving": "a weight matrix", "Atom": "a matrix", "Sum": "a matrix",

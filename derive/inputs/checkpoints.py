@@ -20,7 +20,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from derive.bounds import (
+from derive.errors import CheckpointError, DeriveError
+from derive.support.bounds import (
     ARCHIVE_COUNT,
     ARCHIVE_HEADER,
     ARCHIVE_SIZE,
@@ -28,9 +29,8 @@ from derive.bounds import (
     ARRAY_FREE_SIZE,
     ARRAY_SIZE,
 )
-from derive.errors import CheckpointError, DeriveError
-from derive.guarded import opened_file, parsed_json
-from derive.plain_words import printable
+from derive.support.guarded import opened_file, parsed_json
+from derive.support.plain_words import printable
 
 NEWEST_UNSAFE_TORCH = (2, 5)
 """Up to this version of torch, loading weights only could be tricked into running code."""

@@ -1,9 +1,9 @@
 """The largest stable rate of linear training, from the step that it applies over and over.
 
-Bisection of stability (`numerics.recursion`) gives a bracket, and tells what loses stability there. Its equations then
-give the rate to rounding: a fold of the responses, F = 0 and (dF/dR) v = 0; a spectral radius of correlations that is
-one; or a pole of what a site answers. The root is given with an interval: training is stable at its lower end and grows
-at its upper one. No step of training is run.
+Bisection of stability (`numerics.limit.recursion`) gives a bracket, and tells what loses stability there. Its equations
+then give the rate to rounding: a fold of the responses, F = 0 and (dF/dR) v = 0; a spectral radius of correlations that
+is one; or a pole of a site's response. The root is given with an interval: training is stable at its lower end and
+grows at its upper one. No step of training is run.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from derive.errors import NumericalError
-from numerics.precision import in_float64
-from numerics.recursion import BRANCHING, TOUCHING, Examined, Step, needed_for, on_circle, step_at
-from numerics.responses import Reached, Undecided
+from numerics.limit.recursion import BRANCHING, TOUCHING, Examined, Step, needed_for, on_circle, step_at
+from numerics.limit.responses import Reached, Undecided
 from numerics.runtime.linear import RecursionOf
 from numerics.runtime.point import Point
+from numerics.support.precision import in_float64
 
 FARTHEST = 30
 """Factors of four by which the search may leave the rate that it starts from."""

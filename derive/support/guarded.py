@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from derive import interrupts
-from derive.bounds import RECORD_DEPTH, Bound
 from derive.errors import DeriveError
+from derive.support import interrupts
+from derive.support.bounds import RECORD_DEPTH, Bound
 
 LONGEST_INTEGER = 40
 """Digits of a whole number in JSON."""

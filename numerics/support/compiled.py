@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 
-from derive.places import kept
+from derive.support.places import kept
 
 KIND = "compiled"
 SHORTEST_COMPILE = 0.05

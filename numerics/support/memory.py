@@ -13,10 +13,10 @@ import jax
 from derive.errors import ParameterError
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.large import ROWS
-from numerics.precision import in_float64
 from numerics.runtime.interface import Key
 from numerics.runtime.point import Point
 from numerics.runtime.samples import SampledPass
+from numerics.support.precision import in_float64
 from numerics.training.ensemble import SMALL
 from numerics.training.sampling import WORKING_COPIES, Sampling, plans_for
 from numerics.training.shelf import IN_MEMORY

@@ -1,0 +1,1 @@
+"""Inputs of a computation: declarations, values of parameters, data files and checkpoints."""

@@ -1,0 +1,1 @@
+"""Support for every part of the derivation: bounded files, places on disk, displays, interrupts, progress."""

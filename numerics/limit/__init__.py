@@ -1,0 +1,1 @@
+"""Linear training after arbitrarily many steps: stationary limits, recursions and exact stability."""

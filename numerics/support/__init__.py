@@ -1,0 +1,1 @@
+"""Support for every numerical part: compilation, precision, threads, memory, progress, replicates."""
