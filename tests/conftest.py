@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -25,14 +26,14 @@ os.environ.setdefault("XLA_FLAGS", " ".join(QUICKLY))
 gc.set_threshold(100_000, 50, 1000)  # expressions and traces are many, and few of them are garbage in a circle
 
 HERE = Path(__file__).parent
-LONG = frozenset((HERE / "long.txt").read_text().splitlines())
-"""Tests that go over ground others have covered, at length; `-m long` runs them."""
 HEAVY = (
-    "manual laws architecture diagonals agreement api wide_network limit honest traits alignments program_sampled "
-    "generated strange_declarations deep_linear site_bulks two_time report expansions workers claims unlucky_numbers "
-    "stability deep_linear_agreement tangent_kernel gaussian examples extensive_agreement drawn traits_nonlinear "
-    "fields_on_diagonals hard_edges diagonals_agreement spike_expansions alignments_in_time labelled_limit docstrings "
-    "explore expand recursions program_exact check cli notebooks levels install large store sampling attacked"
+    "manual laws architecture trait_diagonals agreement api wide_network limit sampling_errors traits alignments "
+    "sampled_pass generated unusual_declarations deep_linear site_bulks two_time report edge_expansions workers "
+    "claims degenerate_values stability deep_linear_agreement tangent_kernel quadrature help_examples "
+    "extensive_agreement non_gaussian_starts nonlinear_traits field_diagonals hard_edges diagonals_agreement "
+    "spike_expansions alignments_in_time labelled_limit docstrings explore expansion_to_systems recursions "
+    "exact_pass check cli notebooks means_in_coefficients install large_eigenproblems store sampling "
+    "past_failures"
 ).split()
 """Files of tests that take longest. They begin first, so that no worker waits for another at the end."""
 SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob("*.py") if p.stem != "__init__"))
@@ -76,15 +77,26 @@ def pytest_configure(config) -> None:
 def pytest_collection_modifyitems(items) -> None:
     first = {f"test_{name}": rank for rank, name in enumerate(HEAVY)}
     items.sort(key=lambda item: first.get(item.path.stem, len(first)))
-    names = {f"{item.path.name}::{item.name}": item for item in items}
-    for name, item in names.items():
-        case = getattr(item, "callspec", None) and item.callspec.params.get("case")
-        if name in LONG or case in getattr(item.module, "FURTHER", ()):
+    for item in items:
+        cases = [case for mark in item.iter_markers("long_cases") for case in mark.args]
+        if item.get_closest_marker("long") or (cases and item.callspec.id in cases):
             item.add_marker(pytest.mark.long)
             item.add_marker(pytest.mark.slow)
-    gone = sorted(LONG - names.keys())
-    if gone and {item.path for item in items} >= set(HERE.glob("test_*.py")):
-        raise pytest.UsageError(f"tests/long.txt names what is no test: {', '.join(gone)}")
+    _refuse_unknown_cases(items)
+
+
+def _refuse_unknown_cases(items) -> None:
+    """Raise if a `long_cases` mark names a case that its test does not have."""
+    known, named = defaultdict(set), defaultdict(set)
+    for item in items:
+        for mark in item.iter_markers("long_cases"):
+            test = f"{item.path.name}::{item.originalname}"
+            known[test].add(item.callspec.id)
+            named[test].update(mark.args)
+    if items and items[0].config.args_source.name == "TESTPATHS":  # all tests, not a choice of cases
+        unknown = [f"{test}[{case}]" for test in named for case in sorted(named[test] - known[test])]
+        if unknown:
+            raise pytest.UsageError(f"long_cases names cases that no test has: {', '.join(unknown)}")
 
 
 def pytest_unconfigure(config) -> None:
