@@ -19,7 +19,7 @@ import numpy as np
 from derive.errors import NumericalError
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / part) for part in ("", "support", "reference_formulas", "numerics/stability")]
+sys.path[:0] = [str(TESTS / part) for part in ("", "support", "reference_formulas", "numerics/limit")]
 from test_exact_stability import drawn_point, fresh_batches, of_regression, power_law  # noqa: E402
 
 DIGITS = 1e-10
