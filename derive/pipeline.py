@@ -14,7 +14,7 @@ from derive.errors import DeclarationError, blaming, wording
 from derive.language.model import Model
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
-from derive.records.limit import Limit, Recursion
+from derive.records.limit import Recursion, StationaryLimit
 from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
@@ -101,7 +101,7 @@ class Derivation(Displayed):
         return needs_of(probed.blocks for probed in self.probes.values())
 
     @cached_property
-    def limit(self) -> Limit:
+    def limit(self) -> StationaryLimit:
         """Where training comes to rest, if its laws are linear and the same at all times; refused otherwise."""
         with wording(self.as_declared):
             return find_limit(self.saddle, self.order)
@@ -118,12 +118,12 @@ class Derivation(Displayed):
         return as_declared(system.model, (*system.fields, *(f for probe in system.probes for f in probe.fields)))
 
     @cached_property
-    def probes(self) -> Mapping[str, ProbedMatrix]:
+    def probes(self) -> Mapping[str, DerivedProbe]:
         """The probed matrices by their labels, in the order of the declaration."""
-        return MappingProxyType({label: ProbedMatrix(self, label) for label, _ in self.model.probes})
+        return MappingProxyType({label: DerivedProbe(self, label) for label, _ in self.model.probes})
 
     @property
-    def first(self) -> ProbedMatrix:
+    def first(self) -> DerivedProbe:
         """The first of the probed matrices, or the only one."""
         for probed in self.probes.values():
             return probed
@@ -158,7 +158,7 @@ class Derivation(Displayed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProbedMatrix(Displayed):
+class DerivedProbe(Displayed):
     """One probed matrix: its spectral fields joined to the training level, A(z), its reduction and its bulk.
 
     `average` and `saddle` hold what the spectral fields add to those of the training level.

@@ -17,7 +17,7 @@ from derive.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Domain:
+class OptionDomain:
     """The values that an option may have. says: completes the sentence "NAME must be ..."; words: all of them, where
     they are few."""
 
@@ -27,7 +27,7 @@ class Domain:
 
 
 @dataclass(frozen=True)
-class Declared:
+class OptionInfo:
     """What is known of an option besides its type and default.
 
     help: for the command line and the Python documentation. cost: what it does to time and memory. metavar: its value
@@ -35,7 +35,7 @@ class Declared:
     it. default and type: those of the field.
     """
 
-    domain: Domain
+    domain: OptionDomain
     help: str
     cost: str = ""
     metavar: str = ""
@@ -52,7 +52,7 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool"
 
 
-def whole(low: int | None = None) -> Domain:
+def whole(low: int | None = None) -> OptionDomain:
     """The domain of whole numbers, from low on."""
 
     def holds(value: Any) -> bool:
@@ -66,13 +66,13 @@ def whole(low: int | None = None) -> Domain:
             number = int(value)
         return low is None or number >= low
 
-    return Domain(holds, "a whole number" + ("" if low is None else f", {low} or larger"))
+    return OptionDomain(holds, "a whole number" + ("" if low is None else f", {low} or larger"))
 
 
-def one_of(*words: str) -> Domain:
+def one_of(*words: str) -> OptionDomain:
     """The domain of a few words."""
     says = f"{', '.join(words[:-1])} or {words[-1]}"
-    return Domain(lambda value: _is_text(value) and value in words, says, words)
+    return OptionDomain(lambda value: _is_text(value) and value in words, says, words)
 
 
 def _are_names(value: Any) -> bool:
@@ -100,13 +100,13 @@ def _is_positive(value: Any) -> bool:
 
 LARGE = 2000
 """Size from which on commands compute all eigenvalues only where something needs them."""
-YES_OR_NO = Domain(_is_bool, "True or False")
-TEXT = Domain(_is_text, "text")
+YES_OR_NO = OptionDomain(_is_bool, "True or False")
+TEXT = OptionDomain(_is_text, "text")
 
 
-def option(default: Any, domain: Domain, help: str, **more: Any) -> Any:
+def option(default: Any, domain: OptionDomain, help: str, **more: Any) -> Any:
     """A field of `Options`."""
-    return field(default=default, metadata={"declared": Declared(domain, help, **more)})
+    return field(default=default, metadata={"declared": OptionInfo(domain, help, **more)})
 
 
 @dataclass(frozen=True)
@@ -136,13 +136,13 @@ class Options:
     )
     memory: float | None = option(
         None,
-        Domain(_is_positive, "a number of GB, larger than 0"),
+        OptionDomain(_is_positive, "a number of GB, larger than 0"),
         "Sampled laws: memory that they may take; nine tenths of the machine's memory unless given. More is refused.",
         metavar="GB",
     )
     path: bool | Sequence[int] | None = option(
         None,
-        Domain(_are_times, "True, False or a list of times"),
+        OptionDomain(_are_times, "True, False or a list of times"),
         "The spectrum at every time, not only at the end; by default where a model names its layers, but not for "
         "eigenproblems of more than 1000 rows.",
         cost="One eigenproblem per time.",
@@ -162,14 +162,14 @@ class Options:
     )
     align: Sequence[str] = option(
         (),
-        Domain(_are_texts, "names of fields such as 'v(3)' in a list"),
+        OptionDomain(_are_texts, "names of fields such as 'v(3)' in a list"),
         "A direction to compare the outliers' vectors with: teacher, v(3), 'v(T)', or v for all its times. May be "
         "repeated; directions that a model observes with alignment(...) are always given.",
         metavar="FIELD",
     )
     kernels: Sequence[Any] = option(
         (),
-        Domain(_are_names, "names such as C[a,b] in a list"),
+        OptionDomain(_are_names, "names such as C[a,b] in a list"),
         "A two-time function of two fields: the correlation C[a,b](t,s) = <a(t) b(s)>, or the response R[a,b](t,s) of "
         "a(t) to a source in the equation of b at s. May be repeated.",
         metavar="C[a,b]|R[a,b]",
@@ -236,32 +236,32 @@ class SweepOptions:
     of: str = option("solve", one_of("solve", "simulate", "compare"), "The verb that the sweep repeats.", flag=None)
     jobs: int | str | None = option(
         None,
-        Domain(lambda value: _is_text(value) or whole().holds(value), f"a number of processes or {CORES!r}"),
+        OptionDomain(lambda value: _is_text(value) or whole().holds(value), f"a number of processes or {CORES!r}"),
         "Processes on this machine, each with one thread; as many as there are cores unless given.",
         cost="Each process takes a few seconds to start, and memory of its own.",
         metavar="N",
     )
     executor: Any = option(
         None,
-        Domain(lambda value: callable(getattr(value, "submit", None)), "a concurrent.futures.Executor"),
+        OptionDomain(lambda value: callable(getattr(value, "submit", None)), "a concurrent.futures.Executor"),
         "An executor that runs the units of work.",
         flag=None,
     )
     on: str | None = option(
         None,
-        Domain(_is_text, "text such as dask:tcp://HOST:PORT"),
+        OptionDomain(_is_text, "text such as dask:tcp://HOST:PORT"),
         "Compute on a Dask cluster: dask:tcp://HOST:PORT or dask:FILE.",
         metavar="dask:ADDRESS",
     )
     journal: str | os.PathLike[str] | None = option(
         None,
-        Domain(lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
+        OptionDomain(lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
         "Keep finished parts in FILE, and resume from there; beside the file of --out unless given.",
         metavar="FILE",
     )
     shard: str | None = option(
         None,
-        Domain(_is_text, "text such as 2/8"),
+        OptionDomain(_is_text, "text such as 2/8"),
         "Only the K-th of N parts of the work; see `derive merge`.",
         metavar="K/N",
     )
@@ -324,7 +324,7 @@ class StabilityOptions:
     )
     tolerance: float = option(
         1e-3,
-        Domain(_is_positive, "a number larger than 0"),
+        OptionDomain(_is_positive, "a number larger than 0"),
         "Relative tolerance of limits that are searched for.",
         cost="Each factor of two is one more run.",
         flag=None,
@@ -360,14 +360,14 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {"report": {"size": 400, "seeds": 10
 """Defaults of a verb that differ from those of `Options`."""
 
 
-def options_of(verb: str) -> dict[str, Declared]:
+def options_of(verb: str) -> dict[str, OptionInfo]:
     """Every option of a verb by name, in the order of its help."""
     shared, changed = fields_of(Options), DEFAULTS.get(verb, {})
     found = {name: replace(shared[name], default=changed.get(name, shared[name].default)) for name in VERBS[verb]}
     return {**found, **(fields_of(OWN[verb]) if verb in OWN else {})}
 
 
-def fields_of(record: type[Any]) -> dict[str, Declared]:
+def fields_of(record: type[Any]) -> dict[str, OptionInfo]:
     """The options that a record declares, by name."""
     return {f.name: replace(f.metadata["declared"], default=f.default, type=str(f.type)) for f in fields(record)}
 

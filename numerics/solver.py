@@ -12,7 +12,7 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.bulk.branch import Branch
-from numerics.bulk.law import Law
+from numerics.bulk.law import SpectralLaw
 from numerics.bulk.moments import moments
 from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.settling import as_settled, movement
@@ -22,7 +22,7 @@ from numerics.certificate.checking import Certifier
 from numerics.certificate.records import Certificate
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.options import BARE, Options
-from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
+from numerics.outliers.alignments import OutlierAlignment, alignments, unknown_errors, with_errors
 from numerics.outliers.components import Component, components_of, joined_paths
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
@@ -35,7 +35,7 @@ from numerics.outliers.finding import (
     ring_spectra,
 )
 from numerics.outliers.following import Lost
-from numerics.outliers.large import Spectrum, is_large, large_spectrum, largest_rows
+from numerics.outliers.large import LargeSpectrum, is_large, large_spectrum, largest_rows
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
@@ -92,7 +92,7 @@ class Layer:
     """
 
     label: str
-    law: Law
+    law: SpectralLaw
     outliers: list[float]
     outlier_errors: list[float] | None
     diagnostics: dict[str, Any]
@@ -106,8 +106,8 @@ class Layer:
     bbp_time: int | None = None
     overlaps: list[dict[str, float | None]] | None = None
     overlap_errors: list[dict[str, float | None]] | None = None
-    alignments: list[Alignment] = field(default_factory=list)
-    alignment_path: list[list[Alignment]] | None = None
+    alignments: list[OutlierAlignment] = field(default_factory=list)
+    alignment_path: list[list[OutlierAlignment]] | None = None
     moment_errors: list[float] | None = None
     edge_errors: list[list[float | None]] | None = None
     given: dict[str, Any] = field(default_factory=dict)
@@ -259,7 +259,7 @@ def a_matrices(solver: Solver, solution: Solution, z: np.ndarray, label: str | N
     return assembled(problem, points)
 
 
-def _excluded(law: Law) -> tuple[tuple[float, float], ...]:
+def _excluded(law: SpectralLaw) -> tuple[tuple[float, float], ...]:
     """Where no outlier is: the intervals of the bulk, and its atoms as intervals of length zero."""
     return (*law.edges, *((at, at) for at, _ in law.atoms))
 
@@ -357,7 +357,7 @@ class Foreseen:
     """What the outliers of a matrix are found from, with the eigenvalues of the rings of each summand of A(z) at the
     end and at all times."""
 
-    law: Law
+    law: SpectralLaw
     problem: SpikedProblem
     parts: tuple[Component, ...]
     rings: list[list[Eigenvalues]] | None = None
@@ -547,7 +547,7 @@ class Isolated:
 
     outliers: list[Outlier]
     rings: list[RingSpectrum] | None
-    large: Spectrum | None
+    large: LargeSpectrum | None
 
 
 def _isolated(
@@ -582,7 +582,7 @@ def _diagnostics(found: Sequence[Outlier], matrix: ProbedMatrix, branch: Branch)
     }
 
 
-def _bulk_errors(problem: SpikedProblem, law: Law, nearby: Nearby) -> tuple[Any, Any]:
+def _bulk_errors(problem: SpikedProblem, law: SpectralLaw, nearby: Nearby) -> tuple[Any, Any]:
     """Errors of the edges and of the moments of a bulk that depends on what is sampled; None where it does not."""
     if not (problem.moves and nearby.orders):
         return None, None
@@ -611,7 +611,7 @@ def _with_any_vectors(
     layer: Layer,
     known: Foreseen,
     here: list[float],
-    large: Spectrum | None,
+    large: LargeSpectrum | None,
     trained: Trained,
     overlaps: bool,
     steps: str | None,
@@ -665,7 +665,7 @@ class Blurs:
     errors: dict[float, float]
 
     @staticmethod
-    def of(law: Law, found: list[list[float | None]] | None) -> Blurs:
+    def of(law: SpectralLaw, found: list[list[float | None]] | None) -> Blurs:
         """An edge without an error of its own is blurred as much as the one that is known worst."""
         if found is None:
             return Blurs({})
@@ -718,9 +718,9 @@ def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Tr
 
 def _directed_path(
     problem: SpikedProblem, steps: Steps, path: Sequence[list[float]], trained: Trained
-) -> list[list[Alignment]]:
+) -> list[list[OutlierAlignment]]:
     """Squared cosines of the vectors of the outliers at all times before the last with the directions asked about."""
-    found: list[list[Alignment]] = []
+    found: list[list[OutlierAlignment]] = []
     for time, now in enumerate(path[:-1]):
         if not now:
             found.append([])

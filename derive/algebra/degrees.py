@@ -40,7 +40,7 @@ class NoExpansion(Exception):
 
 
 @dataclass(frozen=True)
-class Expansion:
+class ResolventExpansion:
     """Bulk equations in t = 1/z, with coefficients that are polynomials in the parameters.
 
     size: how many unknowns there are, the resolvent first. values: of the parameters, at random. terms: by equation,
@@ -52,7 +52,7 @@ class Expansion:
     terms: dict[tuple[int, int, Monomial], list[tuple[tuple[int, ...], int]]]
 
     @staticmethod
-    def of(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> Expansion:
+    def of(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> ResolventExpansion:
         """The expansion of as many equations as unknowns; functions of parameters count as parameters."""
         generators = Generators.of(equations)
         encoded = [sp.fraction(sp.together(generators.encode(e)))[0] for e in equations]
@@ -70,7 +70,7 @@ class Expansion:
                 key = (number, poly.degree(Z) - power, monomial)
                 terms.setdefault(key, []).append((tuple(powers[count:]), int(c) % PRIME))
         values = np.random.default_rng(0).integers(2, PRIME - 1, len(parameters))
-        return Expansion(count, tuple(map(int, values)), terms)
+        return ResolventExpansion(count, tuple(map(int, values)), terms)
 
     @cached_property
     def parameters_in_resolvent(self) -> int:

@@ -68,7 +68,7 @@ class TauDerivative(_Node):
     value = property(lambda self: self.args[0])
 
 
-class Source(_Node):
+class ProbeSource(_Node):
     """The external source that drives the probe; the response to it is the resolvent."""
 
 

@@ -15,7 +15,7 @@ import flint
 import mpmath
 import sympy as sp
 
-from derive.algebra.degrees import Expansion, NoExpansion
+from derive.algebra.degrees import NoExpansion, ResolventExpansion
 from derive.algebra.generators import Generators, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import DIGITS, PhysicalPoint
@@ -24,18 +24,18 @@ from derive.support.progress import report
 
 
 @dataclass(frozen=True)
-class Ring:
+class PolynomialRing:
     """Integer polynomials in a fixed list of symbols, and the functions of parameters that some of them stand for."""
 
     symbols: tuple[sp.Symbol, ...]
     generators: Generators
 
     @staticmethod
-    def of(expressions: tuple[sp.Expr, ...]) -> Ring:
+    def of(expressions: tuple[sp.Expr, ...]) -> PolynomialRing:
         """The smallest ring that holds all numerators and denominators of the expressions."""
         generators = Generators.of(expressions)
         found = {s for e in expressions for s in generators.encode(e).free_symbols}
-        return Ring(tuple(sorted(found, key=symbol_order)), generators)
+        return PolynomialRing(tuple(sorted(found, key=symbol_order)), generators)
 
     @property
     def context(self) -> Any:
@@ -161,7 +161,7 @@ def check_degrees(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -
     A parameter that the moments depend on has at least the degree one in the curve.
     """
     try:
-        expansion = Expansion.of(equations, unknowns)
+        expansion = ResolventExpansion.of(equations, unknowns)
         count = expansion.parameters_in_resolvent
 
         def most(degree: int) -> int:
@@ -236,7 +236,7 @@ def proves_zero(
 class _Elimination:
     """steps: (unknown, the equation it was eliminated with, the other equations that held it)."""
 
-    ring: Ring
+    ring: PolynomialRing
     number: _Evaluation
     relation: Any
     steps: tuple[tuple[sp.Symbol, Any, tuple[Any, ...]], ...]
@@ -259,7 +259,7 @@ class _Elimination:
         same = _coincidences(unknowns, equations, physical)
         reduced = [sp.expand(sp.sympify(e).xreplace(same)) for e in equations]
         extra = sp.fraction(sp.together(extra.xreplace(same)))[0]
-        ring = Ring.of((*reduced, extra))
+        ring = PolynomialRing.of((*reduced, extra))
         number = _Evaluation.of(ring, physical)
         polys: list[flint.fmpz_mpoly] = []
         for e in reduced:
@@ -301,7 +301,7 @@ class _Elimination:
 
 
 def _lowest_relation(
-    ring: Ring, symbol: sp.Symbol, pivot: flint.fmpz_mpoly, others: tuple[Any, ...], number: _Evaluation
+    ring: PolynomialRing, symbol: sp.Symbol, pivot: flint.fmpz_mpoly, others: tuple[Any, ...], number: _Evaluation
 ) -> flint.fmpz_mpoly:
     """The equation of lowest degree in the unknown, from remainders of the pivot and other equations that hold it."""
     place = ring.symbols.index(symbol)
@@ -317,7 +317,7 @@ def _lowest_relation(
     return best
 
 
-def _remainder(ring: Ring, high: flint.fmpz_mpoly, low: flint.fmpz_mpoly, place: int) -> flint.fmpz_mpoly:
+def _remainder(ring: PolynomialRing, high: flint.fmpz_mpoly, low: flint.fmpz_mpoly, place: int) -> flint.fmpz_mpoly:
     """The pseudo-remainder, without its content in the coefficients."""
     generator = ring.context.gens()[place]
     degree = int(low.degrees()[place])
@@ -328,7 +328,7 @@ def _remainder(ring: Ring, high: flint.fmpz_mpoly, low: flint.fmpz_mpoly, place:
     return high
 
 
-def _coefficient(ring: Ring, polynomial: flint.fmpz_mpoly, place: int, degree: int) -> flint.fmpz_mpoly:
+def _coefficient(ring: PolynomialRing, polynomial: flint.fmpz_mpoly, place: int, degree: int) -> flint.fmpz_mpoly:
     """The coefficient of a power of one symbol."""
     return ring.context.from_dict(
         {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
@@ -382,7 +382,7 @@ class _Evaluation:
     values: tuple[Any, ...]
 
     @staticmethod
-    def of(ring: Ring, physical: PhysicalPoint) -> _Evaluation:
+    def of(ring: PolynomialRing, physical: PhysicalPoint) -> _Evaluation:
         return _Evaluation(tuple(mpmath.mpmathify(physical.value(s)) for s in ring.symbols))
 
     def accepts(self, polynomial: flint.fmpz_mpoly) -> bool:
@@ -412,7 +412,9 @@ class _Evaluation:
                 polys.append(f)
 
 
-def _cheapest(ring: Ring, polys: list[flint.fmpz_mpoly], unknowns: list[sp.Symbol], number: _Evaluation) -> Any:
+def _cheapest(
+    ring: PolynomialRing, polys: list[flint.fmpz_mpoly], unknowns: list[sp.Symbol], number: _Evaluation
+) -> Any:
     """(work, unknown, equation to eliminate it with): least work first; the equation must determine the unknown."""
     best = None
     degrees = [tuple(map(int, p.degrees())) for p in polys]
@@ -427,7 +429,7 @@ def _cheapest(ring: Ring, polys: list[flint.fmpz_mpoly], unknowns: list[sp.Symbo
     return None if best is None else (best[0][0], best[1], best[2])
 
 
-def _work_of(ring: Ring, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
+def _work_of(ring: PolynomialRing, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
     place = ring.symbols.index(symbol)
     return _work(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
 
@@ -449,7 +451,7 @@ MOST_FACTOR_TERMS = 5_000
 
 def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
     """Irreducible factors of the resultant of two polynomials, which holds where they share a root in the symbol."""
-    ring = Ring.of((first, second))
+    ring = PolynomialRing.of((first, second))
     p, q = ring.encode(first), ring.encode(second)
     work = _work_of(ring, p, q, symbol)
     if work > MOST_TERMS:
@@ -487,7 +489,7 @@ def _numerator(expression: sp.Expr) -> sp.Expr:
 
 def factors(expression: sp.Expr) -> list[sp.Expr]:
     """The distinct irreducible factors of a polynomial, constants left out, in a fixed order."""
-    ring = Ring.of((expression,))
+    ring = PolynomialRing.of((expression,))
     return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
 
 
@@ -512,14 +514,14 @@ def irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
     return found
 
 
-def _decoded_factors(ring: Ring, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
+def _decoded_factors(ring: PolynomialRing, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
     decoded = [_signed(ring.decode(f)) for f in irreducible(polynomial)]
     return sorted((f for f in decoded if f.free_symbols), key=lambda f: (sp.count_ops(f), str(f)))
 
 
 def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], list[sp.Expr]]:
     """Factors of the discriminant and of the leading coefficient of a curve; TooLarge beyond the bound."""
-    ring = Ring.of((curve,))
+    ring = PolynomialRing.of((curve,))
     polynomial = ring.encode(sp.expand(curve))
     degree, place = ring.degree(polynomial, symbol), ring.symbols.index(symbol)
     work = 1

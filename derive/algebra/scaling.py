@@ -10,8 +10,8 @@ from sympy.core.relational import Relational
 
 from derive.algebra.recheck import check_same
 from derive.errors import DeclarationError, SizeError
-from derive.language.diagonals import Diagonal
-from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum
+from derive.language.diagonals import DiagonalMatrix
+from derive.language.matrices import Dyad, MatrixAtom, MatrixExpression, ProductOfMatrices, SumOfMatrices
 from derive.language.symbols import Sector
 from derive.language.traversal import ByKind
 from derive.language.vectors import shown
@@ -150,18 +150,18 @@ def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 
 @ByKind
-def norm_order(matrix: Matrix) -> sp.Rational:
+def norm_order(matrix: MatrixExpression) -> sp.Rational:
     """The power of the base size with which the largest singular value of a matrix grows."""
     raise NotImplementedError(type(matrix).__name__)
 
 
-@norm_order.on(Sum)
-def _(matrix: Sum) -> sp.Rational:
+@norm_order.on(SumOfMatrices)
+def _(matrix: SumOfMatrices) -> sp.Rational:
     return max(size_order(scale, str(matrix)) + norm_order(part) for scale, part in matrix.terms)
 
 
-@norm_order.on(Product)
-def _(matrix: Product) -> sp.Rational:
+@norm_order.on(ProductOfMatrices)
+def _(matrix: ProductOfMatrices) -> sp.Rational:
     return sum(map(norm_order, matrix.factors), sp.S.Zero)
 
 
@@ -170,13 +170,13 @@ def _(matrix: Dyad) -> sp.Rational:
     return sp.S.One
 
 
-@norm_order.on(Diagonal)
-def _(matrix: Diagonal) -> sp.Rational:
+@norm_order.on(DiagonalMatrix)
+def _(matrix: DiagonalMatrix) -> sp.Rational:
     return sp.S.Zero
 
 
-@norm_order.on(Atom)
-def _(matrix: Atom) -> sp.Rational:
+@norm_order.on(MatrixAtom)
+def _(matrix: MatrixAtom) -> sp.Rational:
     if matrix.random is None:
         raise DeclarationError(f"{matrix}: its size is not known; state weights by their update rule")
     return (1 + size_order(matrix.random.variance, str(matrix))) / 2

@@ -62,7 +62,7 @@ class SiteEntry(Trait):
     function = property(lambda self: self.payload[7])
 
 
-class SiteAverage(Mean):
+class TraitAverage(Mean):
     """The average, over the traits of a site, of a function of them, of z and of the responses of the bulk."""
 
     def _eval_is_real(self) -> Any:
@@ -80,12 +80,12 @@ def averaged(expression: sp.Expr) -> sp.Expr:
     leading = sp.Poly(denominator, Z).LC() if denominator.has(Z) else denominator
     if leading.could_extract_minus_sign():
         number, denominator = -number, -denominator
-    return scale * number * SiteAverage(numerator / denominator)
+    return scale * number * TraitAverage(numerator / denominator)
 
 
 def around_averages(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     """Change an expression in which averages over sites stay as they are."""
-    averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+    averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
     if not averages:
         return change(expression)
     marks = {average: EngineSymbol(f"average{number}") for number, average in enumerate(averages)}
@@ -96,14 +96,14 @@ def at_source(expression: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Ex
     """An expression at given values of symbols, in its averages over sites too."""
     inside = {
         average: averaged(average.expression.xreplace(values))
-        for average in sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+        for average in sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
     }
     return expression.xreplace(inside).xreplace(values)
 
 
 def by_source(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     """The derivative of an expression by a symbol, which may stand in its averages over sites."""
-    averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+    averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{number}") for number, average in enumerate(averages)}
     plain = expression.xreplace(marks)
     total = sp.diff(plain, symbol)
@@ -144,7 +144,7 @@ def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
         if whole is None:
             return None
         unknowns = [s for s in whole.free_symbols if not isinstance(s, Parameter)]
-        if not equation.has(SiteAverage) and whole.is_polynomial(*unknowns):
+        if not equation.has(TraitAverage) and whole.is_polynomial(*unknowns):
             found.append(equation)
             continue
         if not whole.is_rational_function(*unknowns):
@@ -156,12 +156,12 @@ def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
 def without_averages(expression: sp.Expr) -> sp.Expr | None:
     """An expression with its averages over sites written out; None if one has too many groups, or no list of values."""
     expression = sp.sympify(expression)
-    averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+    averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
     written = {average: written_out(average) for average in averages}
     return None if None in written.values() else expression.xreplace(written)
 
 
-def written_out(average: SiteAverage) -> sp.Expr | None:
+def written_out(average: TraitAverage) -> sp.Expr | None:
     """An average as the weighted sum over groups of equal sites; None if there are too many, or no list of values."""
     traits: list[Trait] = [value.field for value in traits_in(average.expression)]
     if any(not trait.discrete or not trait.weights for trait in traits):

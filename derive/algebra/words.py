@@ -112,7 +112,7 @@ class DiagonalWeight(sp.MatrixExpr):
 
 
 @dataclass(frozen=True)
-class Diagonal:
+class DiagonalFactor:
     """A diagonal weight over the times of a field."""
 
     weight: sp.Expr
@@ -127,7 +127,7 @@ class Diagonal:
         return (self.weight,)
 
     @property
-    def T(self) -> Diagonal:
+    def T(self) -> DiagonalFactor:
         return self
 
     @property
@@ -198,7 +198,7 @@ class Weighed:
         return sp.MatrixSymbol(self.name, *self.shape)
 
 
-Word = tuple[Letter | Diagonal | Weighed, ...]
+Word = tuple[Letter | DiagonalFactor | Weighed, ...]
 Combination = tuple[tuple[sp.Expr, Word], ...]
 
 

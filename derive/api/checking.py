@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from derive.api.solvers import Source
+from derive.api.solvers import DeclarationSource
 from derive.inputs.problems import Problem
 from derive.results.check import Check, LawTried
 from numerics.options import Options
@@ -12,13 +12,15 @@ from numerics.options import Options
 Progress = Callable[[float, str], None]
 
 
-def check(source: Source, problem: Problem, quick: bool, simulate: bool, seed: int, progress: Progress | None) -> Check:
+def check(
+    source: DeclarationSource, problem: Problem, quick: bool, simulate: bool, seed: int, progress: Progress | None
+) -> Check:
     """See `Theory.check`."""
     from derive.selftest.checking import Subject, laws_for, tried
-    from derive.selftest.engine import Numbers, numbers_of, told
+    from derive.selftest.engine import TheoryNumbers, numbers_of, told
     from derive.selftest.reading import draft_of_model
 
-    def own() -> Numbers:
+    def own() -> TheoryNumbers:
         with told():
             solver = source.solver(problem.model, None)
             return numbers_of(solver, problem.model, problem.inputs, labels=problem.layers)

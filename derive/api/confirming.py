@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from derive.api.points import Point
-from derive.api.solvers import Source
+from derive.api.points import ProblemPoint
+from derive.api.solvers import DeclarationSource
 from derive.claims.counterexamples import Counterexample
 from derive.errors import DeriveError
 from derive.inputs.problems import problem_of
@@ -24,7 +24,7 @@ class Confirmation:
     """The solver of a model, asked at counterexamples."""
 
     def __init__(self, model: Model):
-        self.model, self.source = model, Source("")
+        self.model, self.source = model, DeclarationSource("")
 
     def __call__(self, against: Counterexample) -> tuple[bool | None, str]:
         """Whether the solver gives the numbers of the derivation, None if it gives none, and what it gives."""
@@ -37,7 +37,7 @@ class Confirmation:
             return None, f"`derive solve` gives no number there: {error}"
 
     def _solved(self, values: dict[str, Any]) -> Solution:
-        point = Point.of(self.source, problem_of(self.model, values), None)
+        point = ProblemPoint.of(self.source, problem_of(self.model, values), None)
         solution = point.solved(BARE)
         if not solution:
             raise DeriveError("it fails a check of its own")

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from derive.api.options import times_to_watch
-from derive.api.points import Point, half_size
-from derive.api.solvers import Source
+from derive.api.points import ProblemPoint, half_size
+from derive.api.solvers import DeclarationSource
 from derive.inputs.problems import Grid, Problem
 from derive.results.made import fingerprints, versions
 from derive.sweeps.journal import About
-from derive.sweeps.units import Code, Found, Unit, remember, solution_of
+from derive.sweeps.units import Found, SolverCode, Unit, remember, solution_of
 from numerics.modules import Solver
 from numerics.options import Options
 from numerics.simulation import samples as finite_size
@@ -48,19 +48,19 @@ class Cut:
     """A sweep over a declaration, cut into units. Samples that are compared are drawn after the theory is solved, which
     says what of them is needed."""
 
-    source: Source
+    source: DeclarationSource
     grid: Grid
     of: str
     options: Options
 
     @cached_property
-    def codes(self) -> dict[str, Code]:
+    def codes(self) -> dict[str, SolverCode]:
         """The generated code of each model, by its name."""
         found = {}
         for problem in self.grid.problems:
             if problem.model.name not in found:
                 files = tuple(sorted(self.source.files(problem.model).items()))
-                code = Code(hashlib.sha256(repr(files).encode()).hexdigest()[:32], files)
+                code = SolverCode(hashlib.sha256(repr(files).encode()).hexdigest()[:32], files)
                 remember(code, self.solver(problem))
                 found[problem.model.name] = code
         return found
@@ -178,7 +178,7 @@ class Cut:
         if found is None:
             return None
         problem = self.grid.problems[place]
-        return half_size(Point(self.source, problem, self.solver(problem)), found.layers, self.options.size)
+        return half_size(ProblemPoint(self.source, problem, self.solver(problem)), found.layers, self.options.size)
 
     def theory(self, place: int, found: Found | None) -> FoundSolution | None:
         """The solution at a point; None if there is none."""

@@ -11,7 +11,7 @@ import sympy as sp
 
 from derive.cells.verdicts import PROVED
 from derive.errors import ParameterError
-from derive.expansions.limits import Limit, rational
+from derive.expansions.limits import ParameterLimit, rational
 from derive.expansions.quantities import QUANTITIES, Found, cell_of, expand_quantity
 from derive.inputs.problems import problem_of
 from derive.language.family import Family
@@ -124,7 +124,7 @@ def expand(
         )
     if parameter is not None and not isinstance(parameter, str):
         raise ParameterError(f"parameter={parameter!r}: give the name of one of {have}")
-    limit = None if variable is None else Limit.of(variable, tuple(model.parameters))
+    limit = None if variable is None else ParameterLimit.of(variable, tuple(model.parameters))
     fixed = {}
     for name, value in at.items():
         if name not in names:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.api.solvers import Source
+from derive.api.solvers import DeclarationSource
 from derive.errors import DeriveError, NumericalError
 from derive.inputs.problems import Problem, array_names, grid_of
 from derive.results.limit import Limit, Limits
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Progress = Callable[[float, str], None]
 
 
-def limit(source: Source, problem: Problem, progress: Progress | None) -> Limit:
+def limit(source: DeclarationSource, problem: Problem, progress: Progress | None) -> Limit:
     """See `Theory.limit`."""
     solver = source.solver(problem.model, progress)
     if solver.limit is None:
@@ -43,7 +43,9 @@ def limit(source: Source, problem: Problem, progress: Progress | None) -> Limit:
     return Limit(made, found.observables, about)
 
 
-def limits(source: Source, declared: Model | Family, given: Mapping[str, Any], progress: Progress | None) -> Limits:
+def limits(
+    source: DeclarationSource, declared: Model | Family, given: Mapping[str, Any], progress: Progress | None
+) -> Limits:
     """See `Theory.limits`."""
     alone = array_names(declared, given)
     several = {

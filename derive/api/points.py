@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from derive.api.options import times_to_watch, wanted_kernels
-from derive.api.solvers import Source
+from derive.api.solvers import DeclarationSource
 from derive.errors import NumericalError
 from derive.inputs.problems import Problem
 from derive.results import Comparison, Simulation, Solution, compare
@@ -26,15 +26,15 @@ Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class ProblemPoint:
     """A problem with its solver."""
 
-    source: Source
+    source: DeclarationSource
     problem: Problem
     solver: Solver
 
     @classmethod
-    def of(cls, source: Source, problem: Problem, progress: Progress | None) -> Point:
+    def of(cls, source: DeclarationSource, problem: Problem, progress: Progress | None) -> ProblemPoint:
         return cls(source, problem, source.solver(problem.model, progress))
 
     def solved(self, options: Options, progress: Progress | None = None) -> Solution:
@@ -102,7 +102,7 @@ class Point:
         return compare(theory, simulation, smaller)
 
 
-def half_size(point: Point, layers: Sequence[Any], size: int) -> int | None:
+def half_size(point: ProblemPoint, layers: Sequence[Any], size: int) -> int | None:
     """The size of further samples that take the corrections off moments, where a comparison has moments."""
     if all(layer.outliers for layer in layers):
         return None

@@ -16,8 +16,15 @@ from derive.errors import DeriveError, NumericalError, ParameterError
 from derive.inputs.loading import declaration_sources
 from derive.inputs.problems import Problem
 from derive.pipeline import Derivation, derive_model
-from derive.report import Comparison as Told, ComparisonRow, Figure, html_of_report, latex_of_report, report_of
-from derive.report.document import Equation
+from derive.report import (
+    ComparisonRow,
+    ComparisonSection as Told,
+    ReportFigure,
+    html_of_report,
+    latex_of_report,
+    report_of,
+)
+from derive.report.document import DisplayedEquation
 from derive.results import Comparison
 from numerics.plots.report import draw_observables, draw_spectrum, narrowed, picture
 from numerics.simulation.compare import expected_by_chance
@@ -119,7 +126,7 @@ def _told(compared: Comparison) -> Told:
     )
 
 
-def _pictures(compared: Comparison) -> tuple[Figure, ...]:
+def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
     """The spectrum where a matrix is probed, and the observables where there are any."""
     solution, simulation = compared.theory.found, compared.simulation.found
     assert solution is not None and simulation is not None
@@ -133,13 +140,13 @@ def _pictures(compared: Comparison) -> tuple[Figure, ...]:
         drawn = draw_spectrum(solution, simulation, layer.label)
         svg, pdf = picture(drawn, "svg"), picture(drawn, "pdf")
         name = f"spectrum-{layer.label}" if layer.label else "spectrum"
-        found.append(Figure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
+        found.append(ReportFigure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
     if solution.observables:
         caption = "Observables along the training: theory as lines, means over the seeds with their standard errors."
         drawn = draw_observables(solution, simulation)
         narrow = narrowed(draw_observables(solution, simulation, across=1))
         found.append(
-            Figure("observables", picture(drawn, "svg"), picture(narrow, "svg"), picture(drawn, "pdf"), caption)
+            ReportFigure("observables", picture(drawn, "svg"), picture(narrow, "svg"), picture(drawn, "pdf"), caption)
         )
     return tuple(found)
 
@@ -147,7 +154,7 @@ def _pictures(compared: Comparison) -> tuple[Figure, ...]:
 def _count_equations(blocks: tuple[Any, ...]) -> int:
     """How many displayed equations a document has."""
     inner = sum(_count_equations(block.blocks) for block in blocks if hasattr(block, "blocks"))
-    return inner + sum(isinstance(block, Equation) for block in blocks)
+    return inner + sum(isinstance(block, DisplayedEquation) for block in blocks)
 
 
 def write_all(path: Path, contents: dict[str, bytes]) -> list[str]:

@@ -12,7 +12,7 @@ from derive.codegen.store import stored_files
 from derive.inputs.loading import declaration_sources, is_file_target
 from derive.inputs.problems import Problem
 from derive.language.model import Model
-from derive.results.made import Made, fingerprints, versions
+from derive.results.made import Provenance, fingerprints, versions
 from derive.support.progress import reporting
 from numerics.modules import Solver, load_built, load_solver
 from numerics.options import Options
@@ -22,7 +22,7 @@ Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class DeclarationSource:
     """A declaration by its target: the name of a setting, the path of a file, or nothing for one made in Python."""
 
     target: str = ""
@@ -64,7 +64,7 @@ class Source:
             self._texts[model.name] = declaration_text(self.target, model)
         return self._texts[model.name]
 
-    def made(self, verb: str, problem: Problem, options: Options) -> Made:
+    def made(self, verb: str, problem: Problem, options: Options) -> Provenance:
         """How a result is made; options are those of the command line, as far as they were given."""
         told = options.told(verb)
         told["kernel"] = [shown(name) for name in told.pop("kernels", ())] or None
@@ -72,7 +72,7 @@ class Source:
         labels = tuple(label for label, _ in problem.model.probes)
         if problem.layers != labels:
             told["layer"] = problem.layers[0] if problem.layers else "none"
-        return Made(
+        return Provenance(
             verb,
             problem.model.setting,
             self.target,

@@ -20,8 +20,8 @@ from derive.support.bounds import THEORY_SIZE
 from derive.support.guarded import DIGEST, has_its_digest, parsed_json, read_text
 from derive.support.places import path_of
 from numerics.spectra.changes import Change, change_of
-from numerics.spectra.fitting import LAYOUTS, Spectrum, analyse, layout_of
-from numerics.spectra.theory import Comparison, compare_with_theory, theory_of
+from numerics.spectra.fitting import LAYOUTS, FittedSpectrum, analyse, layout_of
+from numerics.spectra.theory import TheoryComparison, compare_with_theory, theory_of
 
 Progress = Callable[[float, str], None]
 
@@ -67,7 +67,7 @@ def spectra(
     matrices = tuple(map(_with_another_law, found))
     if after is not None:
         now.missing(read[0])
-    compared: tuple[Comparison, ...] = ()
+    compared: tuple[TheoryComparison, ...] = ()
     if solved is not None:
         compared = tuple(compare_with_theory(one, solved) for one in matrices)
     known = {one.name: one for one in matrices}
@@ -85,9 +85,9 @@ def spectra(
 
 def _analysed(
     now: _Chosen, before: _Chosen | None, level: float, progress: Progress
-) -> tuple[list[Spectrum], list[Change]]:
+) -> tuple[list[FittedSpectrum], list[Change]]:
     """The spectra of a checkpoint, and what happened to each matrix since an earlier one."""
-    found: list[Spectrum] = []
+    found: list[FittedSpectrum] = []
     changes: list[Change] = []
     then = {} if before is None else {entry.name: entry for entry in before.usable}
     for done, entry in enumerate(now.usable):
@@ -105,7 +105,7 @@ def _analysed(
     return found, changes
 
 
-def _with_another_law(one: Spectrum) -> Spectrum:
+def _with_another_law(one: FittedSpectrum) -> FittedSpectrum:
     """The spectrum, with a second law beside it where the first leaves something unsaid."""
     if not one.wants_another_law:
         return one
@@ -183,7 +183,7 @@ class _Chosen:
         self.tied[entry.name] = first
         return True
 
-    def spectrum(self, entry: Entry, array: np.ndarray, level: float) -> Spectrum | None:
+    def spectrum(self, entry: Entry, array: np.ndarray, level: float) -> FittedSpectrum | None:
         one = analyse(entry.name, array, self.layout, level)
         if isinstance(one, str):
             self.skipped.append(Skipped(entry.name, entry.shape, one, damaged="NaN" in one))

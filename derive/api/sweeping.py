@@ -11,7 +11,7 @@ from typing import Any
 from derive.api.cutting import Cut, names_of
 from derive.api.gathering import Gathered, solutions
 from derive.api.options import several, wanted_kernels
-from derive.api.solvers import Source
+from derive.api.solvers import DeclarationSource
 from derive.api.workers import Workers
 from derive.errors import ParameterError
 from derive.inputs.problems import aligned, array_names, grid_of
@@ -31,7 +31,7 @@ PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
-class Measured:
+class UnitTimes:
     """How long units of one kind take: the first, with what is compiled for it, and others. left: how many."""
 
     first: float
@@ -59,7 +59,7 @@ class Plan:
     done: int
     samples: int = 0
     bytes: float = 0.0
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[UnitTimes, ...] = ()
 
     def expected(self, workers: int) -> float | None:
         """Seconds until all is done with so many workers; None if nothing was measured."""
@@ -91,20 +91,20 @@ class Sweeping:
         points = len(self.cut.grid.problems)
         return Plan(points, len(names), done, len(share.samples), self._largest_sample[0], times)
 
-    def _measured(self, journal: Journal) -> tuple[Measured, ...]:
+    def _measured(self, journal: Journal) -> tuple[UnitTimes, ...]:
         share = self.cut.share(self.workers.options.part)
         found, kept = [], int(journal.path is not None)
         solving = self._missing(self.cut.solving(share), journal)
         if solving:
             first = _timed(solving[0], journal)
-            found.append(Measured(first, _timed(solving[0], journal), len(solving) - kept))
+            found.append(UnitTimes(first, _timed(solving[0], journal), len(solving) - kept))
         solved = solutions(self.cut, journal) if self.cut.of == "compare" else {}
         known = replace(share, samples=tuple(s for s in share.samples if not solved or s[0] in solved))
         sampling = self._missing(self.cut.sampling(known, solved), journal)
         if sampling:
             seconds = _timed(sampling[0], journal)
             left = sum(name not in journal.done for name in names_of(replace(share, chunks=())))
-            found.append(Measured(seconds, seconds, left + 1 - kept))
+            found.append(UnitTimes(seconds, seconds, left + 1 - kept))
         return tuple(found)
 
     @cached_property
@@ -188,7 +188,7 @@ class Sweeping:
 
 
 def sweeping_of(
-    source: Source, declared: Model | Family, given: Mapping[str, Any], options: Options, sweep: SweepOptions
+    source: DeclarationSource, declared: Model | Family, given: Mapping[str, Any], options: Options, sweep: SweepOptions
 ) -> Sweeping:
     """The sweep over all values of the parameters that are given, by the options of its verb and its own."""
     arrays = array_names(declared, given)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from derive.api.options import split_arguments, takes_options
-from derive.api.points import Point
-from derive.api.solvers import Source
+from derive.api.points import ProblemPoint
+from derive.api.solvers import DeclarationSource
 from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.inputs.loading import is_file_target, load_declaration
 from derive.inputs.problems import Problem, aligned, problem_of
@@ -54,8 +54,8 @@ class Theory:
     chosen: tuple[tuple[str, int | str], ...] = ()
 
     @cached_property
-    def _source(self) -> Source:
-        return Source(self.target)
+    def _source(self) -> DeclarationSource:
+        return DeclarationSource(self.target)
 
     @cached_property
     def model(self) -> Model:
@@ -388,8 +388,8 @@ class Theory:
     def _problem(self, given: Values) -> Problem:
         return problem_of(self.declared, {**dict(self.chosen), **given})
 
-    def _point(self, given: Values, progress: Progress | None, align: str | Sequence[str] = ()) -> Point:
-        return Point.of(self._source, aligned(self._problem(given), align), progress)
+    def _point(self, given: Values, progress: Progress | None, align: str | Sequence[str] = ()) -> ProblemPoint:
+        return ProblemPoint.of(self._source, aligned(self._problem(given), align), progress)
 
     def _solver(self, model: Model, progress: Progress | None) -> Solver:
         return self._source.solver(model, progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from derive.cells.verdicts import PROVED, REFUTED, STATUSES, UNDECIDED, weakest
-from derive.claims import ClaimsFile, Verdict as Decided, check_claims, load_claims, project_claims
+from derive.claims import ClaimsFile, ClaimVerdict as Decided, check_claims, load_claims, project_claims
 from derive.claims.checking import model_of
 from derive.claims.counterexamples import Counterexample
 from derive.language.model import Model

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from derive.sweeps.watching import Progress
-from derive.sweeps.workers import Crew, Given, Here, Processes, cluster
+from derive.sweeps.workers import Crew, GivenExecutor, Here, Processes, cluster
 from numerics.options import CORES, SweepOptions
 
 
@@ -38,7 +38,7 @@ class Workers:
             with cluster(options.on) as far:
                 yield far
         elif options.executor is not None:
-            yield Given(options.executor)
+            yield GivenExecutor(options.executor)
         else:
             yield Here(tell) if options.jobs is None else Processes(self.number)
 

@@ -33,7 +33,7 @@ class Disc:
         return self.centre + flint.acb(side, side)
 
 
-class Branch:
+class RootBranch:
     """The root of a polynomial in an unknown and z that has a given value far above the spectrum.
 
     Coefficients are real at the given values of the parameters. `far` gives the root at a point of the upper half

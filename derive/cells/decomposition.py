@@ -15,7 +15,7 @@ from typing import Any
 import flint
 import sympy as sp
 
-from derive.algebra.polynomials import Ring, TooLarge, irreducible
+from derive.algebra.polynomials import PolynomialRing, TooLarge, irreducible
 from derive.cells.balls import above, below, decided, irreducible_factors, real_roots, simplest_between
 
 MOST_WORK = 60_000
@@ -47,7 +47,7 @@ class Cells:
 
         TooLarge where a projection grows beyond its bound.
         """
-        ring = Ring.of(tuple(polynomials))
+        ring = PolynomialRing.of(tuple(polynomials))
         encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
         unknown = [s for s in ring.symbols if s not in box]
         if unknown:
@@ -112,7 +112,7 @@ class Cells:
 
 def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Expr]:
     """Polynomials free of a symbol that vanish wherever zeros of others in the symbol meet or go to infinity."""
-    ring = Ring.of(tuple(polynomials))
+    ring = PolynomialRing.of(tuple(polynomials))
     encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
     here = _kept(ring, (f for f in encoded if ring.degree(f, symbol)), lambda polynomial: False)
     free = [f for f in encoded if not ring.degree(f, symbol)]
@@ -163,7 +163,7 @@ def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
     return flint.fmpz_poly([int(c) for c in reversed(cleared.all_coeffs())])
 
 
-def _kept(ring: Ring, polynomials: Iterable[Any], drop: Drop) -> list[Any]:
+def _kept(ring: PolynomialRing, polynomials: Iterable[Any], drop: Drop) -> list[Any]:
     """Irreducible polynomials that may vanish somewhere, in a fixed order, each once up to its sign."""
     found: dict[str, Any] = {}
     for polynomial in polynomials:
@@ -173,12 +173,12 @@ def _kept(ring: Ring, polynomials: Iterable[Any], drop: Drop) -> list[Any]:
     return [found[key] for key in sorted(found, key=lambda k: (len(k), k))]
 
 
-def _weight(ring: Ring, polynomials: list[Any], symbol: sp.Symbol) -> tuple[int, int, str]:
+def _weight(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> tuple[int, int, str]:
     degrees = [ring.degree(f, symbol) for f in polynomials]
     return max(degrees, default=0), sum(degrees), symbol.name
 
 
-def _projected(ring: Ring, polynomials: list[Any], symbol: sp.Symbol) -> Iterator[Any]:
+def _projected(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> Iterator[Any]:
     """Irreducible factors of leading coefficients, discriminants and resultants with respect to a symbol."""
     place, name = ring.symbols.index(symbol), ring.variable(symbol)
 
@@ -197,7 +197,9 @@ def _projected(ring: Ring, polynomials: list[Any], symbol: sp.Symbol) -> Iterato
         yield from factors(one.resultant(other, name))
 
 
-def _at_ends(ring: Ring, polynomials: list[Any], symbol: sp.Symbol, box: Mapping[sp.Symbol, Interval]) -> Iterator[Any]:
+def _at_ends(
+    ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol, box: Mapping[sp.Symbol, Interval]
+) -> Iterator[Any]:
     """Irreducible factors of polynomials at the ends of a symbol's interval: there zeros enter and leave it."""
     for end in (end for end in box[symbol] if end is not None):
         for polynomial in polynomials:
@@ -206,12 +208,12 @@ def _at_ends(ring: Ring, polynomials: list[Any], symbol: sp.Symbol, box: Mapping
                 yield from (f for f in irreducible(there) if not f.is_constant())
 
 
-def _leading(ring: Ring, polynomial: Any, place: int, degree: int) -> Any:
+def _leading(ring: PolynomialRing, polynomial: Any, place: int, degree: int) -> Any:
     terms = {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
     return ring.context.from_dict(terms)
 
 
-def _check(ring: Ring, one: Any, other: Any, symbol: sp.Symbol) -> None:
+def _check(ring: PolynomialRing, one: Any, other: Any, symbol: sp.Symbol) -> None:
     place = ring.symbols.index(symbol)
     m, n = (int(f.degrees()[place]) for f in (one, other))
     box = 1

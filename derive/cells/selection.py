@@ -25,8 +25,8 @@ from derive.cells.decomposition import Cells, Interval
 from derive.cells.region import Point, Region
 from derive.cells.signs import sign_inside
 from derive.cells.solver import has_no_zero
-from derive.cells.spectrum import BulkCurve, Roots, Spectrum
-from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison
+from derive.cells.spectrum import BulkCurve, CellSpectrum, Roots
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome
 from derive.errors import NumericalError
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
@@ -85,12 +85,12 @@ class Sites:
         return f"at {self.visited} point{'s' if self.visited > 1 else ''} {of}"
 
 
-class Selection:
+class CellSelection:
     """Cells of a region and spectra at their points, each found once."""
 
     def __init__(self, region: Region, bulk: BulkCurve | None):
         self.region, self.bulk = region, bulk
-        self._spectra: dict[Any, Spectrum] = {}
+        self._spectra: dict[Any, CellSpectrum] = {}
         self._sites: dict[Any, Sites] = {}
 
     @property
@@ -99,10 +99,10 @@ class Selection:
         assert self.bulk is not None
         return self.bulk.singular
 
-    def spectrum(self, point: Point) -> Spectrum:
+    def spectrum(self, point: Point) -> CellSpectrum:
         """The bulk at a point of the region."""
         assert self.bulk is not None
-        found = Spectrum(self.bulk, point)
+        found = CellSpectrum(self.bulk, point)
         key = tuple(sorted(found.point.items(), key=lambda item: str(item[0])))
         return self._spectra.setdefault(key, found)
 
@@ -255,7 +255,9 @@ class Selection:
 
     # formulas that vanish
 
-    def vanishes(self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()) -> Comparison | None:
+    def vanishes(
+        self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()
+    ) -> ComparisonOutcome | None:
         """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
 
         None where square roots alone do not decide it. It is zero at every real z outside the bulk, or every value of
@@ -270,7 +272,7 @@ class Selection:
             if not conjugates.roots:
                 return None
             if not _norm_vanishes(conjugates, chart.apply(curve) if spectral else None, root):
-                return Comparison(REFUTED, "the two sides differ whatever the signs of square roots")
+                return ComparisonOutcome(REFUTED, "the two sides differ whatever the signs of square roots")
             inner = (Z,) if spectral else (MAP,) if expression.has(MAP) else ()
             between = [*self._without_resolvent(walls([expression])), *(self.singular if spectral else ())]
             limits = tuple(b for b in bounds if b.has(*inner)) if inner else ()
@@ -292,13 +294,15 @@ class Selection:
                     continue
                 told = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
                 told += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
-                return Comparison(REFUTED, f"at {', '.join(told)} the two sides differ", tuple(point.items()))
+                return ComparisonOutcome(REFUTED, f"at {', '.join(told)} the two sides differ", tuple(point.items()))
         if not compared:
-            return Comparison(UNDECIDED, f"no {'z' if spectral else 's'} within the bounds lies outside the bulk")
+            return ComparisonOutcome(
+                UNDECIDED, f"no {'z' if spectral else 's'} within the bounds lies outside the bulk"
+            )
         evidence = f"with the signs of square roots decided {sites.told}"
         if beside:
             evidence += "; above the bulk (elsewhere a square root has the other sign)"
-        return Comparison(sites.status, evidence)
+        return ComparisonOutcome(sites.status, evidence)
 
     def _without_resolvent(self, polynomials: list[sp.Expr]) -> list[sp.Expr]:
         """Polynomials free of the resolvent that vanish wherever others do on the curve."""

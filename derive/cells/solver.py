@@ -23,7 +23,7 @@ def has_no_zero(
     `closed`: nor on the boundary, where they vanish. All of them may have roots and absolute values. Where something
     negative stands under a root, nothing is proved.
     """
-    question = _Question(box, closed)
+    question = _SmtQuestion(box, closed)
     try:
         question.vanishes(expression)
     except (NoNorm, sp.polys.polyerrors.CoercionFailed):
@@ -36,7 +36,7 @@ def has_no_zero(
     return question.has_no_answer()
 
 
-class _Question:
+class _SmtQuestion:
     """Equations and inequalities for real numbers in a box."""
 
     def __init__(self, box: Mapping[sp.Symbol, Any], closed: bool):

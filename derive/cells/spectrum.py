@@ -27,7 +27,7 @@ from derive.cells.balls import (
     real_roots_of_balls,
     simplest_between,
 )
-from derive.cells.branch import Branch, roots_within
+from derive.cells.branch import RootBranch, roots_within
 from derive.cells.decomposition import univariate
 from derive.records.probe import Bulk
 
@@ -120,14 +120,14 @@ class BulkCurve:
         return {s for e in (*self.equations, self.curve) for s in e.free_symbols}
 
 
-class Spectrum:
+class CellSpectrum:
     """The bulk at given parameters: where its density is positive, and what lies outside."""
 
     def __init__(self, bulk: BulkCurve, point: Point):
         self.equations, self.unknowns, self.resolvent = bulk.equations, bulk.unknowns, bulk.resolvent
         self.curve, self.point = bulk.curve, {p: v for p, v in point.items() if p in bulk.symbols}
         self.zeros = Roots(tuple(f for f in bulk.singular if f.has(Z)), Z, tuple(self.point.items()))
-        self.branch = Branch(self.curve, self.resolvent, self.point, lambda place: self.far(place, self.resolvent))
+        self.branch = RootBranch(self.curve, self.resolvent, self.point, lambda place: self.far(place, self.resolvent))
 
     # the physical branch
 
@@ -183,11 +183,11 @@ class Spectrum:
 
     # what a function of the bulk is outside
 
-    def follow(self, polynomial: sp.Expr, unknown: sp.Symbol, function: sp.Expr) -> Branch:
+    def follow(self, polynomial: sp.Expr, unknown: sp.Symbol, function: sp.Expr) -> RootBranch:
         """A function of the bulk as a branch of the polynomial that it satisfies."""
-        return Branch(polynomial, unknown, self.point, lambda place: self.far(place, function))
+        return RootBranch(polynomial, unknown, self.point, lambda place: self.far(place, function))
 
-    def takes(self, branch: Branch, where: Callable[[], flint.arb], value: Callable[[], flint.arb]) -> bool:
+    def takes(self, branch: RootBranch, where: Callable[[], flint.arb], value: Callable[[], flint.arb]) -> bool:
         """Whether a branch has a value at an algebraic place outside the bulk, where both solve its polynomial."""
 
         def found() -> bool | None:
@@ -214,7 +214,7 @@ class Spectrum:
         def far(place: Fraction) -> tuple[Fraction, flint.acb]:
             return self.far(place + position, (Z - shift) * self.resolvent)
 
-        branch = Branch(moved, weight, {}, far)
+        branch = RootBranch(moved, weight, {}, far)
         limits = Roots((leading,), weight, tuple(self.point.items()))
         if len(limits.separators) == 2:  # one real zero: the mass is real, and a zero
             return 0

@@ -13,7 +13,7 @@ STATUSES = (PROVED, SUPPORTED, UNDECIDED, REFUTED)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonOutcome:
     """The outcome of one comparison, and what it rests on. `point`: values at which two sides differ."""
 
     status: str
@@ -26,6 +26,6 @@ def weakest(statuses: Iterable[str]) -> str:
     return max(statuses, key=STATUSES.index, default=PROVED)
 
 
-def best(results: list[Comparison]) -> Comparison:
+def best(results: list[ComparisonOutcome]) -> ComparisonOutcome:
     """The result of the alternative that holds, if one does."""
-    return min(results, key=lambda r: STATUSES.index(r.status), default=Comparison(REFUTED))
+    return min(results, key=lambda r: STATUSES.index(r.status), default=ComparisonOutcome(REFUTED))

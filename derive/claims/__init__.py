@@ -4,7 +4,7 @@ for verdict in check_claims(load_claims("paper.toml")):
     print(verdict.name, verdict.status, verdict.detail)
 """
 
-from derive.claims.checking import Verdict, check_claims
+from derive.claims.checking import ClaimVerdict, check_claims
 from derive.claims.reading import Claim, ClaimsFile, load_claims, project_claims
 
-__all__ = ["Claim", "ClaimsFile", "Verdict", "check_claims", "load_claims", "project_claims"]
+__all__ = ["Claim", "ClaimsFile", "ClaimVerdict", "check_claims", "load_claims", "project_claims"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.sites import without_averages
-from derive.cells.verdicts import PROVED, REFUTED, Comparison, weakest
-from derive.claims.formulas import Matrix
+from derive.cells.verdicts import PROVED, REFUTED, ComparisonOutcome, weakest
+from derive.claims.formulas import WordSum
 from derive.claims.reading import Claim
 from derive.claims.work import Work
 from derive.errors import ClaimError
@@ -40,7 +40,7 @@ def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
             f"the derived A(z) has {len(blocks.labels)} unknowns; the claim leaves out {', '.join(missing)}",
         )
     total = sp.Add(*(u.size for u in blocks.projected.unknowns))
-    rows_of_all = Comparison(PROVED)
+    rows_of_all = ComparisonOutcome(PROVED)
     if claim.get("size") is not None:
         size = work.reader(claim).scalar(claim.get("size"))
         rows_of_all = work.bench.same(size, total)
@@ -71,12 +71,12 @@ def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
     return weakest(statuses), f"{known}; {told}" if told else known
 
 
-def derived_block(blocks: BlockMatrix, row: int, column: int) -> Matrix:
+def derived_block(blocks: BlockMatrix, row: int, column: int) -> WordSum:
     """A block of A(z) as a sum of words."""
     block = blocks.block(row, column)
-    found = Matrix({(): block.scalar} if block.scalar != 0 else {})
+    found = WordSum({(): block.scalar} if block.scalar != 0 else {})
     for scale, word in block.combination:
         written = without_averages(scale)
         assert written is not None, "claims about averages that cannot be written out are refused"
-        found = found.plus(Matrix({tuple(word): -written}))
+        found = found.plus(WordSum({tuple(word): -written}))
     return found

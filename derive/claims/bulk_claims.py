@@ -12,7 +12,7 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.cells.balls import decided, enclosure, is_zero
 from derive.cells.region import Point
-from derive.cells.spectrum import Roots, Spectrum
+from derive.cells.spectrum import CellSpectrum, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, weakest
 from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
@@ -118,7 +118,7 @@ def _edges_text(work: Work) -> str:
     return f"derived edges among the roots of {' or '.join(map(str, work.bulk.edge_factors))}"
 
 
-def _wrong_edges(spectrum: Spectrum, values: list[sp.Expr], point: Point) -> str:
+def _wrong_edges(spectrum: CellSpectrum, values: list[sp.Expr], point: Point) -> str:
     """What is wrong with claimed edges at one point; nothing if the density ends there and nowhere else.
 
     An end at zero, where the density may diverge, may be claimed or left out.

@@ -59,7 +59,7 @@ _DECIDE: dict[str, Callable[[Work, Claim], tuple[str, str] | Refuted]] = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """What became of a claim. `status` is "proved", "supported", "refuted" or "not decided".
 
     "proved" holds for every value of the region; "supported" has its algebra proved and its branch or region tried at
@@ -83,13 +83,13 @@ class Verdict:
         return self.status == REFUTED
 
 
-def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list[Verdict]:
+def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list[ClaimVerdict]:
     """A verdict for each claim, in the order of the file. Without a derivation the model is loaded and derived."""
     work = Work(file, derive_model(model_of(file)) if derivation is None else derivation)
     return [_verdict(work, claim) for claim in file.claims]
 
 
-def _verdict(work: Work, claim: Claim) -> Verdict:
+def _verdict(work: Work, claim: Claim) -> ClaimVerdict:
     if claim.kind not in _TRAINING_KINDS and not work.probed:
         raise ClaimError(
             f"{work.place(claim)}: {work.file.model} probes no spectrum, so there is nothing to hold a "
@@ -116,7 +116,7 @@ def _verdict(work: Work, claim: Claim) -> Verdict:
         status, detail = UNDECIDED, str(error)
     if claim.region and status != REFUTED:
         detail += f", for {' and '.join(claim.region)}"
-    return Verdict(claim.name, status, detail, claim.kind, claim.where, against)
+    return ClaimVerdict(claim.name, status, detail, claim.kind, claim.where, against)
 
 
 def _decided(work: Work, claim: Claim) -> tuple[str, str] | Refuted:

@@ -19,9 +19,9 @@ from derive.cells.balls import Inconclusive, decided, enclosure, is_positive
 from derive.cells.chart import is_root
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
-from derive.cells.selection import Selection, no_conjugate_vanishes
+from derive.cells.selection import CellSelection, no_conjugate_vanishes
 from derive.cells.spectrum import BulkCurve
-from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison, best
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome, best
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter, symbol_order
@@ -146,10 +146,10 @@ class Bench:
         self._physical: dict[int, dict[sp.Symbol, Any]] = {}
 
     @cached_property
-    def selection(self) -> Selection:
+    def selection(self) -> CellSelection:
         """The cells of the region; without a bulk where it has no curve."""
         curve = None if self.bulk is None or self.bulk.curve is None else BulkCurve.of(self.bulk)
-        return Selection(self.region, curve)
+        return CellSelection(self.region, curve)
 
     @cached_property
     def points(self) -> list[Point]:
@@ -177,7 +177,7 @@ class Bench:
         assert self.bulk is not None
         return PhysicalPoint.of(self.bulk.projected.algebraic, self.bulk.projected.bulk_symbols)
 
-    def same(self, claimed: sp.Expr, derived: sp.Expr, above: bool = False) -> Comparison:
+    def same(self, claimed: sp.Expr, derived: sp.Expr, above: bool = False) -> ComparisonOutcome:
         """Numbers first, since they find a wrong claim at once; then the proof.
 
         Two functions of z are the same where they are equal at every real z outside the bulk; `above`: above all of it.
@@ -189,14 +189,14 @@ class Bench:
         claimed, derived = claimed.xreplace(named), derived.xreplace(named)
         difference = claimed - derived
         if difference == 0:
-            return Comparison(PROVED)
+            return ComparisonOutcome(PROVED)
         symbols, compared = claimed.free_symbols | derived.free_symbols, 0
         cut = any(is_root(node) and node.base.has(Z) for node in sp.preorder_traversal(difference))
         by_cells = self._by_cells(difference, above) if cut else None  # a root of z has its sign on the real axis
         if by_cells is not None and (by_cells.status != REFUTED or self.bounds):
             return by_cells
         if cut and by_cells is None and self.bounds:
-            return Comparison(UNDECIDED, "square roots of z whose signs within the bounds were not decided")
+            return ComparisonOutcome(UNDECIDED, "square roots of z whose signs within the bounds were not decided")
         for values in self.values(symbols):
             left, right = number(claimed, values), number(derived, values)
             if mpmath.isnan(left) or mpmath.isnan(right):
@@ -207,7 +207,7 @@ class Bench:
                 return _differing(values, symbols, left, right)
             compared += 1
         if self.proves_zero(difference):
-            return Comparison(PROVED)
+            return ComparisonOutcome(PROVED)
         by_cells = by_cells or self._by_cells(difference, above)
         if by_cells is not None:
             return by_cells
@@ -216,9 +216,9 @@ class Bench:
             return against
         points = f"{compared} rational point{'s' if compared > 1 else ''}"
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
-        return Comparison(UNDECIDED, f"{tried}; no symbolic proof found")
+        return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
 
-    def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> Comparison:
+    def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> ComparisonOutcome:
         """Whether a formula is a zero of one of some polynomials: of one of them everywhere, or of one in each cell."""
         left = [polynomial.subs(symbol, value) for polynomial in polynomials]
         found = best([self.same(residual, sp.S.Zero) for residual in left])
@@ -236,7 +236,7 @@ class Bench:
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.projected.resolvent)
         return no_conjugate_vanishes(plain, curve, root)
 
-    def _far_and_wide(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison | None:
+    def _far_and_wide(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome | None:
         """A counterexample at points far from the defaults, for two sides that agree next to them."""
         symbols = claimed.free_symbols | derived.free_symbols
         for values in self.values(symbols, self.region.points(FURTHER_POINTS)):
@@ -250,9 +250,9 @@ class Bench:
                 return _differing(values, symbols, left, right)
         return None
 
-    def _beyond_spectrum(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
+    def _beyond_spectrum(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome:
         """Whether two sides with square roots of z differ at a real z above the spectrum, where no cut is crossed."""
-        open_signs = Comparison(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
+        open_signs = ComparisonOutcome(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
         if self.bulk is None or self.bulk.curve is None:
             return open_signs
         projected, symbols = self.bulk.projected, claimed.free_symbols | derived.free_symbols
@@ -284,7 +284,7 @@ class Bench:
             or sp.simplify(difference) == 0
         )
 
-    def _by_cells(self, difference: sp.Expr, above: bool) -> Comparison | None:
+    def _by_cells(self, difference: sp.Expr, above: bool) -> ComparisonOutcome | None:
         """By the signs that square roots have in each cell of the region."""
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
@@ -338,12 +338,12 @@ def _certainly_differ(difference: sp.Expr, values: dict[sp.Symbol, Any]) -> bool
         return False
 
 
-def _differing(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol], left: Any, right: Any) -> Comparison:
+def _differing(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol], left: Any, right: Any) -> ComparisonOutcome:
     """The counterexample at which two sides have different values."""
     told = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
     if close(left, right):
         told += f", which differ by {mpmath.nstr(abs(left - right), 2)}"
-    return Comparison(REFUTED, f"{_point_text(values, symbols)} {told}", tuple(values.items()))
+    return ComparisonOutcome(REFUTED, f"{_point_text(values, symbols)} {told}", tuple(values.items()))
 
 
 def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:

@@ -52,30 +52,30 @@ Words = dict[tuple[Any, ...], sp.Expr]
 
 
 @dataclass(frozen=True)
-class Matrix:
+class WordSum:
     """A sum of scalar * word; the empty word is the identity."""
 
     terms: Words
 
-    def scaled(self, scalar: sp.Expr) -> Matrix:
-        return Matrix({word: scalar * scale for word, scale in self.terms.items()})
+    def scaled(self, scalar: sp.Expr) -> WordSum:
+        return WordSum({word: scalar * scale for word, scale in self.terms.items()})
 
-    def plus(self, other: Matrix) -> Matrix:
+    def plus(self, other: WordSum) -> WordSum:
         total = dict(self.terms)
         for word, scale in other.terms.items():
             total[word] = total.get(word, sp.S.Zero) + scale
-        return Matrix(total)
+        return WordSum(total)
 
-    def times(self, other: Matrix) -> Matrix:
+    def times(self, other: WordSum) -> WordSum:
         total: Words = {}
         for left, a in self.terms.items():
             for right, b in other.terms.items():
                 total[left + right] = total.get(left + right, sp.S.Zero) + a * b
-        return Matrix(total)
+        return WordSum(total)
 
     @property
-    def T(self) -> Matrix:
-        return Matrix({tuple(letter.T for letter in reversed(word)): scale for word, scale in self.terms.items()})
+    def T(self) -> WordSum:
+        return WordSum({tuple(letter.T for letter in reversed(word)): scale for word, scale in self.terms.items()})
 
 
 @dataclass(frozen=True)
@@ -97,15 +97,15 @@ class Reader:
 
     def scalar(self, text: str) -> sp.Expr:
         value = self._read(text)
-        if isinstance(value, Matrix):
+        if isinstance(value, WordSum):
             raise self.error(text, "is a matrix where a scalar is needed")
         return value
 
-    def matrix(self, text: str) -> Matrix:
+    def matrix(self, text: str) -> WordSum:
         value = self._read(text)
-        if not isinstance(value, Matrix):
+        if not isinstance(value, WordSum):
             if value == 0:
-                return Matrix({})
+                return WordSum({})
             raise self.error(text, "is a scalar where a matrix is needed; multiply it by I, the identity")
         return value
 
@@ -123,7 +123,7 @@ class Reader:
                 raise self.error(text, "is not a region; join inequalities with and, such as nu > 1 and chi < 2*nu")
             sides = [self._evaluated(side, text) for side in (part.left, *part.comparators)]
             for left, op, right in zip(sides, part.ops, sides[1:], strict=False):
-                if isinstance(left, Matrix) or isinstance(right, Matrix):
+                if isinstance(left, WordSum) or isinstance(right, WordSum):
                     raise self.error(text, "compares matrices; a region is made of scalars")
                 difference = right - left if isinstance(op, (ast.Lt, ast.LtE)) else left - right
                 if not difference.free_symbols:
@@ -131,7 +131,7 @@ class Reader:
                 found.append((difference, isinstance(op, (ast.LtE, ast.GtE))))
         return found
 
-    def _read(self, text: str) -> sp.Expr | Matrix:
+    def _read(self, text: str) -> sp.Expr | WordSum:
         node = self._parsed(text)
         if not self.within:
             self._check_work(node, text)
@@ -162,17 +162,17 @@ class Reader:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise self.error(text, "is not a formula; write products with * and powers with **") from None
 
-    def _evaluated(self, node: ast.expr, text: str) -> sp.Expr | Matrix:
+    def _evaluated(self, node: ast.expr, text: str) -> sp.Expr | WordSum:
         try:
             value = self._value(node, text)
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
-        found = value.terms.values() if isinstance(value, Matrix) else (value,)
+        found = value.terms.values() if isinstance(value, WordSum) else (value,)
         if any(scale.has(sp.zoo, sp.nan, sp.oo) for scale in found):
             raise self.error(text, "divides by zero")
         return value
 
-    def _value(self, node: ast.AST, text: str) -> sp.Expr | Matrix:
+    def _value(self, node: ast.AST, text: str) -> sp.Expr | WordSum:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             written = ast.get_source_segment(text.strip(), node) or str(node.value)
             if len(written) > NUMBER_DIGITS.most:
@@ -192,7 +192,7 @@ class Reader:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
             several = node.func.id in OF_SEVERAL
             values = [self._value(arg, text) for arg in node.args]
-            if len(values) == 1 + several and not node.keywords and not any(isinstance(v, Matrix) for v in values):
+            if len(values) == 1 + several and not node.keywords and not any(isinstance(v, WordSum) for v in values):
                 return FUNCTIONS[node.func.id](*values)
             count = "two scalars" if several else "one scalar"
             raise self.error(text, f"calls {node.func.id} with something other than {count}")
@@ -202,7 +202,7 @@ class Reader:
             return self._letter(node, text)
         if isinstance(node, ast.Attribute) and node.attr == "T":
             value = self._value(node.value, text)
-            return value.T if isinstance(value, Matrix) else value
+            return value.T if isinstance(value, WordSum) else value
         raise self.error(
             text,
             f"holds {ast.unparse(node)!r}, which formulas may not; use names, + - * / **, .T and "
@@ -219,14 +219,14 @@ class Reader:
         name, variable = given[1].id, sp.Symbol(given[1].id, real=True, positive=positive)
         define = {key: formula for key, formula in self.define.items() if key != name}
         inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(given[0], text)
-        if any(isinstance(part, Matrix) for part in (low, high, inside)):
+        if any(isinstance(part, WordSum) for part in (low, high, inside)):
             raise self.error(text, "integrates a matrix; an integral is a scalar")
         found = integrated(inside, variable, low, high)
         if not holds_everywhere(inside, variable, low, high):
             self.integrals.append(ast.unparse(node))
         return found
 
-    def _name(self, name: str, text: str) -> sp.Expr | Matrix:
+    def _name(self, name: str, text: str) -> sp.Expr | WordSum:
         if name in self.define and name not in self.within:
             inner = Reader(
                 f"{self.place}: define.{name}",
@@ -241,17 +241,17 @@ class Reader:
         if name in self.scalars:
             return self.scalars[name]
         if name == "I" and self.fields is not None:
-            return Matrix({(): sp.S.One})
+            return WordSum({(): sp.S.One})
         if self.carriers and self.fields is not None and name in self.fields:
-            return Matrix({(Carrier(self.fields[name]),): sp.S.One})
+            return WordSum({(Carrier(self.fields[name]),): sp.S.One})
         known = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
         raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(known)}")
 
-    def _binary(self, node: ast.BinOp, text: str) -> sp.Expr | Matrix:
+    def _binary(self, node: ast.BinOp, text: str) -> sp.Expr | WordSum:
         left = self._value(node.left, text)
         if isinstance(node.op, ast.Pow):
             right = self._value(node.right, text)
-            if isinstance(left, Matrix) or isinstance(right, Matrix):
+            if isinstance(left, WordSum) or isinstance(right, WordSum):
                 raise self.error(text, "raises a matrix to a power; write products out")
             if right.is_Rational and max(abs(right.p), right.q) > LARGEST_POWER:
                 raise self.error(text, f"has a power beyond {LARGEST_POWER}")
@@ -264,22 +264,22 @@ class Reader:
         if isinstance(node.op, (ast.Add, ast.Sub)):
             if isinstance(node.op, ast.Sub):
                 right = _product(sp.S.NegativeOne, right)
-            if isinstance(left, Matrix) != isinstance(right, Matrix):
+            if isinstance(left, WordSum) != isinstance(right, WordSum):
                 if left == 0 or right == 0:
                     return right if left == 0 else left
                 raise self.error(text, "adds a scalar to a matrix; multiply the scalar by I, the identity")
-            return left.plus(right) if isinstance(left, Matrix) else left + right
+            return left.plus(right) if isinstance(left, WordSum) else left + right
         if isinstance(node.op, (ast.Mult, ast.MatMult)):
             return _product(left, right)
         if isinstance(node.op, ast.Div):
-            if isinstance(right, Matrix):
+            if isinstance(right, WordSum):
                 raise self.error(text, "divides by a matrix; only scalars divide")
             if right == 0:
                 raise self.error(text, "divides by zero")
             return _product(1 / right, left)
         raise self.error(text, "uses an operator that formulas do not have; use + - * / **")
 
-    def _letter(self, node: ast.Subscript, text: str) -> Matrix:
+    def _letter(self, node: ast.Subscript, text: str) -> WordSum:
         kind, index = ast.unparse(node.value), node.slice
         if self.fields is None:
             raise self.error(text, f"uses {kind}[...], which has no meaning in a scalar formula")
@@ -287,7 +287,7 @@ class Reader:
         if len(names) != 2 or ast.unparse(index).count(",") != 1:
             raise self.error(text, f"needs two fields in {kind}[a, b]")
         a, b = map(self.field, names)
-        return Matrix({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
+        return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
 
     def field(self, name: str) -> Field:
         known = self.fields or {}
@@ -298,10 +298,10 @@ class Reader:
         return known[name]
 
 
-def _product(left: sp.Expr | Matrix, right: sp.Expr | Matrix) -> sp.Expr | Matrix:
-    if isinstance(left, Matrix):
-        return left.times(right) if isinstance(right, Matrix) else left.scaled(right)
-    return right.scaled(left) if isinstance(right, Matrix) else left * right
+def _product(left: sp.Expr | WordSum, right: sp.Expr | WordSum) -> sp.Expr | WordSum:
+    if isinstance(left, WordSum):
+        return left.times(right) if isinstance(right, WordSum) else left.scaled(right)
+    return right.scaled(left) if isinstance(right, WordSum) else left * right
 
 
 def shown(terms: Words) -> str:

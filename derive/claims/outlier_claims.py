@@ -11,9 +11,9 @@ from derive.algebra.sites import without_averages
 from derive.cells.balls import constant, decided, is_positive
 from derive.cells.chart import walls, zero_factors
 from derive.cells.region import Point, Region
-from derive.cells.selection import Selection
+from derive.cells.selection import CellSelection
 from derive.cells.spectrum import Roots
-from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison, weakest
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, weakest
 from derive.claims.bulk_claims import real_number
 from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
@@ -22,7 +22,7 @@ from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
 from derive.expansions.eigenproblems import Eigenproblem
 from derive.expansions.outliers import Outliers, map_changes
-from derive.expansions.spikes import Spikes, Thresholds
+from derive.expansions.spikes import CaseSpikes, Thresholds
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
@@ -75,21 +75,21 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
-def _point_of(work: Work, result: Comparison, fixed: Point) -> Point:
+def _point_of(work: Work, result: ComparisonOutcome, fixed: Point) -> Point:
     """The point at which a comparison found a difference, or one of the region."""
     found = {p: v for p, v in result.point if isinstance(p, Parameter)}
     return {**work.bench.points[0], **found, **fixed}
 
 
-def _spikes(work: Work, fixed: Point) -> Spikes:
+def _spikes(work: Work, fixed: Point) -> CaseSpikes:
     """The eigenproblems, exact in all parameters that are not fixed; found once."""
     key = tuple(fixed.items())
     if key not in work.spikes:
-        work.spikes[key] = Spikes(Case.of(work.matrix, None, fixed))
+        work.spikes[key] = CaseSpikes(Case.of(work.matrix, None, fixed))
     return work.spikes[key]
 
 
-def _problems(work: Work, claim: Claim, spikes: Spikes) -> list[Eigenproblem]:
+def _problems(work: Work, claim: Claim, spikes: CaseSpikes) -> list[Eigenproblem]:
     """The eigenproblem that a claim names, or all of them."""
     if claim.get("eigenproblem") is None:
         return spikes.problems
@@ -142,7 +142,7 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
     return status, told if result.status == PROVED else f"{told}; {result.evidence}"
 
 
-def _wrong_threshold(selection: Selection, thresholds: Thresholds, value: sp.Expr, others: Point) -> str:
+def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp.Expr, others: Point) -> str:
     """What is wrong with a claimed threshold at values of the other parameters; nothing if an outlier leaves there."""
     parameter, number = thresholds.parameter, real_number(value, others)
     if number is None:

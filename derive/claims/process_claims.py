@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from derive.algebra.words import Letter
 from derive.cells.verdicts import REFUTED
-from derive.claims.formulas import Carrier, Matrix
+from derive.claims.formulas import Carrier, WordSum
 from derive.claims.reading import Claim
 from derive.claims.work import Work
 from derive.errors import ClaimError
@@ -16,9 +16,9 @@ def decide_kernel(work: Work, claim: Claim) -> tuple[str, str]:
     target = reader.field(claim.get("target"))
     _owns_noise(work, claim, target)
     memories = [m for m in work.saddle.memories if m.target == target]
-    derived = Matrix({})
+    derived = WordSum({})
     for m in memories:
-        derived = derived.plus(Matrix({(Letter.response(m.a, m.noise), Carrier(m.on)): m.coefficient}))
+        derived = derived.plus(WordSum({(Letter.response(m.a, m.noise), Carrier(m.on)): m.coefficient}))
     status, detail = work.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
     lag = claim.get("lag")
     found = sorted({m.lag for m in memories if m.lag is not None})
@@ -50,10 +50,10 @@ def decide_covariance(work: Work, claim: Claim) -> tuple[str, str]:
     reader = work.reader(claim, matrices=True)
     left, right = (reader.field(name) for name in claim.get("noises"))
     _owns_noise(work, claim, left, right)
-    derived = Matrix({})
+    derived = WordSum({})
     found = [c for c in work.saddle.covariances if (c.left, c.right) == (left, right)]
     for c in found:
-        derived = derived.plus(Matrix({(Letter.correlation(c.a, c.b),): c.coefficient}))
+        derived = derived.plus(WordSum({(Letter.correlation(c.a, c.b),): c.coefficient}))
     status, detail = work.same_words(
         reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
     )

@@ -10,12 +10,12 @@ from sympy.core.function import PoleError
 from derive.algebra.nodes import Z
 from derive.algebra.sites import without_averages
 from derive.cells.balls import enclosure
-from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, Comparison, weakest
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, weakest
 from derive.claims.reading import Claim
 from derive.claims.work import SMALL, Work, shown_formula, shown_point
 from derive.errors import ClaimError, DeriveError, NumericalError
 from derive.expansions.infinity import series_at_infinity
-from derive.expansions.limits import SMALL as EPSILON, Limit
+from derive.expansions.limits import SMALL as EPSILON, ParameterLimit
 from derive.expansions.quantities import Found, NoOutlier, expand_atom, expand_quantity
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
@@ -117,7 +117,7 @@ def _expanded_coefficient(
     base, power = replaced.as_base_exp()
     if base != SMALL or not power.is_Integer or power == 0:
         raise ClaimError(f"{work.place(claim)}: set must be a power of x here, such as x, 1/x or 1/x**2")
-    limit = Limit(parameter, EPSILON if power > 0 else 1 / EPSILON)
+    limit = ParameterLimit(parameter, EPSILON if power > 0 else 1 / EPSILON)
     of, wanted = claim.get("of"), sp.Rational(order, abs(power))
     region, which = work.bench.region, claim.get("number", 1) - 1
     try:
@@ -154,16 +154,16 @@ def _expanded_coefficient(
     return weakest(statuses), derivation
 
 
-def _same_in_cells(work: Work, value: sp.Expr, derived: sp.Expr, series: Found) -> Comparison:
+def _same_in_cells(work: Work, value: sp.Expr, derived: sp.Expr, series: Found) -> ComparisonOutcome:
     """Whether two formulas agree in the cells of one series: by algebra, or else at their points."""
     if work.bench.proves_zero(value - derived):
-        return Comparison(PROVED)
+        return ComparisonOutcome(PROVED)
     for point in series.points:
         if not enclosure(value - derived, point).contains(0):
             numbers = [enclosure(e, point).real.str(8, radius=False) for e in (value, derived)]
             at = shown_point(point, value, derived)
-            return Comparison(REFUTED, f"at {at} the claim is {numbers[0]}, the derivation {numbers[1]}")
-    return Comparison(UNDECIDED, "the formulas agree at a point of each cell; no symbolic proof found")
+            return ComparisonOutcome(REFUTED, f"at {at} the claim is {numbers[0]}, the derivation {numbers[1]}")
+    return ComparisonOutcome(UNDECIDED, "the formulas agree at a point of each cell; no symbolic proof found")
 
 
 def _quantity(work: Work, claim: Claim, of: str) -> sp.Expr | None:

@@ -9,15 +9,15 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.cells.region import Point, Region
-from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, Comparison, best, weakest
+from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome, best, weakest
 from derive.claims.equality import FURTHER_POINTS, Bench, close, number, vanishes_identically
-from derive.claims.formulas import Matrix, Reader, shown
+from derive.claims.formulas import Reader, WordSum, shown
 from derive.claims.reading import Claim, ClaimsFile
 from derive.errors import ClaimError
 from derive.expansions.infinity import moments_of_curve, moments_of_system
-from derive.expansions.spikes import Spikes
+from derive.expansions.spikes import CaseSpikes
 from derive.pipeline import Derivation
-from derive.records.probe import MAP, Cycle
+from derive.records.probe import MAP, BlockCycle
 
 SMALL = sp.Symbol("x", positive=True)
 """What a series is expanded in."""
@@ -50,7 +50,7 @@ class Work:
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
         self.benches: dict[Any, Bench] = {}
         self.integrals: list[str] = []
-        self.spikes: dict[tuple[Any, ...], Spikes] = {}
+        self.spikes: dict[tuple[Any, ...], CaseSpikes] = {}
 
     def bench_of(self, claim: Claim) -> Bench:
         """The bench of the claim's region; its points are found once."""
@@ -106,14 +106,14 @@ class Work:
                 raise ClaimError(f"{self.place(claim)}: the values in at lie outside the region; correct one of them")
         return fixed
 
-    def cycle(self, claim: Claim) -> Cycle:
+    def cycle(self, claim: Claim) -> BlockCycle:
         cycles = self.matrix.pencil.cycles
         wanted = claim.get("eigenproblem", 1)
         if not 1 <= wanted <= len(cycles):
             raise ClaimError(
                 f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
             )
-        found: Cycle = cycles[wanted - 1]
+        found: BlockCycle = cycles[wanted - 1]
         return found
 
     def moments(self, order: int) -> list[sp.Expr]:
@@ -126,7 +126,9 @@ class Work:
         """By algebra in the parameters alone: as it stands, or with the roots drawn that the region allows."""
         return vanishes_identically(expression) or vanishes_identically(expression, box=self.bench.region.box)
 
-    def told(self, result: Comparison, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = "") -> tuple[str, str]:
+    def told(
+        self, result: ComparisonOutcome, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = ""
+    ) -> tuple[str, str]:
         derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
         if result.status != PROVED:
             return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
@@ -167,7 +169,7 @@ class Work:
             open_ones.pop(results.index(closest))
         return weakest(statuses), f"derived {what} {text}{detail}"
 
-    def same_words(self, claimed: Matrix, derived: Matrix, what: str) -> tuple[str, str]:
+    def same_words(self, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
         statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)

@@ -42,7 +42,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredWords:
     """What the text of a declaration tells."""
 
     choices: tuple[Name, ...] = ()
@@ -182,26 +182,26 @@ def _paths(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
 # What a declaration says, by its text
 
 
-def declared(target: str | None) -> Declared:
+def declared(target: str | None) -> DeclaredWords:
     """What may be asked of a shipped setting or a file; nothing if it cannot be read."""
     from derive.inputs.loading import declaration_sources, is_file_target, setting_names
 
     if not target:
-        return Declared()
+        return DeclaredWords()
     file = is_file_target(target)
     if not file and target not in setting_names():
-        return Declared()
+        return DeclaredWords()
     try:
         trees = [ast.parse(text) for _, text in declaration_sources(target)]
     except (OSError, SyntaxError, ValueError, RecursionError):
-        return Declared()
+        return DeclaredWords()
     if not trees:
-        return Declared()
+        return DeclaredWords()
     calls = [call for tree in trees for call in _calls(tree)]
     families = [call for call in _calls(trees[0]) if _called(call) == "family"]
     given = [(k.arg or "", k.value) for call in families for k in call.keywords]
     followed, probed = (_entries(calls, "observe"), _entries(calls, "probe")) if file else _built(target)
-    return Declared(
+    return DeclaredWords(
         choices=tuple(_choice(name, value) for name, value in given if _called(value) in CHOICES),
         parameters=tuple(_parameters(calls)),
         observables=followed,

@@ -9,7 +9,7 @@ import click
 
 from derive.cli import completion
 from derive.cli.problem import AsTyped, OneOf
-from numerics.options import Declared
+from numerics.options import OptionInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPLETED: dict[str, Any] = {
@@ -21,7 +21,7 @@ COMPLETED: dict[str, Any] = {
 """How a shell completes an option, by its name."""
 
 
-def takes(options: Mapping[str, Declared]) -> Callable[[F], F]:
+def takes(options: Mapping[str, OptionInfo]) -> Callable[[F], F]:
     """A decorator that gives a command declared options, in their order."""
 
     def add(command: F) -> F:
@@ -33,7 +33,7 @@ def takes(options: Mapping[str, Declared]) -> Callable[[F], F]:
     return add
 
 
-def click_option(name: str, declared: Declared) -> Callable[[F], F]:
+def click_option(name: str, declared: OptionInfo) -> Callable[[F], F]:
     """One declared option as an option of a command."""
     flag = declared.flag or f"--{name.replace('_', '-')}"
     more: dict[str, Any] = {"help": f"{declared.help} {declared.cost}".rstrip(), "default": declared.default}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from derive.errors import DeclarationError, blaming, wording
 from derive.language.contents import atoms, expressions
-from derive.language.equations import Spectrum
+from derive.language.equations import DeclaredSpectrum
 from derive.language.model import Model
 from derive.language.symbols import _Named
 
@@ -114,7 +114,7 @@ def _stems(model: Model) -> dict[str, str]:
     return stems
 
 
-def _between(probe: Spectrum) -> str:
+def _between(probe: DeclaredSpectrum) -> str:
     return "".join(f" between {name}: {matrix}" for name, matrix in probe.between)
 
 

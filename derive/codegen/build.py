@@ -24,7 +24,7 @@ ROOT_TEXT = '"""Solvers written by `derive build`, one package a setting: change
 
 
 @dataclass(frozen=True)
-class Difference:
+class DirectoryDifference:
     """How a directory differs from what would be written: file names relative to it, with / between the parts."""
 
     stale: tuple[str, ...]
@@ -131,7 +131,7 @@ def _swap(staging: Path, directory: Path, names: list[str]) -> None:
         raise
 
 
-def compare_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bool = False) -> Difference:
+def compare_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bool = False) -> DirectoryDifference:
     """What a build would change. With `whole`, what belongs to no model is reported as foreign."""
     _check_place(directory)
     expected = {
@@ -148,7 +148,7 @@ def compare_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: 
         foreign = [path.name for path in tops if path.name not in tree and path.name != ROOT_FILE]
         present |= {path.name for path in tops if path.name == ROOT_FILE}
     stale = [name for name in expected if name in present and (directory / name).read_bytes() != expected[name]]
-    return Difference(
+    return DirectoryDifference(
         tuple(sorted(stale)),
         tuple(sorted(set(expected) - present)),
         tuple(sorted(present - set(expected))),

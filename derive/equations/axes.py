@@ -14,7 +14,7 @@ from derive.errors import DeclarationError, blaming
 from derive.language.contents import declared_names, everything
 from derive.language.data import EntriesAt
 from derive.language.equations import Eq
-from derive.language.matrices import Matrix
+from derive.language.matrices import MatrixExpression
 from derive.language.model import Model
 from derive.language.symbols import Axis
 from derive.language.traversal import ByKind, changed
@@ -24,11 +24,11 @@ from derive.language.vectors import (
     Field,
     FieldAt,
     GivenNumbers,
+    LabelSelection,
     Mean,
     Mix,
     PastSum,
     Project,
-    Selection,
     Softmax,
     Total,
     axes_of,
@@ -64,7 +64,7 @@ def with_labels_alike(model: Model) -> Model:
 def _axes_in(expression: sp.Basic) -> set[Axis]:
     fields = {axis for value in expression.atoms(FieldAt) for axis in value.field.axes}
     given = {axis for node in expression.atoms(GivenNumbers) for axis in node.args[0].axes}
-    return fields | given | {axis for node in expression.atoms(Selection) for axis in node.rows}
+    return fields | given | {axis for node in expression.atoms(LabelSelection) for axis in node.rows}
 
 
 class _Spreading:
@@ -84,7 +84,7 @@ class _Spreading:
         found: sp.Expr = changed(value, (Each, *LEAVES), self._inside)
         return found
 
-    def matrix(self, matrix: Matrix) -> Matrix:
+    def matrix(self, matrix: MatrixExpression) -> MatrixExpression:
         if matrix.low_rank:
             return matrix.mapped(self.own)
         return matrix.rebuilt(self.matrix, lambda scale, _: self.number(scale))

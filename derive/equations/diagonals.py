@@ -20,7 +20,7 @@ from derive.errors import DeclarationError
 from derive.language.symbols import Parameter, Sector
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import Field, FieldAt, shown
-from derive.records.probe import SampledSites, Spread
+from derive.records.probe import DiagonalSpread, SampledSiteValues
 from derive.records.saddle import TimeOrder
 from derive.records.system import System
 
@@ -56,7 +56,7 @@ class NormalDiagonal:
     """The training fields on diagonals at the sites of a sector as normal numbers. given: what they are written as."""
 
     order: TimeOrder
-    spread: Spread
+    spread: DiagonalSpread
     given: dict[sp.Expr, sp.Expr]
 
     @property
@@ -120,7 +120,7 @@ def normal_diagonal(
         for value, row in zip(values, lower, strict=True)
     }
     given = {**numbers, **{one(): form.xreplace(numbers) for one, form in forms.items()}}
-    return NormalDiagonal(order, Spread(tuple(value.value for value in values), normals, lower, inverse), given)
+    return NormalDiagonal(order, DiagonalSpread(tuple(value.value for value in values), normals, lower, inverse), given)
 
 
 def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
@@ -145,7 +145,7 @@ class SampledDiagonal:
     """What stands on diagonals at the sites of a sector, as functions of the site whose law is sampled."""
 
     order: TimeOrder
-    sites: SampledSites
+    sites: SampledSiteValues
     given: dict[sp.Expr, sp.Expr]
 
     def written(self, coefficient: sp.Expr) -> sp.Expr:
@@ -180,7 +180,7 @@ def sampled_diagonal(
     ]
     entries = {f: SiteEntry(name, sector, plain[f]) for f, name in zip(ordered, names, strict=True)}
     reach, law = (Parameter(free_name(f"{word}_{sector}", taken), 1.0) for word in ("reach", "sites"))
-    sites = SampledSites(sector, tuple(entries.values()), reach, law)
+    sites = SampledSiteValues(sector, tuple(entries.values()), reach, law)
     for value in sites.values:
         if not is_trait(value):
             _check_noises(system, order, value)

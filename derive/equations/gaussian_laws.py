@@ -47,7 +47,7 @@ class NotGaussian(DeclarationError):
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class GaussianLaw:
     """A nonlinear part of a law, or what is averaged: an expression in its Gaussian arguments and in numbers.
 
     holds: the first time at which it is the law, and the one after the last, None if there is none. own: stands for
@@ -80,7 +80,7 @@ class Parts:
 
     linear: tuple[tuple[sp.Expr, FieldAt], ...]
     number: sp.Expr
-    laws: tuple[tuple[sp.Expr, Law], ...]
+    laws: tuple[tuple[sp.Expr, GaussianLaw], ...]
 
 
 class Laws:
@@ -101,7 +101,7 @@ class Laws:
         self.ones = {sector: self._one(sector) for sector in layout.sectors}
         self.arguments: dict[Field, LinearRule] = {}
         """Arguments that are combinations of fields, each with its rule."""
-        self.laws: dict[Key, Law] = {}
+        self.laws: dict[Key, GaussianLaw] = {}
         self.averages: dict[Mean, Parts] = {}
         self.parts = {
             (f.field, i): self._law_parts(f, rule, i)
@@ -119,7 +119,7 @@ class Laws:
         for (a, b), together in self.meetings.items():
             _check_together(a, b, together)
 
-    def all_meetings(self) -> tuple[dict[tuple[Law, Law], bool], dict[tuple[Field, Field], str]]:
+    def all_meetings(self) -> tuple[dict[tuple[GaussianLaw, GaussianLaw], bool], dict[tuple[Field, Field], str]]:
         """The meetings of laws with those that the correlations of all pairs of fields need, at all pairs of times; and
         the pairs of fields whose correlations are integrals over too many variables."""
         meetings, too_large = dict(self.meetings), {}
@@ -244,7 +244,7 @@ class Laws:
 
     # -- one law
 
-    def _law(self, core: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Law:
+    def _law(self, core: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> GaussianLaw:
         plain, values, back = _in_symbols(core)
         if self.clock is not None and plain.has(self.clock):
             back[sp.Symbol(f"n{len(back)}", real=True)] = self.clock
@@ -266,7 +266,7 @@ class Laws:
             used = sorted((n for n in back if plain.has(n)), key=lambda n: is_trait(back[n]))
             numbers = tuple(back[n] for n in used if not is_trait(back[n]))
             traits = tuple(back[n] for n in used if is_trait(back[n]))
-            self.laws[key] = Law(
+            self.laws[key] = GaussianLaw(
                 plain,
                 us,
                 tuple(used),
@@ -322,7 +322,7 @@ class Laws:
             where = shown(moved)
             linear: list[tuple[sp.Expr, FieldAt]] = []
             number = sp.S.Zero
-            laws: list[tuple[sp.Expr, Law]] = []
+            laws: list[tuple[sp.Expr, GaussianLaw]] = []
             for term in sp.Add.make_args(sp.expand(moved.expression)):
                 coefficient, core = factors(term)
                 if product_of(core) is not None:
@@ -352,16 +352,16 @@ class Laws:
         return list(dict.fromkeys(law.shown for law in (*self.owned, *averaged) if law.own.sector == sector))
 
     @cached_property
-    def owned(self) -> tuple[Law, ...]:
+    def owned(self) -> tuple[GaussianLaw, ...]:
         """The laws that fields have, in the order of the fields."""
         return tuple(dict.fromkeys(law for parts in self.parts.values() for _, law in parts.laws))
 
     # -- which laws meet
 
     @cached_property
-    def carried(self) -> dict[Field, dict[Law, int | None]]:
+    def carried(self) -> dict[Field, dict[GaussianLaw, int | None]]:
         """For each field the laws whose own entries its rows hold, and how many steps earlier; None for several."""
-        table: dict[Field, dict[Law, int | None]] = {f.field: {} for f in self.layout.fields}
+        table: dict[Field, dict[GaussianLaw, int | None]] = {f.field: {} for f in self.layout.fields}
         changed = True
         while changed:
             changed = False
@@ -374,8 +374,10 @@ class Laws:
                         mine[law], changed = None, True
         return table
 
-    def _held(self, f: SystemField, table: dict[Field, dict[Law, int | None]]) -> Iterable[tuple[Law, int | None]]:
-        def of(field: Field, lag: int | None) -> Iterable[tuple[Law, int | None]]:
+    def _held(
+        self, f: SystemField, table: dict[Field, dict[GaussianLaw, int | None]]
+    ) -> Iterable[tuple[GaussianLaw, int | None]]:
+        def of(field: Field, lag: int | None) -> Iterable[tuple[GaussianLaw, int | None]]:
             for law, before in list(table.get(field, {}).items()):
                 yield law, None if lag is None or before is None else lag + before
 
@@ -390,9 +392,9 @@ class Laws:
                     yield from of(value.field, lag_of(value, self.clock))
                 yield from ((law, 0) for _, law in parts.laws)
 
-    def _meetings(self) -> dict[tuple[Law, Law], bool]:
+    def _meetings(self) -> dict[tuple[GaussianLaw, GaussianLaw], bool]:
         """Pairs of laws whose correlations are needed; whether at equal times only."""
-        found: dict[tuple[Law, Law], bool] = {}
+        found: dict[tuple[GaussianLaw, GaussianLaw], bool] = {}
 
         def meet(a: Field, b: Field, apart: int | None) -> None:
             """apart: how many steps later a is taken than b; None for all."""
@@ -436,7 +438,7 @@ def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
     return None
 
 
-def joint(a: Law, b: Law) -> list[tuple[int, int | None, int | None]]:
+def joint(a: GaussianLaw, b: GaussianLaw) -> list[tuple[int, int | None, int | None]]:
     """The arguments of two laws at equal times, common ones once: kind, place in a, place in b."""
     shared = not a.own.labelled and not b.own.labelled
     found: list[tuple[int, int | None, int | None]] = []
@@ -737,7 +739,7 @@ def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[
     return plain.xreplace({value: u for u, value in arguments.items()}), arguments, given
 
 
-def _check_together(a: Law, b: Law, together: bool) -> None:
+def _check_together(a: GaussianLaw, b: GaussianLaw, together: bool) -> None:
     """Refuse the correlation of two laws, at equal times or at all, if its integrals are too large."""
     kinds = (*a.kinds, *b.kinds) if not together else [k for k, _, _ in joint(a, b)]
     _check_size(tuple(kinds), f"{a.shown} with {b.shown}")

@@ -13,7 +13,7 @@ from derive.algebra.scaling import cure, growth, norm_order, size_free, size_ord
 from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.contents import declared_names
 from derive.language.equations import Eq
-from derive.language.matrices import Atom, Disorder, Sum, Weights
+from derive.language.matrices import Disorder, MatrixAtom, SumOfMatrices, Weights
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Mean, PastSum, Project, shown
@@ -30,7 +30,7 @@ class Increment:
 
 
 @dataclass(frozen=True)
-class Start:
+class InitialMatrix:
     """A random matrix, or its transpose, that weights begin with or that is added at each step."""
 
     disorder: Disorder
@@ -44,7 +44,7 @@ K = TypeVar("K")
 Coefficient = Callable[..., sp.Expr]
 Column = tuple[sp.Expr, ...]
 Rows = tuple[Column, ...]
-Update = tuple[dict[Weights, sp.Expr], dict[Start, sp.Expr], dict[Increment, sp.Expr], dict[Weights, sp.Expr]]
+Update = tuple[dict[Weights, sp.Expr], dict[InitialMatrix, sp.Expr], dict[Increment, sp.Expr], dict[Weights, sp.Expr]]
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class History:
     """All updated weights of a model, written out."""
 
     clocks: dict[Weights, Clock]
-    initial: dict[tuple[Weights, Start], Coefficient]
+    initial: dict[tuple[Weights, InitialMatrix], Coefficient]
     """Functions of time."""
     kernels: dict[tuple[Weights, Increment], Coefficient]
     """Functions of time and PAST."""
     increments: tuple[Increment, ...]
     recurrences: tuple[Recurrence, ...]
 
-    def starts(self, weights: Weights) -> list[tuple[Start, Coefficient]]:
+    def starts(self, weights: Weights) -> list[tuple[InitialMatrix, Coefficient]]:
         """The random matrices in some weights, with their coefficients as functions of time."""
         return [(start, scale) for (name, start), scale in self.initial.items() if name == weights]
 
@@ -102,7 +102,7 @@ def write_out(model: Model) -> History:
 
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
     book = _Coefficients(order, clocks, matrix, declared_names(model))
-    initial: dict[tuple[Weights, Start], Coefficient] = {}
+    initial: dict[tuple[Weights, InitialMatrix], Coefficient] = {}
     kernels: dict[tuple[Weights, Increment], Coefficient] = {}
     for d in disorder:
         entry = tuple(_initial(starts[w], w).get(d, sp.S.Zero) for w in order)
@@ -266,7 +266,8 @@ def check_sizes_of_updates(model: Model) -> None:
         weights = equation.target.symbol.weights
         where = f"the update of {weights}"
         begins = {
-            size_order(scale, where) + norm_order(Atom(start.disorder.rows, start.disorder.columns, start.disorder))
+            size_order(scale, where)
+            + norm_order(MatrixAtom(start.disorder.rows, start.disorder.columns, start.disorder))
             for start, scale in _initial(starts[weights], weights).items()
         }
         if len(begins) > 1:
@@ -277,27 +278,27 @@ def check_sizes_of_updates(model: Model) -> None:
                 if part.low_rank:
                     order = size_order(scale, where) + 1 - wanted
                     if order != 0:
-                        added = Sum(part.rows, part.columns, ((scale, part),))
+                        added = SumOfMatrices(part.rows, part.columns, ((scale, part),))
                         raise SizeError(
                             f"{where} adds {added}, which {growth(order, part.columns)} beside {weights}(0); "
                             f"{cure(order, part.columns)}"
                         )
 
 
-def _initial(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
+def _initial(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
     with blaming(equation):
         return _parts_at_start(equation, weights)
 
 
-def _parts_at_start(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
-    found: dict[Start, sp.Expr] = {}
+def _parts_at_start(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
+    found: dict[InitialMatrix, sp.Expr] = {}
     for scale, part in equation.value.as_sum:
         if part.random is None:
             raise DeclarationError(
                 f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
                 "put products into the probed matrix or into equations of fields"
             )
-        start = Start(part.random, part.transposed)
+        start = InitialMatrix(part.random, part.transposed)
         found[start] = found.get(start, sp.S.Zero) + scale
     return found
 
@@ -310,7 +311,7 @@ def _update(equation: Eq, weights: Weights) -> Update:
 
 def _parts_of_update(equation: Eq, weights: Weights) -> Update:
     now: dict[Weights, sp.Expr] = {}
-    fixed: dict[Start, sp.Expr] = {}
+    fixed: dict[InitialMatrix, sp.Expr] = {}
     added: dict[Increment, sp.Expr] = {}
     later: dict[Weights, sp.Expr] = {}
     clock = weights.clock
@@ -332,7 +333,7 @@ def _parts_of_update(equation: Eq, weights: Weights) -> Update:
             table[part.weights] = table.get(part.weights, sp.S.Zero) + scale
         elif part.random is not None:
             _check_no_mean(scale, weights, "a random matrix")
-            start = Start(part.random, part.transposed)
+            start = InitialMatrix(part.random, part.transposed)
             fixed[start] = fixed.get(start, sp.S.Zero) + scale
         else:
             what = "a product of matrices" if len(part.as_product) > 1 else f"{part}"

@@ -13,7 +13,7 @@ import sympy as sp
 
 from derive.equations.layout import Layout
 from derive.language.symbols import Axis
-from derive.language.vectors import Field, FieldAt, GivenNumbers, Mean, Selection, shown
+from derive.language.vectors import Field, FieldAt, GivenNumbers, LabelSelection, Mean, shown
 from derive.records.method import LabelGroup, LabelSymmetry
 from derive.records.system import LinearRule, SystemField, Term, is_moment, quadratic_pairs
 
@@ -42,12 +42,12 @@ def label_symmetry(layout: Layout, exact: bool) -> LabelSymmetry | None:
 
 def _distinguishing(layout: Layout) -> sp.Expr | None:
     """Data or a table in an equation that differs from label to label."""
-    found = [node for e in _expressions(layout) for node in e.atoms(GivenNumbers, Selection) if _labelled(node)]
+    found = [node for e in _expressions(layout) for node in e.atoms(GivenNumbers, LabelSelection) if _labelled(node)]
     return min(found, key=sp.default_sort_key, default=None)
 
 
 def _labelled(node: sp.Basic) -> bool:
-    return isinstance(node, Selection) or bool(node.args[0].axes)
+    return isinstance(node, LabelSelection) or bool(node.args[0].axes)
 
 
 def _expressions(layout: Layout) -> Iterator[sp.Expr]:

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.equations.numbering import Numbering
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt, Mean
-from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
+from derive.records.saddle import MemoryKernel, NoiseKernel, SaddlePoint, TimeOrder
 from derive.records.system import System, SystemField, weighing
 
 
@@ -77,11 +77,11 @@ class Layout:
         """The numbers of equations."""
         return Numbering.of(self.system, self.saddle.covariances)
 
-    def memories(self, field: Field) -> tuple[Memory, ...]:
+    def memories(self, field: Field) -> tuple[MemoryKernel, ...]:
         """What joins the noise of a field."""
         return tuple(m for m in self.saddle.memories if m.target == field)
 
-    def covariances(self, field: Field) -> tuple[Covariance, ...]:
+    def covariances(self, field: Field) -> tuple[NoiseKernel, ...]:
         """Covariances of a field's noise with those of all fields that have times, or are known before it."""
         return tuple(
             c

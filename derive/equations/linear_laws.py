@@ -8,7 +8,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.symbols import Clock
 from derive.language.vectors import PAST, Field, FieldAt, Mean, shown
-from derive.records.limit import Part
+from derive.records.limit import LinearPart
 from derive.records.system import Rule, System, SystemField, Term
 
 
@@ -66,10 +66,10 @@ class LinearLaws:
         """By how many steps a value is earlier than the equation of a field that it stands in."""
         return int(sp.expand(self.clock - value.time)) if value.time is not None and field.timed else 0
 
-    def parts(self, f: SystemField) -> list[Part]:
+    def parts(self, f: SystemField) -> list[LinearPart]:
         """What multiplies fields in the equation of one."""
         return [
-            Part(f.field, t.vector.field, t.coefficient, self.lag(f.field, t.vector), mixing=t.mixing)
+            LinearPart(f.field, t.vector.field, t.coefficient, self.lag(f.field, t.vector), mixing=t.mixing)
             for t in f.rule.terms
             if t.vector.field in self.fields
         ]

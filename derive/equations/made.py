@@ -17,7 +17,7 @@ from derive.language.contents import atoms, declared_names
 from derive.language.equations import Eq
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Axis, Clock, Measured, Sector
+from derive.language.symbols import Axis, Clock, MeasuredParameter, Sector
 from derive.language.vectors import Field, FieldAt
 from derive.records.system import DisorderRule, SystemField
 
@@ -51,7 +51,7 @@ class Applied:
         return f"{self.matrix}{'.T' if self.transposed else ''} @ {self.argument}"
 
 
-class Made:
+class FieldRules:
     """Every field with its rule, in the order in which they were put."""
 
     def __init__(self, model: Model):
@@ -63,7 +63,7 @@ class Made:
         self.ones: dict[Sector, Field] = {}
         self.taken = declared_names(model)
         self.clock: Clock | None = next(iter(atoms(model, Clock)), None)
-        self.numbers: dict[sp.Expr, Measured] = {}
+        self.numbers: dict[sp.Expr, MeasuredParameter] = {}
         self.unnamed = 0
         self.probe_names: set[str] = set()
 
@@ -90,11 +90,11 @@ class Made:
         self.taken.add(hint)
         return hint
 
-    def measured(self, average: sp.Expr) -> Measured:
+    def measured(self, average: sp.Expr) -> MeasuredParameter:
         """A mean of the training level as a parameter of what is probed, the same wherever it stands."""
         if average not in self.numbers:
             inside = sorted({value.field.name for value in average.atoms(FieldAt)})
-            self.numbers[average] = Measured(self.free_name("_".join(["mean", *inside])), average)
+            self.numbers[average] = MeasuredParameter(self.free_name("_".join(["mean", *inside])), average)
         return self.numbers[average]
 
     def next_name(self) -> str:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import sympy as sp
 
-from derive.algebra.sites import SiteAverage, averaged
+from derive.algebra.sites import TraitAverage, averaged
 from derive.algebra.words import Combination, Letter, Weighed, Word, combine
 from derive.equations.dependence import Parts, site_parts
 from derive.equations.diagonals import Along, transposed
@@ -184,7 +184,7 @@ class _SampledSites:
             if not self.sampled.answers(noise) and not any(responds(field, noise) for field in fields):
                 return []
         whole = averaged(weight)
-        (average,) = whole.atoms(SiteAverage)
+        (average,) = whole.atoms(TraitAverage)
         return [(whole / average, Weighed(average.expression, unknown.probe.sector, own, thing))]
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.words import Combination, Diagonal, Letter, SiteTable, Weighed
+from derive.algebra.words import Combination, DiagonalFactor, Letter, SiteTable, Weighed
 from derive.errors import DeclarationError
 from derive.language.vectors import Mean
-from derive.records.probe import Aligned, BlockMatrix, SampledSites
+from derive.records.probe import Aligned, BlockMatrix, SampledSiteValues
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Needs:
 
     letters: tuple[Letter, ...] = ()
     means: tuple[Mean, ...] = ()
-    sites: tuple[SampledSites, ...] = ()
+    sites: tuple[SampledSiteValues, ...] = ()
     tables: tuple[SiteTable, ...] = ()
 
 
@@ -50,7 +50,7 @@ def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
     )
 
 
-def _letters(blocks: BlockMatrix) -> list[Letter | Diagonal | Weighed]:
+def _letters(blocks: BlockMatrix) -> list[Letter | DiagonalFactor | Weighed]:
     return [letter for combination in _combinations(blocks) for _, word in combination for letter in word]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from derive.language.vectors import Field
-from derive.records.saddle import Covariance
+from derive.records.saddle import NoiseKernel
 from derive.records.system import System
 
 
@@ -29,7 +29,7 @@ class Numbering:
     covariances: dict[tuple[Field, Field], str]
 
     @staticmethod
-    def of(system: System, covariances: Iterable[Covariance]) -> Numbering:
+    def of(system: System, covariances: Iterable[NoiseKernel]) -> Numbering:
         """The training level in the order of its declaration, covariances of its noises last."""
         starts: dict[tuple[Field, int], str] = {}
         laws: dict[Field, str] = {}

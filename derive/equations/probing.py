@@ -9,16 +9,16 @@ import sympy as sp
 from derive.algebra.scaling import cure, growth, norm_order, size_order
 from derive.algebra.sites import SiteValue
 from derive.equations.history import History
-from derive.equations.made import Made
+from derive.equations.made import FieldRules
 from derive.equations.rules import Rules
 from derive.equations.stopping import stopped, without_later
 from derive.errors import DeclarationError, SizeError
-from derive.language.diagonals import Diagonal
+from derive.language.diagonals import DiagonalMatrix
 from derive.language.laws import Drawn
 from derive.language.matrices import (
-    Atom,
-    Matrix,
-    Sum,
+    MatrixAtom,
+    MatrixExpression,
+    SumOfMatrices,
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
@@ -26,8 +26,8 @@ from derive.language.traits import is_trait, traits_in
 from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
 from derive.records.system import (
+    ProbeTimes,
     SpectralFields,
-    Stopping,
     SystemField,
 )
 
@@ -35,15 +35,15 @@ WIDEST, GRID, HALVED = 8, 800, 60
 """Numbers among which zeros of divisors are looked for, at how many places, and how often these are halved."""
 
 
-def with_site_values(matrix: Matrix) -> Matrix:
+def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
     """A matrix in which training fields on diagonals are numbers of their sites, as traits are."""
-    if not isinstance(matrix, Diagonal):
+    if not isinstance(matrix, DiagonalMatrix):
         return matrix.rebuilt(with_site_values)
     fields = [value for value in values(matrix.entries) if not is_trait(value)]
-    return Diagonal(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
+    return DiagonalMatrix(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
 
 
-def check_diagonals(matrix: Matrix, made: Made) -> None:
+def check_diagonals(matrix: MatrixExpression, made: FieldRules) -> None:
     """Diagonal matrices in a probed matrix are bounded functions of what has a known law."""
     for entries in _diagonals(matrix):
         where = f"spectrum(...) has diag({shown(entries)})"
@@ -59,7 +59,7 @@ def check_diagonals(matrix: Matrix, made: Made) -> None:
         _check_bounded(entries, _written_out(entries, made), where, made)
 
 
-def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: Made) -> None:
+def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: FieldRules) -> None:
     """written: the entries in terms of what they are made of."""
     if written.has(sp.zoo, sp.nan):
         raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
@@ -79,7 +79,7 @@ def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: Made) -
             )
 
 
-def _written_out(entries: sp.Expr, made: Made) -> sp.Expr:
+def _written_out(entries: sp.Expr, made: FieldRules) -> sp.Expr:
     """Entries with what fields are made of entry by entry, at the same time: a square is not negative, and a constant
     field is its number."""
     known: dict[FieldAt, sp.Expr] = {}
@@ -102,7 +102,7 @@ def _written_out(entries: sp.Expr, made: Made) -> sp.Expr:
     return sp.sympify(entries.xreplace(known))
 
 
-def _takes_all_numbers(value: FieldAt, made: Made) -> bool:
+def _takes_all_numbers(value: FieldAt, made: FieldRules) -> bool:
     """Whether a field is made by sums with normal parts, so that it may be any number at some sites."""
     whole = made.rules.get(value.field)
     if whole is None:
@@ -110,7 +110,7 @@ def _takes_all_numbers(value: FieldAt, made: Made) -> bool:
     return not (whole.starts and value.time == 0) and not whole.rule.laws
 
 
-def _check_between(name: str, matrix: Matrix, made: Made) -> None:
+def _check_between(name: str, matrix: MatrixExpression, made: FieldRules) -> None:
     """Between resolvents stand diagonals of traits only: training fields there are not projected."""
     check_diagonals(matrix, made)
     for entries in _diagonals(matrix):
@@ -211,11 +211,11 @@ def _size(number: sp.Expr) -> float | None:
     return found if found < float("inf") else None
 
 
-def _diagonals(matrix: Matrix) -> list[sp.Expr]:
-    return [leaf.entries for leaf in matrix.leaves if isinstance(leaf, Diagonal)]
+def _diagonals(matrix: MatrixExpression) -> list[sp.Expr]:
+    return [leaf.entries for leaf in matrix.leaves if isinstance(leaf, DiagonalMatrix)]
 
 
-def _multiple(matrix: Matrix) -> tuple[sp.Expr, Matrix]:
+def _multiple(matrix: MatrixExpression) -> tuple[sp.Expr, MatrixExpression]:
     """A matrix as a number times another one."""
     terms = matrix.as_sum
     return terms[0] if len(terms) == 1 else (sp.S.One, matrix)
@@ -224,12 +224,12 @@ def _multiple(matrix: Matrix) -> tuple[sp.Expr, Matrix]:
 class Probing:
     """Adds the spectral fields of one matrix."""
 
-    def __init__(self, made: Made, rules: Rules, history: History, times: Stopping | None = None):
+    def __init__(self, made: FieldRules, rules: Rules, history: History, times: ProbeTimes | None = None):
         self.made, self.rules, self.history, self.times = made, rules, history, times
-        self.products: dict[tuple[Matrix, Field], tuple[sp.Expr, Field]] = {}
+        self.products: dict[tuple[MatrixExpression, Field], tuple[sp.Expr, Field]] = {}
 
     def spectral_fields(
-        self, label: str, matrix: Matrix, between: tuple[tuple[str, Matrix], ...] = ()
+        self, label: str, matrix: MatrixExpression, between: tuple[tuple[str, MatrixExpression], ...] = ()
     ) -> SpectralFields:
         """The fields of one probed matrix, taken out again: what the probe needs of the training level stays.
 
@@ -257,7 +257,7 @@ class Probing:
             )
         return SpectralFields(label, fields, self._middle(matrix, root), images)
 
-    def _check_sizes(self, matrix: Matrix, wanted: sp.Expr) -> None:
+    def _check_sizes(self, matrix: MatrixExpression, wanted: sp.Expr) -> None:
         """Raise SizeError for the first term whose norm grows with another power of the size than is wanted."""
         for scale, part in matrix.as_sum:
             for factor in part.as_product:
@@ -265,25 +265,25 @@ class Probing:
                     self._check_sizes(factor, norm_order(self._at_start(factor)))
             order = size_order(scale, "the probed matrix") + norm_order(self._at_start(part)) - wanted
             if order != 0:
-                term = Sum(part.rows, part.columns, ((scale, part),))
+                term = SumOfMatrices(part.rows, part.columns, ((scale, part),))
                 raise SizeError(
                     f"the probed matrix: the term {term} {growth(order, part.columns)} and has no limit at large size; "
                     f"{cure(order, part.columns)}"
                 )
 
-    def _image(self, name: str, matrix: Matrix, root: Field) -> Field:
+    def _image(self, name: str, matrix: MatrixExpression, root: Field) -> Field:
         image = self.made.probe_field(matrix.rows)
         where = f"the matrix {name} between resolvents"
         expression = self._applied(self._prepared(matrix), root)
         self.made.put(SystemField(image, self.rules.rule(expression, None, image, where)))
         return image
 
-    def _prepared(self, matrix: Matrix) -> Matrix:
+    def _prepared(self, matrix: MatrixExpression) -> MatrixExpression:
         """The matrix with numbers of the training level as parameters, and with its time as one where that is asked."""
         measured = self._measured(matrix)
         return measured if self.times is None else stopped(measured, self.times)
 
-    def _measured(self, matrix: Matrix) -> Matrix:
+    def _measured(self, matrix: MatrixExpression) -> MatrixExpression:
         """The matrix with means that multiply random matrices as parameters, which the training level gives.
 
         The bulk then stays what it is: equations in responses, whose coefficients are numbers.
@@ -293,7 +293,7 @@ class Probing:
     def _number(self, scale: sp.Expr) -> sp.Expr:
         return scale.xreplace({average: self.made.measured(average) for average in outermost(scale, (Mean, Total))})
 
-    def _middle(self, matrix: Matrix, root: Field) -> Field | None:
+    def _middle(self, matrix: MatrixExpression, root: Field) -> Field | None:
         """The field of K psi0, whose way on to the next factor is the only one."""
         half = half_product(matrix)
         if not half:
@@ -306,7 +306,7 @@ class Probing:
         return field
 
     @ByKind
-    def _applied(self, matrix: Matrix, field: Field) -> sp.Expr:
+    def _applied(self, matrix: MatrixExpression, field: Field) -> sp.Expr:
         """matrix @ field, where every inner product gets a spectral field of order one, shared wherever it occurs."""
         head, *others = matrix.as_product
         scale = sp.S.One
@@ -318,11 +318,11 @@ class Probing:
             scale *= multiple * factor.columns**order
         return scale * (self._applied(head, field) if others else head.applied_to(field()))
 
-    @_applied.on(Sum)
-    def _applied_sum(self, matrix: Sum, field: Field) -> sp.Expr:
+    @_applied.on(SumOfMatrices)
+    def _applied_sum(self, matrix: SumOfMatrices, field: Field) -> sp.Expr:
         return sp.Add(*(scale * self._applied(part, field) for scale, part in matrix.terms))
 
-    def _product(self, factor: Matrix, field: Field, order: sp.Expr) -> tuple[sp.Expr, Field]:
+    def _product(self, factor: MatrixExpression, field: Field, order: sp.Expr) -> tuple[sp.Expr, Field]:
         """factor @ field, of order one, as a number times a field: multiples of one matrix share the field."""
         number, bare = _multiple(factor)
         for (other, on), (multiple, inner) in self.products.items():
@@ -336,7 +336,7 @@ class Probing:
         self.made.put(SystemField(inner, self.rules.rule(expression, None, inner, "the probed matrix")))
         return sp.S.One, inner
 
-    def _at_start(self, matrix: Matrix) -> Matrix:
+    def _at_start(self, matrix: MatrixExpression) -> MatrixExpression:
         """Weights replaced by their initial matrices, which set their size."""
         if matrix.weights is None:
             return matrix.rebuilt(self._at_start)
@@ -348,13 +348,13 @@ class Probing:
         terms = (
             (
                 scale(matrix.time),
-                Atom(matrix.rows, matrix.columns, start.disorder, matrix.transposed != start.transposed),
+                MatrixAtom(matrix.rows, matrix.columns, start.disorder, matrix.transposed != start.transposed),
             )
             for start, scale in parts
         )
-        return Sum(matrix.rows, matrix.columns, tuple(terms))
+        return SumOfMatrices(matrix.rows, matrix.columns, tuple(terms))
 
-    def _check_symmetric(self, matrix: Matrix) -> None:
+    def _check_symmetric(self, matrix: MatrixExpression) -> None:
         here, there = words_of(matrix, self._letters), words_of(matrix.T, self._letters)
         keys = sorted({*here, *there}, key=str)
         if any(sp.simplify(here.get(k, 0) - there.get(k, 0)) != 0 for k in keys):
@@ -362,7 +362,7 @@ class Probing:
                 f"spectrum({matrix}): the matrix is not symmetric; probe W.T @ W for singular values"
             )
 
-    def _letters(self, matrix: Atom) -> dict[Letters, sp.Expr]:
+    def _letters(self, matrix: MatrixAtom) -> dict[Letters, sp.Expr]:
         """Weights as initial matrices and outer products with coefficients; a random matrix as itself."""
         symbol, transposed = matrix.symbol, matrix.transposed
         if symbol.weights is None:

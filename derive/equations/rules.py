@@ -7,7 +7,7 @@ import sympy as sp
 
 from derive.algebra.scaling import size_free, size_order, split_sizes
 from derive.equations.history import History
-from derive.equations.made import Applied, Content, Made
+from derive.equations.made import Applied, Content, FieldRules
 from derive.equations.times import Moment, home_moment, in_clock, latest_moment
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
@@ -37,7 +37,7 @@ from derive.records.system import ElementwiseRule, LinearRule, Mixing, Rule, Sys
 class Rules:
     """Makes rules, and the fields that they need, from expressions."""
 
-    def __init__(self, made: Made, history: History):
+    def __init__(self, made: FieldRules, history: History):
         self.made, self.history = made, history
 
     def rule(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> Rule:

@@ -9,7 +9,7 @@ from functools import cached_property
 import sympy as sp
 
 from derive.algebra.sites import SiteValue
-from derive.algebra.words import Diagonal, Letter, Word
+from derive.algebra.words import DiagonalFactor, Letter, Word
 from derive.equations.dependence import site_parts
 from derive.equations.diagonals import SampledDiagonal, field_values, normal_forms
 from derive.errors import DeclarationError
@@ -98,7 +98,7 @@ class SpectralEquations:
             scale, weight = (
                 term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
             )
-            word: Word = (Diagonal(weight, vector),) if depends else ()
+            word: Word = (DiagonalFactor(weight, vector),) if depends else ()
             found.append(Spike(scale, word, Unknown("C", right.field, left.field), vector))
         for scale, noise in self.noise_terms(probe):
             for m in self.saddle.memories:

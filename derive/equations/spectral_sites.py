@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.sites import SiteAverage, averaged, site_responses
+from derive.algebra.sites import TraitAverage, averaged, site_responses
 from derive.equations.diagonals import free_name, normal_diagonal, normal_forms, sampled_diagonal
 from derive.equations.spectral_equations import SpectralEquations
 from derive.language.contents import declared_names
@@ -125,7 +125,7 @@ class SpectralSites:
                         response = self.response_symbol(self.probes[j], column)
                         parts += [term * response for term in terms[i, j]]
                 equations.append(sp.Add(*parts))
-        if self.differing and not any(equation.has(SiteAverage) for equation in equations):
+        if self.differing and not any(equation.has(TraitAverage) for equation in equations):
             # sites are alike after all, as where a constant field is on the diagonal
             equations = [sp.expand(sp.fraction(sp.together(equation))[0]) for equation in equations]
         return tuple(equations)

@@ -7,16 +7,16 @@ from dataclasses import replace
 import sympy as sp
 
 from derive.equations.history import History
-from derive.equations.made import Made
-from derive.language.matrices import Matrix, WeightsAt
+from derive.equations.made import FieldRules
+from derive.language.matrices import MatrixExpression, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Parameter, whole_nonnegative
 from derive.language.traversal import outermost
 from derive.language.vectors import PAST, FieldAt, Mean, Total
-from derive.records.system import LinearRule, Stopping, SystemField, Term
+from derive.records.system import LinearRule, ProbeTimes, SystemField, Term
 
 
-def stopping(model: Model, made: Made, history: History) -> Stopping | None:
+def stopping(model: Model, made: FieldRules, history: History) -> ProbeTimes | None:
     """The times of a probed matrix, where the number of steps cannot stand for all of them: a direction may be later
     than the spikes, and what an update adds may depend on when training ends."""
     clock = made.clock
@@ -28,10 +28,10 @@ def stopping(model: Model, made: Made, history: History) -> Stopping | None:
     if not followed and not any(sp.sympify(e).has(clock.steps) for e in schedules):
         return None
     stop, run = (Parameter(made.free_name(word), clock.steps.default, whole_nonnegative) for word in ("stop", "run"))
-    return Stopping(clock, stop, run, asked and clock.endpoint)
+    return ProbeTimes(clock, stop, run, asked and clock.endpoint)
 
 
-def _measures(matrix: Matrix) -> bool:
+def _measures(matrix: MatrixExpression) -> bool:
     """Whether means stand in the coefficients of a probed matrix, so that it depends on when they are taken."""
     factors = (factor for _, part in matrix.as_sum for factor in part.as_product if factor != matrix)
     return any(sp.sympify(scale).has(Mean) for scale, _ in matrix.as_sum) or any(map(_measures, factors))
@@ -44,27 +44,27 @@ def _updates(history: History) -> list[sp.Expr]:
     return [*found, *(e for r in history.recurrences for row in (*r.matrix, r.entry, r.forcing) for e in row)]
 
 
-def stopped(matrix: Matrix, times: Stopping) -> Matrix:
+def stopped(matrix: MatrixExpression, times: ProbeTimes) -> MatrixExpression:
     """The matrix with its last time as a number of its own. Means are numbers of the training level, taken later."""
     if matrix.weights is not None:
         return matrix.mapped(lambda symbol: WeightsAt(symbol.weights, _at_stop(symbol.time, times)))
     return matrix.rebuilt(lambda part: stopped(part, times), lambda scale, _: _at_stop(scale, times))
 
 
-def _at_stop(scale: sp.Expr, times: Stopping) -> sp.Expr:
+def _at_stop(scale: sp.Expr, times: ProbeTimes) -> sp.Expr:
     scale = sp.sympify(scale)
     kept = {node: node for node in (*outermost(scale, (Mean, Total)), *scale.atoms(FieldAt))}
     return scale.xreplace({**kept, times.clock.steps: times.stop})
 
 
-def without_later(field: SystemField, times: Stopping) -> SystemField:
+def without_later(field: SystemField, times: ProbeTimes) -> SystemField:
     """An equation of a probe without the spikes that are added after the matrix is taken."""
     if not field.rule.terms:
         return field
     return replace(field, rule=LinearRule(tuple(_term(term, times) for term in field.rule.terms)))
 
 
-def _term(term: Term, times: Stopping) -> Term:
+def _term(term: Term, times: ProbeTimes) -> Term:
     scale = sp.sympify(term.coefficient)
     kept = {node: node for node in (*outermost(scale, (Mean, Total)), *scale.atoms(FieldAt))}
     scale = scale.xreplace({**kept, times.clock.steps: times.run})

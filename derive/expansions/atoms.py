@@ -9,7 +9,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.cells.region import Point, Region
-from derive.cells.selection import Selection
+from derive.cells.selection import CellSelection
 from derive.cells.spectrum import Roots
 from derive.errors import DeriveError
 from derive.expansions.branches import Branches
@@ -19,7 +19,7 @@ from derive.expansions.edges import filled_curve
 WEIGHT = sp.Symbol("weight")
 
 
-class Atom:
+class AtomPosition:
     """An atom of a case at a position, which may depend on the parameters."""
 
     def __init__(self, case: Case, position: sp.Expr):
@@ -31,7 +31,7 @@ class Atom:
         bulk = filled_curve(self.case)
         leading = leading_mass(sp.Poly(bulk.curve, bulk.resolvent), self.position, WEIGHT)
 
-        def mass(selection: Selection, point: Point) -> Any:
+        def mass(selection: CellSelection, point: Point) -> Any:
             place, remaining = self.position.subs(point), leading.subs(point)
             if not place.is_Rational:
                 raise DeriveError(

@@ -22,14 +22,14 @@ from derive.cells.balls import Inconclusive, ball, enclosure, precision
 from derive.cells.branch import roots_within
 from derive.cells.decomposition import Cells, between_zeros
 from derive.cells.region import Point, Region
-from derive.cells.selection import Selection, Sites
+from derive.cells.selection import CellSelection, Sites
 from derive.cells.spectrum import BulkCurve, Roots
 from derive.errors import NumericalError
 from derive.expansions.cases import Case
 from derive.expansions.limits import SMALL
-from derive.expansions.series import DIGITS, Expansion, expand_root
+from derive.expansions.series import DIGITS, PuiseuxSeries, expand_root
 
-Pick = Callable[[Selection, Point], Callable[[], flint.arb] | None]
+Pick = Callable[[CellSelection, Point], Callable[[], flint.arb] | None]
 """The root that is meant at a point of all parameters; None if there is none."""
 LIMIT_BITS = 256
 """Precision at which a branch is told from others in the limit."""
@@ -41,7 +41,7 @@ STEPS, CLOSER = 20, 16
 class CellSeries:
     """A series, points of the cells in which it holds, and whether it is shown to hold in all of each cell."""
 
-    expansion: Expansion | None
+    expansion: PuiseuxSeries | None
     points: tuple[Point, ...]
     whole_cells: bool
 
@@ -61,7 +61,7 @@ class Branches:
         self.case, self.pick, self.unknown = case, pick, unknown
         self.factors = list(dict.fromkeys(f for p in polynomials for f in rational_factors(p) if f.has(unknown)))
         inside = replace(region, parameters=tuple(p for p in region.parameters if p != unknown))
-        self.selection = Selection(_in_the_limit(inside, case), bulk)
+        self.selection = CellSelection(_in_the_limit(inside, case), bulk)
 
     @cached_property
     def limits(self) -> list[sp.Expr]:
@@ -172,7 +172,7 @@ class Branches:
         except Inconclusive:
             return None
 
-    def _expanded(self, root: Root, point: Point, order: sp.Rational) -> Expansion:
+    def _expanded(self, root: Root, point: Point, order: sp.Rational) -> PuiseuxSeries:
         probe = sp.S.One if self.case.limit is None else sp.Rational(1, 2**23)
         place = root.index
         for factor in self.factors:

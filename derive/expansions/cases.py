@@ -13,9 +13,9 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.physical import sample_point
 from derive.errors import DeriveError, ParameterError
 from derive.expansions.exact_level import ExactLevel
-from derive.expansions.limits import Limit
+from derive.expansions.limits import ParameterLimit
 from derive.language.symbols import Parameter
-from derive.pipeline import ProbedMatrix
+from derive.pipeline import DerivedProbe
 from derive.records.probe import Bulk
 
 
@@ -23,12 +23,12 @@ from derive.records.probe import Bulk
 class Case:
     """What is expanded: without a limit it is sought exactly, as a series of one term."""
 
-    probed: ProbedMatrix
-    limit: Limit | None
+    probed: DerivedProbe
+    limit: ParameterLimit | None
     fixed: tuple[tuple[Parameter, sp.Rational], ...]
 
     @staticmethod
-    def of(probed: ProbedMatrix, limit: Limit | None, fixed: dict[Parameter, sp.Rational]) -> Case:
+    def of(probed: DerivedProbe, limit: ParameterLimit | None, fixed: dict[Parameter, sp.Rational]) -> Case:
         """Check the fixed values against the limit and their domains."""
         if limit is not None and limit.parameter in fixed:
             raise ParameterError(f"{limit.parameter} is what the expansion is in; leave it out of --at")

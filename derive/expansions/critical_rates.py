@@ -65,7 +65,7 @@ def closed_form(
     zero = {p: value for p, value in others.items() if value == 0}
     for fixed in (zero, others):
         try:
-            work = _Elimination(recursion, fixed)
+            work = _StepElimination(recursion, fixed)
             for candidate in work.candidates(kind, angle):
                 if root in candidate.free_symbols and _changes_sign(candidate, root, point):
                     found = normalised(candidate)
@@ -132,7 +132,7 @@ def _nice(value: sp.Expr) -> sp.Expr:
     return plain.xreplace({mark: sp.sqrt(base) for base, mark in marks.items()})
 
 
-class _Elimination:
+class _StepElimination:
     """The equations of a step with some parameters fixed."""
 
     def __init__(self, recursion: Recursion, fixed: Mapping[sp.Symbol, sp.Expr]):

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import TooLarge, check_size, eliminate
 from derive.cells.region import Point, Region
-from derive.cells.selection import Selection
+from derive.cells.selection import CellSelection
 from derive.cells.spectrum import BulkCurve
 from derive.errors import DeriveError
 from derive.expansions.branches import Branches
@@ -28,7 +28,7 @@ class Edges:
     def branches(self, upper: bool, region: Region) -> Branches:
         """The upper or lower end of the support in each cell of a region."""
 
-        def end(selection: Selection, point: Point) -> Any:
+        def end(selection: CellSelection, point: Point) -> Any:
             spectrum = selection.spectrum(point)
             return spectrum.zeros.ball(spectrum.ends[-1 if upper else 0]) if spectrum.ends else None
 

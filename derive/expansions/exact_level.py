@@ -15,14 +15,14 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient
 from derive.equations.needs import needs_of
-from derive.pipeline import ProbedMatrix
+from derive.pipeline import DerivedProbe
 from derive.program.exact_run import ExactRun
 from derive.program.lowering import forward_pass
 from derive.program.nodes import Formula
 from derive.program.probe import ring_pencils
 from derive.program.quotients import Array, not_too_large
 from derive.program.recurrences import Coefficients
-from derive.records.probe import MAP, Cycle
+from derive.records.probe import MAP, BlockCycle
 
 MOST_ROWS = 12
 """The most rows of a matrix whose characteristic polynomial is taken."""
@@ -31,7 +31,7 @@ MOST_ROWS = 12
 class ExactLevel:
     """Order parameters before the last update. `substitution` gives whole numbers, and whatever else is fixed."""
 
-    def __init__(self, probed: ProbedMatrix, substitution: dict[Any, Any]):
+    def __init__(self, probed: DerivedProbe, substitution: dict[Any, Any]):
         self.pencil = probed.pencil
         self.layout = probed.training.layout
         needs = needs_of([probed.blocks])
@@ -40,7 +40,7 @@ class ExactLevel:
         self.machine = ExactRun(forward_pass(self.layout, needs), substitution, beside)
         self.scalars = self.machine.scalars
 
-    def characteristic(self, cycle: Cycle) -> tuple[sp.Expr, ...]:
+    def characteristic(self, cycle: BlockCycle) -> tuple[sp.Expr, ...]:
         """Factors, in MAP, of the characteristic polynomial of a ring's constant matrix."""
         unknowns = self.pencil.blocks.projected.unknowns
         size = min(sum(self.machine.whole(unknowns[r].size) for r in group) for group in cycle.groups)

@@ -16,7 +16,7 @@ SMALL = sp.Symbol("epsilon", positive=True)
 
 
 @dataclass(frozen=True)
-class Limit:
+class ParameterLimit:
     """A parameter as a function of SMALL: p = e, p = 1/e or p = value + e."""
 
     parameter: Parameter
@@ -38,7 +38,7 @@ class Limit:
         return f"small {self.parameter}" if at == 0 else f"{self.parameter} slightly above {at}"
 
     @staticmethod
-    def of(text: str, parameters: tuple[Parameter, ...]) -> Limit:
+    def of(text: str, parameters: tuple[Parameter, ...]) -> ParameterLimit:
         """Read "1/nu", "gamma" or "gamma0-1"."""
         names = {p.name: p for p in parameters}
         inverse = re.fullmatch(r"\s*1\s*/\s*(\w+)\s*", text)
@@ -53,7 +53,7 @@ class Limit:
             raise ParameterError(f"cannot expand in {name}: it is a whole number; the others can be expanded in")
         value = rational(shifted[3], text) * (1 if shifted[2] == "-" else -1) if shifted else sp.S.Zero
         _check_reached(names[name], None if inverse else value, text)
-        return Limit(names[name], 1 / SMALL if inverse else value + SMALL)
+        return ParameterLimit(names[name], 1 / SMALL if inverse else value + SMALL)
 
 
 def _check_reached(parameter: Parameter, value: sp.Rational | None, text: str) -> None:

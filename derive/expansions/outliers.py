@@ -11,8 +11,8 @@ from derive.algebra.nodes import Z
 from derive.algebra.polynomials import common_roots, rational_factors
 from derive.cells.balls import decided, enclosure, is_zero, real_roots_of_balls
 from derive.cells.region import Point
-from derive.cells.selection import Selection
-from derive.cells.spectrum import Roots, Spectrum
+from derive.cells.selection import CellSelection
+from derive.cells.spectrum import CellSpectrum, Roots
 from derive.expansions.eigenproblems import Eigenproblem
 from derive.records.probe import MAP
 
@@ -23,10 +23,10 @@ class Outliers:
     `solves` are polynomials in z that have all of them as zeros.
     """
 
-    def __init__(self, selection: Selection, problem: Eigenproblem, point: Point, solves: Iterable[sp.Expr]):
+    def __init__(self, selection: CellSelection, problem: Eigenproblem, point: Point, solves: Iterable[sp.Expr]):
         self.problem, self.point = problem, point
         self.solves = tuple(polynomial.subs(point) for polynomial in solves)
-        self.spectrum: Spectrum = selection.spectrum(point)
+        self.spectrum: CellSpectrum = selection.spectrum(point)
         self.given = tuple(point.items())
 
     @property

@@ -15,15 +15,15 @@ from derive.cells.region import Point, Region
 from derive.cells.selection import Sites
 from derive.cells.verdicts import SUPPORTED
 from derive.errors import DeriveError, NumericalError
-from derive.expansions.atoms import Atom
+from derive.expansions.atoms import AtomPosition
 from derive.expansions.branches import Branches
 from derive.expansions.cases import Case
 from derive.expansions.edges import Edges
-from derive.expansions.limits import SMALL, Limit
-from derive.expansions.series import Expansion
-from derive.expansions.spikes import Spikes
+from derive.expansions.limits import SMALL, ParameterLimit
+from derive.expansions.series import PuiseuxSeries
+from derive.expansions.spikes import CaseSpikes
 from derive.language.symbols import Parameter
-from derive.pipeline import ProbedMatrix
+from derive.pipeline import DerivedProbe
 
 MOST_THRESHOLDS = 12
 """The most thresholds that are listed."""
@@ -43,7 +43,7 @@ class Found:
     are points of cells in which it does not hold.
     """
 
-    expansion: Expansion
+    expansion: PuiseuxSeries
     points: tuple[Point, ...]
     status: str
     walls: tuple[sp.Expr, ...]
@@ -60,15 +60,15 @@ class Quantity:
     sites: Sites
 
     @property
-    def expansion(self) -> Expansion:
+    def expansion(self) -> PuiseuxSeries:
         """The series next to the defaults."""
         return self.series[0].expansion
 
 
 def expand_quantity(
-    probed: ProbedMatrix,
+    probed: DerivedProbe,
     of: str,
-    limit: Limit | None,
+    limit: ParameterLimit | None,
     order: sp.Rational,
     fixed: dict[Parameter, sp.Rational],
     wanted: str | None = None,
@@ -94,9 +94,9 @@ def expand_quantity(
         )
     region = region or Region(case.name, tuple(probed.training.model.parameters))
     if of == "threshold":
-        return _all_thresholds(Spikes(case), wanted, region, order, rank)
+        return _all_thresholds(CaseSpikes(case), wanted, region, order, rank)
     edge = of in ("edge", "lower_edge")
-    branches = Edges(case).branches(of == "edge", region) if edge else Spikes(case).branches(region)
+    branches = Edges(case).branches(of == "edge", region) if edge else CaseSpikes(case).branches(region)
     found = _found(branches, order)
     if not found and not edge:
         other = "other values with --at" if limit is None else "another limit, or values with --at"
@@ -122,14 +122,16 @@ def _found(branches: Branches, order: sp.Rational) -> list[Found]:
     ]
 
 
-def expand_atom(probed: ProbedMatrix, position: sp.Expr, limit: Limit, order: sp.Rational, region: Region) -> Quantity:
+def expand_atom(
+    probed: DerivedProbe, position: sp.Expr, limit: ParameterLimit, order: sp.Rational, region: Region
+) -> Quantity:
     """The mass of the bulk at a position through SMALL**order, in each cell of a region."""
-    branches = Atom(Case.of(probed, limit, {}), position).branches(region)
+    branches = AtomPosition(Case.of(probed, limit, {}), position).branches(region)
     return Quantity(_found(branches, order), branches.sites)
 
 
 def _all_thresholds(
-    spikes: Spikes, wanted: str | None, region: Region, order: sp.Rational, only: int | None
+    spikes: CaseSpikes, wanted: str | None, region: Region, order: sp.Rational, only: int | None
 ) -> Quantity:
     """Every threshold of a parameter, or that of one rank; those of the upper edge next to the defaults first."""
     parameter = spikes.strength(wanted)

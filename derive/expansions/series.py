@@ -35,7 +35,7 @@ class MoreRoots(DeriveError):
 
 
 @dataclass(frozen=True)
-class Expansion:
+class PuiseuxSeries:
     """sum of coefficient * e**power; `minimal` is the polynomial whose root ROOT is, if the coefficients hold it."""
 
     powers: tuple[sp.Rational, ...]
@@ -45,7 +45,7 @@ class Expansion:
     root_near: str | None = None
     ends: bool = False
 
-    def with_root(self, symbol: sp.Symbol) -> Expansion:
+    def with_root(self, symbol: sp.Symbol) -> PuiseuxSeries:
         """The same with another symbol in place of ROOT, for printing."""
         renamed = tuple(c.xreplace({ROOT: symbol}) for c in self.coefficients)
         minimal = None if self.minimal is None else self.minimal.xreplace({ROOT: symbol})
@@ -183,7 +183,7 @@ def expand_root(
     order: sp.Rational,
     near: Callable[[Any], Any],
     point: dict[sp.Symbol, Any],
-) -> Expansion:
+) -> PuiseuxSeries:
     """The root of polynomial(e, x) that `near(e)` is close to, through e**order.
 
     point: rational values of all other symbols, at which near is computed. Symbols known to be positive may appear
@@ -203,7 +203,7 @@ def _expanded(
     near: Callable[[Any], Any],
     point: dict[sp.Symbol, Any],
     degree: int,
-) -> Expansion:
+) -> PuiseuxSeries:
     """The expansion with a symbol of its own for each root, of the given degree, of a symbol that is not negative."""
     roots = {s: sp.Symbol(f"_root_{s.name}", positive=True) for s in sorted(polynomial.free_symbols - {x, e}, key=str)}
     roots = {s: r for s, r in roots.items() if s.is_nonnegative}
@@ -238,12 +238,12 @@ class _Puiseux:
         self.minimal: Any = None
         self.theta_value: Any = None
 
-    def run(self, order: sp.Rational, back: dict[sp.Symbol, Any]) -> Expansion:
+    def run(self, order: sp.Rational, back: dict[sp.Symbol, Any]) -> PuiseuxSeries:
         """First terms by the polygon while the root is multiple, the rest by Hensel lifting."""
         if min(i for i, _ in self.table) > 0 and all(
             abs(self.near(t)) < mpmath.mpf(10) ** -40 for t in self._smalls(1)
         ):
-            return Expansion((sp.S.Zero,), (sp.S.Zero,), sp.Rational(order) + 1, ends=True)
+            return PuiseuxSeries((sp.S.Zero,), (sp.S.Zero,), sp.Rational(order) + 1, ends=True)
         done: list[tuple[Fraction, Element]] = []
         ramification, offset = 1, Fraction(0)
         ends = False
@@ -269,7 +269,7 @@ class _Puiseux:
         later = [p for p, c in done if p > top and not self.algebra.is_zero(c)]
         following = later[0] if later else top + Fraction(1, ramification)
         hidden = self.minimal is None or self._square is not None
-        return Expansion(
+        return PuiseuxSeries(
             tuple(sp.Rational(p.numerator, p.denominator) for p, _ in kept),
             tuple(self._decoded(c, back) for _, c in kept),
             sp.Rational(following.numerator, following.denominator),

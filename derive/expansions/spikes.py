@@ -19,7 +19,7 @@ from derive.algebra.sites import without_averages
 from derive.cells.balls import above, below
 from derive.cells.decomposition import projection
 from derive.cells.region import Point, Region
-from derive.cells.selection import Selection
+from derive.cells.selection import CellSelection
 from derive.cells.spectrum import BulkCurve, Roots
 from derive.errors import DeriveError, ParameterError
 from derive.expansions.branches import Branches
@@ -28,10 +28,10 @@ from derive.expansions.edges import filled_curve
 from derive.expansions.eigenproblems import Eigenproblem
 from derive.expansions.outliers import Outliers, map_changes
 from derive.language.symbols import Parameter
-from derive.records.probe import MAP, Cycle
+from derive.records.probe import MAP, BlockCycle
 
 
-class Spikes:
+class CaseSpikes:
     """Outliers of a case."""
 
     def __init__(self, case: Case):
@@ -45,7 +45,7 @@ class Spikes:
 
     # the eigenproblems
 
-    def _cycles(self) -> tuple[Cycle, ...]:
+    def _cycles(self) -> tuple[BlockCycle, ...]:
         case, pencil = self.case, self.case.probed.pencil
         if not case.probed.blocks.labels:
             raise DeriveError(f"{case.name} has no spikes, so it has no outliers; expand its edge with --of edge")
@@ -58,7 +58,7 @@ class Spikes:
             raise DeriveError(f"{case.name} has spikes, but none feeds back on itself: there are no outliers")
         return pencil.cycles
 
-    def _problem(self, cycle: Cycle) -> Eigenproblem:
+    def _problem(self, cycle: BlockCycle) -> Eigenproblem:
         case = self.case
         if cycle.eigenvalue is not None:
             parts: tuple[sp.Expr, ...] = (case.fill(MAP - cycle.eigenvalue),)
@@ -94,7 +94,7 @@ class Spikes:
         """The largest outlier in each cell of a region."""
         bulk, polynomials, changes = self._held(self.problems)
 
-        def largest(selection: Selection, point: Point) -> Any:
+        def largest(selection: CellSelection, point: Point) -> Any:
             found = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
             if not found:
                 return None
@@ -205,7 +205,7 @@ class Thresholds:
     def branches(self, rank: int) -> Branches:
         """One of the thresholds by its rank, in each cell of the other parameters."""
 
-        def ranked(selection: Selection, point: Point) -> Any:
+        def ranked(selection: CellSelection, point: Point) -> Any:
             found = self.crossings(selection, point)
             if rank >= len(found):
                 return None
@@ -214,7 +214,7 @@ class Thresholds:
 
         return Branches(self.case, self.region, self.bulk, self.walls, ranked, self.parameter)
 
-    def crossings(self, selection: Selection, point: Point) -> list[Crossing]:
+    def crossings(self, selection: CellSelection, point: Point) -> list[Crossing]:
         """The thresholds at values of all other parameters: those of the upper edge first, small values first.
 
         Of two that differ in sign the positive one comes first.
@@ -224,7 +224,7 @@ class Thresholds:
             self._known[key] = self._ordered(selection, point)
         return self._known[key]
 
-    def _ordered(self, selection: Selection, point: Point) -> list[Crossing]:
+    def _ordered(self, selection: CellSelection, point: Point) -> list[Crossing]:
         roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
         values = [sp.Rational(v.numerator, v.denominator) for v in roots.separators]
         sides = {
@@ -246,7 +246,7 @@ class Thresholds:
             key=lambda c: (-c.edge if c.upwards else 0, float(f"{abs(place[c.index]):.12e}"), place[c.index] < 0),
         )
 
-    def _counts(self, selection: Selection, point: Point) -> tuple[Counter[int], int]:
+    def _counts(self, selection: CellSelection, point: Point) -> tuple[Counter[int], int]:
         """How many outliers there are in each gap, by the number of edges below it, and how many edges."""
         spectrum, found = selection.spectrum(point), Counter[int]()
         for place in self._outliers(selection, point):
@@ -255,11 +255,11 @@ class Thresholds:
             found[sum(end < before for end in spectrum.ends)] += 1
         return found, len(spectrum.ends)
 
-    def _outliers(self, selection: Selection, point: Point) -> list[Any]:
+    def _outliers(self, selection: CellSelection, point: Point) -> list[Any]:
         return [z for p in self.problems for z in Outliers(selection, p, point, self.polynomials).places]
 
     def _upwards(
-        self, selection: Selection, point: Point, roots: Roots, index: int, gap: int, edges: int, growing: bool
+        self, selection: CellSelection, point: Point, roots: Roots, index: int, gap: int, edges: int, growing: bool
     ) -> bool:
         """Whether an outlier enters a gap from its lower end: next to the threshold it is closer to that end."""
         if gap in (0, edges):

@@ -14,7 +14,7 @@ from sympy.printing.str import StrPrinter
 from derive.errors import DeclarationError
 from derive.language.contents import Declaration, atoms, everything
 from derive.language.expressions import word
-from derive.language.matrices import Evolving, Matrix
+from derive.language.matrices import Evolving, MatrixExpression
 from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traversal import ByKind
@@ -57,7 +57,7 @@ def alignment(direction: Any) -> Alignment:
     >>> Model(parameters=(gamma,), observe={"spike": alignment(v), "other": alignment(w)}, probe=spiked)
     Model model: 1 parameter, alignments spike, other, spectrum of M + gamma/D*outer(v, v); print(...) shows it
     """
-    if isinstance(direction, (Matrix, Evolving)):
+    if isinstance(direction, (MatrixExpression, Evolving)):
         raise DeclarationError(f"alignment({direction}): that is a matrix; name a field such as v(t), or a normal")
     value = named_fields(direction)
     if not isinstance(value, FieldAt):
@@ -70,7 +70,7 @@ def alignment(direction: Any) -> Alignment:
     return Alignment(value)
 
 
-def sides_of(matrix: Matrix) -> tuple[tuple[str, Sector], ...]:
+def sides_of(matrix: MatrixExpression) -> tuple[tuple[str, Sector], ...]:
     """The vectors that belong to an eigenvalue of a probed matrix, with the sectors that they live on."""
     found: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
     half = half_product(matrix)

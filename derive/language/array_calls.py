@@ -53,7 +53,7 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
             raise told
 
 
-def _ran(source: _Reader, frame: FrameType | None) -> dict[_Scope, float]:
+def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
     """The functions of the source that have run, or may have, with the line that each is at."""
     whole = inf
     lines = {source.scope: whole}
@@ -123,7 +123,7 @@ class _Scope:
         return [value for value in self.names[name] if not isinstance(value, _FUNCTIONS)]
 
 
-class _Reader(ast.NodeVisitor):
+class _ScopeReader(ast.NodeVisitor):
     """Finds the scope of every node, and what names stand for."""
 
     def __init__(self) -> None:
@@ -200,8 +200,8 @@ class _Reader(ast.NodeVisitor):
 
 
 @lru_cache(maxsize=8)
-def _scopes(tree: ast.Module) -> _Reader:
-    reader = _Reader()
+def _scopes(tree: ast.Module) -> _ScopeReader:
+    reader = _ScopeReader()
     reader.visit(tree)
     for name, call, _ in reader.calls:  # arguments of calls are what the names of arguments stand for
         home = reader.scopes[call].holding(name) if isinstance(call.func, ast.Name) else None
@@ -221,7 +221,7 @@ def _pass(call: ast.Call, function: Any, body: _Scope) -> None:
 class _Flows:
     """What is a vector in the source of a declaration that runs in a frame."""
 
-    def __init__(self, reader: _Reader, frame: FrameType) -> None:
+    def __init__(self, reader: _ScopeReader, frame: FrameType) -> None:
         self.scopes, self.bodies, self.frame = reader.scopes, reader.bodies, frame
         self.known: dict[ast.AST, bool] = {}
 

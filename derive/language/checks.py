@@ -10,8 +10,8 @@ from derive.errors import DeclarationError, blaming
 from derive.language.alignments import check_alignments
 from derive.language.contents import DECLARED, Declaration, atoms, everything, expressions
 from derive.language.data import Data, DataAt
-from derive.language.equations import Eq, Spectrum, clock_values, named
-from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
+from derive.language.equations import DeclaredSpectrum, Eq, clock_values, named
+from derive.language.matrices import Disorder, DisorderAt, MatrixExpression, Weights, WeightsAt
 from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import is_trait
 from derive.language.traversal import ByKind, outermost, parts
@@ -88,8 +88,8 @@ def _check_probes(model: Declaration) -> None:
     if len(set(labels)) < len(labels):
         raise DeclarationError(f"probe: two matrices have the label {max(labels, key=labels.count)}; rename one")
     for label, probe in model.probes:
-        if not isinstance(probe, Spectrum):
-            what = probe if isinstance(probe, Matrix) else "W(T).T @ W(T) / N"
+        if not isinstance(probe, DeclaredSpectrum):
+            what = probe if isinstance(probe, MatrixExpression) else "W(T).T @ W(T) / N"
             raise DeclarationError(f"probe: {named(probe)} is no spectrum; write probe=spectrum({what})")
         if label and not f"_{label}".isidentifier():
             raise DeclarationError(f"probe: the label {label!r} must be made of letters, digits and underscores")
@@ -178,9 +178,9 @@ def _check_parameters(model: Declaration) -> None:
             raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...); add it there")
 
 
-def _parts(model: Declaration) -> list[tuple[Eq | Spectrum | None, list[sp.Basic]]]:
+def _parts(model: Declaration) -> list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]]:
     """The parts of a model that know where they were written, with the expressions in them."""
-    found: list[tuple[Eq | Spectrum | None, list[sp.Basic]]] = [
+    found: list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]] = [
         (e, [*expressions(e.target), *expressions(e.value)]) for e in model.equations
     ]
     found.append((None, [value for _, value in (*model.observe, *model.alignments)]))

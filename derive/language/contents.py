@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import sympy as sp
 
 from derive.language.data import Data
-from derive.language.equations import Eq, Spectrum
-from derive.language.matrices import Disorder, Matrix, Weights
+from derive.language.equations import DeclaredSpectrum, Eq
+from derive.language.matrices import Disorder, MatrixExpression, Weights
 from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.vectors import Field
 
@@ -36,7 +36,7 @@ class Declaration(Protocol):
     def probe(self) -> Any: ...
 
     @property
-    def probes(self) -> tuple[tuple[str, Spectrum], ...]: ...
+    def probes(self) -> tuple[tuple[str, DeclaredSpectrum], ...]: ...
 
     @property
     def responses(self) -> str: ...
@@ -53,7 +53,7 @@ class Declaration(Protocol):
 
 def expressions(node: Any) -> list[sp.Basic]:
     """All SymPy expressions inside a matrix expression."""
-    return node.expressions if isinstance(node, Matrix) else [node]
+    return node.expressions if isinstance(node, MatrixExpression) else [node]
 
 
 def everything(model: Declaration) -> list[sp.Basic]:

@@ -88,7 +88,7 @@ def _already(value: DataAt, time: tuple[Any, ...]) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Table(DisplayedFormula):
+class LabelTable(DisplayedFormula):
     """Data with two axes, used as a matrix over labels: `x(t) @ w(t)`, `x(t).T @ g(t)`."""
 
     value: DataAt
@@ -96,17 +96,17 @@ class Table(DisplayedFormula):
     scale: sp.Expr = sp.S.One
 
     @property
-    def T(self) -> Table:
-        return Table(self.value, not self.transposed, self.scale)
+    def T(self) -> LabelTable:
+        return LabelTable(self.value, not self.transposed, self.scale)
 
     def __call__(self, *time: Any) -> NoReturn:
         raise DeclarationError(_already(self.value, time))
 
-    def __mul__(self, scalar: Any) -> Table:
+    def __mul__(self, scalar: Any) -> LabelTable:
         factor = named_fields(exact(scalar))
         if sector_of(factor) is not None or axes_of(factor):
             raise DeclarationError(f"{self} is a table: it takes numbers as factors, and acts on a vector with @")
-        return Table(self.value, self.transposed, self.scale * factor)
+        return LabelTable(self.value, self.transposed, self.scale * factor)
 
     __rmul__ = __mul__
 
@@ -118,8 +118,8 @@ class Table(DisplayedFormula):
 
     __neg__ = _alone
 
-    def __truediv__(self, scalar: Any) -> Table:
-        found: Table = self * (1 / exact(scalar))
+    def __truediv__(self, scalar: Any) -> LabelTable:
+        found: LabelTable = self * (1 / exact(scalar))
         return found
 
     def __matmul__(self, other: Any) -> sp.Expr:
@@ -136,17 +136,17 @@ class Table(DisplayedFormula):
         return f"{scale}{self.value}{'.T' if self.transposed else ''}"
 
 
-refuse_the_rest(Table, Table._alone)
+refuse_the_rest(LabelTable, LabelTable._alone)
 
 
 @dataclass(frozen=True, repr=False)
-class Given(DisplayedFormula):
+class GivenData(DisplayedFormula):
     """Data on a clock before a time is named: `y(t)`."""
 
     data: Data
 
-    def __call__(self, time: Any) -> DataAt | Table:
-        found: DataAt | Table = declared(_used(DataAt(self.data, exact(time))))
+    def __call__(self, time: Any) -> DataAt | LabelTable:
+        found: DataAt | LabelTable = declared(_used(DataAt(self.data, exact(time))))
         return found
 
     def _untimed(self, *_: object) -> NoReturn:
@@ -159,21 +159,21 @@ class Given(DisplayedFormula):
         return str(self.data)
 
 
-refuse_the_rest(Given, Given._untimed)
+refuse_the_rest(GivenData, GivenData._untimed)
 
 
 @overload
-def data(name: str, *axes: Axis, clock: Clock, optional: bool = False, latex: str = "") -> Given: ...
+def data(name: str, *axes: Axis, clock: Clock, optional: bool = False, latex: str = "") -> GivenData: ...
 @overload
 def data(name: str, axis: Axis, /, *, clock: None = None, optional: bool = False, latex: str = "") -> DataAt: ...
 @overload
 def data(
     name: str, row: Axis, column: Axis, /, *, clock: None = None, optional: bool = False, latex: str = ""
-) -> Table: ...
+) -> LabelTable: ...
 @word
 def data(
     name: str, *axes: Axis, clock: Clock | None = None, optional: bool = False, latex: str = ""
-) -> Given | DataAt | Table:
+) -> GivenData | DataAt | LabelTable:
     """An array that the user gives: one axis of labels or two, and time in front if there is a clock.
 
     With one axis it is a number for each label, with two a table that acts on vectors with labels. With a clock
@@ -196,11 +196,11 @@ def data(
     if clock is not None:
         Clock.check(f"data {name}", clock)
     made = Data(name, axes, clock, bool(optional), latex)
-    return Given(made) if clock is not None else _used(DataAt(made))
+    return GivenData(made) if clock is not None else _used(DataAt(made))
 
 
 @word
-def root(table: Table) -> Table:
+def root(table: LabelTable) -> LabelTable:
     """The symmetric square root of a table of covariances: root(G) @ z, z with independent normals, has covariance G.
 
     The table is data with one axis twice. It must be symmetric and without negative eigenvalues; zero ones are fine.
@@ -211,7 +211,7 @@ def root(table: Table) -> Table:
     >>> root(overlaps) @ independent
     root(overlaps) @ independent
     """
-    if not isinstance(table, Table) or isinstance(table.value, RootAt):
+    if not isinstance(table, LabelTable) or isinstance(table.value, RootAt):
         raise DeclarationError(f"root({table!s}): give a table, such as data('overlaps', c, c)")
     rows, columns = table.value.data.axes
     if rows != columns:
@@ -220,11 +220,11 @@ def root(table: Table) -> Table:
         )
     if table.scale != 1:
         raise DeclarationError(f"root({table}): take the root of {table.value} itself, and multiply it outside")
-    return Table(RootAt(*table.value.args))
+    return LabelTable(RootAt(*table.value.args))
 
 
 @word
-def entries(table: Table) -> EntriesAt:
+def entries(table: LabelTable) -> EntriesAt:
     """A table of data as numbers, one per pair of labels, which are added and multiplied like any others.
 
     >>> from derive import axis, data, entries, parameter, whole_positive
@@ -234,7 +234,7 @@ def entries(table: Table) -> EntriesAt:
     >>> 1 - entries(onehot)
     1 - entries(onehot)
     """
-    if not isinstance(table, Table) or isinstance(table.value, RootAt):
+    if not isinstance(table, LabelTable) or isinstance(table.value, RootAt):
         raise DeclarationError(f"entries({table!s}): give a table, such as data('onehot', p, c)")
     rows, columns = table.value.data.axes
     if rows == columns:
@@ -244,5 +244,5 @@ def entries(table: Table) -> EntriesAt:
     return EntriesAt(*table.value.args)
 
 
-def _used(value: DataAt) -> DataAt | Table:
-    return value if len(value.data.axes) == 1 else Table(value)
+def _used(value: DataAt) -> DataAt | LabelTable:
+    return value if len(value.data.axes) == 1 else LabelTable(value)

@@ -10,19 +10,19 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.expressions import word
-from derive.language.matrices import Evolving, Matrix, Sum
+from derive.language.matrices import Evolving, MatrixExpression, SumOfMatrices
 from derive.language.symbols import Sector, exact
 from derive.language.vectors import Apply, Each, FieldAt, Total, axes_of, named_fields, sector_of, shown
 
 
 @dataclass(frozen=True, repr=False)
-class Diagonal(Matrix):
+class DiagonalMatrix(MatrixExpression):
     """The matrix with a vector on its diagonal: it multiplies vectors entry by entry."""
 
     entries: sp.Expr
 
     @property
-    def T(self) -> Matrix:
+    def T(self) -> MatrixExpression:
         return self
 
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
@@ -32,8 +32,8 @@ class Diagonal(Matrix):
     def expressions(self) -> list[sp.Basic]:
         return [self.entries]
 
-    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
-        return Diagonal(self.rows, self.columns, change(self.entries))
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> MatrixExpression:
+        return DiagonalMatrix(self.rows, self.columns, change(self.entries))
 
     def __str__(self) -> str:
         return f"diag({shown(self.entries)})"
@@ -56,7 +56,7 @@ def diagonal_words(entries: sp.Expr) -> dict[tuple[DiagonalLetter, ...], sp.Expr
 
 
 @word
-def diag(entries: Any) -> Matrix:
+def diag(entries: Any) -> MatrixExpression:
     """The diagonal matrix of a vector: diag(s) @ v is s * v, entry by entry.
 
     In a probed matrix its entries are bounded functions of traits, or of training fields that come from linear laws:
@@ -68,7 +68,7 @@ def diag(entries: Any) -> Matrix:
     >>> spectrum(W.T @ diag(s) @ W / N)
     spectrum(1/N*W.T @ diag(s) @ W)
     """
-    if isinstance(entries, (Matrix, Evolving)):
+    if isinstance(entries, (MatrixExpression, Evolving)):
         raise DeclarationError(f"diag({entries}): {entries} is a matrix; diag takes a vector, such as a trait")
     given = named_fields(exact(entries))
     where = f"diag({shown(given)})"
@@ -85,5 +85,5 @@ def diag(entries: Any) -> Matrix:
             f"{where}: a size stands inside a function of the sites; multiply the matrix by it, as in diag(s) / "
             f"{min(map(str, of_sites.atoms(Sector)))}"
         )
-    made = Diagonal(sector, sector, of_sites)
-    return made if scale == 1 else Sum.of((scale, made))
+    made = DiagonalMatrix(sector, sector, of_sites)
+    return made if scale == 1 else SumOfMatrices.of((scale, made))

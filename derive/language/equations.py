@@ -11,7 +11,7 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.array_calls import refuse_array_calls
 from derive.language.expressions import word
-from derive.language.matrices import Atom, Evolving, Matrix, Sum, Weights
+from derive.language.matrices import Evolving, MatrixAtom, MatrixExpression, SumOfMatrices, Weights
 from derive.language.symbols import Clock, exact
 from derive.language.traversal import ByKind
 from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
@@ -35,7 +35,7 @@ class Eq(DisplayedFormula):
     x(t + 1) = \\frac{1}{2}\\, M\\, x(t)
     """
 
-    target: FieldAt | Atom
+    target: FieldAt | MatrixAtom
     value: Any
     """An expression, or a matrix where weights are defined."""
     place: Place | None = data_field(default=None, compare=False, repr=False)
@@ -51,7 +51,7 @@ class Eq(DisplayedFormula):
         line = line_of_caller()
         object.__setattr__(self, "place", None if line is None else line.of_equation(self.name))
 
-    def with_value(self, value: sp.Expr | Matrix) -> Eq:
+    def with_value(self, value: sp.Expr | MatrixExpression) -> Eq:
         """The equation of the same field, at the same place, with another right side."""
         made = Eq(self.target, value)
         object.__setattr__(made, "place", self.place)
@@ -91,7 +91,7 @@ def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Exp
 
 
 @ByKind
-def _sides(target: Any, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+def _sides(target: Any, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | MatrixExpression]:
     """The sides of an equation, if they fit together."""
     raise DeclarationError(
         f"Eq({target!s}, ...): the left side must be a field such as v(t), or weights W(t + 1), and nothing else; "
@@ -100,47 +100,47 @@ def _sides(target: Any, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
 
 
 @_sides.on(Field)
-def _(target: Field, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+def _(target: Field, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | MatrixExpression]:
     return _sides(target(), value)
 
 
 @_sides.on(FieldAt)
-def _(target: FieldAt, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+def _(target: FieldAt, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | MatrixExpression]:
     return target, _value_of_field(target, value)
 
 
 @_sides.on(Evolving)
-def _(target: Evolving, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+def _(target: Evolving, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | MatrixExpression]:
     raise target.untimed()
 
 
-@_sides.on(Atom)
-def _(target: Atom, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+@_sides.on(MatrixAtom)
+def _(target: MatrixAtom, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | MatrixExpression]:
     if target.weights is None or target.transposed:
         return _sides.default(target, value)
     return target, _value_of_weights(target, value)
 
 
-def _value_of_weights(target: Atom, value: Any) -> Matrix:
-    if not isinstance(value, Matrix):
+def _value_of_weights(target: MatrixAtom, value: Any) -> MatrixExpression:
+    if not isinstance(value, MatrixExpression):
         given = named_fields(exact(value))
         if given != 0:
             cure = "the matrix of two vectors is outer(a, b)" if sector_of(given) is not None else "give a matrix"
             raise DeclarationError(f"{target} is a matrix, but its equation gives {shown(given)}; {cure}")
-        value = Sum(target.rows, target.columns, ())
+        value = SumOfMatrices(target.rows, target.columns, ())
     if (value.rows, value.columns) != (target.rows, target.columns):
         raise DeclarationError(
             f"the equation of {target} gives a {value.rows} x {value.columns} matrix; "
             f"{target} is {target.rows} x {target.columns}; check the sectors or use .T"
         )
-    matrix: Matrix = value
+    matrix: MatrixExpression = value
     return matrix
 
 
 def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
     field = target.field
     where = f"the equation of {field}"
-    if isinstance(value, Matrix):
+    if isinstance(value, MatrixExpression):
         raise DeclarationError(
             f"{target} is a vector, but its equation gives the matrix {value}; apply it to a vector with @"
         )
@@ -164,17 +164,17 @@ def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
 
 
 @dataclass(frozen=True, repr=False)
-class Spectrum(DisplayedFormula):
+class DeclaredSpectrum(DisplayedFormula):
     """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity, and
     `between` names matrices whose traces with its resolvent matter."""
 
-    matrix: Matrix
+    matrix: MatrixExpression
     plus: str = ""
     place: Place | None = data_field(default=None, compare=False, repr=False)
-    between: tuple[tuple[str, Matrix], ...] = ()
+    between: tuple[tuple[str, MatrixExpression], ...] = ()
 
     @property
-    def matrices(self) -> tuple[Matrix, ...]:
+    def matrices(self) -> tuple[MatrixExpression, ...]:
         """The matrix, and those that stand between its resolvents."""
         return (self.matrix, *(matrix for _, matrix in self.between))
 
@@ -185,7 +185,9 @@ class Spectrum(DisplayedFormula):
 
 
 @word
-def spectrum(matrix: Matrix, plus: str = "", between: Mapping[str, Matrix] | None = None) -> Spectrum:
+def spectrum(
+    matrix: MatrixExpression, plus: str = "", between: Mapping[str, MatrixExpression] | None = None
+) -> DeclaredSpectrum:
     """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
 
     With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables. With
@@ -198,7 +200,7 @@ def spectrum(matrix: Matrix, plus: str = "", between: Mapping[str, Matrix] | Non
     >>> spectrum(W.T @ W / N)
     spectrum(1/N*W.T @ W)
     """
-    if not isinstance(matrix, Matrix):
+    if not isinstance(matrix, MatrixExpression):
         if isinstance(matrix, Evolving):
             last = matrix.weights.clock.steps
             raise DeclarationError(f"spectrum({matrix}): {matrix} changes in time; write spectrum({matrix}({last}))")
@@ -210,10 +212,10 @@ def spectrum(matrix: Matrix, plus: str = "", between: Mapping[str, Matrix] | Non
             f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W, "
             f"as in spectrum(W.T @ W / {matrix.rows}) with W = {matrix}"
         )
-    return Spectrum(matrix, plus, line_of_caller(), _between(matrix, between))
+    return DeclaredSpectrum(matrix, plus, line_of_caller(), _between(matrix, between))
 
 
-def _between(matrix: Matrix, given: Any) -> tuple[tuple[str, Matrix], ...]:
+def _between(matrix: MatrixExpression, given: Any) -> tuple[tuple[str, MatrixExpression], ...]:
     """The matrices that stand between resolvents, by name."""
     if given is None:
         return ()
@@ -223,7 +225,7 @@ def _between(matrix: Matrix, given: Any) -> tuple[tuple[str, Matrix], ...]:
         where = f"spectrum(..., between={{{name!r}: {other!s}}})"
         if not isinstance(name, str) or not name.isidentifier():
             raise DeclarationError(f"{where}: {name!r} is not a Python name; use letters, digits and underscores")
-        if not isinstance(other, Matrix):
+        if not isinstance(other, MatrixExpression):
             raise DeclarationError(f"{where}: give a matrix, such as X.T @ X / N or diag(lam)")
         if (other.rows, other.columns) != (matrix.rows, matrix.columns):
             raise DeclarationError(
@@ -244,7 +246,7 @@ def _(given: str | None) -> str:
     return repr(given)
 
 
-@named.on(sp.Basic, Matrix, Evolving)
+@named.on(sp.Basic, MatrixExpression, Evolving)
 def _(given: Any) -> str:
     return str(given)
 

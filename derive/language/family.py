@@ -25,7 +25,7 @@ Chosen = int | str
 
 
 @dataclass(frozen=True)
-class Formula:
+class FormulaVariables:
     """Any formula in these variables, some of which have names."""
 
     variables: tuple[str, ...]
@@ -161,7 +161,7 @@ def formula(variables: str, doc: str = "", **named: str) -> Choice:
     names = tuple(variables.split())
     for name, text in named.items():
         read_formula(text, names, f"formula({name}={text!r})")
-    return FormulaChoice(next(iter(named)), Formula(names, tuple(named.items())), doc)
+    return FormulaChoice(next(iter(named)), FormulaVariables(names, tuple(named.items())), doc)
 
 
 @dataclass(frozen=True, repr=False)

@@ -60,7 +60,7 @@ def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple
         raise ParameterError(
             f"{where} is not a formula; write it as in Python, such as tanh(x) or x + x**2/2"
         ) from None
-    reader = _Reader({name: sp.Symbol(name, real=True) for name in variables}, where, named)
+    reader = _SyntaxReader({name: sp.Symbol(name, real=True) for name in variables}, where, named)
     try:
         found = sp.sympify(reader.value(tree.body))
     except RecursionError:
@@ -70,7 +70,7 @@ def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple
     return found
 
 
-class _Reader:
+class _SyntaxReader:
     """Makes an expression of the syntax tree of a formula."""
 
     def __init__(self, symbols: dict[str, sp.Symbol], where: str, named: tuple[str, ...]) -> None:
@@ -89,7 +89,7 @@ class _Reader:
     def _(self, node: ast.Constant) -> sp.Expr:
         number: Any = node.value
         if type(number) not in (int, float):
-            return _Reader._part.default(self, node)
+            return _SyntaxReader._part.default(self, node)
         if not abs(number) <= LARGEST_NUMBER:
             raise ParameterError(f"{self.where} has a number beyond {LARGEST_NUMBER:g}; keep numbers moderate")
         return sp.Rational(str(number))
@@ -107,7 +107,7 @@ class _Reader:
     @_part.on(ast.UnaryOp)
     def _(self, node: ast.UnaryOp) -> sp.Expr:
         if type(node.op) not in SIGNS:
-            return _Reader._part.default(self, node)
+            return _SyntaxReader._part.default(self, node)
         return SIGNS[type(node.op)](self.value(node.operand))
 
     @_part.on(ast.BinOp)
@@ -117,7 +117,7 @@ class _Reader:
     @_part.on(ast.Call)
     def _(self, node: ast.Call) -> sp.Expr:
         if not isinstance(node.func, ast.Name) or node.keywords:
-            return _Reader._part.default(self, node)
+            return _SyntaxReader._part.default(self, node)
         return _called(node.func.id, [self.value(argument) for argument in node.args], self.where)
 
 

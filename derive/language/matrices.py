@@ -115,16 +115,16 @@ class WeightsAt(MatrixAt):
     weights = property(lambda self: self.args[0])
 
 
-def _as_it_is(scale: sp.Expr, part: Matrix) -> sp.Expr:
+def _as_it_is(scale: sp.Expr, part: MatrixExpression) -> sp.Expr:
     return scale
 
 
-Scaling = Callable[[sp.Expr, "Matrix"], sp.Expr]
+Scaling = Callable[[sp.Expr, "MatrixExpression"], sp.Expr]
 """What becomes of the coefficient of a part."""
 
 
 @dataclass(frozen=True, repr=False)
-class Matrix(DisplayedFormula, ABC):
+class MatrixExpression(DisplayedFormula, ABC):
     """Base of all matrix expressions: `rows` x `columns`, with +, -, scalar *, /, @ and .T."""
 
     rows: Sector
@@ -138,7 +138,7 @@ class Matrix(DisplayedFormula, ABC):
 
     @property
     @abstractmethod
-    def T(self) -> Matrix:
+    def T(self) -> MatrixExpression:
         """The transpose."""
 
     @abstractmethod
@@ -151,36 +151,38 @@ class Matrix(DisplayedFormula, ABC):
         """All SymPy expressions inside."""
 
     @property
-    def as_sum(self) -> tuple[tuple[sp.Expr, Matrix], ...]:
+    def as_sum(self) -> tuple[tuple[sp.Expr, MatrixExpression], ...]:
         """The parts that it is the sum of, each behind its coefficient; none for zero."""
         return ((sp.S.One, self),)
 
     @property
-    def as_product(self) -> tuple[Matrix, ...]:
+    def as_product(self) -> tuple[MatrixExpression, ...]:
         """The factors that it is the product of."""
         return (self,)
 
     @property
-    def scaled_factors(self) -> tuple[sp.Expr, tuple[Matrix, ...]]:
+    def scaled_factors(self) -> tuple[sp.Expr, tuple[MatrixExpression, ...]]:
         """A coefficient and the factors behind it."""
         return sp.S.One, self.as_product
 
     @abstractmethod
-    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> MatrixExpression:
         """The matrix with every SymPy expression in it changed."""
 
     @property
-    def leaves(self) -> list[Matrix]:
+    def leaves(self) -> list[MatrixExpression]:
         """The matrices that are neither sums nor products, of which it is made."""
         return [self]
 
-    def rebuilt(self, part: Callable[[Matrix], Matrix], scale: Scaling = _as_it_is) -> Matrix:
+    def rebuilt(
+        self, part: Callable[[MatrixExpression], MatrixExpression], scale: Scaling = _as_it_is
+    ) -> MatrixExpression:
         """The sum or product of its parts, changed; itself if it has none."""
         return self
 
-    def __add__(self, other: Any) -> Matrix:
-        if isinstance(other, Matrix):
-            return Sum.of((sp.S.One, self), (sp.S.One, other))
+    def __add__(self, other: Any) -> MatrixExpression:
+        if isinstance(other, MatrixExpression):
+            return SumOfMatrices.of((sp.S.One, self), (sp.S.One, other))
         value = exact(other)
         if value == 0:
             return self
@@ -191,21 +193,21 @@ class Matrix(DisplayedFormula, ABC):
 
     __radd__ = __add__
 
-    def __neg__(self) -> Matrix:
-        return Sum.of((sp.S.NegativeOne, self))
+    def __neg__(self) -> MatrixExpression:
+        return SumOfMatrices.of((sp.S.NegativeOne, self))
 
-    def __sub__(self, other: Any) -> Matrix:
+    def __sub__(self, other: Any) -> MatrixExpression:
         return self.__add__(-other)
 
-    def __rsub__(self, other: Any) -> Matrix:
+    def __rsub__(self, other: Any) -> MatrixExpression:
         return (-self).__add__(other)
 
-    def __mul__(self, scalar: Any) -> Matrix:
+    def __mul__(self, scalar: Any) -> MatrixExpression:
         return _scaled(_scalar(scalar, self), self)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, scalar: Any) -> Matrix:
+    def __truediv__(self, scalar: Any) -> MatrixExpression:
         divisor = _scalar(scalar, self)
         if divisor == 0:
             raise DeclarationError(f"{self} is divided by 0; give it a value")
@@ -218,7 +220,7 @@ class Matrix(DisplayedFormula, ABC):
         )
 
     def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, Matrix):
+        if isinstance(other, MatrixExpression):
             if self.columns != other.rows:
                 raise DeclarationError(
                     f"{self} @ {other}: {self.columns} columns meet {other.rows} rows; check the sectors or use .T"
@@ -262,12 +264,12 @@ class Matrix(DisplayedFormula, ABC):
         return self._no_meaning()
 
 
-refuse_the_rest(Matrix, Matrix._no_meaning)
-shown.on(Matrix)(str)
+refuse_the_rest(MatrixExpression, MatrixExpression._no_meaning)
+shown.on(MatrixExpression)(str)
 
 
-def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
-    if isinstance(value, Matrix):
+def _scalar(value: Any, matrix: MatrixExpression) -> sp.Expr:
+    if isinstance(value, MatrixExpression):
         raise DeclarationError(
             f"{value} and {matrix} are multiplied entry by entry, so disorder would enter nonlinearly; "
             "use @ for the matrix product"
@@ -283,11 +285,11 @@ def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
     return scalar
 
 
-def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
+def _scaled(scalar: sp.Expr, matrix: MatrixExpression) -> MatrixExpression:
     """The multiple of a matrix. What depends on data or labels goes into the vectors of outer products."""
     axes = axes_of(scalar, f"({shown(scalar)}) * ({matrix})")
     if not axes and not scalar.has(DataAt, Total, Mix):
-        return Sum.of((scalar, matrix))
+        return SumOfMatrices.of((scalar, matrix))
     outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
     for scale, part in matrix.as_sum:
@@ -307,7 +309,7 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
             )
         left, right = part.expressions
         parts.append((outside * scale, Dyad(part.rows, part.columns, inside * left, right)))
-    return Sum.of(*parts) if parts else matrix
+    return SumOfMatrices.of(*parts) if parts else matrix
 
 
 def _outside_totals(scalar: sp.Expr) -> sp.Expr:
@@ -315,17 +317,17 @@ def _outside_totals(scalar: sp.Expr) -> sp.Expr:
     return scalar.xreplace({node: sp.S.One for node in scalar.atoms(Total)})
 
 
-def product_of(left: Matrix, right: Matrix) -> Matrix:
+def product_of(left: MatrixExpression, right: MatrixExpression) -> MatrixExpression:
     """left @ right in one form however it was bracketed: products inside are joined, and their scalars come first."""
     if not left.as_sum or not right.as_sum:
-        return Sum(left.rows, right.columns, ())
+        return SumOfMatrices(left.rows, right.columns, ())
     (before, first), (after, second) = left.scaled_factors, right.scaled_factors
-    made = Product(left.rows, right.columns, (*first, *second))
-    return made if before * after == 1 else Sum(made.rows, made.columns, ((before * after, made),))
+    made = ProductOfMatrices(left.rows, right.columns, (*first, *second))
+    return made if before * after == 1 else SumOfMatrices(made.rows, made.columns, ((before * after, made),))
 
 
 @dataclass(frozen=True, repr=False)
-class Atom(Matrix):
+class MatrixAtom(MatrixExpression):
     """A random matrix or updated weights, or the transpose."""
 
     symbol: Disorder | DisorderAt | WeightsAt
@@ -337,10 +339,10 @@ class Atom(Matrix):
     random = property(lambda self: self.symbol.random)
 
     @property
-    def T(self) -> Matrix:
+    def T(self) -> MatrixExpression:
         if self.random is not None and self.random.symmetric:
             return self
-        return Atom(self.columns, self.rows, self.symbol, not self.transposed)
+        return MatrixAtom(self.columns, self.rows, self.symbol, not self.transposed)
 
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         return Apply(self.symbol, self.transposed, vector)
@@ -349,15 +351,15 @@ class Atom(Matrix):
     def expressions(self) -> list[sp.Basic]:
         return [self.symbol]
 
-    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
-        return Atom(self.rows, self.columns, change(self.symbol), self.transposed)
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> MatrixExpression:
+        return MatrixAtom(self.rows, self.columns, change(self.symbol), self.transposed)
 
-    def __call__(self, time: Any) -> Matrix:
+    def __call__(self, time: Any) -> MatrixExpression:
         if self.random is None or self.random.fresh is None:
             raise DeclarationError(
                 f"{self} does not change in time: write {self}, as in {self} @ v, not {self}({time!s})"
             )
-        return Atom(self.rows, self.columns, DisorderAt(self.symbol, exact(time)), self.transposed)
+        return MatrixAtom(self.rows, self.columns, DisorderAt(self.symbol, exact(time)), self.transposed)
 
     def __str__(self) -> str:
         return f"{self.symbol}{'.T' if self.transposed else ''}"
@@ -369,11 +371,11 @@ class Evolving(DisplayedFormula):
 
     weights: Weights
 
-    def __call__(self, time: Any = None) -> Matrix:
+    def __call__(self, time: Any = None) -> MatrixExpression:
         if time is None:
             raise self.untimed()
         rows, columns = self.weights.shape
-        return Atom(rows, columns, WeightsAt(self.weights, exact(time)))
+        return MatrixAtom(rows, columns, WeightsAt(self.weights, exact(time)))
 
     def untimed(self) -> Unusable:
         """The error of weights that are used without a time."""
@@ -393,7 +395,7 @@ refuse_the_rest(Evolving, Evolving._untimed)
 
 
 @dataclass(frozen=True, repr=False)
-class Dyad(Matrix):
+class Dyad(MatrixExpression):
     """The outer product of two vectors; if they have labels, summed over the labels."""
 
     left: sp.Expr
@@ -402,7 +404,7 @@ class Dyad(Matrix):
     low_rank = property(lambda self: True)
 
     @property
-    def T(self) -> Matrix:
+    def T(self) -> MatrixExpression:
         return Dyad(self.columns, self.rows, self.right, self.left)
 
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
@@ -412,7 +414,7 @@ class Dyad(Matrix):
     def expressions(self) -> list[sp.Basic]:
         return [self.left, self.right]
 
-    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> MatrixExpression:
         return Dyad(self.rows, self.columns, change(self.left), change(self.right))
 
     def __str__(self) -> str:
@@ -420,15 +422,15 @@ class Dyad(Matrix):
 
 
 @dataclass(frozen=True, repr=False)
-class Sum(Matrix):
+class SumOfMatrices(MatrixExpression):
     """A linear combination of matrices of one shape."""
 
-    terms: tuple[tuple[sp.Expr, Matrix], ...]
+    terms: tuple[tuple[sp.Expr, MatrixExpression], ...]
 
     @staticmethod
-    def of(*parts: tuple[sp.Expr, Matrix]) -> Matrix:
+    def of(*parts: tuple[sp.Expr, MatrixExpression]) -> MatrixExpression:
         rows, columns = parts[0][1].rows, parts[0][1].columns
-        total: dict[Matrix, sp.Expr] = {}
+        total: dict[MatrixExpression, sp.Expr] = {}
         for coefficient, matrix in parts:
             if (matrix.rows, matrix.columns) != (rows, columns):
                 raise DeclarationError(
@@ -436,11 +438,11 @@ class Sum(Matrix):
                 )
             for scale, part in matrix.as_sum:
                 total[part] = total.get(part, sp.S.Zero) + coefficient * scale
-        return Sum(rows, columns, tuple((scale, part) for part, scale in total.items() if scale != 0))
+        return SumOfMatrices(rows, columns, tuple((scale, part) for part, scale in total.items() if scale != 0))
 
     @property
-    def T(self) -> Matrix:
-        return Sum(self.columns, self.rows, tuple((coefficient, part.T) for coefficient, part in self.terms))
+    def T(self) -> MatrixExpression:
+        return SumOfMatrices(self.columns, self.rows, tuple((coefficient, part.T) for coefficient, part in self.terms))
 
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         return sp.Add(*(coefficient * part.applied_to(vector) for coefficient, part in self.terms))
@@ -450,23 +452,27 @@ class Sum(Matrix):
         return [e for scale, part in self.terms for e in (scale, *part.expressions)]
 
     @property
-    def as_sum(self) -> tuple[tuple[sp.Expr, Matrix], ...]:
+    def as_sum(self) -> tuple[tuple[sp.Expr, MatrixExpression], ...]:
         return self.terms
 
     @property
-    def scaled_factors(self) -> tuple[sp.Expr, tuple[Matrix, ...]]:
+    def scaled_factors(self) -> tuple[sp.Expr, tuple[MatrixExpression, ...]]:
         factors = self.terms[0][1].as_product if len(self.terms) == 1 else ()
         return (self.terms[0][0], factors) if len(factors) > 1 else (sp.S.One, (self,))
 
-    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> MatrixExpression:
         return self.rebuilt(lambda part: part.mapped(change), lambda scale, _: change(scale))
 
     @property
-    def leaves(self) -> list[Matrix]:
+    def leaves(self) -> list[MatrixExpression]:
         return [leaf for _, part in self.terms for leaf in part.leaves]
 
-    def rebuilt(self, part: Callable[[Matrix], Matrix], scale: Scaling = _as_it_is) -> Matrix:
-        return Sum(self.rows, self.columns, tuple((scale(factor, one), part(one)) for factor, one in self.terms))
+    def rebuilt(
+        self, part: Callable[[MatrixExpression], MatrixExpression], scale: Scaling = _as_it_is
+    ) -> MatrixExpression:
+        return SumOfMatrices(
+            self.rows, self.columns, tuple((scale(factor, one), part(one)) for factor, one in self.terms)
+        )
 
     def __str__(self) -> str:
         if not self.terms:
@@ -482,14 +488,14 @@ class Sum(Matrix):
 
 
 @dataclass(frozen=True, repr=False)
-class Product(Matrix):
+class ProductOfMatrices(MatrixExpression):
     """A product of matrices, leftmost first."""
 
-    factors: tuple[Matrix, ...]
+    factors: tuple[MatrixExpression, ...]
 
     @property
-    def T(self) -> Matrix:
-        return Product(self.columns, self.rows, tuple(factor.T for factor in reversed(self.factors)))
+    def T(self) -> MatrixExpression:
+        return ProductOfMatrices(self.columns, self.rows, tuple(factor.T for factor in reversed(self.factors)))
 
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         for factor in reversed(self.factors):
@@ -501,27 +507,31 @@ class Product(Matrix):
         return [e for factor in self.factors for e in factor.expressions]
 
     @property
-    def as_product(self) -> tuple[Matrix, ...]:
+    def as_product(self) -> tuple[MatrixExpression, ...]:
         return self.factors
 
-    def mapped(self, change: Callable[[sp.Basic], Any]) -> Matrix:
+    def mapped(self, change: Callable[[sp.Basic], Any]) -> MatrixExpression:
         return self.rebuilt(lambda factor: factor.mapped(change))
 
     @property
-    def leaves(self) -> list[Matrix]:
+    def leaves(self) -> list[MatrixExpression]:
         return [leaf for factor in self.factors for leaf in factor.leaves]
 
-    def rebuilt(self, part: Callable[[Matrix], Matrix], scale: Scaling = _as_it_is) -> Matrix:
-        return Product(self.rows, self.columns, tuple(map(part, self.factors)))
+    def rebuilt(
+        self, part: Callable[[MatrixExpression], MatrixExpression], scale: Scaling = _as_it_is
+    ) -> MatrixExpression:
+        return ProductOfMatrices(self.rows, self.columns, tuple(map(part, self.factors)))
 
     def __str__(self) -> str:
-        return " @ ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)
+        return " @ ".join(
+            f"({factor})" if isinstance(factor, SumOfMatrices) else str(factor) for factor in self.factors
+        )
 
 
 @word
 def gaussian(
     name: str, rows: Sector, columns: Sector, variance: Any = 1, fresh: Clock | None = None, latex: str = ""
-) -> Atom:
+) -> MatrixAtom:
     """A rows x columns matrix of independent Gaussian entries; with `fresh`, drawn anew at each step: write X(t).
 
     `latex` is how formulas write it.
@@ -534,11 +544,11 @@ def gaussian(
     >>> W.T @ W / N
     1/N*W.T @ W
     """
-    return Atom(rows, columns, Disorder(name, rows, columns, variance, fresh=fresh, latex=latex))
+    return MatrixAtom(rows, columns, Disorder(name, rows, columns, variance, fresh=fresh, latex=latex))
 
 
 @word
-def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
+def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> MatrixAtom:
     """A symmetric Gaussian matrix with off-diagonal variance `variance`/size and twice that on the diagonal.
 
     With variance 1 its spectrum fills [-2, 2]. `latex` is how formulas write it.
@@ -551,7 +561,7 @@ def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
     """
     Sector.check(f"matrix {name}", sector)
     law = Disorder(name, sector, sector, exact(variance) / sector, symmetric=True, latex=latex)
-    return Atom(sector, sector, law)
+    return MatrixAtom(sector, sector, law)
 
 
 @word
@@ -573,7 +583,7 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str =
 
 
 @word
-def outer(left: Any, right: Any) -> Matrix:
+def outer(left: Any, right: Any) -> MatrixExpression:
     """The matrix left right^T; if the vectors have labels, summed over the labels.
 
     Both have the same axes, or one has some of the other's: what differs is then summed over on that side. A factor

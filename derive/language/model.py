@@ -14,9 +14,9 @@ from derive.language.alignments import Alignment, sides_of
 from derive.language.array_calls import refuse_array_calls
 from derive.language.checks import check, check_kinds
 from derive.language.contents import everything, symbols
-from derive.language.equations import Eq, Spectrum, named
+from derive.language.equations import DeclaredSpectrum, Eq, named
 from derive.language.expressions import plain, word
-from derive.language.matrices import Evolving, Matrix
+from derive.language.matrices import Evolving, MatrixExpression
 from derive.language.starts import probe_written_out, starts_written_out
 from derive.language.symbols import Parameter, exact
 from derive.support.display import Displayed
@@ -101,7 +101,7 @@ class Model(Displayed):
         return self.family or self.name
 
     @property
-    def probes(self) -> tuple[tuple[str, Spectrum], ...]:
+    def probes(self) -> tuple[tuple[str, DeclaredSpectrum], ...]:
         """Every probed matrix with its label; a single one has the empty label."""
         if self.probe is None:
             return ()
@@ -138,7 +138,7 @@ def _are_pairs(probe: tuple[Any, ...]) -> bool:
 def _observed(name: Any, value: Any) -> tuple[str, sp.Expr]:
     if not isinstance(name, str) or not name.isidentifier():
         raise DeclarationError(f"observable {name!r} is not a Python name; use letters, digits and underscores")
-    if isinstance(value, (Matrix, Evolving)):
+    if isinstance(value, (MatrixExpression, Evolving)):
         raise DeclarationError(
             f"observable {name} is the matrix {value}; observables are numbers made of mean(...) and overlap(...)"
         )

@@ -7,18 +7,18 @@ from typing import Any
 
 import sympy as sp
 
-from derive.language.diagonals import Diagonal, DiagonalLetter, diagonal_words
-from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum
+from derive.language.diagonals import DiagonalLetter, DiagonalMatrix, diagonal_words
+from derive.language.matrices import Dyad, MatrixAtom, MatrixExpression, ProductOfMatrices, SumOfMatrices
 from derive.language.traversal import ByKind
 from derive.language.vectors import axes_of, sector_of
 
 Letters = tuple[tuple[Any, ...] | DiagonalLetter, ...]
 Words = dict[Letters, sp.Expr]
-Spelling = Callable[[Atom], Words]
+Spelling = Callable[[MatrixAtom], Words]
 
 
 @ByKind
-def words_of(matrix: Matrix, letters: Spelling | None = None) -> Words:
+def words_of(matrix: MatrixExpression, letters: Spelling | None = None) -> Words:
     """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or outer products.
 
     `letters` says what a matrix symbol stands for; itself if it is left out.
@@ -26,8 +26,8 @@ def words_of(matrix: Matrix, letters: Spelling | None = None) -> Words:
     raise NotImplementedError(type(matrix).__name__)
 
 
-@words_of.on(Sum)
-def _(matrix: Sum, letters: Spelling | None = None) -> Words:
+@words_of.on(SumOfMatrices)
+def _(matrix: SumOfMatrices, letters: Spelling | None = None) -> Words:
     total: Words = {}
     for scale, part in matrix.terms:
         for word, value in words_of(part, letters).items():
@@ -35,8 +35,8 @@ def _(matrix: Sum, letters: Spelling | None = None) -> Words:
     return total
 
 
-@words_of.on(Product)
-def _(matrix: Product, letters: Spelling | None = None) -> Words:
+@words_of.on(ProductOfMatrices)
+def _(matrix: ProductOfMatrices, letters: Spelling | None = None) -> Words:
     total: Words = {(): sp.S.One}
     for factor in matrix.factors:
         following = words_of(factor, letters)
@@ -54,13 +54,13 @@ def _(matrix: Dyad, letters: Spelling | None = None) -> Words:
     return dyad_words(matrix.left, matrix.right)
 
 
-@words_of.on(Diagonal)
-def _(matrix: Diagonal, letters: Spelling | None = None) -> Words:
+@words_of.on(DiagonalMatrix)
+def _(matrix: DiagonalMatrix, letters: Spelling | None = None) -> Words:
     return {word: scale for word, scale in diagonal_words(matrix.entries).items()}
 
 
-@words_of.on(Atom)
-def _(matrix: Atom, letters: Spelling | None = None) -> Words:
+@words_of.on(MatrixAtom)
+def _(matrix: MatrixAtom, letters: Spelling | None = None) -> Words:
     return {((matrix.symbol, matrix.transposed),): sp.S.One} if letters is None else letters(matrix)
 
 
@@ -97,14 +97,14 @@ def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr])
     return all(sp.simplify(one[w] * other[word] - other[w] * one[word]) == 0 for w in one)
 
 
-def half_product(matrix: Matrix) -> int:
+def half_product(matrix: MatrixExpression) -> int:
     """How many factors the matrix has before those of K, if it is a multiple of K^T K; 0 if it is not."""
     if len(matrix.as_sum) == 1:
         matrix = matrix.as_sum[0][1]
     factors = matrix.as_product
     for half in sorted(range(1, len(factors)), key=lambda n: (abs(2 * n - len(factors)), n)):
-        left = Product(matrix.rows, factors[half].rows, factors[:half])
-        right = Product(factors[half].rows, matrix.columns, factors[half:])
+        left = ProductOfMatrices(matrix.rows, factors[half].rows, factors[:half])
+        right = ProductOfMatrices(factors[half].rows, matrix.columns, factors[half:])
         if are_proportional(words_of(left), words_of(right.T)):
             return half
     return 0

@@ -11,13 +11,13 @@ from typing import Any
 import sympy as sp
 
 from derive.errors import DeclarationError, blaming
-from derive.language.diagonals import Diagonal
-from derive.language.equations import Eq, Spectrum
-from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, product_of
+from derive.language.diagonals import DiagonalMatrix
+from derive.language.equations import DeclaredSpectrum, Eq
+from derive.language.matrices import Dyad, MatrixAtom, MatrixExpression, ProductOfMatrices, SumOfMatrices, product_of
 from derive.language.traversal import ByKind
 from derive.language.vectors import Apply
 
-Starts = dict[sp.Basic, sp.Expr | Matrix]
+Starts = dict[sp.Basic, sp.Expr | MatrixExpression]
 """Fields and weights at starting times, and what their equations say."""
 
 
@@ -27,7 +27,7 @@ def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
     return tuple(e if _starts(e) else _written_out(e, starts) for e in equations) if starts else tuple(equations)
 
 
-def probe_written_out(probe: Spectrum, equations: Sequence[Eq]) -> Spectrum:
+def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> DeclaredSpectrum:
     """The same for weights in a probed matrix; fields there may be taken at their starts as they are."""
     starts = {at: value for at, value in _starting_values(equations).items() if at.weights is not None}
     if not starts:
@@ -44,7 +44,7 @@ def _starting_values(equations: Sequence[Eq]) -> Starts:
     return {e.target.symbol: e.value for e in equations if _starts(e)}
 
 
-def _settled(matrix: Matrix, starts: Starts) -> Matrix:
+def _settled(matrix: MatrixExpression, starts: Starts) -> MatrixExpression:
     for _ in range(len(starts)):  # a start may be said in terms of an earlier one
         matrix = _in_matrix(matrix, starts)
     return matrix
@@ -80,29 +80,29 @@ def _in_vector(expression: sp.Expr, starts: Starts) -> sp.Expr:
 
 
 @ByKind
-def _in_matrix(value: sp.Expr | Matrix, starts: Starts) -> Any:
+def _in_matrix(value: sp.Expr | MatrixExpression, starts: Starts) -> Any:
     """A vector or a matrix with starts in place of what they are the starts of."""
     return _in_vector(value, starts)
 
 
-@_in_matrix.on(Sum)
-def _(matrix: Sum, starts: Starts) -> Matrix:
+@_in_matrix.on(SumOfMatrices)
+def _(matrix: SumOfMatrices, starts: Starts) -> MatrixExpression:
     terms = tuple((_in_vector(scale, starts), _in_matrix(part, starts)) for scale, part in matrix.terms)
-    return matrix if terms == matrix.terms else Sum.of(*terms)
+    return matrix if terms == matrix.terms else SumOfMatrices.of(*terms)
 
 
-@_in_matrix.on(Product)
-def _(matrix: Product, starts: Starts) -> Any:
+@_in_matrix.on(ProductOfMatrices)
+def _(matrix: ProductOfMatrices, starts: Starts) -> Any:
     return reduce(product_of, (_in_matrix(factor, starts) for factor in matrix.factors))
 
 
-@_in_matrix.on(Dyad, Diagonal)
-def _(matrix: Matrix, starts: Starts) -> Matrix:
+@_in_matrix.on(Dyad, DiagonalMatrix)
+def _(matrix: MatrixExpression, starts: Starts) -> MatrixExpression:
     return matrix.mapped(lambda expression: _in_vector(expression, starts))
 
 
-@_in_matrix.on(Atom)
-def _(matrix: Atom, starts: Starts) -> Matrix:
+@_in_matrix.on(MatrixAtom)
+def _(matrix: MatrixAtom, starts: Starts) -> MatrixExpression:
     start = starts.get(matrix.symbol)
     if start is None:
         return matrix

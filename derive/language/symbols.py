@@ -345,7 +345,7 @@ class Parameter(_Named):
         return int(value) if self.domain.whole else float(value)
 
 
-class Measured(Parameter):
+class MeasuredParameter(Parameter):
     """A number that the training level gives, and that the bulk takes as a parameter: `average`, at the last time."""
 
     __slots__ = ()

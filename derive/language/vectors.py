@@ -129,7 +129,7 @@ class GivenNumbers(Sited):
         raise NotImplementedError
 
 
-class Selection(Sited):
+class LabelSelection(Sited):
     """The table that takes numbers with the axes `columns` to those with the axes `rows`: 1 where labels of an axis in
     both agree, else 0. `named` are the axes of the columns as the rows call them. So it spreads labels, sums over
     those that the rows lack, and gives an axis another name."""
@@ -154,7 +154,7 @@ def spread(expression: sp.Expr, axes: tuple[Axis, ...], own: tuple[Axis, ...]) -
     """What has some axes, given others: repeated along new ones, summed along those that are left out."""
     if own == axes:
         return expression
-    return Mix(Selection(sp.Tuple(*axes), sp.Tuple(*own), sp.Tuple(*own)), False, expression)
+    return Mix(LabelSelection(sp.Tuple(*axes), sp.Tuple(*own), sp.Tuple(*own)), False, expression)
 
 
 class Apply(Sited):
@@ -508,7 +508,7 @@ def _renamed(value: sp.Expr, old: Axis, new: Axis) -> sp.Expr:
     if isinstance(value, (*VECTORS, Total, Mean, GivenNumbers)):
         called = tuple(new if axis == old else axis for axis in own)
         rows = tuple(sorted(called, key=lambda axis: axis.name))
-        return Mix(Selection(sp.Tuple(*rows), sp.Tuple(*own), sp.Tuple(*called)), False, value)
+        return Mix(LabelSelection(sp.Tuple(*rows), sp.Tuple(*own), sp.Tuple(*called)), False, value)
     return value.func(*(_renamed(arg, old, new) for arg in value.args))
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import sympy as sp
 
-from derive.language.data import Given, Table
-from derive.language.equations import Eq, Spectrum
+from derive.language.data import GivenData, LabelTable
+from derive.language.equations import DeclaredSpectrum, Eq
 from derive.language.family import Family
-from derive.language.matrices import Evolving, Matrix
+from derive.language.matrices import Evolving, MatrixExpression
 from derive.language.model import Model
-from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation, ProbedMatrix
+from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation, DerivedProbe
 from derive.printing.documents import (
     break_text,
     cell,
@@ -66,12 +66,12 @@ def markdown_of(shown: Any) -> str:
 
 # -- expressions, matrices and equations
 
-for kind in (sp.Basic, Matrix, Evolving, Given, Table):
+for kind in (sp.Basic, MatrixExpression, Evolving, GivenData, LabelTable):
     text_of.register(kind, text)
     latex_of.register(kind, latex)
 
 latex_of.register(Eq, latex_of_equation)
-latex_of.register(Spectrum, latex_of_spectrum)
+latex_of.register(DeclaredSpectrum, latex_of_spectrum)
 
 
 @text_of.register
@@ -80,7 +80,7 @@ def _(shown: Eq) -> str:
 
 
 @text_of.register
-def _(shown: Spectrum) -> str:
+def _(shown: DeclaredSpectrum) -> str:
     return text(shown.matrix) + (f" + {shown.plus} I" if shown.plus else "")
 
 
@@ -183,7 +183,7 @@ def _(shown: Derivation) -> str:
 
 
 @summary_of.register
-def _(shown: ProbedMatrix) -> str:
+def _(shown: DerivedProbe) -> str:
     return f"ProbedMatrix{_layer(shown)} of {shown.training.model.name}: .{' .'.join(map(_attribute, PROBE_STAGES))}"
 
 
@@ -193,7 +193,7 @@ def _(shown: Derivation) -> str:
 
 
 @text_of.register
-def _(shown: ProbedMatrix) -> str:
+def _(shown: DerivedProbe) -> str:
     return "\n".join(text_of_record(shown.record(stage)) for stage in shown.stages)
 
 
@@ -203,7 +203,7 @@ def _(shown: Derivation) -> str:
 
 
 @latex_of.register
-def _(shown: ProbedMatrix) -> str:
+def _(shown: DerivedProbe) -> str:
     return "\n".join(latex_of_record(shown.record(stage)) for stage in shown.stages)
 
 
@@ -219,7 +219,7 @@ def _(shown: Derivation) -> str:
 
 
 @markdown_of.register
-def _(shown: ProbedMatrix) -> str:
+def _(shown: DerivedProbe) -> str:
     """The matrix and A(z), and where the rest is; nothing is eliminated only to be shown."""
     model = shown.training.model
     rows = [f"| `.{stage}` | {title} |" for stage, title in zip(PROBE_STAGES, _PROBE_TITLES, strict=True)]
@@ -253,7 +253,7 @@ def _attribute(stage: str) -> str:
     return stage.replace("-", "_")
 
 
-def _layer(probed: ProbedMatrix) -> str:
+def _layer(probed: DerivedProbe) -> str:
     return f" {probed.label}" if probed.label else ""
 
 

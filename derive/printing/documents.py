@@ -10,12 +10,12 @@ from typing import Any
 
 import sympy as sp
 
-from derive.language.equations import Eq, Spectrum
-from derive.language.matrices import Matrix
+from derive.language.equations import DeclaredSpectrum, Eq
+from derive.language.matrices import MatrixExpression
 from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
-from derive.printing.names import Names
+from derive.printing.names import PrintedNames
 from derive.printing.of_training import spectral_sections
 from derive.printing.plain import TextPrinter, in_brackets
 from derive.printing.sections import sections_of
@@ -34,7 +34,7 @@ FRACTION = re.compile(r"\\frac" + BRACED + BRACED)
 
 def text_of_record(record: Record) -> str:
     """The record as plain ASCII for a terminal of 100 columns."""
-    printer = TextPrinter(Names.of(record))
+    printer = TextPrinter(PrintedNames.of(record))
     lines = [record.title, "=" * len(record.title)]
     for section in sections_of(record):
         if not section.statements:
@@ -114,7 +114,7 @@ def break_text(line: str, width: int) -> list[str]:
 
 def latex_of_record(record: Record) -> str:
     """The record as LaTeX for a document body; it needs amsmath and nothing else."""
-    printer = TexPrinter(Names.of(record))
+    printer = TexPrinter(PrintedNames.of(record))
     lines = [rf"\subsection*{{{prose(record.title)}}}"]
     for section in sections_of(record):
         if not section.statements:
@@ -247,7 +247,7 @@ def markdown_of_sections(
     record: Record, sections: tuple[Section, ...] | None = None, heading: str = "### {}"
 ) -> list[str]:
     """The record, or some sections that speak of it."""
-    printer = TexPrinter(Names.of(record))
+    printer = TexPrinter(PrintedNames.of(record))
     lines = []
     for section in sections_of(record) if sections is None else sections:
         if section.statements:
@@ -294,7 +294,7 @@ def latex_of_observable(name: str, value: sp.Expr) -> str:
     return broken_tex(f"{latex_word(name)} = ", TexPrinter().terms(value), "")
 
 
-def latex_of_spectrum(probe: Spectrum) -> str:
+def latex_of_spectrum(probe: DeclaredSpectrum) -> str:
     plus = rf" + {latex_word(probe.plus)} \, I" if probe.plus else ""
     return str(TexPrinter().doprint(probe.matrix)) + plus
 
@@ -315,22 +315,22 @@ def cell(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
 
 def text(expression: Any, record: Record | None = None) -> str:
     """One expression, or a matrix of a declaration, as plain ASCII; a record tells what the engine's names mean."""
-    printer = TextPrinter(Names.of(record))
+    printer = TextPrinter(PrintedNames.of(record))
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
 def latex(expression: Any, record: Record | None = None) -> str:
     """One expression, or a matrix of a declaration, as LaTeX; a record tells what the engine's names mean."""
-    printer = TexPrinter(Names.of(record))
+    printer = TexPrinter(PrintedNames.of(record))
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
 def sections_as_data(record: Record) -> list[dict[str, Any]]:
     """The record for machines: each section with its statements as text and LaTeX."""
-    names = Names.of(record)
+    names = PrintedNames.of(record)
     plain, tex = TextPrinter(names), TexPrinter(names)
 
-    def both(expression: sp.Basic | Matrix) -> dict[str, str] | None:
+    def both(expression: sp.Basic | MatrixExpression) -> dict[str, str] | None:
         if expression is None:
             return None
         return {"text": plain.doprint(tidy(expression)), "latex": tex.doprint(tidy(expression))}

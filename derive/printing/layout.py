@@ -8,15 +8,15 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.printing.str import StrPrinter
 
-from derive.algebra.nodes import TAU, Correlation, Dot, Hat, Noise, Response, Source, TauDerivative
+from derive.algebra.nodes import TAU, Correlation, Dot, Hat, Noise, ProbeSource, Response, TauDerivative
 from derive.language.data import DataAt
 from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, PastSum, Project, Total
-from derive.printing.names import Names
+from derive.printing.names import PrintedNames
 
 VALUES = (
     *(FieldAt, DataAt, Apply, Project, Mix, Total, Mean),
-    *(Hat, Dot, Noise, Correlation, Response, TauDerivative, Source),
+    *(Hat, Dot, Noise, Correlation, Response, TauDerivative, ProbeSource),
 )
 """Nodes that follow the scalars in a product."""
 
@@ -113,7 +113,7 @@ def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Exp
     return negative, above, below, values, sums
 
 
-def in_reading_order(scalars: list[sp.Expr], names: Names) -> list[sp.Expr]:
+def in_reading_order(scalars: list[sp.Expr], names: PrintedNames) -> list[sp.Expr]:
     """Plain symbols, then sums in brackets, then order parameters such as R[a, b](z)."""
 
     def rank(factor: sp.Expr) -> int:

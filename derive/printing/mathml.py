@@ -85,7 +85,7 @@ class UnknownMathematics(DeriveError):
 
 
 @dataclass(frozen=True)
-class Atom:
+class MathPiece:
     """A piece of MathML and how it behaves.
 
     ord, open and close as in TeX; rel: a line may end behind it; bin: one may begin with it; sign: in front of a term;
@@ -99,9 +99,9 @@ class Atom:
 def mathml_pieces(source: str) -> tuple[str, ...]:
     """The formula as one or more whole `math` elements, one a term, to be set side by side or below each other."""
     whole = ALIGNED.fullmatch(source.strip())
-    rows: list[list[Atom]] = [[]]
+    rows: list[list[MathPiece]] = [[]]
     depth = 0
-    for atom in _Reader(whole[1] if whole else source).formula():
+    for atom in _FormulaReader(whole[1] if whole else source).formula():
         if atom.kind in ("cell", "line"):
             continue
         level = depth == 0 and _has_ink(rows[-1])
@@ -118,20 +118,20 @@ def mathml_pieces(source: str) -> tuple[str, ...]:
 
 def mathml(source: str) -> str:
     """The formula as one `math` element for a line of text."""
-    return f"<math>{_row([a for a in _Reader(source).formula() if a.kind not in ('cell', 'line')])}</math>"
+    return f"<math>{_row([a for a in _FormulaReader(source).formula() if a.kind not in ('cell', 'line')])}</math>"
 
 
-def _has_ink(row: list[Atom]) -> bool:
+def _has_ink(row: list[MathPiece]) -> bool:
     return any(atom.kind != "space" for atom in row)
 
 
-def _ends_a_factor(row: list[Atom]) -> bool:
+def _ends_a_factor(row: list[MathPiece]) -> bool:
     """Whether a row ends with a closing bracket of a fixed size."""
     last = next(atom for atom in reversed(row) if atom.kind != "space")
     return last.kind == "ord" and "mathsize" in last.xml
 
 
-def _without_outer_space(row: list[Atom]) -> list[Atom]:
+def _without_outer_space(row: list[MathPiece]) -> list[MathPiece]:
     while row and row[0].kind == "space":
         row = row[1:]
     while row and row[-1].kind == "space":
@@ -139,12 +139,12 @@ def _without_outer_space(row: list[Atom]) -> list[Atom]:
     return row
 
 
-def _row(atoms: list[Atom]) -> str:
+def _row(atoms: list[MathPiece]) -> str:
     inner = "".join(atom.xml for atom in atoms)
     return inner if len(atoms) == 1 else f"<mrow>{inner}</mrow>"
 
 
-class _Reader:
+class _FormulaReader:
     """One formula, read from left to right; used once and thrown away."""
 
     def __init__(self, source: str):
@@ -153,7 +153,7 @@ class _Reader:
         self.place = 0
         self.tables = 0
 
-    def formula(self) -> list[Atom]:
+    def formula(self) -> list[MathPiece]:
         atoms = self._atoms(())
         if self.place < len(self.tokens):
             raise self._unknown(self.tokens[self.place])
@@ -191,9 +191,9 @@ class _Reader:
 
     # -- lists of atoms
 
-    def _atoms(self, ends: tuple[str, ...]) -> list[Atom]:
+    def _atoms(self, ends: tuple[str, ...]) -> list[MathPiece]:
         """Everything up to one of the ends, which is left to be taken."""
-        found: list[Atom] = []
+        found: list[MathPiece] = []
         while self._peek() and self._peek() not in ends:
             if self._peek() in ("}", "\\right", "\\end"):
                 break
@@ -201,7 +201,7 @@ class _Reader:
             found += new
         return found
 
-    def _scripted(self, before: list[Atom]) -> list[Atom]:
+    def _scripted(self, before: list[MathPiece]) -> list[MathPiece]:
         """The next atom with its indices; several where a group only holds others together."""
         atoms = [] if self._peek() in ("^", "_") else self._atom(before)
         low, high, primes = None, "", ""
@@ -215,7 +215,7 @@ class _Reader:
                 high = self._argument()
         if low is None and not high and not primes:
             return atoms
-        base = atoms[-1] if atoms else Atom("ord", "<mrow></mrow>")
+        base = atoms[-1] if atoms else MathPiece("ord", "<mrow></mrow>")
         if primes:  # at the size of the letter: raised once more they are hardly seen
             base = replace(base, xml=f'<mrow>{base.xml}<mo form="postfix" lspace="0" rspace="0">{primes}</mo></mrow>')
         return [*atoms[:-1], replace(base, xml=_with_indices(base, low, high))]
@@ -229,43 +229,43 @@ class _Reader:
         self._expect("}")
         return _row(atoms)
 
-    def _atom(self, before: list[Atom]) -> list[Atom]:
+    def _atom(self, before: list[MathPiece]) -> list[MathPiece]:
         token = self._take()
         name = token[1:] if token.startswith("\\") and token[1:].isalpha() else token
         if token == "{":
             atoms = self._atoms(("}",))
             self._expect("}")
-            return [Atom("ord", _row(atoms))]
+            return [MathPiece("ord", _row(atoms))]
         if token == "&":
-            return [Atom("cell", "")]
+            return [MathPiece("cell", "")]
         if token == "\\\\":
-            return [Atom("line", "")]
+            return [MathPiece("line", "")]
         if token in SPACES:
-            return [Atom("space", f'<mspace width="{SPACES[token]:g}em"/>')]
+            return [MathPiece("space", f'<mspace width="{SPACES[token]:g}em"/>')]
         if token[0].isdigit():
-            return [Atom("ord", f"<mn>{token}</mn>")]
+            return [MathPiece("ord", f"<mn>{token}</mn>")]
         if token.isalpha():
-            return [Atom("ord", f"<mi>{escape(token)}</mi>")]
+            return [MathPiece("ord", f"<mi>{escape(token)}</mi>")]
         if token in OPENING or token in CLOSING:
             kind = "open" if token in OPENING else "close"
-            return [Atom(kind, f'<mo stretchy="false">{escape(FENCES[token])}</mo>')]
+            return [MathPiece(kind, f'<mo stretchy="false">{escape(FENCES[token])}</mo>')]
         if token == "|":
-            return [Atom("ord", '<mo stretchy="false" lspace="0" rspace="0">|</mo>')]
+            return [MathPiece("ord", '<mo stretchy="false" lspace="0" rspace="0">|</mo>')]
         if token in (",", ";", ":", "."):
-            return [Atom("ord", f'<mo separator="true" lspace="0" rspace="0.1667em">{token}</mo>')]
+            return [MathPiece("ord", f'<mo separator="true" lspace="0" rspace="0.1667em">{token}</mo>')]
         if name in LETTERS and token != name:
             upright = ' mathvariant="normal"' if name in UPRIGHT else ""
-            return [Atom("ord", f"<mi{upright}>{LETTERS[name]}</mi>")]
+            return [MathPiece("ord", f"<mi{upright}>{LETTERS[name]}</mi>")]
         if name in FUNCTIONS and token != name:
-            return [Atom("ord", f"<mi>{name}</mi>{self._gap()}")]
+            return [MathPiece("ord", f"<mi>{name}</mi>{self._gap()}")]
         if name in RELATIONS and (token != name or not name.isalpha()):
-            return [Atom("rel", f"<mo>{escape(RELATIONS[name])}</mo>")]
+            return [MathPiece("rel", f"<mo>{escape(RELATIONS[name])}</mo>")]
         if name in BINARY and (token != name or not name.isalpha()):
             return [self._binary(BINARY[name], before)]
         if name in BIG and token != name:
-            return [Atom("big", f"<mo>{BIG[name]}</mo>")]
+            return [MathPiece("big", f"<mo>{BIG[name]}</mo>")]
         if name in ORDINARY and (token != name or not name.isalpha()):
-            return [Atom("ord", f'<mo form="prefix" lspace="0" rspace="0">{ORDINARY[name]}</mo>')]
+            return [MathPiece("ord", f'<mo form="prefix" lspace="0" rspace="0">{ORDINARY[name]}</mo>')]
         command = getattr(self, f"_command_{name}", None) if token != name else None
         if command is not None:
             return [command()]
@@ -279,9 +279,9 @@ class _Reader:
             fence = self._fence()
             kind = "open" if name.endswith("l") else "ord"
             size = f'stretchy="false" mathsize="{SIZES[name]}" lspace="0" rspace="0"'
-            return [Atom(kind, f"<mo {size}>{escape(fence)}</mo>")]
+            return [MathPiece(kind, f"<mo {size}>{escape(fence)}</mo>")]
         if token in ("\\_", "\\%", "\\&", "\\#", "\\$"):
-            return [Atom("ord", f"<mtext>{escape(token[1])}</mtext>")]
+            return [MathPiece("ord", f"<mtext>{escape(token[1])}</mtext>")]
         raise self._unknown(token)
 
     def _gap(self) -> str:
@@ -290,15 +290,15 @@ class _Reader:
         bracketed = following in ("(", "\\left", "{", "^", "_", "")
         return "" if bracketed else '<mspace width="0.1667em"/>'
 
-    def _binary(self, sign: str, before: list[Atom]) -> Atom:
+    def _binary(self, sign: str, before: list[MathPiece]) -> MathPiece:
         """A sign between two terms, or in front of the first."""
         skipped = ("space",) if self.tables else ("space", "cell", "line")
         left = next((a for a in reversed(before) if a.kind not in skipped), None)
         if left is None or left.kind in ("rel", "bin", "sign", "dot", "open", "big", "cell", "line"):
-            return Atom("sign", f'<mo form="prefix" lspace="0" rspace="0">{sign}</mo>')
+            return MathPiece("sign", f'<mo form="prefix" lspace="0" rspace="0">{sign}</mo>')
         product = sign in ("⋅", "×", "∘", "mod")
         gap = "0.1667em" if product else "0.2222em"
-        return Atom("dot" if product else "bin", f'<mo form="infix" lspace="{gap}" rspace="{gap}">{sign}</mo>')
+        return MathPiece("dot" if product else "bin", f'<mo form="infix" lspace="{gap}" rspace="{gap}">{sign}</mo>')
 
     def _fence(self) -> str:
         token = self._take()
@@ -308,23 +308,23 @@ class _Reader:
 
     # -- commands
 
-    def _accent(self, name: str) -> Atom:
+    def _accent(self, name: str) -> MathPiece:
         wide = "true" if name.startswith(("wide", "over")) else "false"
         body = self._argument()
-        return Atom("ord", f'<mover accent="true">{body}<mo stretchy="{wide}">{ACCENTS[name]}</mo></mover>')
+        return MathPiece("ord", f'<mover accent="true">{body}<mo stretchy="{wide}">{ACCENTS[name]}</mo></mover>')
 
-    def _command_frac(self) -> Atom:
-        return Atom("ord", f"<mfrac>{self._argument()}{self._argument()}</mfrac>")
+    def _command_frac(self) -> MathPiece:
+        return MathPiece("ord", f"<mfrac>{self._argument()}{self._argument()}</mfrac>")
 
-    def _command_sqrt(self) -> Atom:
+    def _command_sqrt(self) -> MathPiece:
         if self._peek() == "[":
             self._take()
             root = _row(self._atoms(("]",)))
             self._expect("]")
-            return Atom("ord", f"<mroot>{self._argument()}{root}</mroot>")
-        return Atom("ord", f"<msqrt>{self._argument()}</msqrt>")
+            return MathPiece("ord", f"<mroot>{self._argument()}{root}</mroot>")
+        return MathPiece("ord", f"<msqrt>{self._argument()}</msqrt>")
 
-    def _left(self) -> list[Atom]:
+    def _left(self) -> list[MathPiece]:
         """What stands between \\left and \\right: one atom, or many where a long low sum may be broken inside."""
         opening = self._fence()
         atoms = [a for a in self._atoms(("\\right",)) if a.kind not in ("cell", "line")]
@@ -332,10 +332,10 @@ class _Reader:
         closing = self._fence()
         body = _row(atoms)
         if sum(atom.kind == "bin" for atom in atoms) < MANY or TALL.search(body):
-            return [Atom("ord", _fenced(opening, body, closing))]
+            return [MathPiece("ord", _fenced(opening, body, closing))]
         before, after = (f'<mo form="{form}" stretchy="false">{escape(f)}</mo>'
                          for form, f in (("prefix", opening), ("postfix", closing)))  # fmt: skip
-        return [Atom("ord", before), *atoms, Atom("ord", after)]
+        return [MathPiece("ord", before), *atoms, MathPiece("ord", after)]
 
     def _word(self) -> str | None:
         """The letters between braces, if there is nothing else; otherwise nothing is taken."""
@@ -346,49 +346,49 @@ class _Reader:
             return None
         return re.sub(r"\\([_%&#$])", r"\1", written)
 
-    def _alphabet(self, name: str) -> Atom:
+    def _alphabet(self, name: str) -> MathPiece:
         word = self._word()
         if word is None or not word.isascii() or not word.isalnum():
             raise self._unknown(f"\\{name}")
-        return Atom("ord", f"<mi>{''.join(styled(letter, ALPHABETS[name]) for letter in word)}</mi>")
+        return MathPiece("ord", f"<mi>{''.join(styled(letter, ALPHABETS[name]) for letter in word)}</mi>")
 
-    def _command_boldsymbol(self) -> Atom:
-        return Atom("ord", f'<mrow style="font-weight:bold">{self._argument()}</mrow>')
+    def _command_boldsymbol(self) -> MathPiece:
+        return MathPiece("ord", f'<mrow style="font-weight:bold">{self._argument()}</mrow>')
 
     _command_bm = _command_boldsymbol
 
-    def _command_underline(self) -> Atom:
-        return Atom("ord", f'<munder>{self._argument()}<mo stretchy="true">_</mo></munder>')
+    def _command_underline(self) -> MathPiece:
+        return MathPiece("ord", f'<munder>{self._argument()}<mo stretchy="true">_</mo></munder>')
 
-    def _command_mathrm(self) -> Atom:
+    def _command_mathrm(self) -> MathPiece:
         word = self._word()
         if word is None:
-            return Atom("ord", self._argument())
+            return MathPiece("ord", self._argument())
         upright = ' mathvariant="normal"' if len(word) == 1 else ""
-        return Atom("ord", f"<mi{upright}>{escape(word)}</mi>")
+        return MathPiece("ord", f"<mi{upright}>{escape(word)}</mi>")
 
-    def _command_operatorname(self) -> Atom:
+    def _command_operatorname(self) -> MathPiece:
         word = self._braced_text()
-        return Atom("ord", f"<mi>{escape(word)}</mi>{self._gap()}")
+        return MathPiece("ord", f"<mi>{escape(word)}</mi>{self._gap()}")
 
-    def _command_mathbf(self) -> Atom:
+    def _command_mathbf(self) -> MathPiece:
         word = self._word()
         if word is None:
             return self._command_boldsymbol()
         tag = "mn" if word.isdigit() else "mi"
         upright = ' mathvariant="normal"' if tag == "mi" and len(word) == 1 else ""
-        return Atom("ord", f'<{tag}{upright} style="font-weight:bold">{escape(word)}</{tag}>')
+        return MathPiece("ord", f'<{tag}{upright} style="font-weight:bold">{escape(word)}</{tag}>')
 
-    def _command_text(self) -> Atom:
+    def _command_text(self) -> MathPiece:
         words = re.sub(r"\\([_%&#$])", r"\1", self._braced_text())
         if "\\" in words or "$" in words:
             raise self._unknown(words)
         if words.strip() and " " not in words and len(words) > 1:
-            return Atom("ord", f"<mi>{escape(words)}</mi>")  # a name; mtext would count as space beside a sign
+            return MathPiece("ord", f"<mi>{escape(words)}</mi>")  # a name; mtext would count as space beside a sign
         between = words.startswith(" ") and words.endswith(" ")
-        return Atom("rel" if between else "ord", f"<mtext>{escape(words).replace(' ', '&#xA0;')}</mtext>")
+        return MathPiece("rel" if between else "ord", f"<mtext>{escape(words).replace(' ', '&#xA0;')}</mtext>")
 
-    def _command_begin(self) -> Atom:
+    def _command_begin(self) -> MathPiece:
         kind = self._braced_text()
         if kind == "array" and self._peek() == "{":
             self._braced_text()
@@ -399,10 +399,10 @@ class _Reader:
         if self._braced_text() != kind:
             raise self._unknown(f"the end of {kind}")
         if kind == "aligned":
-            return Atom("ord", _row([a for a in atoms if a.kind not in ("cell", "line")]))
+            return MathPiece("ord", _row([a for a in atoms if a.kind not in ("cell", "line")]))
         if kind not in WRAPPERS:
             raise self._unknown(kind)
-        lines: list[list[list[Atom]]] = [[[]]]
+        lines: list[list[list[MathPiece]]] = [[[]]]
         for atom in atoms:
             if atom.kind == "line":
                 lines.append([[]])
@@ -413,7 +413,7 @@ class _Reader:
         lines = [line for line in lines if any(_has_ink(cell) for cell in line)]
         rows = "".join("<mtr>" + "".join(f"<mtd>{_row(cell)}</mtd>" for cell in line) + "</mtr>" for line in lines)
         shown = ' class="cases"' if kind == "cases" else ""
-        return Atom("ord", _fenced(WRAPPERS[kind][0], f"<mtable{shown}>{rows}</mtable>", WRAPPERS[kind][1]))
+        return MathPiece("ord", _fenced(WRAPPERS[kind][0], f"<mtable{shown}>{rows}</mtable>", WRAPPERS[kind][1]))
 
 
 def styled(letter: str, style: str) -> str:
@@ -440,7 +440,7 @@ def _fenced(opening: str, body: str, closing: str) -> str:
     return f"<mrow>{fence(opening, 'prefix')}{body}{fence(closing, 'postfix')}</mrow>"
 
 
-def _with_indices(base: Atom, low: str | None, high: str) -> str:
+def _with_indices(base: MathPiece, low: str | None, high: str) -> str:
     """The base with what stands below and above it; sums carry their limits under and over."""
     over = base.kind == "big" and "∫" not in base.xml
     if low is not None and high:

@@ -21,7 +21,7 @@ GREEK = (
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductName:
     """A field that the engine made for a random matrix (or its transpose) times another field."""
 
     matrix: Disorder
@@ -30,7 +30,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairName:
     """C[a, b], R[a, b] or L[a, b], perhaps a function of z. Without b: the response to the source. time: one time at
     which b of a correlation, or a of a response, is taken."""
 
@@ -49,7 +49,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Overlap:
+class OverlapName:
     """The overlap of the source with a field."""
 
     field: Field
@@ -67,34 +67,34 @@ class Drive:
     """What a source along a spike adds to the equation of an unknown."""
 
     side: str
-    unknown: Pair
+    unknown: PairName
 
 
-Meaning = Pair | Overlap | Conjugate | Drive | None
+Meaning = PairName | OverlapName | Conjugate | Drive | None
 
 
 @dataclass(frozen=True)
-class Names:
+class PrintedNames:
     """Fields that stand for products, and symbols that stand for order parameters. Empty: print names as they are.
 
     `written` holds the names that the declaration writes in a LaTeX of its own, for words that mention them;
     `mentioned` all names that no reader takes for a word, with the LaTeX of each.
     """
 
-    products: dict[Field, Product] = data_field(default_factory=dict)
+    products: dict[Field, ProductName] = data_field(default_factory=dict)
     symbols: dict[str, Meaning] = data_field(default_factory=dict)
     source: str = "j"
     written: dict[str, str] = data_field(default_factory=dict)
     mentioned: dict[str, str] = data_field(default_factory=dict)
 
     @staticmethod
-    def of(record: Record | None) -> Names:
+    def of(record: Record | None) -> PrintedNames:
         system = system_of(record)
         if system is None:
-            return Names()
+            return PrintedNames()
         declared = set(atoms(system.model, Field))
         products = {
-            f.field: Product(product.matrix, product.transposed, product.argument)
+            f.field: ProductName(product.matrix, product.transposed, product.argument)
             for f in system.fields
             if (product := f.product) is not None and f.field not in declared
         }
@@ -110,39 +110,39 @@ class Names:
         projected = projected_of(record)
         if projected is not None:
             for a in projected.probes:
-                add(f"G_{a}", Pair("G", a, None, False))
+                add(f"G_{a}", PairName("G", a, None, False))
                 for b in projected.probes:
-                    add(f"L_{a}_{b}", Pair("L", a, b, False))
+                    add(f"L_{a}_{b}", PairName("L", a, b, False))
             for response in projected.responses:
-                add(response.symbol.name, Pair("R", response.field, response.noise, True))
+                add(response.symbol.name, PairName("R", response.field, response.noise, True))
             kicked = [f.field for f in system.spectral if f.product is not None]
             for a in projected.probes:
                 for b in kicked:
-                    add(f"R_{a}_{b}", Pair("R", a, b, True))
+                    add(f"R_{a}_{b}", PairName("R", a, b, True))
             added = [unknown for aligned in projected.alignments for unknown in (*aligned.earlier, *aligned.later)]
             for unknown in (*projected.unknowns, *added):
-                add(f"source_{unknown.field}", Overlap(unknown.field))
+                add(f"source_{unknown.field}", OverlapName(unknown.field))
                 for probe in projected.probes:
-                    add(f"{unknown.kind}_{probe}_{unknown.field}", Pair(unknown.kind, probe, unknown.field, True))
+                    add(f"{unknown.kind}_{probe}_{unknown.field}", PairName(unknown.kind, probe, unknown.field, True))
                 for side in projected.directions:
-                    pair = Pair(unknown.kind, unknown.probe, unknown.field, False)
+                    pair = PairName(unknown.kind, unknown.probe, unknown.field, False)
                     add(f"source_{side.side}_{unknown.name}", Drive(side.side, pair))
                 for aligned in projected.alignments:
-                    pair = Pair(unknown.kind, unknown.probe, unknown.field, False)
+                    pair = PairName(unknown.kind, unknown.probe, unknown.field, False)
                     add(f"source_{aligned.side}_{unknown.name}", Drive(aligned.side, pair))
             asked = [combination for aligned in projected.alignments for combination in aligned.combinations]
             for combination in (*(made for _, made in projected.couplings), *asked):
                 for _, word in combination:
                     for letter in word:
                         for order in letter.order_parameters:
-                            add(letter.name, Pair(order.kind, order.a, order.b, False, order.time))
+                            add(letter.name, PairName(order.kind, order.a, order.b, False, order.time))
         taken = {s.name for s in (*system.model.parameters, *declared, *(f.field for f in system.fields))}
         named = (*system.model.parameters, *atoms(system.model, DECLARED))
         written = {symbol.name: latex_symbol(symbol) for symbol in named if symbol.tex}
         own = {f.field for f in system.fields} - set(products)
         spoken = {name: name for name in ("z", "s", "A(z)")}
         spoken |= {symbol.name: latex_symbol(symbol) for symbol in (*named, *own) if is_no_word(symbol.name)}
-        return Names(products, symbols, "j" if "j" not in taken else "source", written, spoken)
+        return PrintedNames(products, symbols, "j" if "j" not in taken else "source", written, spoken)
 
 
 def system_of(record: Record | None) -> System | None:

@@ -12,7 +12,7 @@ from derive.algebra.sites import averaged, site_responses
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field
 from derive.printing.statements import Section, Statement
-from derive.records.limit import Limit, LinearSites, OverlapTerm, Part, Recursion
+from derive.records.limit import LinearPart, LinearSites, OverlapTerm, Recursion, StationaryLimit
 from derive.records.system import Rule
 
 SITES = (
@@ -24,7 +24,7 @@ RESPONSES = "R[a, b] is the mean over sites of how a answers to the noise of b, 
 CORRELATIONS = "Noises have the covariances of the saddle point, both times at the same $z$."
 
 
-def limit_sections(record: Limit) -> tuple[Section, ...]:
+def limit_sections(record: StationaryLimit) -> tuple[Section, ...]:
     """The equations of one site in z, its responses, the covariances of its noises, and the observables."""
     rules = {f.field: f.rule for f in record.system.training}
     sites = tuple(Statement(_at(field), _equation(record, field, rules[field])) for field in record.fields)
@@ -44,7 +44,7 @@ def limit_sections(record: Limit) -> tuple[Section, ...]:
     return tuple(section for section in found if section.statements)
 
 
-def _closed(record: Limit) -> Iterator[Statement]:
+def _closed(record: StationaryLimit) -> Iterator[Statement]:
     """The responses as averages of rational functions of each other."""
     rules = {f.field: f.rule for f in record.system.training}
     for sector, some in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
@@ -95,7 +95,7 @@ def _pair(kind: str, a: Field, b: Field) -> sp.Symbol:
 
 def _equation(record: LinearSites, field: Field, rule: Rule) -> sp.Expr:
     total = EngineSymbol(f"u_{field}", field) if rule.product else sp.S.Zero
-    drives = record.drives if isinstance(record, Limit) else ()
+    drives = record.drives if isinstance(record, StationaryLimit) else ()
     for term in record.overlap_terms if isinstance(record, Recursion) else ():
         if term.target == field:
             total += _overlap(term)
@@ -108,7 +108,7 @@ def _equation(record: LinearSites, field: Field, rule: Rule) -> sp.Expr:
     return total
 
 
-def _term(part: Part) -> sp.Expr:
+def _term(part: LinearPart) -> sp.Expr:
     factor = part.coefficient * Z**part.power / (1 + Z) ** part.delay
     if part.mixing is None:
         return factor * _at(part.of)

@@ -13,7 +13,7 @@ from derive.algebra.sites import around_averages
 from derive.algebra.words import Combination, as_matrix
 from derive.equations.numbering import probe_tag
 from derive.printing.statements import Section, Statement
-from derive.records.probe import MAP, Aligned, BlockMatrix, Bulk, Cycle, Pencil, ProjectedProbe, Unknown
+from derive.records.probe import MAP, Aligned, BlockCycle, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
 
 LARGEST_WHOLE = 6
 """With more unknowns than this the blocks of A(z) stand in the whole by their names."""
@@ -261,7 +261,7 @@ EIGENPROBLEM = (
 )
 
 
-def _couplings(record: Pencil, cycle: Cycle) -> list[Statement]:
+def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
     """The matrices of an eigenproblem: what each group of a ring receives from the next."""
     found: list[Statement] = []
     unknowns = record.projected.unknowns

@@ -12,8 +12,8 @@ from derive.algebra.nodes import (
     Correlation,
     Hat,
     Noise,
+    ProbeSource,
     Response,
-    Source,
     TauDerivative,
     at,
     noise,
@@ -22,14 +22,14 @@ from derive.algebra.nodes import (
 from derive.equations.numbering import Numbering
 from derive.language.symbols import labels_along
 from derive.language.traits import VALUE, Trait
-from derive.language.vectors import PAST, Field, Selection
+from derive.language.vectors import PAST, Field, LabelSelection
 from derive.printing.layout import tidy
-from derive.printing.names import Names
+from derive.printing.names import PrintedNames
 from derive.printing.plain import TextPrinter
 from derive.printing.statements import Section, Statement, matrix_law, recurrence_lines, remembered
 from derive.records.action import Action, AveragedAction, Leg, Quartic, clock_of
 from derive.records.method import LabelSymmetry, Method
-from derive.records.saddle import Covariance, SaddlePoint, SingleSite, TimeOrder
+from derive.records.saddle import NoiseKernel, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System, SystemField
 
 WRITTEN_OUT = (
@@ -44,7 +44,7 @@ FLOW = (
 
 def system_sections(record: System) -> tuple[Section, ...]:
     """Random matrices, equations of the fields, coefficients of weights, labels."""
-    printer = TextPrinter(Names.of(record))
+    printer = TextPrinter(PrintedNames.of(record))
 
     def plain(field: Field) -> str:
         return str(printer.doprint(tidy(field)))
@@ -79,7 +79,7 @@ def system_sections(record: System) -> tuple[Section, ...]:
         )
         for axes, names in owners.items()
     ]
-    if any(v.has(Selection) for f in record.fields for v in _sides(f)):
+    if any(v.has(LabelSelection) for f in record.fields for v in _sides(f)):
         labels.append(
             Statement(
                 remark="1[c, p; p] repeats along c what has labels along p, 1[p; c, p] sums over labels along c, and "
@@ -126,7 +126,7 @@ def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = Non
     found = []
     for f in fields:
         value = at(f.field, f.time)
-        right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
+        right = f.rule.expression(f.time) + (ProbeSource() if f.derivative else 0)
         found.append(
             Statement(
                 TauDerivative(value) if f.derivative else value,
@@ -153,7 +153,7 @@ def action_sections(record: Action) -> tuple[Section, ...]:
         value = at(f.field, f.time)
         left = TauDerivative(value) if f.derivative else value
         right = sp.S.Zero if f.product is not None else f.rule.expression(f.time)
-        right += Source() if f.derivative else 0
+        right += ProbeSource() if f.derivative else 0
         deterministic.append(Statement(Hat(value), left - right, relation="i dot"))
     for c in record.couplings:
         name = sp.Symbol(f"X_{c.matrix}")
@@ -206,9 +206,9 @@ def joined_terms(terms: Iterable[Quartic]) -> list[Quartic]:
     return list(found.values())
 
 
-def each_pair_once(covariances: Iterable[Covariance]) -> tuple[Covariance, ...]:
+def each_pair_once(covariances: Iterable[NoiseKernel]) -> tuple[NoiseKernel, ...]:
     """Covariances of noises without those that say the same of the noises in the opposite order."""
-    found: dict[tuple[Field, Field, Field, Field], Covariance] = {}
+    found: dict[tuple[Field, Field, Field, Field], NoiseKernel] = {}
     for c in covariances:
         if (c.right, c.left, c.b, c.a) not in found:
             found[c.left, c.right, c.a, c.b] = c
@@ -284,7 +284,7 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
                 for m in record.memories(f.field):
                     right += remembered(m)
             else:
-                right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
+                right = f.rule.expression(f.time) + (ProbeSource() if f.derivative else 0)
             tag = numbering.laws.get(f.field, "")
             lines.append(Statement(TauDerivative(value) if f.derivative else value, right, tag=tag))
         found.append(Section(f"a site of {sector}", tuple(lines)))
@@ -358,7 +358,7 @@ CLOSURES = (
 )
 
 
-def covariance_line(covariance: Covariance) -> Statement:
+def covariance_line(covariance: NoiseKernel) -> Statement:
     """The covariance of two noises."""
     t, s = clock_of(covariance.left), PAST
     value = covariance.coefficient * Correlation(

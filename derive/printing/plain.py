@@ -29,7 +29,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, Names, Overlap, Pair
+from derive.printing.names import Conjugate, OverlapName, PairName, PrintedNames
 
 PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
 
@@ -48,9 +48,9 @@ class TextPrinter(StrPrinter):
     printmethod = ""
     """Nodes of a declaration know how they are typed there; here all are printed by the methods below."""
 
-    def __init__(self, names: Names | None = None):
+    def __init__(self, names: PrintedNames | None = None):
         super().__init__({"order": None})
-        self.names = names or Names()
+        self.names = names or PrintedNames()
         self.times = Times()
 
     # -- names
@@ -86,14 +86,14 @@ class TextPrinter(StrPrinter):
         right = re.fullmatch(r"q0_(\d+)", name)
         return f"q0[{right[1]}]" if right else PLAIN_SYMBOLS.get(name, name)
 
-    @_meant.on(Pair)
-    def _(self, meaning: Pair, name: str) -> str:
+    @_meant.on(PairName)
+    def _(self, meaning: PairName, name: str) -> str:
         fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
         places = ",".join("." if time is None else self._time(time) for time in meaning.places)
         return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
 
-    @_meant.on(Overlap)
-    def _(self, meaning: Overlap, name: str) -> str:
+    @_meant.on(OverlapName)
+    def _(self, meaning: OverlapName, name: str) -> str:
         return f"<{self.names.source} {self._print_Field(meaning.field)}>"
 
     @_meant.on(Conjugate)
@@ -144,7 +144,7 @@ class TextPrinter(StrPrinter):
         left, right = self.times.pair(self, node.left, node.right)
         return f"({left} . {right})"
 
-    def _print_Source(self, node: sp.Basic) -> str:
+    def _print_ProbeSource(self, node: sp.Basic) -> str:
         return f"{self.names.source}({self._tau()})"
 
     def _print_TauDerivative(self, node: sp.Basic) -> str:
@@ -165,7 +165,7 @@ class TextPrinter(StrPrinter):
     def _print_Mix(self, node: sp.Basic) -> str:
         return f"{self._print(node.table)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
 
-    def _print_Selection(self, node: sp.Basic) -> str:
+    def _print_LabelSelection(self, node: sp.Basic) -> str:
         rows, columns = (", ".join(map(str, axes)) or "1" for axes in (node.rows, node.named))
         return f"1[{rows}; {columns}]"
 
@@ -219,8 +219,6 @@ class TextPrinter(StrPrinter):
         return f"sum_s {self._print(body)}"
 
     def _print_Sum(self, node: sp.Basic) -> str:
-        if isinstance(node, matrices.Sum):
-            return self._matrix_sum(node)
         if len(node.limits) != 1 or node.limits[0][1] != 0:
             return str(super()._print_Sum(node))
         index, _, high = node.limits[0]
@@ -327,31 +325,29 @@ class TextPrinter(StrPrinter):
 
     # -- matrices of a declaration
 
-    def _print_Atom(self, node: sp.Basic) -> str:
-        if not isinstance(node, matrices.Atom):
-            return str(super()._print_Basic(node))
+    def _print_MatrixAtom(self, node: sp.Basic) -> str:
         return str(self._print(node.symbol) + ("^T" if node.transposed else ""))
 
     def _print_Dyad(self, node: sp.Basic) -> str:
         return f"{self._factor(node.left)} {self._factor(node.right)}^T"
 
-    def _print_Diagonal(self, node: sp.Basic) -> str:
+    def _print_DiagonalMatrix(self, node: sp.Basic) -> str:
         return f"diag({self._print(node.entries)})"
 
     def _print_Evolving(self, node: sp.Basic) -> str:
         return str(self._print(node.weights))
 
-    def _print_Given(self, node: sp.Basic) -> str:
+    def _print_GivenData(self, node: sp.Basic) -> str:
         return str(node.data)
 
-    def _print_Table(self, node: sp.Basic) -> str:
+    def _print_LabelTable(self, node: sp.Basic) -> str:
         table = f"{self._print(node.value)}{'^T' if node.transposed else ''}"
         return table if node.scale == 1 else f"{self._factor(node.scale)} {table}"
 
-    def _print_Product(self, node: sp.Basic) -> str:
-        if not isinstance(node, matrices.Product):
-            return str(super()._print_Product(node))
-        return " ".join(f"({self._print(f)})" if isinstance(f, matrices.Sum) else self._print(f) for f in node.factors)
+    def _print_ProductOfMatrices(self, node: sp.Basic) -> str:
+        return " ".join(
+            f"({self._print(f)})" if isinstance(f, matrices.SumOfMatrices) else self._print(f) for f in node.factors
+        )
 
-    def _matrix_sum(self, node: matrices.Sum) -> str:
+    def _print_SumOfMatrices(self, node: matrices.SumOfMatrices) -> str:
         return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in node.terms])) or "0"

@@ -18,7 +18,7 @@ from derive.printing.of_training import (
 from derive.printing.statements import Section
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
-from derive.records.limit import Limit, Recursion
+from derive.records.limit import Recursion, StationaryLimit
 from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
@@ -42,5 +42,5 @@ sections_of.register(ProjectedProbe, probe_sections)
 sections_of.register(BlockMatrix, blocks_sections)
 sections_of.register(Pencil, pencil_sections)
 sections_of.register(Bulk, bulk_sections)
-sections_of.register(Limit, limit_sections)
+sections_of.register(StationaryLimit, limit_sections)
 sections_of.register(Recursion, recursion_sections)

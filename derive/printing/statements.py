@@ -11,7 +11,7 @@ from derive.language.matrices import Disorder, Weights
 from derive.language.model import Model
 from derive.language.vectors import PAST, PastSum
 from derive.records.action import clock_of
-from derive.records.saddle import Memory
+from derive.records.saddle import MemoryKernel
 from derive.records.system import Recurrence
 
 
@@ -36,7 +36,7 @@ class Section:
     why: str = ""
 
 
-def remembered(memory: Memory) -> sp.Expr:
+def remembered(memory: MemoryKernel) -> sp.Expr:
     """The memory term as it is printed: summed over the training times that count, or over spectral time."""
     value = memory.expression()
     if memory.on.role == "spectral":

@@ -28,7 +28,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, Drive, Names, Overlap, Pair, latex_name, latex_symbol
+from derive.printing.names import Conjugate, Drive, OverlapName, PairName, PrintedNames, latex_name, latex_symbol
 
 TOP = r"^{\top}"
 LATEX_SYMBOLS = {
@@ -44,9 +44,9 @@ class TexPrinter(LatexPrinter):
 
     printmethod = None  # nodes say themselves that they are printed here
 
-    def __init__(self, names: Names | None = None):
+    def __init__(self, names: PrintedNames | None = None):
         super().__init__({"order": None})
-        self.names = names or Names()
+        self.names = names or PrintedNames()
         self.times = Times()
 
     # -- names
@@ -84,14 +84,14 @@ class TexPrinter(LatexPrinter):
             return f"q^{{(0)}}_{{{right[1]}}}"
         return LATEX_SYMBOLS.get(name) or latex_name(name)
 
-    @_meant.on(Pair)
-    def _(self, meaning: Pair, name: str) -> str:
+    @_meant.on(PairName)
+    def _(self, meaning: PairName, name: str) -> str:
         fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
         places = ", ".join(r"\cdot" if time is None else self._print(time) for time in meaning.places)
         return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
 
-    @_meant.on(Overlap)
-    def _(self, meaning: Overlap, name: str) -> str:
+    @_meant.on(OverlapName)
+    def _(self, meaning: OverlapName, name: str) -> str:
         return rf"\langle {self._source()}\, {self._print_Field(meaning.field)} \rangle"
 
     @_meant.on(Drive)
@@ -151,7 +151,7 @@ class TexPrinter(LatexPrinter):
         left, right = self.times.pair(self, node.left, node.right)
         return rf"\bigl({left} \cdot {right}\bigr)"
 
-    def _print_Source(self, node: sp.Basic) -> str:
+    def _print_ProbeSource(self, node: sp.Basic) -> str:
         return f"{self._source()}({self._tau()})"
 
     def _print_TauDerivative(self, node: sp.Basic) -> str:
@@ -172,7 +172,7 @@ class TexPrinter(LatexPrinter):
     def _print_Mix(self, node: sp.Basic) -> str:
         return rf"{self._print(node.table)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
 
-    def _print_Selection(self, node: sp.Basic) -> str:
+    def _print_LabelSelection(self, node: sp.Basic) -> str:
         rows, columns = (",".join(map(self._print, axes)) for axes in (node.rows, node.named))
         return rf"1_{{{rows};{columns}}}"
 
@@ -229,9 +229,10 @@ class TexPrinter(LatexPrinter):
             return rf"\int_{{0}}^{{\tau}} \mathrm{{d}}\tau'\, {self.times.later_copy(self, body)}"
         return rf"\sum_{{s}} {self._print(body)}"
 
+    def _print_SumOfMatrices(self, node: matrices.SumOfMatrices) -> str:
+        return signed_sum(self.terms(node))
+
     def _print_Sum(self, node: sp.Basic) -> str:
-        if isinstance(node, matrices.Sum):
-            return signed_sum(self.terms(node))
         if len(node.limits) != 1:
             return str(super()._print_Sum(node))
         index, low, high = node.limits[0]
@@ -245,7 +246,7 @@ class TexPrinter(LatexPrinter):
 
     # -- sums, products, powers
 
-    def terms(self, expression: sp.Basic | matrices.Matrix) -> list[tuple[bool, str]]:
+    def terms(self, expression: sp.Basic | matrices.MatrixExpression) -> list[tuple[bool, str]]:
         """The terms of a sum, each with its sign; line breaks go between them."""
         if isinstance(expression, sp.MatrixExpr) and not isinstance(expression, sp.BlockMatrix):
             return self._matrix_parts(
@@ -254,7 +255,7 @@ class TexPrinter(LatexPrinter):
                     for scalar, factors in matrix_terms(expression)
                 ]
             )
-        if isinstance(expression, matrices.Sum):
+        if isinstance(expression, matrices.SumOfMatrices):
             parts = [(scale, self._print(part)) for scale, part in expression.terms]
             return self._matrix_parts(parts) if parts else [(False, "0")]
         if not getattr(expression, "is_Add", False):
@@ -358,30 +359,27 @@ class TexPrinter(LatexPrinter):
 
     # -- matrices of a declaration
 
-    def _print_Atom(self, node: sp.Basic) -> str:
-        if not isinstance(node, matrices.Atom):
-            return str(self._print_Basic(node))
+    def _print_MatrixAtom(self, node: sp.Basic) -> str:
         return str(self._print(node.symbol) + (TOP if node.transposed else ""))
 
     def _print_Dyad(self, node: sp.Basic) -> str:
         return rf"{self._factor(node.left)}\, {self._factor(node.right)}{TOP}"
 
-    def _print_Diagonal(self, node: sp.Basic) -> str:
+    def _print_DiagonalMatrix(self, node: sp.Basic) -> str:
         return rf"\mathrm{{diag}}\left({self._print(node.entries)}\right)"
 
     def _print_Evolving(self, node: sp.Basic) -> str:
         return str(self._print(node.weights))
 
-    def _print_Given(self, node: sp.Basic) -> str:
+    def _print_GivenData(self, node: sp.Basic) -> str:
         return latex_symbol(node.data)
 
-    def _print_Table(self, node: sp.Basic) -> str:
+    def _print_LabelTable(self, node: sp.Basic) -> str:
         table = f"{self._print(node.value)}{TOP if node.transposed else ''}"
         return table if node.scale == 1 else rf"{self._scalar(node.scale)}\, {table}"
 
-    def _print_Product(self, node: sp.Basic) -> str:
-        if not isinstance(node, matrices.Product):
-            return str(super()._print_Product(node))
+    def _print_ProductOfMatrices(self, node: sp.Basic) -> str:
         return r"\, ".join(
-            rf"\left({self._print(f)}\right)" if isinstance(f, matrices.Sum) else self._print(f) for f in node.factors
+            rf"\left({self._print(f)}\right)" if isinstance(f, matrices.SumOfMatrices) else self._print(f)
+            for f in node.factors
         )

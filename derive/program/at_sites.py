@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.sites import SiteAverage
+from derive.algebra.sites import TraitAverage
 from derive.language.traits import Trait, traits_in
 from derive.program.nodes import SCALAR, Call, Definition, Formula, Function, Let, Ref, Slot, Symbol, Tuple, Value
 from derive.program.text import PARAMETERS
@@ -34,11 +34,11 @@ class AtSites:
     def number(self, expression: sp.Expr) -> Formula:
         """A scalar."""
         expression = sp.sympify(expression)
-        averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+        averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
         found = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
         return Formula(found.xreplace(self.leaves), SCALAR)
 
-    def _over_sites(self, average: SiteAverage) -> Value:
+    def _over_sites(self, average: TraitAverage) -> Value:
         """The average of one site's response over the laws of its traits."""
         traits = [value.field for value in traits_in(average.expression)]
         laws = (Ref(self.law[trait]) for trait in traits)

@@ -7,7 +7,7 @@ from derive.language.vectors import Field
 from derive.printing import text
 from derive.printing.of_training import covariance_line
 from derive.printing.statements import remembered
-from derive.records.saddle import Covariance
+from derive.records.saddle import NoiseKernel
 from derive.records.system import Rule, SystemField
 
 
@@ -30,7 +30,7 @@ def _right_side(layout: Layout, field: Field, rule: Rule) -> str:
     return " + ".join([noise, *(text(remembered(m)) for m in layout.memories(field))])
 
 
-def covariance_of(layout: Layout, covariance: Covariance) -> str:
+def covariance_of(layout: Layout, covariance: NoiseKernel) -> str:
     """The covariance of two noises, with its number."""
     line = covariance_line(covariance)
     tag = layout.numbering.covariances[covariance.left, covariance.right]

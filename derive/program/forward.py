@@ -15,7 +15,7 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter
-from derive.equations.gaussian_laws import Law, Laws
+from derive.equations.gaussian_laws import GaussianLaw, Laws
 from derive.equations.layout import Layout, lag_of, mean_key
 from derive.equations.needs import Needs
 from derive.errors import DeclarationError
@@ -28,9 +28,9 @@ from derive.language.vectors import (
     Each,
     Field,
     FieldAt,
+    LabelSelection,
     Mean,
     Mix,
-    Selection,
     Softmax,
     Total,
     axes_of,
@@ -46,17 +46,17 @@ from derive.program.nodes import (
     Function,
     Let,
     Op,
-    Product,
     Quoted,
     Ref,
+    SiteProduct,
     Slot,
-    Sum,
     Symbol,
     Value,
+    WeightedSum,
 )
 from derive.program.recurrences import Coefficients
-from derive.records.method import Closure, LabelSymmetry
-from derive.records.probe import SampledSites
+from derive.records.method import ClosureKind, LabelSymmetry
+from derive.records.probe import SampledSiteValues
 from derive.records.system import (
     Rule,
     SystemField,
@@ -85,7 +85,7 @@ class Series:
 class IntegratedLaw:
     """A nonlinear law of Gaussian arguments, and its functions as a value."""
 
-    law: Law
+    law: GaussianLaw
     functions: Value
 
 
@@ -93,7 +93,7 @@ class IntegratedLaw:
 class TwoTimeTable:
     """What two-time functions need: for each field the laws in it, and which functions there are not, and why."""
 
-    carried: tuple[tuple[Field, tuple[Law, ...]], ...] = ()
+    carried: tuple[tuple[Field, tuple[GaussianLaw, ...]], ...] = ()
     refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
 
 
@@ -109,7 +109,7 @@ class Forward:
 
     layout: Layout
     needs: Needs
-    closure: Closure
+    closure: ClosureKind
     responses: str
     laws: Laws | None
     time: Symbol
@@ -129,7 +129,7 @@ class Forward:
     """Fields a and b for which C[a, b] of the time before stands in a sum over earlier times."""
     vectors: tuple[tuple[Field, str], ...] = ()
     integrands: tuple[IntegratedLaw, ...] = ()
-    meetings: tuple[tuple[Law, Law, bool], ...] = ()
+    meetings: tuple[tuple[GaussianLaw, GaussianLaw, bool], ...] = ()
     two_time: TwoTimeTable = TwoTimeTable()
     labels: LabelSymmetry | None = None
 
@@ -137,7 +137,7 @@ class Forward:
 class Lowering:
     """Writes the program of exact averages; other closures differ in laws that are not linear, and in means."""
 
-    closure = Closure.EXACT
+    closure = ClosureKind.EXACT
 
     def __init__(self, layout: Layout, needs: Needs, laws: Laws | None, responses: str):
         self.layout, self.needs, self.laws, self.responses = layout, needs, laws, responses
@@ -310,8 +310,8 @@ class Lowering:
     def _root(self, node: RootAt) -> Op:
         return Op("root", (Formula(node.data, None), *self._when(node)))
 
-    @table.on(Selection)
-    def _selection(self, node: Selection) -> Op:
+    @table.on(LabelSelection)
+    def _selection(self, node: LabelSelection) -> Op:
         return Op("selection", selection(node).arguments)
 
     def _when(self, node: DataAt) -> tuple[Any, ...]:
@@ -350,12 +350,12 @@ class Lowering:
         pairs = quadratic_pairs(average)
         if pairs is None:
             raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot have it")
-        return Sum(tuple((ONE, self._product(c, a, b)) for c, a, b in pairs), None)
+        return WeightedSum(tuple((ONE, self._product(c, a, b)) for c, a, b in pairs), None)
 
-    def _product(self, coefficient: sp.Expr, a: FieldAt, b: FieldAt) -> Product:
+    def _product(self, coefficient: sp.Expr, a: FieldAt, b: FieldAt) -> SiteProduct:
         first, last = sorted((a, b), key=lambda v: (-self.lag(v), self.layout.rank.get(v.field, -1)))
         # the value that is known later comes first: its covariances with all others are known then
-        return Product(self.number(coefficient), (self.value(last), self.value(first)))
+        return SiteProduct(self.number(coefficient), (self.value(last), self.value(first)))
 
     # -- vectors
 
@@ -414,7 +414,7 @@ class Lowering:
             raise DeclarationError(
                 f"the equation of {f.field} has {wrong} labels on its right side; {f.field} has {f.field.labels}"
             )
-        return Sum(tuple((factor, value) for factor, value, _ in terms), None)
+        return WeightedSum(tuple((factor, value) for factor, value, _ in terms), None)
 
     def _law(self, f: SystemField, rule: Rule) -> Value:
         raise DeclarationError(f"the law of {f.field} is not linear")
@@ -539,7 +539,7 @@ class Lowering:
             found.append((table.key, Op("by_value", (Quoted(table.sector.name), *ends))))
         return tuple(found)
 
-    def _law_of_sites(self, sites: SampledSites) -> Op:
+    def _law_of_sites(self, sites: SampledSiteValues) -> Op:
         """What stands on diagonals in each group of sites, with the weights of the groups."""
         entries = (self.number(entry.function) for entry in sites.entries)
         return Op("law_of_sites", (Quoted(sites.sector.name), *entries))
@@ -549,7 +549,7 @@ class Lowering:
         if known is not None:
             factor, product = known
             value = Op("covariance", (Quoted(product.name),))
-            return value if factor == 1 else Sum(((self.number(factor), value),), None)
+            return value if factor == 1 else WeightedSum(((self.number(factor), value),), None)
         self.remembered.setdefault(letter.a)
         if letter.kind == "C":
             self.remembered.setdefault(letter.b)

@@ -12,28 +12,42 @@ from typing import Any
 
 import sympy as sp
 
-from derive.equations.gaussian_laws import Law, Laws, factors, product_of
+from derive.equations.gaussian_laws import GaussianLaw, Laws, factors, product_of
 from derive.equations.layout import Layout
 from derive.equations.needs import Needs
 from derive.language.symbols import Sector
 from derive.language.traits import split_traits, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, axes_of, shown
 from derive.program.forward import ONE, Forward, IntegratedLaw, Lowering, TwoTimeTable
-from derive.program.nodes import SCALAR, Call, Formula, Function, Let, Op, Quoted, Ref, Slot, Sum, Symbol, Tuple, Value
-from derive.records.method import Closure
+from derive.program.nodes import (
+    SCALAR,
+    Call,
+    Formula,
+    Function,
+    Let,
+    Op,
+    Quoted,
+    Ref,
+    Slot,
+    Symbol,
+    Tuple,
+    Value,
+    WeightedSum,
+)
+from derive.records.method import ClosureKind
 from derive.records.system import Rule, SystemField, is_moment
 
 
 class ByQuadrature(Lowering):
     """Writes the program of averages by quadrature."""
 
-    closure = Closure.QUADRATURE
+    closure = ClosureKind.QUADRATURE
 
     def __init__(self, layout: Layout, needs: Needs, laws: Laws | None, responses: str):
         super().__init__(layout, needs, laws, responses)
         assert laws is not None
         self.gaussian = laws
-        self.integrands: dict[Law, None] = {}
+        self.integrands: dict[GaussianLaw, None] = {}
         self.without_time: set[Field] = set()
         """Arguments without time that have their values."""
         self.bound: dict[sp.Symbol, Symbol] = {}
@@ -77,12 +91,12 @@ class ByQuadrature(Lowering):
         terms += [(self.number(c), self._integral("law", law)) for c, law in parts.laws]
         if parts.number != 0:
             terms.append((self.number(parts.number), self.value(self._one(f.field.sector))))
-        return Sum(tuple(terms), None)
+        return WeightedSum(tuple(terms), None)
 
     def _one(self, sector: Sector) -> FieldAt:
         return self.gaussian.ones[sector]()
 
-    def _integral(self, operation: str, law: Law, *more: Any) -> Op:
+    def _integral(self, operation: str, law: GaussianLaw, *more: Any) -> Op:
         """A law as a vector, or its average: by its name, with its arguments and numbers."""
         self.integrands.setdefault(law)
         arguments = tuple(self._argument(field) for field in law.arguments)
@@ -96,29 +110,29 @@ class ByQuadrature(Lowering):
         if rule is not None and field not in self.done and field not in self.without_time:
             terms = tuple(self._term(term, field)[:2] for term in rule.terms)
             symbol = Symbol(field.name)
-            self.lines.append(Let(symbol, Op("put", (Quoted(field.name), Sum(terms, None)))))
+            self.lines.append(Let(symbol, Op("put", (Quoted(field.name), WeightedSum(terms, None)))))
             self.done[field] = symbol
             if not field.timed:
                 self.without_time.add(field)
         return self.value(self.present(field))
 
-    def _integrand(self, law: Law) -> IntegratedLaw:
+    def _integrand(self, law: GaussianLaw) -> IntegratedLaw:
         """A law as data of the module."""
         owned = law in self.gaussian.owned
         slopes = None if law.slopes is None or not owned else self._function(law, *law.slopes)
         kinks = self._function(law, *law.kinks) if law.kinks else None
         straight = (True,) if law.straight else ()
         value = Function(self._parameters(law), self._body(law, law.expression))
-        return IntegratedLaw(law, Call("Law", (value, slopes, kinks, law.kinds, *straight), None))
+        return IntegratedLaw(law, Call("GaussianFunction", (value, slopes, kinks, law.kinds, *straight), None))
 
-    def _function(self, law: Law, *bodies: sp.Expr) -> Function:
+    def _function(self, law: GaussianLaw, *bodies: sp.Expr) -> Function:
         return Function(self._parameters(law), Tuple(tuple(self._body(law, body) for body in bodies)))
 
-    def _parameters(self, law: Law) -> tuple[Symbol, ...]:
+    def _parameters(self, law: GaussianLaw) -> tuple[Symbol, ...]:
         given = (*law.symbols, *law.number_symbols)
         return tuple(self.bound.setdefault(symbol, Symbol(str(symbol), SCALAR)) for symbol in given)
 
-    def _body(self, law: Law, body: sp.Expr) -> Formula:
+    def _body(self, law: GaussianLaw, body: sp.Expr) -> Formula:
         given = (*law.symbols, *law.number_symbols)
         slots = {s: Slot(Ref(name), str(s)) for s, name in zip(given, self._parameters(law), strict=True)}
         return Formula(sp.sympify(body).xreplace(slots))
@@ -139,7 +153,7 @@ class ByQuadrature(Lowering):
             products.append((ONE, self._product(coefficient, value, self._one(value.field.sector))))
         found: list[sp.Expr] = []
         if products:
-            op = Op("mean", (Sum(tuple(products), None), int(bool(axes_of(average)))))
+            op = Op("mean", (WeightedSum(tuple(products), None), int(bool(axes_of(average)))))
             found.append(Slot(op, shown(average)))
         for coefficient, law in parts.laws:
             number, of_traits = split_traits(coefficient)

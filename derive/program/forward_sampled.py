@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.sites import SiteAverage, written_out
+from derive.algebra.sites import TraitAverage, written_out
 from derive.algebra.words import Letter
 from derive.equations.layout import Layout
 from derive.equations.needs import Needs
@@ -16,8 +16,8 @@ from derive.language.vectors import Field, Mean, axes_of, shown, values
 from derive.program.forward import Lowering
 from derive.program.nodes import Formula, Function, Op, Quoted, Ref, Slot, Symbol, Value
 from derive.program.sites import Sharing
-from derive.records.method import Closure
-from derive.records.probe import SampledSites
+from derive.records.method import ClosureKind
+from derive.records.probe import SampledSiteValues
 from derive.records.system import Rule, SystemField, is_moment, quadratic_pairs
 
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
@@ -33,7 +33,7 @@ def has_jumps(layout: Layout) -> bool:
 class BySampling(Lowering):
     """Writes the program of a sampled pass."""
 
-    closure = Closure.SAMPLED
+    closure = ClosureKind.SAMPLED
 
     def __init__(self, layout: Layout, needs: Needs, laws: Any, responses: str):
         super().__init__(layout, needs, laws, responses)
@@ -81,7 +81,7 @@ class BySampling(Lowering):
         return (Function(tuple(bound.values()), body), *map(self.value, arguments))
 
     def _mean(self, average: Mean) -> sp.Expr:
-        known = written_out(SiteAverage(average.expression)) if is_moment(average) else None
+        known = written_out(TraitAverage(average.expression)) if is_moment(average) else None
         if known is not None:
             return known
         if is_moment(average) or quadratic_pairs(average) is not None:
@@ -109,7 +109,7 @@ class BySampling(Lowering):
     def _known_as_covariance(self, letter: Letter) -> None:
         return None
 
-    def _law_of_sites(self, sites: SampledSites) -> Op:
+    def _law_of_sites(self, sites: SampledSiteValues) -> Op:
         return Op("law_of_sites", (Quoted(sites.sector.name),))
 
     def _remembered(self) -> tuple[Field, ...]:

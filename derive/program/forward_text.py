@@ -11,19 +11,19 @@ from derive.language.vectors import Field
 from derive.program.forward import Forward, IntegratedLaw, Series
 from derive.program.forward_sampled import has_jumps
 from derive.program.nodes import Call, Do, Formula, Function, Let, Ref, Slot, Symbol, Tuple
-from derive.program.sites import Channel, Sharing, Span
+from derive.program.sites import FieldSpan, Sharing, SiteChannel
 from derive.program.text import PARAMETERS, ModuleText, indented, joined
 from derive.program.traits import law_of, law_parts
-from derive.records.method import Closure
-from derive.records.probe import SampledSites
+from derive.records.method import ClosureKind
+from derive.records.probe import SampledSiteValues
 from derive.records.system import SystemField
 
 CLOSURE = Symbol("x")
 NODES = Symbol("nodes")
 DOCS = {
-    Closure.EXACT: "Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough.",
-    Closure.QUADRATURE: "Training level by quadrature: what enters nonlinear laws is Gaussian, and one pass is enough.",
-    Closure.SAMPLED: "Training level by sampling: many sites forward in time.",
+    ClosureKind.EXACT: "Training level, exactly: all laws are linear, so all fields are Gaussian, in one pass.",
+    ClosureKind.QUADRATURE: "Training level by quadrature: arguments of nonlinear laws are Gaussian, in one pass.",
+    ClosureKind.SAMPLED: "Training level by sampling: many sites forward in time.",
 }
 FUNCTIONS = ("tables", "start", "step", "order", "laws", "TRAINING")
 RECORDS = (
@@ -47,10 +47,10 @@ class ForwardText(ModuleText):
         self.text.closure = self.names.of(CLOSURE)
         self.p, self.x, self.t = (self.names.of(symbol) for symbol in (PARAMETERS, CLOSURE, program.time))
         self.tables = [self.names.of(let.symbol) for let in program.tables if let.remark]
-        sampled = program.closure is Closure.SAMPLED
+        sampled = program.closure is ClosureKind.SAMPLED
         self.sharing = Sharing(program.layout, program.needs) if sampled else None
-        self.spans: dict[Span, str] = {}
-        self.channels: dict[Channel, str] = {}
+        self.spans: dict[FieldSpan, str] = {}
+        self.channels: dict[SiteChannel, str] = {}
         if self.sharing is not None:
             taken = {source.name for source in program.layout.system.sources}
             for channel in self.sharing.channels:
@@ -178,18 +178,18 @@ class ForwardText(ModuleText):
             *(["jumps=True,"] if has_jumps(layout) else []),
         ]
 
-    def _span(self, span: Span) -> str:
+    def _span(self, span: FieldSpan) -> str:
         fresh = ", fresh=True" if span.fresh else ""
         return f"{self._name('SpanOf')}({self.spans[span]!r}, {tuple(f.name for f in span.fields)!r}{fresh})"
 
-    def _channel(self, channel: Channel) -> str:
+    def _channel(self, channel: SiteChannel) -> str:
         assert self.sharing is not None
         span = self.spans[self.sharing.channel_span(channel)]
         names = (tuple(f.name for f in some) for some in (channel.arguments, channel.products))
         fresh = ", fresh=True" if channel.fresh else ""
         return f"{self._name('Channel')}({self.channels[channel]!r}, {span!r}, {', '.join(map(repr, names))}{fresh})"
 
-    def _sites(self, sites: SampledSites) -> str:
+    def _sites(self, sites: SampledSiteValues) -> str:
         bound = {value: Symbol(value.field.name) for value in sites.values}
         slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
         made = tuple(Formula(entry.function.xreplace(slots), None) for entry in sites.entries)

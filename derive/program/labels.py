@@ -5,11 +5,11 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.language.symbols import labels_along
-from derive.language.vectors import Selection, axes_of
+from derive.language.vectors import LabelSelection, axes_of
 from derive.program.nodes import Call, Value
 
 
-def selection(node: Selection) -> Call:
+def selection(node: LabelSelection) -> Call:
     """The table of zeros and ones that takes some labels to others."""
     places = [node.rows.index(axis) if axis in node.rows else -1 for axis in node.named]
     sizes = (tuple(axis.size for axis in axes) for axes in (node.rows, node.columns))

@@ -16,7 +16,7 @@ from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.symbols import EngineSymbol, labels_along
 from derive.language.traits import Trait
 from derive.language.traversal import ByKind
-from derive.language.vectors import Each, Field, Mean, Mix, Selection, Softmax, Total, axes_of, shown
+from derive.language.vectors import Each, Field, LabelSelection, Mean, Mix, Softmax, Total, axes_of, shown
 from derive.program.labels import apart, selection
 from derive.program.nodes import (
     SCALAR,
@@ -24,8 +24,8 @@ from derive.program.nodes import (
     Definition,
     Formula,
     Function,
-    Record,
     Ref,
+    RuntimeRecord,
     Slot,
     Symbol,
     Transposed,
@@ -34,7 +34,7 @@ from derive.program.nodes import (
 )
 from derive.program.text import PARAMETERS, ModuleText
 from derive.program.traits import law_of
-from derive.records.limit import Limit, LinearSites, Overlap, Part, Recursion
+from derive.records.limit import LinearPart, LinearSites, Overlap, Recursion, StationaryLimit
 from derive.records.system import Mixing
 
 DOC = "Linear training, with w for a delay by one step: the laws of a site, where they rest, and the step they repeat."
@@ -46,8 +46,8 @@ class LinearProgram:
 
     name: str
     kind: str
-    structure: Record
-    own: Record
+    structure: RuntimeRecord
+    own: RuntimeRecord
 
 
 class LinearPrograms:
@@ -57,7 +57,7 @@ class LinearPrograms:
         self.values: dict[Trait, Symbol] = {}
         self.laws: dict[tuple[Trait, ...], Definition] = {}
 
-    def limit(self, limit: Limit) -> LinearProgram:
+    def limit(self, limit: StationaryLimit) -> LinearProgram:
         """The stationary limit."""
         work = _Lowering(limit, self)
         means = dict(zip((symbol for symbol, _ in limit.mean_symbols), limit.means, strict=True))
@@ -69,7 +69,7 @@ class LinearPrograms:
             "forgotten": limit.forgotten,
             "observing": work.observing(limit),
         }
-        return LinearProgram("LIMIT", "LimitOf", work.structure(), Record("", (), own))
+        return LinearProgram("LIMIT", "LimitOf", work.structure(), RuntimeRecord("", (), own))
 
     def recursion(self, recursion: Recursion) -> LinearProgram:
         """The step that training applies over and over."""
@@ -80,7 +80,7 @@ class LinearPrograms:
             "overlaps": tuple(work.overlap(recursion, overlap) for overlap in recursion.overlaps),
             "renewed": tuple(source.name for source in recursion.sources if source.timed),
         }
-        return LinearProgram("RECURSION", "RecursionOf", work.structure(), Record("", (), own))
+        return LinearProgram("RECURSION", "RecursionOf", work.structure(), RuntimeRecord("", (), own))
 
 
 def linear_text(programs: Sequence[LinearProgram], runtime: str) -> str:
@@ -120,7 +120,7 @@ class _Lowering:
         self.linear, self.programs = linear, programs
         self.values = {t: programs.values.setdefault(t, Symbol(t.name, SCALAR)) for t in linear.traits}
 
-    def structure(self) -> Record:
+    def structure(self) -> RuntimeRecord:
         linear = self.linear
         named = {
             "fields": tuple(map(self.site_field, linear.fields)),
@@ -128,7 +128,7 @@ class _Lowering:
             "traits": tuple((trait.name, trait.sector.name) for trait in linear.traits),
             "operator": tuple(self.operator()),
             "memories": tuple(
-                Record(
+                RuntimeRecord(
                     "MemoryTerm",
                     (m.target.name, m.on.name, self.coefficient(m.coefficient), (m.a.name, m.noise.name)),
                     {"fresh": m.fresh or None},
@@ -136,7 +136,7 @@ class _Lowering:
                 for m in linear.memories
             ),
             "covariances": tuple(
-                Record(
+                RuntimeRecord(
                     "NoiseCovariance",
                     (c.left.name, c.right.name, self.coefficient(c.coefficient), (c.a.name, c.b.name)),
                     {"fresh": c.fresh or None},
@@ -146,13 +146,13 @@ class _Lowering:
             "settles": any(not trait.discrete for trait in linear.traits),
             "sites": self.site_laws(),
         }
-        return Record("LinearSitesOf", (), named)
+        return RuntimeRecord("LinearSitesOf", (), named)
 
-    def site_field(self, field: Field) -> Record:
+    def site_field(self, field: Field) -> RuntimeRecord:
         labels = Function((PARAMETERS,), Formula(labels_along(field.axes))) if field.labelled else None
-        return Record("SiteField", (field.name, field.sector.name), {"labels": labels})
+        return RuntimeRecord("SiteField", (field.name, field.sector.name), {"labels": labels})
 
-    def operator(self) -> Iterator[Record]:
+    def operator(self) -> Iterator[RuntimeRecord]:
         """The terms of S(w) = 1 - parts."""
         rows: dict[Field, dict[tuple[Field, Mixing | None], dict[int, sp.Expr]]] = {
             field: {(field, None): {0: sp.S.One}} for field in self.linear.fields
@@ -163,16 +163,16 @@ class _Lowering:
         for target, row in rows.items():
             for (of, mixing), powers in row.items():
                 for (delay, power), coefficient in _at_rest_first(powers).items():
-                    yield self.term(Part(target, of, coefficient, delay + power, power, mixing))
+                    yield self.term(LinearPart(target, of, coefficient, delay + power, power, mixing))
 
-    def term(self, part: Part) -> Record:
+    def term(self, part: LinearPart) -> RuntimeRecord:
         """z^power (1 + z)^-delay is (1 - w)^power w^(delay - power)."""
         named = {
             "delay": part.delay - part.power or None,
             "power": part.power or None,
             "acting": self.acting(part.mixing, part.of),
         }
-        return Record("LinearTerm", (part.target.name, part.of.name, self.coefficient(part.coefficient)), named)
+        return RuntimeRecord("LinearTerm", (part.target.name, part.of.name, self.coefficient(part.coefficient)), named)
 
     def acting(self, mixing: Mixing | None, of: Field) -> Function | None:
         """The table that acts on the labels of a field; None where each label stays for itself."""
@@ -183,21 +183,21 @@ class _Lowering:
         table = _given(mixing.table)
         return Function((PARAMETERS,), Transposed(table) if mixing.transposed else table)
 
-    def product(self, scale: sp.Expr, a: Field | None, b: Field | None) -> Record:
+    def product(self, scale: sp.Expr, a: Field | None, b: Field | None) -> RuntimeRecord:
         inside = [trait.sector for trait in self.linear.traits if sp.sympify(scale).has(trait())]
         sector = next(iter([*(f.sector for f in (a, b) if f is not None), *inside, self.linear.fields[0].sector]))
         names = tuple(f.name for f in (a, b) if f is not None)
-        return Record("MeanProduct", (self.coefficient(scale), sector.name, *names))
+        return RuntimeRecord("MeanProduct", (self.coefficient(scale), sector.name, *names))
 
-    def overlap(self, recursion: Recursion, overlap: Overlap) -> Record:
+    def overlap(self, recursion: Recursion, overlap: Overlap) -> RuntimeRecord:
         terms = tuple(
-            Record("PlantedTerm", (use.target.name, use.source.name, self.coefficient(use.coefficient)))
+            RuntimeRecord("PlantedTerm", (use.target.name, use.source.name, self.coefficient(use.coefficient)))
             for use in recursion.overlap_terms
             if use.overlap == overlap
         )
         variance = self.coefficient(overlap.scale * overlap.source.scale**2)
         entries = (overlap.source.name, overlap.field.name, overlap.delay, variance, terms)
-        return Record("PlantedOverlap", entries)
+        return RuntimeRecord("PlantedOverlap", entries)
 
     # -- formulas
 
@@ -225,7 +225,7 @@ class _Lowering:
             known[traits] = Definition(name, (PARAMETERS, nodes), doc, (), laws)
         return known[traits]
 
-    def observing(self, limit: Limit) -> Definition:
+    def observing(self, limit: StationaryLimit) -> Definition:
         m, means = Symbol("m"), dict(limit.mean_symbols)
         symbols = {symbol: Symbol(symbol.name) for symbol in means}
         rows = {symbol: Slot(Ref(row), symbol.name) for symbol, row in symbols.items()}
@@ -281,7 +281,7 @@ def _given(node: DataAt) -> Value:
     return Call("given", (Formula(node.data, None), None, 0), None)
 
 
-_given.on(Selection)(selection)
+_given.on(LabelSelection)(selection)
 
 
 @_given.on(RootAt)

@@ -11,20 +11,20 @@ from derive.equations.needs import NOTHING, Needs
 from derive.program.forward import Forward, Lowering
 from derive.program.forward_quadrature import ByQuadrature
 from derive.program.forward_sampled import BySampling
-from derive.records.method import Closure
+from derive.records.method import ClosureKind
 
 if TYPE_CHECKING:
     from derive.pipeline import Derivation
 
-LOWERINGS = {Closure.EXACT: Lowering, Closure.QUADRATURE: ByQuadrature, Closure.SAMPLED: BySampling}
+LOWERINGS = {ClosureKind.EXACT: Lowering, ClosureKind.QUADRATURE: ByQuadrature, ClosureKind.SAMPLED: BySampling}
 
 
 def forward_program(derivation: Derivation) -> Forward:
     """The program that gives the order parameters that probed matrices need, and the observables, by the method of the
     derivation."""
     method = derivation.method
-    closure = Closure.EXACT if method.laws is None else Closure.QUADRATURE
-    closure = Closure.SAMPLED if method.sampled else closure
+    closure = ClosureKind.EXACT if method.laws is None else ClosureKind.QUADRATURE
+    closure = ClosureKind.SAMPLED if method.sampled else closure
     program = forward_pass(derivation.layout, derivation.needs, closure, method.laws, method.responses)
     return replace(program, labels=method.labels)
 
@@ -32,7 +32,7 @@ def forward_program(derivation: Derivation) -> Forward:
 def forward_pass(
     layout: Layout,
     needs: Needs = NOTHING,
-    closure: Closure = Closure.EXACT,
+    closure: ClosureKind = ClosureKind.EXACT,
     laws: Laws | None = None,
     responses: str = "stein",
 ) -> Forward:

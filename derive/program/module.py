@@ -10,7 +10,7 @@ import sympy as sp
 from derive.equations.layout import Layout
 from derive.language.contents import atoms, everything, expressions
 from derive.language.data import Data, DataAt
-from derive.language.equations import Spectrum, clock_values
+from derive.language.equations import DeclaredSpectrum, clock_values
 from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, WeightsAt
 from derive.language.model import Model
@@ -20,7 +20,7 @@ from derive.language.traversal import ByKind
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.growth import averages_over_traits
 from derive.program.nodes import Symbol
-from derive.program.text import PARAMETERS, Names, PlainNumpyText, runtime_names
+from derive.program.text import PARAMETERS, ModuleNames, PlainNumpyText, runtime_names
 from derive.program.traits import law_parts
 
 CHECKED_VALUES = 64
@@ -77,7 +77,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     return "\n".join(lines) + "\n"
 
 
-def _probe(label: str, stem: str, probe: Spectrum) -> str:
+def _probe(label: str, stem: str, probe: DeclaredSpectrum) -> str:
     parts: list[Any] = [label, f"probe{stem}", f"bulk{stem}", probe.plus]
     if probe.between:
         parts += [f"traces{stem}", tuple(name for name, _ in probe.between)]
@@ -113,7 +113,9 @@ def _(symbol: Disorder) -> tuple[str, sp.Expr, str]:
 
 def _demands(model: Model) -> list[str]:
     """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
-    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting")))
+    text = PlainNumpyText(
+        ModuleNames((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting"))
+    )
     found = []
     for symbol in atoms(model, (Sector, Disorder, Field)):
         what, value, kind = _demanded(symbol)
@@ -246,7 +248,9 @@ def _demands_of_averages(layout: Layout) -> list[str]:
     """Averages over densities that may be infinite, where laws are not linear: sampled, they would be numbers."""
     if layout.system.linear:
         return []
-    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting")))
+    text = PlainNumpyText(
+        ModuleNames((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting"))
+    )
     inside = PlainNumpyText(text.names, {VALUE: VALUE.name})
     found = []
     for what, trait, formula in averages_over_traits(layout):

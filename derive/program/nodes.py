@@ -152,7 +152,7 @@ class Op(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Value):
+class SiteProduct(Value):
     """A product of a number and of vectors inside a mean."""
 
     factor: Formula
@@ -161,7 +161,7 @@ class Product(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Sum(Value):
+class WeightedSum(Value):
     """A sum of values, each with a factor. A factor is a number, or has one entry per line of the value."""
 
     terms: tuple[tuple[Formula, Value], ...]
@@ -253,7 +253,7 @@ class Quoted(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Value):
+class EntryTable(Value):
     """A matrix written entry by entry."""
 
     rows: tuple[tuple[Formula, ...], ...]
@@ -370,7 +370,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Record:
+class RuntimeRecord:
     """An object of numerics/runtime/interface.py, which a module offers: its entries, then those that have names.
 
     An entry is a function, a record, a tuple of those, or plain data; one that has a name and is None is left out.
@@ -396,8 +396,8 @@ def _(entry: Definition) -> Iterator[Definition]:
     yield entry
 
 
-@_functions.on(Record)
-def _(entry: Record) -> Iterator[Definition]:
+@_functions.on(RuntimeRecord)
+def _(entry: RuntimeRecord) -> Iterator[Definition]:
     return entry.functions
 
 

@@ -10,8 +10,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z, index_size, outermost
-from derive.algebra.sites import SiteAverage, SiteEntry, SiteNormal
-from derive.algebra.words import Combination, Diagonal, Letter, Weighed, Word
+from derive.algebra.sites import SiteEntry, SiteNormal, TraitAverage
+from derive.algebra.words import Combination, DiagonalFactor, Letter, Weighed, Word
 from derive.equations.layout import Layout, mean_key
 from derive.equations.needs import squares_of
 from derive.equations.numbering import probe_tag
@@ -36,14 +36,14 @@ from derive.program.nodes import (
     Let,
     MatMul,
     Quoted,
-    Record,
     Ref,
+    RuntimeRecord,
     Slot,
-    Sum,
     Symbol,
     Transposed,
     Tuple,
     Value,
+    WeightedSum,
     keys_read,
     symbols_in,
 )
@@ -54,17 +54,17 @@ from derive.records.probe import (
     MAP,
     Aligned,
     Block,
+    BlockCycle,
     BlockMatrix,
     Bulk,
-    Cycle,
+    DiagonalSpread,
     Directions,
     Pencil,
     ProjectedProbe,
-    SampledSites,
-    Spread,
+    SampledSiteValues,
     Unknown,
 )
-from derive.records.system import Stopping, weighing
+from derive.records.system import ProbeTimes, weighing
 
 _BROKEN = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling)
 """Functions that are not smooth everywhere."""
@@ -110,14 +110,14 @@ class _Spectral(AtSites):
         expression = expression.xreplace(self.gains)
         over = expression.has(PAST)
         inner: dict[sp.Basic, sp.Expr] = {}
-        for node in outermost(expression, (SiteAverage, Mean, Total, AppliedUndef)):
+        for node in outermost(expression, (TraitAverage, Mean, Total, AppliedUndef)):
             if isinstance(node, AppliedUndef):
                 inner[node] = self.coefficients.at(node, self.number, (self.steps,))
-            elif not isinstance(node, SiteAverage):
+            elif not isinstance(node, TraitAverage):
                 inner[node] = Slot(self._mean(node), "mean")
         return Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else SCALAR)
 
-    def averaged_over(self, average: SiteAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
+    def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
         """The traits that an average is over, or all that is sampled at its sites, and their laws."""
         found = tuple(value.field for value in traits_in(average.expression))
         if not any(isinstance(trait, SiteEntry) for trait in found):
@@ -125,7 +125,7 @@ class _Spectral(AtSites):
         sites = next(sites for sites in self.projected.sampled if set(found) <= set(sites.entries))
         return tuple(sites.entries), (Ref(self.law[sites]),)
 
-    def _over_sites(self, average: SiteAverage) -> Value:
+    def _over_sites(self, average: TraitAverage) -> Value:
         if not any(isinstance(value.field, SiteEntry) for value in traits_in(average.expression)):
             return super()._over_sites(average)
         function, law = self._of_entries(average.expression)
@@ -137,8 +137,8 @@ class _Spectral(AtSites):
         sites = next(sites for sites in self.projected.sampled if found <= set(sites.entries))
         return self._of_traits(expression, sites.entries), Ref(self.law[sites])
 
-    def _law(self, trait: Trait | SampledSites) -> Value:
-        if isinstance(trait, SampledSites):
+    def _law(self, trait: Trait | SampledSiteValues) -> Value:
+        if isinstance(trait, SampledSiteValues):
             return Call("sampled_law", (Formula(trait.law, None),), None)
         found = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
         breaks = _breaks(found, trait)
@@ -179,7 +179,7 @@ class _Spectral(AtSites):
 
     def there(self, field: Field) -> Word:
         """Without spikes that are added after the matrix is taken."""
-        return (Diagonal(self.times.mask, field),) if self.times is not None and field.timed else ()
+        return (DiagonalFactor(self.times.mask, field),) if self.times is not None and field.timed else ()
 
     def taken(self, average: Mean) -> Value:
         """A mean at the one time at which it is taken, or of fields that have none."""
@@ -202,7 +202,7 @@ class _Spectral(AtSites):
 
     # -- matrices over training times
 
-    def letter(self, letter: Letter | Diagonal | Weighed) -> Value:
+    def letter(self, letter: Letter | DiagonalFactor | Weighed) -> Value:
         if isinstance(letter, Weighed):
             function, law = self._of_entries(letter.weight)
             shape = letter.T.shape if letter.turned else letter.shape
@@ -230,15 +230,15 @@ class _Spectral(AtSites):
             product = MatMul(product, self.letter(letter))
         return product
 
-    def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> Sum:
+    def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> WeightedSum:
         terms = tuple((self.number(sign * scale), self.word(word, rows)) for scale, word in combination)
         assert all(scale.shape == SCALAR for scale, _ in terms), "weights over times stand in diagonal matrices"
-        return Sum(terms, (rows, columns))
+        return WeightedSum(terms, (rows, columns))
 
 
 def probe_record(
     pencil: Pencil, layout: Layout, means: tuple[Mean, ...], labels: LabelSymmetry | None = None
-) -> Record:
+) -> RuntimeRecord:
     """A(z) with all that is asked of it. labels: their symmetry at the training level."""
     blocks, projected = pencil.blocks, pencil.blocks.projected
     work = _Spectral(projected, layout, means)
@@ -268,12 +268,12 @@ def probe_record(
         "stopping": None if work.times is None else _stopping(work.times),
         "alike": alike_record(labels) if labels is not None and _falls_apart(blocks, layout, labels) else None,
     }
-    return Record("Probe", (), named)
+    return RuntimeRecord("Probe", (), named)
 
 
-def alike_record(labels: LabelSymmetry) -> Record:
+def alike_record(labels: LabelSymmetry) -> RuntimeRecord:
     """Labels that permutations leave as they are."""
-    return Record("AlikeLabels", (tuple(str(axis.size) for axis in labels.axes), labels.group.components))
+    return RuntimeRecord("AlikeLabels", (tuple(str(axis.size) for axis in labels.axes), labels.group.components))
 
 
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
@@ -293,16 +293,16 @@ def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> 
     for letter in letters:
         if isinstance(letter, Weighed):
             return False
-        fields += [letter.field] if isinstance(letter, Diagonal) else [letter.a, letter.b]
-        numbers += [letter.weight] if isinstance(letter, Diagonal) else []
+        fields += [letter.field] if isinstance(letter, DiagonalFactor) else [letter.a, letter.b]
+        numbers += [letter.weight] if isinstance(letter, DiagonalFactor) else []
     numbers += [] if layout.clock is None else [layout.clock.steps]
     free = not any(sp.sympify(number).has(*sizes) for number in numbers)
     plain = not any(axes_of(number) for number in numbers)
     return free and plain and all(field.labelled for field in fields)
 
 
-def _stopping(times: Stopping) -> Record:
-    return Record("Stopping", (times.clock.steps.name, times.stop.name, times.run.name, times.ahead))
+def _stopping(times: ProbeTimes) -> RuntimeRecord:
+    return RuntimeRecord("Stopping", (times.clock.steps.name, times.stop.name, times.run.name, times.ahead))
 
 
 def ring_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
@@ -322,14 +322,14 @@ def _as_name(key: Iterable[Any]) -> str:
     return "".join(c if c.isalnum() else "_" for c in "_".join(map(str, key)))
 
 
-def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
+def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
     """The averages over sites in the bulk, in A(z) and in what sources drive."""
     combinations = [combination for _, combination in projected.couplings]
     combinations += [combination for side in projected.directions for _, combination in side.drive]
     combinations += [combination for one in projected.alignments for combination in one.combinations]
     scales = [scale for combination in combinations for scale, _ in combination]
     sources = [value for some in (*projected.sources, *(s for _, s in projected.slopes)) for value in some]
-    return {average for e in (*projected.bulk_equations, *scales, *sources) for average in e.atoms(SiteAverage)}
+    return {average for e in (*projected.bulk_equations, *scales, *sources) for average in e.atoms(TraitAverage)}
 
 
 def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
@@ -411,7 +411,7 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     return not any(sp.sympify(e).xreplace({times.mask: sp.S.One}).has(*ends) for e in expressions)
 
 
-def _side(work: _Spectral, side: Directions) -> Record:
+def _side(work: _Spectral, side: Directions) -> RuntimeRecord:
     """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
     unknowns, drive = work.projected.unknowns, dict(side.drive)
 
@@ -436,7 +436,7 @@ def _side(work: _Spectral, side: Directions) -> Record:
     heights, widths = tuple(u.size for u in unknowns), tuple(map(index_size, side.fields))
     given = work.driving(side.probe)
     result = Tuple((Blocks(driven, heights, widths), Blocks(rows, widths, heights), Blocks(gram, widths, widths)))
-    return Record("Side", (side.side, work.function(f"{side.side}_spikes", given, doc, result)), _sited(given))
+    return RuntimeRecord("Side", (side.side, work.function(f"{side.side}_spikes", given, doc, result)), _sited(given))
 
 
 def _sited(given: tuple[Symbol, ...]) -> dict[str, bool]:
@@ -448,11 +448,11 @@ def _seen(unknown: Unknown, wanted: Unknown, found: Value | None = None) -> Valu
     """The rows that take one unknown out of all, as it is or as it is found."""
     size = wanted.size
     if unknown != wanted:
-        return Sum((), (size, unknown.size))
+        return WeightedSum((), (size, unknown.size))
     return Call("identity", (size,), (size, size)) if found is None else found
 
 
-def _aligned(work: _Spectral, number: int, aligned: Aligned) -> Record:
+def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
     """The source along a direction, what sees it, and when it is taken."""
     direction, unknowns = aligned.direction, work.projected.unknowns
     size, name, drive = index_size(direction.field), text(direction.field), dict(aligned.drive)
@@ -498,7 +498,7 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> Record:
         time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", taken)
     field = direction.field
     told = (aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes))
-    return Record("Direction", (*told, source, later, earlier, time), _sited(given))
+    return RuntimeRecord("Direction", (*told, source, later, earlier, time), _sited(given))
 
 
 def _equations(
@@ -524,15 +524,15 @@ def _equations(
     return Blocks(tuple(table), tuple(u.size for u in rows), tuple(u.size for u in columns))
 
 
-def _block(work: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> Sum:
+def _block(work: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> WeightedSum:
     made = work.combination(block.combination, rows, columns, sign=-1)
     if block.scalar == 0:
         return made
     identity = (work.number(block.scalar), Call("identity", (rows,), (rows, columns)))
-    return Sum((identity, *made.terms), made.shape)
+    return WeightedSum((identity, *made.terms), made.shape)
 
 
-def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Definition:
+def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> Definition:
     unknowns = blocks.projected.unknowns
     product: Value | None = None
     for group, following in zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True):
@@ -554,7 +554,7 @@ def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> 
     return work.function(f"pencil_{number}", (work.order,), doc, product)
 
 
-def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Record:
+def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
     """One ring of unknowns: its eigenproblem, its map, and how that is inverted."""
     doc = f"[{probe_tag('S', number, work.projected.system)}] s(z) = {text(cycle.scalar_map)}"
     given = (work.z, work.r, *work.given)
@@ -569,10 +569,10 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Re
         relation = work.function(f"relation_{number}", (work.s,), doc, coefficients)
     pencil = _pencil(work, blocks, number, cycle)
     reads = tuple(keys_read((*(let.value for let in pencil.body), pencil.result), work.order))
-    return Record("Ring", (pencil, scalar_map, relation, inverse), {"reads": reads})
+    return RuntimeRecord("Cycle", (pencil, scalar_map, relation, inverse), {"reads": reads})
 
 
-def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Record:
+def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> RuntimeRecord:
     """The law of the bulk."""
     projected = bulk.projected
     gains = _gains(bulk)
@@ -600,7 +600,7 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     tags = [f"[{probe_tag('B', k, projected.system)}] " for k in range(len(projected.bulk_equations))]
     shown_as = [""] * len(tags) if projected.images else tags
     told = "\n".join(f"{tag}0 = {text(e)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
-    averages = sorted({a for e in projected.bulk_equations for a in e.atoms(SiteAverage)}, key=sp.default_sort_key)
+    averages = sorted({a for e in projected.bulk_equations for a in e.atoms(TraitAverage)}, key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{k}") for k, average in enumerate(averages)}
     if averages:
         told += "".join(f"\n{mark} = {text(average)}" for average, mark in marks.items())
@@ -622,7 +622,7 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         names = ", ".join(symbol.name for symbol, _ in projected.slopes)
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
         function("slopes", given, doc, tables(some for _, some in projected.slopes))
-    return Record("BulkLaw", (), named)
+    return RuntimeRecord("BulkLaw", (), named)
 
 
 def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symbol, ...]) -> dict[str, Any]:
@@ -631,10 +631,10 @@ def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symb
     poly = sp.Poly(curve, g, Z)
     powers = [[g**i * Z**j for j in range(poly.degree(Z) + 1)] for i in range(poly.degree(g) + 1)]
 
-    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> Record:
+    def tabled(name: str, doc: str, rows: Sequence[Sequence[sp.Expr]]) -> RuntimeRecord:
         variables, terms = coefficient_table(rows)
         doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
-        return Record(
+        return RuntimeRecord(
             "CoefficientTable", (work.function(f"{name}_variables", given, doc, work.numbers(variables)), terms)
         )
 
@@ -672,7 +672,7 @@ def _terms(work: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol])
     return Tuple(tuple(Tuple((Quoted(key), work.number(value))) for key, value in found.items()))
 
 
-def _site_average(work: _Spectral, average: SiteAverage, variables: Sequence[sp.Symbol]) -> Call:
+def _site_average(work: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> Call:
     """An average by its factors: whole powers of polynomials in variables, with functions of a site as coefficients."""
     scale, factors = sp.S.One, list[Tuple]()
     traits, laws = work.averaged_over(average)
@@ -715,7 +715,7 @@ def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
     return {node: sp.Dummy(names[node]) for node in sorted(found, key=sp.default_sort_key)}
 
 
-def _spread(work: _Spectral, number: int, spread: Spread) -> Record:
+def _spread(work: _Spectral, number: int, spread: DiagonalSpread) -> RuntimeRecord:
     """The covariances of training fields on diagonals, rows of the lower triangle, and whether they are the same
     however many steps there are."""
     rows = Tuple(tuple(Tuple(tuple(work.taken(mean) for mean in row)) for row in spread.covariances))
@@ -723,9 +723,9 @@ def _spread(work: _Spectral, number: int, spread: Spread) -> Record:
     doc = f"The covariances, of a site, of {names}: rows of the lower triangle."
     made = work.function(f"covariances_{number}", (work.order,), doc, rows)
     roots = (tuple(tuple(n.name for n in row) for row in rows) for rows in (spread.lower, spread.inverse))
-    return Record("Spread", (*roots, made, all(value.time is None for value in spread.values)))
+    return RuntimeRecord("Spread", (*roots, made, all(value.time is None for value in spread.values)))
 
 
-def _sampled(sites: SampledSites) -> Record:
+def _sampled(sites: SampledSiteValues) -> RuntimeRecord:
     steady = all(value.time is None for value in sites.values)
-    return Record("SampledSites", (sites.law.name, sites.key, steady, *((True,) if sites.of_traits else ())))
+    return RuntimeRecord("SampledSites", (sites.law.name, sites.key, steady, *((True,) if sites.of_traits else ())))

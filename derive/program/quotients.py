@@ -26,21 +26,21 @@ from derive.program.nodes import (
     Call,
     Definition,
     Do,
+    EntryTable,
     Formula,
     Function,
     Item,
     Let,
     MatMul,
     Op,
-    Product,
     Quoted,
     Ref,
+    SiteProduct,
     Slot,
-    Sum,
     Symbol,
-    Table,
     Transposed,
     Tuple,
+    WeightedSum,
 )
 
 MOST_TERMS = 20_000
@@ -176,7 +176,7 @@ class Evaluation:
         return function(*(value.arguments if value.function in self.lazy else map(self.evaluate, value.arguments)))
 
     @evaluate.register
-    def _product(self, value: Product) -> Array:
+    def _product(self, value: SiteProduct) -> Array:
         return self._scaled(value.factor, reduce(mul, map(self.evaluate, value.vectors)))
 
     @evaluate.register
@@ -188,7 +188,7 @@ class Evaluation:
         return self.evaluate(value.value).T
 
     @evaluate.register
-    def _sum(self, value: Sum) -> Array:
+    def _sum(self, value: WeightedSum) -> Array:
         if not value.terms:
             return self.zeros(tuple(map(self.whole, value.shape or ())))
         return reduce(add, (self._scaled(factor, self.evaluate(term)) for factor, term in value.terms))
@@ -197,7 +197,7 @@ class Evaluation:
         return value if factor.expression is sp.S.One else self.evaluate(factor) * value
 
     @evaluate.register
-    def _table(self, value: Table) -> list[list[Array]]:
+    def _table(self, value: EntryTable) -> list[list[Array]]:
         return [list(map(self.evaluate, row)) for row in value.rows]
 
     @evaluate.register

@@ -9,7 +9,7 @@ from sympy.core.function import AppliedUndef
 
 from derive.equations.layout import Layout
 from derive.language.vectors import PAST
-from derive.program.nodes import SCALAR, Call, Formula, Let, Ref, Shape, Slot, Symbol, Table
+from derive.program.nodes import SCALAR, Call, EntryTable, Formula, Let, Ref, Shape, Slot, Symbol
 from derive.records.system import Recurrence
 
 
@@ -58,7 +58,7 @@ class Coefficients:
             )
 
         def matrix(rows: Iterable[Iterable[sp.Expr]]) -> Call:
-            made = Table(tuple(tuple(map(entry, row)) for row in rows), None)
+            made = EntryTable(tuple(tuple(map(entry, row)) for row in rows), None)
             return Call("over_time", (made, self.count), None)
 
         arguments = (matrix(r.matrix), matrix([[e] for e in r.entry]), matrix([[e] for e in r.forcing]))

@@ -18,17 +18,17 @@ from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms, expressions
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
-from derive.language.diagonals import Diagonal
-from derive.language.equations import Eq, Spectrum
+from derive.language.diagonals import DiagonalMatrix
+from derive.language.equations import DeclaredSpectrum, Eq
 from derive.language.laws import DrawnLaw
 from derive.language.matrices import (
-    Atom,
     Disorder,
     DisorderAt,
     Dyad,
-    Matrix,
-    Product,
-    Sum as MatrixSum,
+    MatrixAtom,
+    MatrixExpression,
+    ProductOfMatrices,
+    SumOfMatrices as SumOfMatrices,
     Weights,
     WeightsAt,
 )
@@ -42,10 +42,10 @@ from derive.language.vectors import (
     Each,
     Field,
     FieldAt,
+    LabelSelection,
     Mean,
     Mix,
     Project,
-    Selection,
     Softmax,
     Total,
     axes_of,
@@ -62,10 +62,10 @@ from derive.program.nodes import (
     Ref,
     Shape,
     Slot,
-    Sum,
     Symbol,
     Transposed,
     Value,
+    WeightedSum,
 )
 
 RNG, XP = Symbol("rng"), Symbol("xp")
@@ -110,7 +110,7 @@ class DrawnTrait(Value):
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptField:
     """A field at all times so far."""
 
     symbol: Symbol
@@ -132,7 +132,7 @@ class Held:
 class Rule:
     """What a field or a matrix becomes at the current time: by a rule, or at some times by starting values."""
 
-    target: Kept | Held
+    target: KeptField | Held
     starts: tuple[tuple[int, Value], ...]
     value: Value
 
@@ -147,7 +147,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Spikes:
+class SpikeDirections:
     """Directions of all that has low rank in a probed matrix, by side with its sector; of K^T K its half K; by name the
     matrices that stand between its resolvents."""
 
@@ -157,7 +157,7 @@ class Spikes:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class SampleNumbers:
     """How many numbers a sample holds all the time, at once on the way to its matrices, and for their spectra."""
 
     held: sp.Expr
@@ -177,18 +177,18 @@ class FiniteSizeProgram:
     time: Symbol
     drawn: tuple[Let, ...]
     static: tuple[Let, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptField, ...]
     held: tuple[Held, ...]
-    sources: tuple[tuple[Kept, Value], ...]
+    sources: tuple[tuple[KeptField, Value], ...]
     step: tuple[Rule, ...]
     after: tuple[Rule, ...]
     probed: tuple[tuple[str, Value], ...]
-    spikes: tuple[tuple[str, Spikes], ...]
+    spikes: tuple[tuple[str, SpikeDirections], ...]
     observables: tuple[tuple[str, Value, bool], ...]
     """Names, values and whether they are followed in time."""
     fields: tuple[tuple[str, Symbol], ...]
     """All vectors by the names that they are declared with."""
-    numbers: Numbers
+    numbers: SampleNumbers
 
 
 def finite_size_program(model: Model, order_of_fields: Iterable[Field]) -> FiniteSizeProgram:
@@ -239,14 +239,16 @@ class _Build:
         spikes = [(label, self._beside(probe)) for label, probe in self.model.probes]
         observables = [(name, self._observed(value), _is_timed(value)) for name, value in self.model.observe]
         # only now is it known which matrices are used one time late
-        kept = {f: Kept(self.symbols[f], _field_shape(f)) for f in (*timed, *sources) if f.timed and f in self.fields}
+        kept = {
+            f: KeptField(self.symbols[f], _field_shape(f)) for f in (*timed, *sources) if f.timed and f in self.fields
+        }
         held = {
             m: Held(
                 self.symbols[m], tuple(self.before.get(m, ())), m.shape, self._draw(m) if m in self.disorder else None
             )
             for m in (*(d for d in self.disorder if d.fresh is not None), *self.weights)
         }
-        targets: dict[sp.Symbol, Kept | Held] = {**kept, **held}
+        targets: dict[sp.Symbol, KeptField | Held] = {**kept, **held}
         step = tuple(Rule(targets[x], *laws[x]) for x in timed)
         ends = all(clock.endpoint for clock in self.clocks)
         return FiniteSizeProgram(
@@ -362,7 +364,7 @@ class _Build:
         shift = e.time - self.clock
         return starts, made(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
 
-    def _at_start(self, value: sp.Expr | Matrix, first: int) -> sp.Expr | Matrix:
+    def _at_start(self, value: sp.Expr | MatrixExpression, first: int) -> sp.Expr | MatrixExpression:
         """An equation of one fixed time; matrices, of which two times are held, are named relative to the clock."""
 
         def at(part: sp.Basic) -> sp.Basic:
@@ -375,7 +377,7 @@ class _Build:
 
         return _mapped(value, at)
 
-    def _now(self, matrix: Matrix) -> Matrix:
+    def _now(self, matrix: MatrixExpression) -> MatrixExpression:
         """A probed matrix as it is at the current time: the last time of the declaration is read as that one."""
         if not self.clocks:
             return matrix
@@ -510,8 +512,8 @@ class _Build:
         given = self._given(table)
         return MatMul(self.vector(node.vector), given if node.transposed else Transposed(given))
 
-    @_tabled.on(Selection)
-    def _selected(self, table: Selection, node: Mix) -> Value:
+    @_tabled.on(LabelSelection)
+    def _selected(self, table: LabelSelection, node: Mix) -> Value:
         columns = tuple(axis.size for axis in table.columns)
         order = tuple(table.named.index(axis) for axis in table.rows)
         return Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
@@ -564,16 +566,16 @@ class _Build:
         return earlier[int(lag) - 1] if lag else self.symbols[owner]
 
     @ByKind
-    def matrix(self, matrix: Matrix) -> Value:
+    def matrix(self, matrix: MatrixExpression) -> Value:
         raise AssertionError(f"{matrix} is not a matrix of the language")
 
-    @matrix.on(MatrixSum)
-    def _summed(self, matrix: MatrixSum) -> Value:
+    @matrix.on(SumOfMatrices)
+    def _summed(self, matrix: SumOfMatrices) -> Value:
         terms = tuple((_as_formula(self.number(scale)), self.matrix(part)) for scale, part in matrix.terms)
-        return Sum(terms, (matrix.rows, matrix.columns))
+        return WeightedSum(terms, (matrix.rows, matrix.columns))
 
-    @matrix.on(Product)
-    def _product(self, matrix: Product) -> Value:
+    @matrix.on(ProductOfMatrices)
+    def _product(self, matrix: ProductOfMatrices) -> Value:
         return self._multiplied(matrix.factors)
 
     @matrix.on(Dyad)
@@ -581,28 +583,28 @@ class _Build:
         sides = (self.vector(matrix.left), self.vector(matrix.right))
         return Call("outer", sides, (matrix.rows, matrix.columns))
 
-    @matrix.on(Diagonal)
-    def _diagonal(self, matrix: Diagonal) -> Value:
+    @matrix.on(DiagonalMatrix)
+    def _diagonal(self, matrix: DiagonalMatrix) -> Value:
         return Call("diagonal_matrix", (self.vector(matrix.entries),), (matrix.rows, matrix.columns))
 
-    @matrix.on(Atom)
-    def _atom(self, matrix: Atom) -> Value:
+    @matrix.on(MatrixAtom)
+    def _atom(self, matrix: MatrixAtom) -> Value:
         return self._operator(matrix.symbol, matrix.transposed)
 
-    def _multiplied(self, factors: tuple[Matrix, ...]) -> Value:
+    def _multiplied(self, factors: tuple[MatrixExpression, ...]) -> Value:
         """A product from the left; a diagonal matrix multiplies rows or columns."""
         first, *rest = factors
-        if isinstance(first, Diagonal) and rest:
+        if isinstance(first, DiagonalMatrix) and rest:
             after, *rest = rest
-            if isinstance(after, Diagonal):
-                return self._multiplied((Diagonal(first.rows, first.rows, first.entries * after.entries), *rest))
+            if isinstance(after, DiagonalMatrix):
+                return self._multiplied((DiagonalMatrix(first.rows, first.rows, first.entries * after.entries), *rest))
             found: Value = Call(
                 "scaled_rows", (self.vector(first.entries), self.matrix(after)), (first.rows, after.columns)
             )
         else:
             found = self.matrix(first)
         for factor in rest:
-            if isinstance(factor, Diagonal):
+            if isinstance(factor, DiagonalMatrix):
                 found = Call("scaled_columns", (found, self.vector(factor.entries)), (first.rows, factor.columns))
             else:
                 found = MatMul(found, self.matrix(factor))
@@ -617,24 +619,26 @@ class _Build:
 
     # -- directions of the spikes
 
-    def _beside(self, probe: Spectrum) -> Spikes:
+    def _beside(self, probe: DeclaredSpectrum) -> SpikeDirections:
         """What is asked about a probed matrix besides itself."""
         between = tuple((name, self.matrix(self._now(matrix))) for name, matrix in probe.between)
         return replace(self._spikes(self._now(probe.matrix)), between=between)
 
-    def _spikes(self, matrix: Matrix) -> Spikes:
+    def _spikes(self, matrix: MatrixExpression) -> SpikeDirections:
         half = half_product(matrix)
         if not half:
             # the low-rank parts of what acts last span what is joined to the random part of an eigenvector
             found = [a for _, part in matrix.as_sum for a, _ in self._dyads(part.as_product[0])]
-            return Spikes(None, self._sides({"right": (matrix.rows, found)}))
+            return SpikeDirections(None, self._sides({"right": (matrix.rows, found)}))
         factors = matrix.as_sum[0][1].as_product
         first, last = factors[half], factors[-1]
         sides = {
             "right": (last.columns, [b for _, b in self._dyads(last)]),
             "left": (first.rows, [a for a, _ in self._dyads(first)]),
         }
-        return Spikes(self.matrix(Product(first.rows, last.columns, factors[half:])), self._sides(sides))
+        return SpikeDirections(
+            self.matrix(ProductOfMatrices(first.rows, last.columns, factors[half:])), self._sides(sides)
+        )
 
     def _sides(
         self, sides: dict[str, tuple[Sector, list[Direction]]]
@@ -650,7 +654,9 @@ class _Build:
         return Columns(value) if low is None else Columns(value, Formula(low), Formula(high))
 
     @ByKind
-    def _dyads(self, matrix: Matrix, seen: tuple[Weights, ...] = (), times: Span = (None, None)) -> list[Pair]:
+    def _dyads(
+        self, matrix: MatrixExpression, seen: tuple[Weights, ...] = (), times: Span = (None, None)
+    ) -> list[Pair]:
         """Left and right directions of everything of low rank in a matrix, each with the times that it is taken at."""
         return []
 
@@ -660,12 +666,14 @@ class _Build:
         left, right = ((s, *(times if s.atoms(Clock) else (None, None))) for s in sides)
         return [(left, right)]
 
-    @_dyads.on(MatrixSum)
-    def _dyads_of_sum(self, matrix: MatrixSum, *more: Any) -> list[Pair]:
+    @_dyads.on(SumOfMatrices)
+    def _dyads_of_sum(self, matrix: SumOfMatrices, *more: Any) -> list[Pair]:
         return [pair for _, part in matrix.terms for pair in self._dyads(part, *more)]
 
-    @_dyads.on(Atom)
-    def _dyads_of_weights(self, matrix: Atom, seen: tuple[Weights, ...] = (), _: Span = (None, None)) -> list[Pair]:
+    @_dyads.on(MatrixAtom)
+    def _dyads_of_weights(
+        self, matrix: MatrixAtom, seen: tuple[Weights, ...] = (), _: Span = (None, None)
+    ) -> list[Pair]:
         weights = matrix.symbol.args[0] if matrix.symbol.args else None  # a random matrix without a time has none
         if weights not in self.weights or weights in seen:
             return []
@@ -683,14 +691,14 @@ class _Build:
 
     # -- how much a sample holds
 
-    def _numbers(self) -> Numbers:
+    def _numbers(self) -> SampleNumbers:
         held = [(3 if d.symmetric or d.fresh else 1) * d.rows * d.columns for d in self.disorder]
         held += [3 * w.shape[0] * w.shape[1] for w in self.weights]
         held += [sp.Mul(*_field_shape(f)) * (f.clock.points if f.timed else 1) for f in self.fields]
         matrices = [matrix for _, probe in self.model.probes for matrix in probe.matrices]
         working = sorted({rows * columns for m in matrices for rows, columns in _on_the_way(m)}, key=str)
         spectra = sorted({m.rows * m.columns for m in matrices}, key=str)
-        return Numbers(sp.Add(*held), tuple(working), tuple(spectra))
+        return SampleNumbers(sp.Add(*held), tuple(working), tuple(spectra))
 
 
 def _shape(expression: sp.Basic) -> Shape:
@@ -709,7 +717,7 @@ def _field_shape(field: Field) -> Shape:
 
 
 def _scaled(scale: sp.Expr, value: Value) -> Value:
-    return value if scale == 1 else Sum(((Formula(scale), value),), value.shape)
+    return value if scale == 1 else WeightedSum(((Formula(scale), value),), value.shape)
 
 
 def _as_formula(value: Value) -> Formula:
@@ -755,29 +763,29 @@ def _mapped(value: sp.Expr, change: Callable[[sp.Basic], sp.Basic]) -> Any:
     return change(value)
 
 
-@_mapped.on(Matrix)
-def _(value: Matrix, change: Callable[[sp.Basic], sp.Basic]) -> Matrix:
+@_mapped.on(MatrixExpression)
+def _(value: MatrixExpression, change: Callable[[sp.Basic], sp.Basic]) -> MatrixExpression:
     return value.mapped(change)
 
 
 @ByKind
-def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:
+def _on_the_way(matrix: MatrixExpression) -> list[tuple[Sector, Sector]]:
     """Shapes of the matrices that are made when an expression is evaluated from the left."""
     return [(matrix.rows, matrix.columns)]
 
 
-@_on_the_way.on(Atom)
-def _(matrix: Atom) -> list[tuple[Sector, Sector]]:
+@_on_the_way.on(MatrixAtom)
+def _(matrix: MatrixAtom) -> list[tuple[Sector, Sector]]:
     return []
 
 
-@_on_the_way.on(MatrixSum)
-def _(matrix: MatrixSum) -> list[tuple[Sector, Sector]]:
+@_on_the_way.on(SumOfMatrices)
+def _(matrix: SumOfMatrices) -> list[tuple[Sector, Sector]]:
     return [*(shape for _, part in matrix.terms for shape in _on_the_way(part)), (matrix.rows, matrix.columns)]
 
 
-@_on_the_way.on(Product)
-def _(matrix: Product) -> list[tuple[Sector, Sector]]:
+@_on_the_way.on(ProductOfMatrices)
+def _(matrix: ProductOfMatrices) -> list[tuple[Sector, Sector]]:
     inner = [shape for factor in matrix.factors for shape in _on_the_way(factor)]
     return [*inner, *((matrix.rows, factor.columns) for factor in matrix.factors[1:])]
 

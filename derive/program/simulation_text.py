@@ -17,7 +17,7 @@ from derive.program.simulation import (
     DrawnTrait,
     FiniteSizeProgram,
     Held,
-    Kept,
+    KeptField,
     OverTimes,
     Rule,
     finite_size_program,
@@ -200,7 +200,7 @@ class SimulationText(ModuleText):
         if program.clock is None:
             return []
         points = self.text.formula(program.clock.points)
-        targets: tuple[Kept | Held, ...] = (*program.kept, *program.held)
+        targets: tuple[KeptField | Held, ...] = (*program.kept, *program.held)
         lines = ["# training", *map(self._empty, targets)]
         for held in program.held:  # the earliest is only ever written
             lines += [f"{self.names.of(symbol)} = {self.text.zeros(held.shape)}" for symbol in held.before[:-1]]
@@ -217,7 +217,7 @@ class SimulationText(ModuleText):
             lines += self._watched()
         return lines
 
-    def _empty(self, target: Kept | Held) -> str:
+    def _empty(self, target: KeptField | Held) -> str:
         name = self.names.of(target.symbol)
         if isinstance(target, Held):
             return f"{name} = {self.text.zeros(target.shape)}"
@@ -233,10 +233,10 @@ class SimulationText(ModuleText):
             return []
         return [" = ".join(", ".join(map(self.names.of, side)) for side in zip(*pairs, strict=True))]
 
-    def _assigned(self, target: Kept | Held, value: Value) -> str:
+    def _assigned(self, target: KeptField | Held, value: Value) -> str:
         name = self.names.of(target.symbol)
         code = self.text.value(value)
-        return f"{name}.append({code})" if isinstance(target, Kept) else f"{name} = {code}"
+        return f"{name}.append({code})" if isinstance(target, KeptField) else f"{name} = {code}"
 
     def _rule(self, rule: Rule) -> list[str]:
         always = self._assigned(rule.target, rule.value)

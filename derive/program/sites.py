@@ -22,7 +22,7 @@ from derive.records.system import DisorderRule, Rule, SystemField, Term
 
 
 @dataclass(frozen=True)
-class Channel:
+class SiteChannel:
     """A random matrix, or its transpose, with the fields that it is applied to and the products."""
 
     matrix: Disorder
@@ -41,7 +41,7 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Span:
+class FieldSpan:
     """Fields that are remembered together: random matrices act on all of them, or it is one field alone.
 
     fresh: it starts anew at every time, because its matrices do; then it holds no past.
@@ -63,17 +63,17 @@ class Sharing:
     # -- random matrices
 
     @cached_property
-    def channels(self) -> tuple[Channel, ...]:
+    def channels(self) -> tuple[SiteChannel, ...]:
         found: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
         for f in self.layout.fields:
             if (rule := f.product) is not None:
                 found.setdefault((rule.matrix, rule.transposed), []).append((rule.argument, f.field))
         return tuple(
-            Channel(matrix, transposed, tuple(dict.fromkeys(a for a, _ in pairs)), tuple(p for _, p in pairs))
+            SiteChannel(matrix, transposed, tuple(dict.fromkeys(a for a, _ in pairs)), tuple(p for _, p in pairs))
             for (matrix, transposed), pairs in found.items()
         )
 
-    def channel_of(self, product: Field) -> Channel:
+    def channel_of(self, product: Field) -> SiteChannel:
         return next(c for c in self.channels if product in c.products)
 
     def argument(self, product: Field) -> Field:
@@ -135,35 +135,35 @@ class Sharing:
         return tuple(dict.fromkeys(value.field for sites in self.sampled for value in sites.values))
 
     @cached_property
-    def spans(self) -> tuple[Span, ...]:
-        made: list[Span] = []
+    def spans(self) -> tuple[FieldSpan, ...]:
+        made: list[FieldSpan] = []
         parts = [(c, tuple(dict.fromkeys(self.root(a)[0] for a in c.arguments))) for c in self.channels]
         for fields in _components([fields for _, fields in parts]):
             owners = [c for c, inside in parts if set(inside) & set(fields)]
-            made.append(Span(owners[0].hint, fields, all(c.fresh for c in owners)))
+            made.append(FieldSpan(owners[0].hint, fields, all(c.fresh for c in owners)))
         # a span that starts anew holds no past: a field whose past is needed has another one
         taken = {f for span in made if not span.fresh for f in span.fields}
         for field in self.kept:
             base = self.root(field)[0]
             if base not in taken:
-                made.append(Span(str(base), (base,), False))
+                made.append(FieldSpan(str(base), (base,), False))
                 taken.add(base)
         return tuple(made)
 
-    def past_span(self, field: Field) -> Span:
+    def past_span(self, field: Field) -> FieldSpan:
         """The span in which the past of a field is kept."""
         base = self.root(field)[0]
         return next(span for span in self.spans if base in span.fields and not span.fresh)
 
-    def channel_span(self, channel: Channel) -> Span:
+    def channel_span(self, channel: SiteChannel) -> FieldSpan:
         """The span of what a random matrix is applied to."""
         base = self.root(channel.arguments[0])[0]
         found = [span for span in self.spans if base in span.fields]
         return next((span for span in found if not span.fresh or channel.fresh), found[0])
 
-    def coordinates(self, field: Field) -> tuple[Span, ...]:
+    def coordinates(self, field: Field) -> tuple[FieldSpan, ...]:
         """The spans in which the coordinates of a field at each time are needed."""
-        found: dict[Span, None] = {}
+        found: dict[FieldSpan, None] = {}
         base = self.root(field)[0]
         for span in self.spans:
             if field in span.fields:
@@ -220,7 +220,7 @@ class Sharing:
     def group_of(self, field: Field) -> tuple[Field, ...]:
         return next(members for members in self.groups if field in members)
 
-    def noises(self, group: tuple[Field, ...]) -> tuple[Channel, ...]:
+    def noises(self, group: tuple[Field, ...]) -> tuple[SiteChannel, ...]:
         """The random matrices whose products live in a group."""
         return tuple(c for c in self.channels if c.products[0] in group)
 

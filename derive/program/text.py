@@ -29,22 +29,22 @@ from derive.program.nodes import (
     Chosen,
     Definition,
     Do,
+    EntryTable,
     Formula,
     Function,
     Item,
     MatMul,
     Op,
-    Product,
     Quoted,
-    Record,
     Ref,
+    RuntimeRecord,
+    SiteProduct,
     Statement,
-    Sum,
     Symbol,
-    Table,
     Transposed,
     Tuple,
     Value,
+    WeightedSum,
     shape_of,
     symbols_in,
 )
@@ -67,7 +67,7 @@ def runtime_names(module: str) -> frozenset[str]:
     return frozenset(node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
 
 
-class Names:
+class ModuleNames:
     """A name for every symbol of one module, none of them twice and none that means something else there."""
 
     def __init__(self, taken: Iterable[str] = ()):
@@ -231,7 +231,7 @@ class Text:
 
     arithmetic: type[_Arithmetic] = _Jax
 
-    def __init__(self, names: Names, bound: Mapping[sp.Symbol, Symbol | str] | None = None):
+    def __init__(self, names: ModuleNames, bound: Mapping[sp.Symbol, Symbol | str] | None = None):
         self.names = names
         self.bound = bound or {}
         self.called: dict[str, None] = {}
@@ -293,8 +293,8 @@ class Text:
     def _op(self, value: Op) -> str:
         return f"{self.closure}.{value.function}({', '.join(map(self.value, value.arguments))})"
 
-    @value.on(Product)
-    def _product(self, value: Product) -> str:
+    @value.on(SiteProduct)
+    def _product(self, value: SiteProduct) -> str:
         vectors = " * ".join(map(self.inside, value.vectors))
         return vectors if value.factor.expression == 1 else f"{self.inside(value.factor)} * ({vectors})"
 
@@ -311,11 +311,11 @@ class Text:
         parts = (self.formula(value.condition), self.value(value.value), self.value(value.otherwise))
         return f"{self.arithmetic.module}.where({', '.join(parts)})"
 
-    def _rows(self, value: Table | Blocks) -> str:
+    def _rows(self, value: EntryTable | Blocks) -> str:
         rows = (f"[{', '.join(map(self.value, row))}]" for row in value.rows)
         return f"[{', '.join(rows)}]"
 
-    value.on(Table)(_rows)
+    value.on(EntryTable)(_rows)
 
     @value.on(Function)
     def _function(self, value: Function) -> str:
@@ -348,8 +348,8 @@ class Text:
     def _matmul_summed(self, value: MatMul) -> str:
         return self.value(value)
 
-    @value.on(Sum)
-    def _sum(self, value: Sum) -> str:
+    @value.on(WeightedSum)
+    def _sum(self, value: WeightedSum) -> str:
         if not value.terms and value.shape is None:
             return "0"
         if not value.terms:
@@ -369,7 +369,7 @@ class Text:
     @value.on(Blocks)
     def _blocks(self, value: Blocks) -> str:
         def entry(one: Value) -> str:
-            return "0" if isinstance(one, Sum) and not one.terms else self.value(one)
+            return "0" if isinstance(one, WeightedSum) and not one.terms else self.value(one)
 
         self.called.setdefault("block")
         remarks = (f"\n# {remark}\n" for remark in value.remarks)
@@ -418,7 +418,9 @@ class ModuleText:
     def __init__(self, runtime: str, taken: Iterable[str], text: type[Text] | None = None):
         self.runtime = runtime
         modules = (line.split()[-1] for line in (*self.libraries, self.special))
-        self.names = Names((*modules, *taken, *(name for source in self.sources for name in runtime_names(source))))
+        self.names = ModuleNames(
+            (*modules, *taken, *(name for source in self.sources for name in runtime_names(source)))
+        )
         self.text = (text or Text)(self.names)
 
     def called(self, function: str) -> str:
@@ -447,7 +449,7 @@ class ModuleText:
         head = [f'"""{doc}"""', *(line for part in parts for line in ("", *part)), "", ""]
         return "\n".join([*head, *body]) + "\n"
 
-    def offering(self, doc: str, name: str, record: Record) -> str:
+    def offering(self, doc: str, name: str, record: RuntimeRecord) -> str:
         """The module that offers a record under a name, with the functions in it."""
         functions = tuple(record.functions)
         for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
@@ -469,8 +471,8 @@ class ModuleText:
     def _function_offered(self, entry: Definition) -> str:
         return entry.name
 
-    @offered.on(Record)
-    def _record_offered(self, entry: Record) -> str:
+    @offered.on(RuntimeRecord)
+    def _record_offered(self, entry: RuntimeRecord) -> str:
         named = (f"{word}={self.offered(value)}" for word, value in entry.named.items() if value is not None)
         return f"{self.called(entry.kind)}({', '.join((*map(self.offered, entry.entries), *named))})"
 
@@ -495,7 +497,7 @@ class ModuleText:
         return [f"{head} {{", *indented(lines), "}"]
 
 
-def module_text(doc: str, name: str, record: Record, runtime: str) -> str:
+def module_text(doc: str, name: str, record: RuntimeRecord, runtime: str) -> str:
     """The text of a module that offers a record under a name."""
     taken = (*runtime_names("interface"), name, *(f.name for f in record.functions))
     return ModuleText(runtime, taken, OperatorText).offering(doc, name, record)
@@ -506,8 +508,8 @@ class OperatorText(Text):
 
     value = Text.value.extended()
 
-    @value.on(Sum)
-    def _signed_sum(self, value: Sum) -> str:
+    @value.on(WeightedSum)
+    def _signed_sum(self, value: WeightedSum) -> str:
         parts = []
         for factor, term in value.terms:
             negative = is_negative(factor.expression)

@@ -11,12 +11,12 @@ from derive.language.symbols import EngineSymbol
 from derive.language.traits import Trait, traits_in
 from derive.language.vectors import Field, Mean
 from derive.records.base import Record
-from derive.records.saddle import Covariance, Memory
+from derive.records.saddle import MemoryKernel, NoiseKernel
 from derive.records.system import Mixing, System
 
 
 @dataclass(frozen=True)
-class Part:
+class LinearPart:
     """coefficient * z^power * (1 + z)^(-delay) times a field or a source, perhaps after `mixing` has acted on its
     labels."""
 
@@ -39,9 +39,9 @@ class LinearSites(Record):
     system: System
     fields: tuple[Field, ...]
     sources: tuple[Field, ...]
-    parts: tuple[Part, ...]
-    memories: tuple[Memory, ...]
-    covariances: tuple[Covariance, ...]
+    parts: tuple[LinearPart, ...]
+    memories: tuple[MemoryKernel, ...]
+    covariances: tuple[NoiseKernel, ...]
     assumptions: tuple[str, ...]
 
     @property
@@ -116,7 +116,7 @@ class Recursion(LinearSites):
 
 
 @dataclass(frozen=True, repr=False)
-class Limit(LinearSites):
+class StationaryLimit(LinearSites):
     """The stationary limit of linear training: x(z) tends to the last value of x(t) as z -> 0.
 
     drives: what is drawn in the equations of fields. means: by symbol, those in the observables, each as (coefficient,
@@ -125,7 +125,7 @@ class Limit(LinearSites):
     began.
     """
 
-    drives: tuple[Part, ...]
+    drives: tuple[LinearPart, ...]
     mean_symbols: tuple[tuple[EngineSymbol, Mean], ...]
     means: tuple[tuple[tuple[sp.Expr, Field | None, Field | None], ...], ...]
     observables: tuple[tuple[str, sp.Expr], ...]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from derive.equations.gaussian_laws import Laws
 
 
-class Closure(Enum):
+class ClosureKind(Enum):
     """How averages over the sites of a sector are closed. The value is the word that users read."""
 
     EXACT = "exact"
@@ -27,7 +27,7 @@ class SectorMethod:
     """The closure of one sector, and why it is that one."""
 
     sector: Sector
-    closure: Closure
+    closure: ClosureKind
     reason: str
 
 
@@ -72,4 +72,4 @@ class Method(Record):
     @property
     def sampled(self) -> bool:
         """Whether results have a sampling error."""
-        return any(one.closure is Closure.SAMPLED for one in self.sectors)
+        return any(one.closure is ClosureKind.SAMPLED for one in self.sectors)

@@ -11,7 +11,7 @@ import sympy as sp
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import as_polynomials
 from derive.algebra.words import Combination, as_matrix
-from derive.language.symbols import EngineSymbol, Measured, Parameter, Sector
+from derive.language.symbols import EngineSymbol, MeasuredParameter, Parameter, Sector
 from derive.language.traits import Trait
 from derive.language.vectors import Field, FieldAt, Mean, values as values_in
 from derive.records.base import Record
@@ -92,7 +92,7 @@ class Aligned:
 
 
 @dataclass(frozen=True)
-class Spread:
+class DiagonalSpread:
     """Training fields of a site that stand on diagonals, as combinations of independent standard normal numbers.
 
     values[a] = sum_b lower[a][b] normals[b], b <= a, where lower is the triangular root of the covariance of the
@@ -112,7 +112,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class SampledSites:
+class SampledSiteValues:
     """What stands on diagonals at the sites of a sector, where its law is sampled.
 
     entries: each a function of training fields and traits of the site. reach: between which numbers they lie, and law:
@@ -183,8 +183,8 @@ class ProjectedProbe(Record):
     images: tuple[tuple[str, sp.Symbol], ...] = ()
     sources: tuple[tuple[sp.Expr, ...], ...] = ()
     slopes: tuple[tuple[sp.Symbol, tuple[sp.Expr, ...]], ...] = ()
-    spreads: tuple[Spread, ...] = ()
-    sampled: tuple[SampledSites, ...] = ()
+    spreads: tuple[DiagonalSpread, ...] = ()
+    sampled: tuple[SampledSiteValues, ...] = ()
     title = "Probe, projected and Laplace transformed"
 
     @cached_property
@@ -195,11 +195,11 @@ class ProjectedProbe(Record):
         return tuple(sorted(found, key=lambda s: s.name))
 
     @cached_property
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[MeasuredParameter, ...]:
         """The numbers of the training level that its equations take as parameters."""
         scales = (scale for _, combination in self.couplings for scale, _ in combination)
         entries = (entry for _, entry in self.propagator)
-        found = {s for e in (*self.bulk_equations, *entries, *scales) for s in sp.sympify(e).atoms(Measured)}
+        found = {s for e in (*self.bulk_equations, *entries, *scales) for s in sp.sympify(e).atoms(MeasuredParameter)}
         return tuple(sorted(found, key=lambda s: s.name))
 
     @cached_property
@@ -257,7 +257,7 @@ class BlockMatrix(Record):
 
 
 @dataclass(frozen=True)
-class Cycle:
+class BlockCycle:
     """Groups of unknowns that feed each other in a ring: det = det(product of scalars * I - product of couplings).
 
     groups[i] feeds on groups[i + 1]; scalars[i] multiplies the identity in the rows of groups[i].
@@ -297,7 +297,7 @@ class Pencil(Record):
     """
 
     blocks: BlockMatrix
-    cycles: tuple[Cycle, ...]
+    cycles: tuple[BlockCycle, ...]
     rest: tuple[int, ...]
     assumptions: tuple[str, ...]
     divided: BlockMatrix

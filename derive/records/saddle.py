@@ -16,7 +16,7 @@ from derive.records.system import System
 
 
 @dataclass(frozen=True)
-class Covariance:
+class NoiseKernel:
     """<u_left(t) u_right(s)> = coefficient * C[a, b](t, s), times delta(t, s) if drawn afresh."""
 
     left: Field
@@ -28,7 +28,7 @@ class Covariance:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryKernel:
     """The equation of `target` receives coefficient * sum_s R[a, noise](t, s) * on(s)."""
 
     target: Field
@@ -52,8 +52,8 @@ class SaddlePoint(Record):
     """Noises and memory. For a probed matrix: those that a spectral field takes part in, as in its averaged action."""
 
     system: System
-    covariances: tuple[Covariance, ...]
-    memories: tuple[Memory, ...]
+    covariances: tuple[NoiseKernel, ...]
+    memories: tuple[MemoryKernel, ...]
     vanishing: tuple[sp.Expr, ...]
     assumptions: tuple[str, ...]
     title = "Saddle point"
@@ -88,7 +88,7 @@ class SingleSite(Record):
     def noises(self, sector: Sector) -> tuple[Field, ...]:
         return tuple(f.field for f in self.system.fields if f.product is not None and f.field.sector == sector)
 
-    def memories(self, target: Field) -> tuple[Memory, ...]:
+    def memories(self, target: Field) -> tuple[MemoryKernel, ...]:
         return tuple(m for m in self.saddle.memories if m.target == target)
 
 

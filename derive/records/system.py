@@ -17,7 +17,7 @@ from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traits import Trait, apart, is_trait
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, PastSum, Selection, Total
+from derive.language.vectors import PAST, Apply, Field, FieldAt, LabelSelection, Mean, Mix, PastSum, Total
 from derive.records.base import Record
 
 
@@ -25,7 +25,7 @@ from derive.records.base import Record
 class Mixing:
     """What is summed over the labels of a vector: with the rows of a table, or plainly."""
 
-    table: DataAt | Selection | None
+    table: DataAt | LabelSelection | None
     transposed: bool = False
 
     def of(self, vector: sp.Expr) -> sp.Expr:
@@ -156,7 +156,7 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
-class Stopping:
+class ProbeTimes:
     """Times of a probed matrix that is followed through training: it is taken at `stop`, after so many updates, in a
     training of `run` steps. ahead: whether order parameters are kept at the last time too, not only before it."""
 
@@ -201,7 +201,7 @@ class System(Record):
     middle: Field | None = None
     traces: tuple[SpectralFields, ...] = ()
     """The fields of probed matrices once more, with those of the matrices that stand between their resolvents."""
-    stopping: Stopping | None = None
+    stopping: ProbeTimes | None = None
     """Where probed matrices are followed through training, or directions are taken after their last spike."""
     title = "Equations with weights written out"
 

@@ -11,12 +11,12 @@ from derive.algebra.nodes import TAU
 from derive.language.contents import atoms
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Sector
-from derive.pipeline import PROBE_STAGES, Derivation, ProbedMatrix
+from derive.pipeline import PROBE_STAGES, Derivation, DerivedProbe
 from derive.printing.documents import latex
 from derive.printing.statements import matrix_law
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
-from derive.records.method import Closure, Method
+from derive.records.method import ClosureKind, Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
@@ -32,7 +32,7 @@ class Assumption:
     particulars: tuple[Words, ...]
 
 
-Level = Derivation | ProbedMatrix
+Level = Derivation | DerivedProbe
 """What a report tells of: a training level alone, or a probed matrix with its training level."""
 
 
@@ -223,9 +223,9 @@ def _of_order(record: TimeOrder) -> Told:
 
 
 CLOSURES = {
-    Closure.EXACT: "Laws are exact: fields are Gaussian, and their moments have closed forms",
-    Closure.QUADRATURE: "Laws are integrated: averages are quadratures, which are refined until they converge",
-    Closure.SAMPLED: "Laws are sampled: averages are means over independent sites, with errors from replicates",
+    ClosureKind.EXACT: "Laws are exact: fields are Gaussian, and their moments have closed forms",
+    ClosureKind.QUADRATURE: "Laws are integrated: averages are quadratures, which are refined until they converge",
+    ClosureKind.SAMPLED: "Laws are sampled: averages are means over independent sites, with errors from replicates",
 }
 
 

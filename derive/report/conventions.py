@@ -5,16 +5,16 @@ from __future__ import annotations
 from derive.algebra.nodes import TAU
 from derive.language.contents import atoms
 from derive.language.symbols import Axis, Clock
-from derive.pipeline import Derivation, ProbedMatrix
+from derive.pipeline import Derivation, DerivedProbe
 from derive.printing.documents import latex
 from derive.records.system import System
 from derive.report.document import Math, Words, words
 
 
-def conventions(level: Derivation | ProbedMatrix) -> tuple[tuple[str, Words], ...]:
+def conventions(level: Derivation | DerivedProbe) -> tuple[tuple[str, Words], ...]:
     """Topic and what is to be known about it, in the order in which a reader meets them."""
-    probed = isinstance(level, ProbedMatrix)
-    spiked = isinstance(level, ProbedMatrix) and bool(level.blocks.labels)
+    probed = isinstance(level, DerivedProbe)
+    spiked = isinstance(level, DerivedProbe) and bool(level.blocks.labels)
     return tuple((topic, words(*parts)) for topic, parts in _told(level.system, probed, spiked))
 
 

@@ -82,7 +82,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Equation:
+class DisplayedEquation:
     """A displayed formula. `latex` is what a record prints and what a reader copies."""
 
     latex: str
@@ -97,7 +97,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Columns after the first `text_columns` hold numbers."""
 
     columns: tuple[str, ...]
@@ -106,7 +106,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeListing:
     """A file; `python` says whether it is coloured as such."""
 
     name: str
@@ -115,7 +115,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportFigure:
     """A picture for a page, for a narrow page and for LaTeX, with what it shows in words."""
 
     name: str
@@ -141,7 +141,7 @@ class References:
     entries: tuple[tuple[str, str], ...]
 
 
-Block = Prose | Heading | Equation | Items | Table | Code | Figure | Fold | References
+Block = Prose | Heading | DisplayedEquation | Items | ReportTable | CodeListing | ReportFigure | Fold | References
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportDocument:
     """`summary` is what the declaration says in words, paragraph by paragraph, `model` its equations as LaTeX."""
 
     name: str
@@ -187,7 +187,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonSection:
     """What a simulation of the same declaration gave, beside the theory.
 
     by_chance: how many of the compared rows differ by more than three standard errors, on average, if the theory is
@@ -201,4 +201,4 @@ class Comparison:
     verdict: str
     agrees: bool
     by_chance: float
-    figures: tuple[Figure, ...]
+    figures: tuple[ReportFigure, ...]

@@ -12,17 +12,17 @@ from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
 from derive.report.document import (
     Block,
     Chapter,
-    Code,
-    Equation,
-    Figure,
+    CodeListing,
+    DisplayedEquation,
     Fold,
     Heading,
     Items,
     Math,
     Prose,
     References,
-    Report,
-    Table,
+    ReportDocument,
+    ReportFigure,
+    ReportTable,
     Words,
 )
 from derive.report.fonts import font_faces
@@ -33,7 +33,7 @@ MANY_TERMS = 40
 """A formula with more terms than this is folded."""
 
 
-def html_of_report(report: Report) -> str:
+def html_of_report(report: ReportDocument) -> str:
     """The page; the same report gives the same bytes."""
     numbers = {chapter.key: number for number, chapter in enumerate(report.chapters, start=1)}
     page = _Page(numbers, {key: k for k, key in enumerate(cited(report), start=1)})
@@ -71,7 +71,7 @@ def asset(name: str) -> str:
     return (files("derive.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def cited(report: Report) -> tuple[str, ...]:
+def cited(report: ReportDocument) -> tuple[str, ...]:
     """The keys of the literature in the order of its numbers."""
     listed = [block for chapter in report.chapters for block in chapter.blocks if isinstance(block, References)]
     return tuple(key for block in listed for key, _ in block.entries)
@@ -124,16 +124,16 @@ class _Page:
                 return f"<p>{self.words(block.words)}</p>"
             case Heading():
                 return f"<h3>{self.words(block.words)}</h3>"
-            case Equation():
+            case DisplayedEquation():
                 return self._equation(block)
             case Items():
                 return self._items(block)
-            case Table():
+            case ReportTable():
                 return self._table(block)
-            case Code():
+            case CodeListing():
                 body = highlighted(block.text) if block.python else escape(block.text)
                 return f'<pre class="code" tabindex="0"><code>{body}</code></pre>'
-            case Figure():
+            case ReportFigure():
                 wide, narrow = (
                     "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
                     for svg in (block.svg, block.narrow_svg)
@@ -159,7 +159,7 @@ class _Page:
             return f'<code class="raw">{escape(source)}</code>', 0
         return "<wbr>".join(pieces), len(pieces)
 
-    def _equation(self, equation: Equation) -> str:
+    def _equation(self, equation: DisplayedEquation) -> str:
         self.equations += 1
         label = f"{self.number}.{self.equations}"
         shown, terms = self.formula(equation.latex)
@@ -187,7 +187,7 @@ class _Page:
             )
         return f'<ol class="assumptions">{"".join(lines)}</ol>'
 
-    def _table(self, table: Table) -> str:
+    def _table(self, table: ReportTable) -> str:
         def cell(tag: str, column: int, inner: str) -> str:
             name = f' data-column="{escape(table.columns[column])}"' if tag == "td" and table.text_columns > 1 else ""
             numeric = f' class="numeric"{name}' if column >= table.text_columns else ""

@@ -9,17 +9,17 @@ from derive.printing.documents import TEX_COLUMNS, visible
 from derive.printing.mathml import ALIGNED, LETTERS
 from derive.report.document import (
     Block,
-    Code,
-    Equation,
-    Figure,
+    CodeListing,
+    DisplayedEquation,
     Fold,
     Heading,
     Items,
     Math,
     Prose,
     References,
-    Report,
-    Table,
+    ReportDocument,
+    ReportFigure,
+    ReportTable,
     Words,
 )
 from derive.report.html import asset, cited
@@ -44,7 +44,7 @@ ACCENTED = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308"
 CODE_SPECIAL = {"\\": r"{\char92}", "{": r"{\char123}", "}": r"{\char125}"}
 
 
-def latex_of_report(report: Report, picture: str = "{name}.pdf") -> str:
+def latex_of_report(report: ReportDocument, picture: str = "{name}.pdf") -> str:
     """The document. `picture` is how the file of a picture is called, seen from the document."""
     parts = []
     numbers = {key: number for number, key in enumerate(cited(report), start=1)}
@@ -110,7 +110,7 @@ def _block(block: Block, level: int, picture: str) -> str:
             return said(block.words)
         case Heading():
             return rf"{LEVELS[min(level, 2)]}{{{said(block.words)}}}"
-        case Equation():
+        case DisplayedEquation():
             remark = said(block.remark)
             if not remark:
                 return _displayed(block.latex)
@@ -119,11 +119,11 @@ def _block(block: Block, level: int, picture: str) -> str:
             return _displayed(block.latex) + rf"\begin{{center}}\small({remark})\end{{center}}"
         case Items():
             return _items(block)
-        case Table():
+        case ReportTable():
             return _table(block)
-        case Code():
+        case CodeListing():
             return _verbatim(block.text)
-        case Figure():
+        case ReportFigure():
             return (
                 "\\begin{center}\n"
                 rf"\includegraphics[width=0.95\linewidth]{{{picture.format(name=block.name)}}}"
@@ -157,7 +157,7 @@ def _items(items: Items) -> str:
     return "\\begin{enumerate}\n" + "\n".join(lines) + "\n\\end{enumerate}"
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     shape = "l" * table.text_columns + "r" * (len(table.columns) - table.text_columns)
     head = " & ".join(said((name,)) for name in table.columns)
     lines = [" & ".join(said(part) for part in row) + r" \\" for row in table.rows]

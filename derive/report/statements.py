@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from derive.printing.documents import display
-from derive.printing.names import Names
+from derive.printing.names import PrintedNames
 from derive.printing.sections import sections_of
 from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record
-from derive.report.document import Block, Equation, Heading, Prose, Words, sentence, with_names, words
+from derive.report.document import Block, DisplayedEquation, Heading, Prose, Words, sentence, with_names, words
 
 
 def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained: bool = True) -> tuple[Block, ...]:
     """Every section with its heading and, where wanted, why it is there; sections that say nothing are left out."""
-    printer = TexPrinter(Names.of(record))
+    printer = TexPrinter(PrintedNames.of(record))
     names = printer.names
     found: list[Block] = []
     for section in sections:
@@ -31,10 +31,10 @@ def blocks_of_record(record: Record) -> tuple[Block, ...]:
 def _block(statement: Statement, printer: TexPrinter) -> Block:
     if statement.left is None:
         return Prose(_told(_sentence(statement.remark) + ".", printer.names))
-    return Equation(display(statement, printer), _told(statement.remark, printer.names))
+    return DisplayedEquation(display(statement, printer), _told(statement.remark, printer.names))
 
 
-def _told(line: str, names: Names) -> Words:
+def _told(line: str, names: PrintedNames) -> Words:
     return with_names(words(line, written=names.written), names.mentioned)
 
 

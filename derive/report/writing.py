@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from derive.language.model import Model
-from derive.pipeline import Derivation, ProbedMatrix
+from derive.pipeline import Derivation, DerivedProbe
 from derive.printing.documents import latex, latex_of_equation, latex_of_observable, latex_of_spectrum
-from derive.printing.names import Names, is_no_word, latex_name
+from derive.printing.names import PrintedNames, is_no_word, latex_name
 from derive.printing.of_training import spectral_sections
 from derive.printing.sections import sections_of
 from derive.printing.statements import Section
@@ -18,17 +18,17 @@ from derive.report.conventions import conventions
 from derive.report.document import (
     Block,
     Chapter,
-    Code,
-    Comparison,
-    Equation,
+    CodeListing,
+    ComparisonSection,
+    DisplayedEquation,
     Fold,
     Heading,
     Items,
     Math,
     Prose,
     References,
-    Report,
-    Table,
+    ReportDocument,
+    ReportTable,
     with_names,
     words,
 )
@@ -63,10 +63,10 @@ def report_of(
     values: Values,
     sources: Sequence[tuple[str, str]],
     files: Mapping[str, str],
-    comparison: Comparison | None = None,
+    comparison: ComparisonSection | None = None,
     command: str = "",
     layers: Sequence[str] | None = None,
-) -> Report:
+) -> ReportDocument:
     """The whole report.
 
     sources: the declaration's own files, name and text. files: generated code, name to text. comparison: theory against
@@ -75,7 +75,7 @@ def report_of(
     model, told = derivation.model, levels(derivation, layers)
     first = next(iter(told.values()))
     training = first if len(told) == 1 else derivation
-    mentioned = Names.of(training.record("system")).mentioned
+    mentioned = PrintedNames.of(training.record("system")).mentioned
     mentioned |= {name: latex_name(name) for name, _ in model.choices if is_no_word(name)}
     chapters = [
         _result(told, comparison),
@@ -93,7 +93,7 @@ def report_of(
     chosen = [f"{name} = {value}" for name, value in model.choices]
     if 0 < len(told) < len(model.probes):
         chosen.append(f"layer {', '.join(told)} only")
-    return Report(
+    return ReportDocument(
         name=model.setting,
         title=title_of(model.doc) or model.setting,
         subtitle=", ".join(chosen),
@@ -106,7 +106,7 @@ def report_of(
     )
 
 
-def _result(levels: dict[str, Level], comparison: Comparison | None) -> Chapter:
+def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> Chapter:
     """What is found, before how: the eigenproblem, the law of the bulk, and the main numbers."""
     blocks: list[Block] = _main_numbers(comparison)
     probed = {label: level for label, level in levels.items() if "probe" in level.stages}
@@ -124,7 +124,7 @@ def _result(levels: dict[str, Level], comparison: Comparison | None) -> Chapter:
         "The spectrum is a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
         "correlations and responses of the training, to an outlier, and the curve gives the bulk. How each line "
         "follows is told in the chapters after this one."
-        if any(isinstance(level, ProbedMatrix) and level.blocks.labels for level in probed.values())
+        if any(isinstance(level, DerivedProbe) and level.blocks.labels for level in probed.values())
         else "The spectrum is a bulk without outliers. How each line follows is told in the chapters after this one."
         if probed
         else "One site with noises and memory stands for all; how it follows is told in the chapters after this one."
@@ -132,14 +132,14 @@ def _result(levels: dict[str, Level], comparison: Comparison | None) -> Chapter:
     return Chapter("result", "Result", lead, tuple(blocks))
 
 
-def _main_numbers(comparison: Comparison | None) -> list[Block]:
+def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
     """The outliers, or else the first quantities that were compared."""
     if comparison is None or not comparison.rows:
         return []
     rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
     table = tuple(((r.quantity,), (_shown(r.theory),), (f"{_shown(r.simulation)} ± {r.stderr:.2g}",)) for r in rows)
     at = f"Numbers of {comparison.settings}; simulated at size {comparison.size}, {comparison.seeds} seeds."
-    return [Prose((at,)), Table(("quantity", "theory", "simulation"), table)]
+    return [Prose((at,)), ReportTable(("quantity", "theory", "simulation"), table)]
 
 
 def _formulas(model: Model) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ def _declaration(model: Model, system: Record, values: Values, sources: Sequence
     if model.parameters:
         blocks.append(_parameters(model, values))
     blocks.append(Heading(words("Equations as declared")))
-    blocks += [Equation(latex_of_equation(e)) for e in model.equations]
+    blocks += [DisplayedEquation(latex_of_equation(e)) for e in model.equations]
     if not model.equations:
         blocks.append(
             Prose(words("There is no training: the probed matrix is a fixed function of the random matrices."))
@@ -171,30 +171,30 @@ def _declaration(model: Model, system: Record, values: Values, sources: Sequence
     observed = (*model.observe, *model.alignments)
     if observed:
         blocks.append(Heading(words("Observed")))
-        blocks += [Equation(latex_of_observable(name, value)) for name, value in observed]
+        blocks += [DisplayedEquation(latex_of_observable(name, value)) for name, value in observed]
     if model.probes:
         blocks.append(Heading(words("Probed: the spectrum of")))
         for label, probe in model.probes:
-            blocks.append(Equation(latex_of_spectrum(probe), words(f"layer {label}") if label else ()))
+            blocks.append(DisplayedEquation(latex_of_spectrum(probe), words(f"layer {label}") if label else ()))
     written_out = blocks_of_record(system)
     if written_out:
         title = "The same with weights written out as initial matrix plus history"
         blocks.append(Fold(words(title), written_out))
     blocks += [
-        Fold(words(f"Source: {name}"), (Code(name, text),), opened=number == 0)
+        Fold(words(f"Source: {name}"), (CodeListing(name, text),), opened=number == 0)
         for number, (name, text) in enumerate(sources)
     ]
     lead = words("The model as it would be simulated at finite size, and nothing more.")
     return Chapter("declaration", "Declaration", lead, tuple(blocks))
 
 
-def _parameters(model: Model, values: Values) -> Table:
+def _parameters(model: Model, values: Values) -> ReportTable:
     rows = [
         (words(Math(latex(p))), (p.name,), (p.doc,), (_number(values.get(p.name, p.default)),), (_number(p.default),),
          (_domain(str(p.domain)),))
         for p in model.parameters
     ]  # fmt: skip
-    return Table(("symbol", "name", "meaning", "value", "default", "domain"), tuple(rows), text_columns=3)
+    return ReportTable(("symbol", "name", "meaning", "value", "default", "domain"), tuple(rows), text_columns=3)
 
 
 def _domain(text: str) -> str:
@@ -307,7 +307,7 @@ def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
         return list(blocks_of_record(next(iter(levels.values())).record(stage)))
     told: dict[tuple[Block, ...], list[str]] = {}
     for label, level in levels.items():
-        joined = level.saddle if stage == "probe" and isinstance(level, ProbedMatrix) else None
+        joined = level.saddle if stage == "probe" and isinstance(level, DerivedProbe) else None
         before = () if joined is None else blocks_of_sections(joined, spectral_sections(joined))
         told.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [
@@ -318,7 +318,7 @@ def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
 
 def _code(files: Mapping[str, str]) -> Chapter:
     blocks = tuple(
-        Fold(words(f"{name}, {text.count(chr(10))} lines"), (Code(name, text),), opened=False)
+        Fold(words(f"{name}, {text.count(chr(10))} lines"), (CodeListing(name, text),), opened=False)
         for name, text in files.items()
         if name.endswith(".py")
     )
@@ -326,7 +326,7 @@ def _code(files: Mapping[str, str]) -> Chapter:
     return Chapter("code", "Generated code", lead, blocks)
 
 
-def _comparison(comparison: Comparison | None) -> Chapter:
+def _comparison(comparison: ComparisonSection | None) -> Chapter:
     title = "Theory against simulation"
     if comparison is None:
         return Chapter(
@@ -353,7 +353,7 @@ def _comparison(comparison: Comparison | None) -> Chapter:
         *comparison.figures,
     ]
     if rows:
-        blocks.append(Table(columns, rows))
+        blocks.append(ReportTable(columns, rows))
         blocks.append(Prose(words(
             "Differences are in standard errors, the simulation's over the seeds and the theory's added in quadrature; "
             "rows with a dash are for information. "

@@ -4,7 +4,7 @@ from derive.results.check import Check, LawTried
 from derive.results.comparison import Comparison, compare
 from derive.results.files import open_result
 from derive.results.limit import Limit, Limits
-from derive.results.made import Made
+from derive.results.made import Provenance
 from derive.results.simulation import Simulation
 from derive.results.solution import Layer, Solution
 from derive.results.spectra import Spectra
@@ -17,7 +17,7 @@ __all__ = [
     "Layer",
     "Limit",
     "Limits",
-    "Made",
+    "Provenance",
     "Simulation",
     "Solution",
     "Spectra",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from derive.results.made import Made
+from derive.results.made import Provenance
 from derive.results.words import html_table, table
 from derive.support.extras import optional
 
@@ -43,7 +43,7 @@ class Check:
     (False, ['1 against 2'])
     """
 
-    made: Made
+    made: Provenance
     laws: tuple[LawTried, ...]
 
     def __bool__(self) -> bool:

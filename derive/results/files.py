@@ -12,7 +12,7 @@ import numpy as np
 from derive.errors import DeriveError
 from derive.results.comparison import Comparison
 from derive.results.limit import Limit
-from derive.results.made import Made
+from derive.results.made import Provenance
 from derive.results.saving import FORMAT, NUMBERS, SKELETON, Saved
 from derive.results.sealing import check_seal
 from derive.results.simulation import Simulation
@@ -24,9 +24,9 @@ from derive.support.extras import optional
 from derive.support.guarded import parsed_json, read_bytes
 from derive.support.places import path_of
 from derive.support.plain_words import printable
-from numerics.bulk.law import Law, Panel, Panelled, Piece
-from numerics.certificate.records import Certificate, Check
-from numerics.outliers.alignments import Alignment
+from numerics.bulk.law import DensityPanel, DensityPiece, Panelled, SpectralLaw
+from numerics.certificate.records import Certificate, CertificateCheck
+from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 from numerics.simulation.compare import Row
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
@@ -40,14 +40,14 @@ KINDS = (
     Comparison,
     Sweep,
     Limit,
-    Made,
+    Provenance,
     FoundSolution,
     Layer,
-    Alignment,
-    Law,
+    OutlierAlignment,
+    SpectralLaw,
     Panelled,
-    Panel,
-    Piece,
+    DensityPanel,
+    DensityPiece,
     FoundSimulation,
     SimulatedLayer,
     Row,
@@ -60,7 +60,7 @@ KINDS = (
     TwoTime,
     Sampling,
     Certificate,
-    Check,
+    CertificateCheck,
 )
 """What a file may hold; nothing else is ever made from one."""
 _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}

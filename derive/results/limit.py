@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from derive.results.made import Made
+from derive.results.made import Provenance
 from derive.results.saving import Saved
 from derive.results.words import html_table, listed, shown_number, table
 from derive.support.extras import optional
@@ -69,7 +69,7 @@ class Limit(Saved):
     0.09
     """
 
-    made: Made
+    made: Provenance
     found: Mapping[str, float | np.ndarray] | None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()

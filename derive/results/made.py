@@ -15,7 +15,7 @@ from derive.version import __version__, library_versions
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """How a result was made.
 
     verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model that

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from derive.results.made import Made
+from derive.results.made import Provenance
 from derive.results.saving import Saved
 from derive.results.solution import read_only
 from derive.results.words import html_table, listed, shown_number, table
@@ -36,7 +36,7 @@ class Simulation(Saved):
     (50, 2, (2, 1))
     """
 
-    made: Made
+    made: Provenance
     found: Found | None
     trouble: tuple[str, ...] = ()
 

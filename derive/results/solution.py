@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from derive.results.made import Made
+from derive.results.made import Provenance
 from derive.results.saving import Saved
 from derive.results.words import grouped, html_table, listed, shown_number, table
 from numerics.support.labelled import with_none
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from numerics.certificate.records import Certificate
-    from numerics.outliers.alignments import Alignment
+    from numerics.outliers.alignments import OutlierAlignment
     from numerics.solver import Layer as FoundLayer, Solution as Found
     from numerics.two_time import Kernels
 
@@ -65,7 +65,7 @@ def _points(given: Any) -> np.ndarray:
     return found
 
 
-def _by_name(found: Sequence[Alignment], errors: bool = False) -> dict[str, dict[str, np.ndarray]]:
+def _by_name(found: Sequence[OutlierAlignment], errors: bool = False) -> dict[str, dict[str, np.ndarray]]:
     """Squared cosines, or their standard errors, by name and side."""
     table: dict[str, dict[str, np.ndarray]] = {}
     for one in found:
@@ -75,7 +75,7 @@ def _by_name(found: Sequence[Alignment], errors: bool = False) -> dict[str, dict
     return table
 
 
-def _listed(found: Sequence[Alignment]) -> list[dict[str, Any]]:
+def _listed(found: Sequence[OutlierAlignment]) -> list[dict[str, Any]]:
     """Squared cosines as plain data."""
     return [
         {"name": one.name, "side": one.side, "axes": ["outlier", *one.axes], "times": one.times}
@@ -362,12 +362,12 @@ class Solution(Saved):
     (array([2.5]), array([[-2.,  2.]]), True)
     """
 
-    made: Made
+    made: Provenance
     found: Found | None
     trouble: tuple[str, ...] = ()
 
     @staticmethod
-    def of(made: Made, found: Found) -> Solution:
+    def of(made: Provenance, found: Found) -> Solution:
         """A solution with what is wrong with it, if anything is."""
         trouble = []
         for layer in found.layers:

@@ -10,9 +10,9 @@ from derive.errors import ParameterError
 from derive.results.words import html_table, listed, shown_number
 from derive.support.extras import optional
 from numerics.spectra.changes import Change
-from numerics.spectra.fitting import FITS, MATRIX, NOT, Spectrum
+from numerics.spectra.fitting import FITS, MATRIX, NOT, FittedSpectrum
 from numerics.spectra.kinds import by_kind, kind_and_depth
-from numerics.spectra.theory import Comparison
+from numerics.spectra.theory import TheoryComparison
 
 if TYPE_CHECKING:
     import pandas
@@ -43,27 +43,27 @@ class Spectra:
 
     file: str
     level: float
-    matrices: tuple[Spectrum, ...]
+    matrices: tuple[FittedSpectrum, ...]
     tied: tuple[tuple[str, str], ...]
     skipped: tuple[Skipped, ...]
-    compared: tuple[Comparison, ...] = ()
+    compared: tuple[TheoryComparison, ...] = ()
     before: str | None = None
     changes: tuple[Change, ...] = ()
 
-    def __getitem__(self, name: str) -> Spectrum:
+    def __getitem__(self, name: str) -> FittedSpectrum:
         for one in self.matrices:
             if one.name == name:
                 return one
         raise ParameterError(f"{self.file} has no matrix {name!r}; it has {listed(one.name for one in self.matrices)}")
 
-    def __iter__(self) -> Iterator[Spectrum]:
+    def __iter__(self) -> Iterator[FittedSpectrum]:
         return iter(self.matrices)
 
     def __len__(self) -> int:
         return len(self.matrices)
 
     @property
-    def kinds(self) -> dict[str, tuple[Spectrum, ...]]:
+    def kinds(self) -> dict[str, tuple[FittedSpectrum, ...]]:
         """Matrices of the same name but for a number, such as `h.*.mlp.weight`, in order of depth."""
         known = {one.name: one for one in self.matrices}
         return {kind: tuple(known[name] for name in names) for kind, names in by_kind(known).items()}
@@ -150,7 +150,7 @@ class Spectra:
         return html_table(self.title, self._rows())
 
 
-def notes_of(one: Spectrum) -> list[str]:
+def notes_of(one: FittedSpectrum) -> list[str]:
     """What a reader should know before trusting the numbers of a matrix."""
     notes = []
     if one.layout != MATRIX:
@@ -182,7 +182,7 @@ def notes_of(one: Spectrum) -> list[str]:
     return notes
 
 
-def _matrix(one: Spectrum) -> dict[str, Any]:
+def _matrix(one: FittedSpectrum) -> dict[str, Any]:
     kind, depth = kind_and_depth(one.name)
     fit = one.extensive
     return {
@@ -226,7 +226,7 @@ def _matrix(one: Spectrum) -> dict[str, Any]:
     }
 
 
-def _compared(comparison: Comparison) -> dict[str, Any]:
+def _compared(comparison: TheoryComparison) -> dict[str, Any]:
     return {
         "name": comparison.theory.name,
         "factor": comparison.factor,

@@ -10,7 +10,7 @@ import numpy as np
 
 from derive.errors import ParameterError
 from derive.results.comparison import Comparison
-from derive.results.made import Made
+from derive.results.made import Provenance
 from derive.results.saving import Saved
 from derive.results.simulation import Simulation
 from derive.results.solution import Layer, Solution
@@ -39,7 +39,7 @@ class Sweep(Saved):
     [0, 1]
     """
 
-    made: Made
+    made: Provenance
     axes: Mapping[str, tuple[Any, ...]]
     points: tuple[Any, ...]
 

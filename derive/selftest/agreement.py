@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from derive.selftest.engine import Numbers, Spectrum, simulated, solved
+from derive.selftest.engine import ProbeNumbers, TheoryNumbers, simulated, solved
 from derive.selftest.laws import BROKE, HELD, Outcome, outcome_of
 
 FALSE_ALARM = 1e-4
@@ -28,7 +28,7 @@ like the edge. A largest eigenvalue that far out of a bulk without an outlier is
 
 
 @dataclass(frozen=True)
-class Difference:
+class SizeDifference:
     """One number of the theory, the simulation extrapolated in size, and their distance in standard errors."""
 
     quantity: str
@@ -53,9 +53,9 @@ def bound(declarations: int) -> float:
     return float(-stdtrit(DRAWS - 1, each / 2))
 
 
-def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[Difference, ...]]:
+def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[SizeDifference, ...]]:
     """Whether theory and simulation agree, and all differences at the first two sizes."""
-    found: tuple[Difference, ...] = ()
+    found: tuple[SizeDifference, ...] = ()
 
     def check() -> Outcome:
         nonlocal found
@@ -74,7 +74,7 @@ def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tup
     return outcome_of(check, text), found
 
 
-def differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -> tuple[Difference, ...]:
+def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: int) -> tuple[SizeDifference, ...]:
     """A theory against simulations of a declaration at a size and at twice that size."""
     import numpy as np
 
@@ -94,17 +94,17 @@ def differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -
     return tuple(found)
 
 
-def _difference(quantity: str, theory: float, error: float, small: Any, large: Any) -> Difference:
+def _difference(quantity: str, theory: float, error: float, small: Any, large: Any) -> SizeDifference:
     """The simulation extrapolated linearly in 1/size; the sizes are one to two."""
     import numpy as np
 
     value = 2 * float(np.mean(large)) - float(np.mean(small))
     spread = math.hypot(2 * float(np.std(large, ddof=1)), float(np.std(small, ddof=1))) / math.sqrt(len(large))
     floor = 1e-8 * max(1.0, abs(theory))
-    return Difference(quantity, theory, value, math.hypot(spread, error) + floor)
+    return SizeDifference(quantity, theory, value, math.hypot(spread, error) + floor)
 
 
-def _outliers(spectrum: Spectrum, spectra: list[list[Any]]) -> list[Difference]:
+def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDifference]:
     """Outliers well apart from the bulk by their rank, and where there are no more of them the eigenvalue that follows.
 
     Below the bulk negative ones only: there may be zeros of a matrix without full rank between the bulk and them.
@@ -122,7 +122,7 @@ def _outliers(spectrum: Spectrum, spectra: list[list[Any]]) -> list[Difference]:
 
 def _beyond(
     where: str, edge: float, width: float, outliers: list[tuple[float, float]], spectra: list[list[Any]]
-) -> list[Difference]:
+) -> list[SizeDifference]:
     """Outliers above an edge against the largest eigenvalues."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from random import Random
 from derive.selftest import partners
 from derive.selftest.agreement import agreement
 from derive.selftest.drafts import Draft
-from derive.selftest.engine import Numbers, solved
+from derive.selftest.engine import TheoryNumbers, solved
 from derive.selftest.laws import (
     AT_ONCE,
     BROKE,
@@ -21,7 +21,7 @@ from derive.selftest.laws import (
     READ,
     SEEN_OF_TINY,
     TINY,
-    Law,
+    DeclarationLaw,
     Outcome,
     compared,
     judged,
@@ -49,14 +49,14 @@ class Subject:
     """A declaration to check: as a draft, and its numbers by the solver of the file itself."""
 
     draft: Draft
-    own: Callable[[], Numbers]
+    own: Callable[[], TheoryNumbers]
 
 
-def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Law, ...]:
+def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[DeclarationLaw, ...]:
     """The laws to try on a declaration, in their order; a quick check begins with those that say most."""
-    zeros = [Law(f"{TINY}: {word}", _near_zero(word), True) for word in partners.through_zero(subject.draft)]
-    simulation = [Law(SIMULATION, _simulated)] if simulate else []
-    own = [named_law(CERTIFIED), Law(AS_WRITTEN, _as_written(subject))]
+    zeros = [DeclarationLaw(f"{TINY}: {word}", _near_zero(word), True) for word in partners.through_zero(subject.draft)]
+    simulation = [DeclarationLaw(SIMULATION, _simulated)] if simulate else []
+    own = [named_law(CERTIFIED), DeclarationLaw(AS_WRITTEN, _as_written(subject))]
     first = [named_law(CAVITY), *simulation, *own, *map(named_law, NEXT)]
     if quick:
         return (*first, *map(named_law, LAST), *zeros[:1])
@@ -64,7 +64,9 @@ def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Law, ...]:
     return (*first, *zeros, *(law for law in LAWS if law.name not in known))
 
 
-def tried(laws: tuple[Law, ...], draft: Draft, seed: int, quick: bool) -> Iterator[tuple[Law, Outcome, float]]:
+def tried(
+    laws: tuple[DeclarationLaw, ...], draft: Draft, seed: int, quick: bool
+) -> Iterator[tuple[DeclarationLaw, Outcome, float]]:
     """Each law with its outcome and the seconds that it took."""
     began, longest = time.monotonic(), 0.0
     for law in laws:

@@ -152,7 +152,7 @@ ONE = number(1)
 
 
 @dataclass(frozen=True)
-class Parameter:
+class DraftParameter:
     """A number; `domain` is written as it stands."""
 
     name: str
@@ -166,7 +166,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Sector:
+class DraftSector:
     """An index space; `ratio` is its size over that of the base, 1 for the base itself, which comes first."""
 
     name: str
@@ -174,14 +174,14 @@ class Sector:
 
 
 @dataclass(frozen=True)
-class Clock:
+class DraftClock:
     name: str
     steps: str
     endpoint: bool = True
 
 
 @dataclass(frozen=True)
-class Axis:
+class DraftAxis:
     """An axis of labels. Results have theirs in the order of these names, which no law changes.
 
     size: the parameter that counts the labels, or a number.
@@ -197,7 +197,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class DraftMatrix:
     """A random matrix; `kind` is gaussian, goe or fresh."""
 
     name: str
@@ -206,12 +206,12 @@ class Matrix:
     columns: str
     variance: Node = ONE
 
-    def mapped(self, change: Callable[[Node], Node]) -> Matrix:
+    def mapped(self, change: Callable[[Node], Node]) -> DraftMatrix:
         return replace(self, variance=self.variance.mapped(change))
 
 
 @dataclass(frozen=True)
-class Vector:
+class DraftVector:
     """A normal vector or a field; `kind` is static or timed, `axes` are the axes of its labels.
 
     `law` is that of a vector which is drawn from another one than the normal one.
@@ -235,7 +235,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Trait(Vector):
+class DraftTrait(DraftVector):
     """A vector that differs from site to site by a known law.
 
     That is values and the shares of sites that have them (equal ones if there are none), data, a density (of `index`)
@@ -262,7 +262,7 @@ Numbers = float | tuple["Numbers", ...]
 
 
 @dataclass(frozen=True)
-class Data:
+class DraftData:
     """An array that is given: its axes, after time if it is timed; `phase` tells drawn numbers, `values` are others."""
 
     name: str
@@ -274,14 +274,14 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Weights:
+class DraftWeights:
     name: str
     rows: str
     columns: str
 
 
 @dataclass(frozen=True)
-class Equation:
+class DraftEquation:
     """The equation of a field or of weights; `time` is t, t + 1, a whole number, or nothing without a clock."""
 
     target: str
@@ -295,19 +295,19 @@ class Equation:
 
 @dataclass(frozen=True)
 class Draft:
-    sectors: tuple[Sector, ...]
-    parameters: tuple[Parameter, ...]
-    clock: Clock | None
-    matrices: tuple[Matrix, ...]
-    normals: tuple[Vector, ...]
-    fields: tuple[Vector, ...]
-    weights: tuple[Weights, ...]
-    equations: tuple[Equation, ...]
+    sectors: tuple[DraftSector, ...]
+    parameters: tuple[DraftParameter, ...]
+    clock: DraftClock | None
+    matrices: tuple[DraftMatrix, ...]
+    normals: tuple[DraftVector, ...]
+    fields: tuple[DraftVector, ...]
+    weights: tuple[DraftWeights, ...]
+    equations: tuple[DraftEquation, ...]
     observables: tuple[tuple[str, Node], ...]
     probes: tuple[tuple[str, Node], ...] = ()
-    data: tuple[Data, ...] = ()
-    traits: tuple[Trait, ...] = ()
-    axes: tuple[Axis, ...] = ()
+    data: tuple[DraftData, ...] = ()
+    traits: tuple[DraftTrait, ...] = ()
+    axes: tuple[DraftAxis, ...] = ()
     latex: tuple[tuple[str, str], ...] = ()
     """How formulas write a name."""
     style: tuple[str, ...] = ()
@@ -342,7 +342,7 @@ class Draft:
         """Every node changed, those of ratios, variances, scales and laws too."""
         return replace(
             self.mapped(change),
-            sectors=tuple(Sector(s.name, s.ratio.mapped(change)) for s in self.sectors),
+            sectors=tuple(DraftSector(s.name, s.ratio.mapped(change)) for s in self.sectors),
             matrices=tuple(m.mapped(change) for m in self.matrices),
             normals=tuple(v.mapped(change) for v in self.normals),
             fields=tuple(v.mapped(change) for v in self.fields),
@@ -383,10 +383,10 @@ class Draft:
         found = {axis.counter for axis in self.axes if axis.counter}
         return found | ({self.clock.steps} if self.clock is not None else set())
 
-    def vectors(self) -> tuple[Vector, ...]:
+    def vectors(self) -> tuple[DraftVector, ...]:
         return (*self.normals, *self.fields, *self.traits)
 
-    def vector(self, word: str) -> Vector:
+    def vector(self, word: str) -> DraftVector:
         """The normal vector, field or trait of that name."""
         return next(v for v in self.vectors() if v.name == word)
 

@@ -12,16 +12,16 @@ from random import Random
 
 from derive.selftest.drafts import (
     ONE,
-    Axis,
-    Clock,
     Draft,
-    Equation,
-    Matrix,
+    DraftAxis,
+    DraftClock,
+    DraftEquation,
+    DraftMatrix,
+    DraftParameter,
+    DraftSector,
+    DraftVector,
+    DraftWeights,
     Node,
-    Parameter,
-    Sector,
-    Vector,
-    Weights,
     add,
     apply,
     at,
@@ -67,7 +67,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True, wanted: f
     `wanted`: features that it should have."""
     if linear is None:
         linear = rng.random() < 0.85 and not any(feature.endswith(OF_VECTOR) for feature in wanted)
-    sketch = Sketch(rng, linear, [Sector("D")], [], None, [], [], [], [], [], wanted=wanted)
+    sketch = Sketch(rng, linear, [DraftSector("D")], [], None, [], [], [], [], [], wanted=wanted)
     _draw_sectors(sketch)
     if sketch.chance(0.85, "T = 1", "training_clock(endpoint=)", *_TIMES):
         _draw_clock(sketch)
@@ -124,23 +124,23 @@ def _draw_sectors(sketch: Sketch) -> None:
     for word, ratio in (("N", "nu"), ("P", "alpha"))[: sketch.rng.choice((0, 1, 1, 2))]:
         value = sketch.rng.choice(FAR_RATIOS if sketch.chance(0.1, "a huge or tiny ratio") else RATIOS)
         if sketch.chance(0.5, "a ratio with a parameter"):
-            sketch.parameters.append(Parameter(ratio, value, "positive"))
-            sketch.sectors.append(Sector(word, name(ratio)))
+            sketch.parameters.append(DraftParameter(ratio, value, "positive"))
+            sketch.sectors.append(DraftSector(word, name(ratio)))
         else:
-            sketch.sectors.append(Sector(word, number(value)))
+            sketch.sectors.append(DraftSector(word, number(value)))
 
 
 def _draw_clock(sketch: Sketch) -> None:
     steps = 1 if sketch.chance(0.15, "T = 1") else sketch.rng.choice((2, 2, 3))
-    sketch.parameters.append(Parameter("T", Fraction(steps), "whole_positive"))
+    sketch.parameters.append(DraftParameter("T", Fraction(steps), "whole_positive"))
     if sketch.chance(0.2, "axis"):
         size: str | int = 2
         if sketch.chance(0.8):
             size = "C"
-            sketch.parameters.append(Parameter("C", Fraction(sketch.rng.choice((1, 2, 2, 3))), "whole_positive"))
-        sketch.axes.append(Axis("along_classes", size))
+            sketch.parameters.append(DraftParameter("C", Fraction(sketch.rng.choice((1, 2, 2, 3))), "whole_positive"))
+        sketch.axes.append(DraftAxis("along_classes", size))
         sketch.classes = ("along_classes",)
-    sketch.clock = Clock("t", "T", not sketch.chance(0.15, "training_clock(endpoint=)"))
+    sketch.clock = DraftClock("t", "T", not sketch.chance(0.15, "training_clock(endpoint=)"))
 
 
 def _draw_disorder(sketch: Sketch) -> None:
@@ -154,7 +154,7 @@ def _draw_disorder(sketch: Sketch) -> None:
             variance = sketch.rng.choice(
                 (power(sketch.parameter("kappa"), 2), sketch.parameter("beta", None, "positive"))
             )
-        sketch.matrices.append(Matrix(word, kind, rows, rows if kind == "goe" else columns, variance))
+        sketch.matrices.append(DraftMatrix(word, kind, rows, rows if kind == "goe" else columns, variance))
     for k, word in enumerate(names):
         kinds = ("static",)
         if sketch.clock is not None:
@@ -166,10 +166,10 @@ def _draw_disorder(sketch: Sketch) -> None:
         scale = number(sketch.rng.choice((Fraction(1), Fraction(1), Fraction(1, 2))))
         if sketch.chance(0.05, "a scale with a parameter"):
             scale = sketch.parameter("kappa")
-        made = Vector(f"n{k + 1}", word, "timed" if kind == "timed" else "static", scale, axes)
+        made = DraftVector(f"n{k + 1}", word, "timed" if kind == "timed" else "static", scale, axes)
         sketch.normals.append(made)
     if sketch.chance(0.4):
-        sketch.normals.append(Vector(f"n{len(names) + 1}", sketch.rng.choice(names), "static"))
+        sketch.normals.append(DraftVector(f"n{len(names) + 1}", sketch.rng.choice(names), "static"))
 
 
 def _draw_fields(sketch: Sketch) -> None:
@@ -177,7 +177,7 @@ def _draw_fields(sketch: Sketch) -> None:
     for word in "xyuvw"[: sketch.rng.choice((2, 3, 3, 4))]:
         kind = "timed" if sketch.clock is not None and sketch.chance(0.85) else "static"
         axes = sketch.classes if kind == "timed" else ()
-        sketch.fields.append(Vector(word, sketch.rng.choice(names), kind, axes=axes))
+        sketch.fields.append(DraftVector(word, sketch.rng.choice(names), kind, axes=axes))
 
 
 def _draw_weights(sketch: Sketch, word: str) -> None:
@@ -191,8 +191,8 @@ def _draw_weights(sketch: Sketch, word: str) -> None:
         start = over(start, root(name(matrix.columns)))
     elif sketch.chance(0.15):
         start = times(number(Fraction(1, 2)), start)
-    sketch.weights.append(Weights(word, matrix.rows, matrix.columns))
-    sketch.equations.append(Equation(word, "0", start))
+    sketch.weights.append(DraftWeights(word, matrix.rows, matrix.columns))
+    sketch.equations.append(DraftEquation(word, "0", start))
 
 
 def _vector(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> Node | None:
@@ -308,7 +308,7 @@ def _source(sketch: Sketch, sector: str, static: bool = True) -> Node:
     """A normal vector over a sector, made where there is none."""
     fitting = [v for v in sketch.normals if v.sector == sector and ((v.kind == "static" and not v.axes) or not static)]
     if not fitting:
-        fitting = [Vector(f"m{len(sketch.normals) + 1}", sector, "static")]
+        fitting = [DraftVector(f"m{len(sketch.normals) + 1}", sector, "static")]
         sketch.normals += fitting
     return value_of(sketch, sketch.rng.choice(fitting), 0)
 
@@ -316,27 +316,27 @@ def _source(sketch: Sketch, sector: str, static: bool = True) -> Node:
 def _draw_equations(sketch: Sketch) -> None:
     for rank, v in enumerate(sketch.fields):
         if v.kind == "static":
-            sketch.equations.append(Equation(v.name, "", _right_side(sketch, v.sector, rank, True, False)))
+            sketch.equations.append(DraftEquation(v.name, "", _right_side(sketch, v.sector, rank, True, False)))
         elif sketch.chance(0.4):
             start = _source(sketch, v.sector)
             if sketch.chance(0.2):
                 start = add(times(sketch.coefficient(), start), number(Fraction(1, 2)))
-            sketch.equations.append(Equation(v.name, "0", start))
+            sketch.equations.append(DraftEquation(v.name, "0", start))
             ahead = 1
             if sketch.chance(0.25):
                 second = _source(sketch, v.sector)
                 second = add(times(sketch.coefficient(), second), ONE) if sketch.chance(0.3) else second
-                sketch.equations.append(Equation(v.name, "1", second))
+                sketch.equations.append(DraftEquation(v.name, "1", second))
                 ahead = 2
             value = _right_side(sketch, v.sector, rank, False, True)
-            sketch.equations.append(Equation(v.name, f"t + {ahead}", value))
+            sketch.equations.append(DraftEquation(v.name, f"t + {ahead}", value))
         else:
-            sketch.equations.append(Equation(v.name, "t", _right_side(sketch, v.sector, rank, False, False)))
+            sketch.equations.append(DraftEquation(v.name, "t", _right_side(sketch, v.sector, rank, False, False)))
     for w in list(sketch.weights):
         _draw_update(sketch, w)
 
 
-def _spike(sketch: Sketch, w: Weights) -> Node | None:
+def _spike(sketch: Sketch, w: DraftWeights) -> Node | None:
     """An outer product for an update, with the scale that keeps the matrix of order one."""
     sides = []
     for sector in (w.rows, w.columns):
@@ -377,22 +377,22 @@ def _plain_field(sketch: Sketch, sector: str) -> Node | None:
     return value_of(sketch, sketch.rng.choice(fitting), 0) if fitting and not sketch.labelled() else None
 
 
-def _draw_update(sketch: Sketch, w: Weights) -> None:
+def _draw_update(sketch: Sketch, w: DraftWeights) -> None:
     old = weights_at(w.name)
     count = sketch.rng.choice((0, *(1,) * 12, *(2,) * 6))
     spikes = [s for s in (_spike(sketch, w) for _ in range(count)) if s is not None]
     kept = times(sketch.rng.choice((number(Fraction(9, 10)), sketch.coefficient())), old) if sketch.chance(0.3) else old
     if spikes and sketch.chance(0.2):
         buffer = f"{w.name}m"
-        sketch.weights.append(Weights(buffer, w.rows, w.columns))
+        sketch.weights.append(DraftWeights(buffer, w.rows, w.columns))
         before = weights_at(buffer)
-        sketch.equations.append(Equation(buffer, "0", number(0)))
-        sketch.equations.append(Equation(buffer, "t + 1", add(times(number(Fraction(1, 2)), before), *spikes)))
+        sketch.equations.append(DraftEquation(buffer, "0", number(0)))
+        sketch.equations.append(DraftEquation(buffer, "t + 1", add(times(number(Fraction(1, 2)), before), *spikes)))
         spikes = [weights_at(buffer, -1)]
     if sketch.chance(0.15):
         start = next(e.value for e in sketch.equations if e.target == w.name and e.time == "0")
         spikes.append(times(number(Fraction(1, 10)), start))
-    sketch.equations.append(Equation(w.name, "t + 1", add(kept, *spikes)))
+    sketch.equations.append(DraftEquation(w.name, "t + 1", add(kept, *spikes)))
 
 
 def _observables(sketch: Sketch) -> list[Node]:

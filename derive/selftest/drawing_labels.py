@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from derive.selftest.drafts import (
     ONE,
-    Axis,
-    Data,
-    Equation,
+    DraftAxis,
+    DraftData,
+    DraftEquation,
+    DraftParameter,
+    DraftVector,
     Node,
-    Parameter,
-    Vector,
     add,
     apply,
     at,
@@ -45,24 +45,24 @@ def draw_labels(sketch: Sketch) -> list[Node]:
     rng, timed = sketch.rng, sketch.clock is not None
     asked = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
     for word, value in (("P", 2), ("K", 3))[: 2 if asked else rng.choice((1, 2))]:
-        sketch.parameters.append(Parameter(f"{word}1", Fraction(value), "whole_positive"))
-        sketch.axes.append(Axis(f"along{value}_{word}1", f"{word}1"))
+        sketch.parameters.append(DraftParameter(f"{word}1", Fraction(value), "whole_positive"))
+        sketch.axes.append(DraftAxis(f"along{value}_{word}1", f"{word}1"))
     labels = [axis.name for axis in sketch.axes]
     first, last = labels[0], labels[-1]
     sectors = [s.name for s in sketch.sectors]
     optional = sketch.chance(0.15, "data(optional=)")
-    sketch.data.append(Data("b1", (first,), False, 1, optional=optional))
+    sketch.data.append(DraftData("b1", (first,), False, 1, optional=optional))
     if timed:
-        sketch.data.append(Data("b2", (first,), True, 2, optional=optional))
+        sketch.data.append(DraftData("b2", (first,), True, 2, optional=optional))
     again = timed and sketch.chance(0.5, "data(clock=)")
-    sketch.data.append(Data("b3", (first, last), again and first != last, 3, optional=optional))
+    sketch.data.append(DraftData("b3", (first, last), again and first != last, 3, optional=optional))
     sector = rng.choice(sectors)
     for k, label in enumerate(labels):
-        sketch.normals.append(Vector(f"k{k + 1}", sector, "static", axes=(label,)))
+        sketch.normals.append(DraftVector(f"k{k + 1}", sector, "static", axes=(label,)))
     known = len(sketch.fields)
     kind = "timed" if timed and sketch.chance(0.85) else "static"
-    field = Vector("f", sector, kind, axes=(first,))
-    sketch.equations.append(Equation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, known)))
+    field = DraftVector("f", sector, kind, axes=(first,))
+    sketch.equations.append(DraftEquation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, known)))
     sketch.fields.append(field)
     now = value_of(sketch, field, 0)
     if kind == "timed":
@@ -77,7 +77,7 @@ def draw_labels(sketch: Sketch) -> list[Node]:
         seen = Node("entries", (table.name, 0 if table.timed else None))
         found.append(total(times(seen, pairs)))
     if sketch.chance(0.15, "relabel"):
-        sketch.axes.append(Axis(f"also{first}", "P1"))
+        sketch.axes.append(DraftAxis(f"also{first}", "P1"))
         other = Node("relabel", (now, first, f"also{first}"))
         return [*rng.sample(found, 1), Node("each", (mean(times(now, other)),))]
     if first != last and sketch.chance(0.2, "entries"):
@@ -92,7 +92,7 @@ def _given(sketch: Sketch, static: bool = False) -> Node:
     return Node("data", (chosen.name, sketch.rng.choice((0, 0, 1)) if chosen.timed else None))
 
 
-def _labelled_side(sketch: Sketch, field: Vector, rank: int) -> Node:
+def _labelled_side(sketch: Sketch, field: DraftVector, rank: int) -> Node:
     """The equation of a vector with labels: of others with labels, data, tables, means and plain vectors."""
     rng, static = sketch.rng, field.kind == "static"
     plain = [v for v in usable_values(sketch, field.sector, rank, static, False) if not _has_labels(sketch, v)]
@@ -141,7 +141,7 @@ def _has_labels(sketch: Sketch, value: Node) -> bool:
     return any(v.axes and v.name == value.leaf for v in (*sketch.fields, *sketch.normals))
 
 
-def _feed_back(sketch: Sketch, field: Vector) -> None:
+def _feed_back(sketch: Sketch, field: DraftVector) -> None:
     """Sums over labels in the equation of a plain field, and outer products with labels in an update."""
     rng = sketch.rng
     late = at(field.name, 1)

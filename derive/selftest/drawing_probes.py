@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from derive.selftest.drafts import (
     ONE,
-    Matrix,
+    DraftMatrix,
     Node,
     add,
     at,
@@ -157,7 +157,7 @@ def _with_shared(sketch: Sketch, probe: Node, half: Node, size: Node, shape: tup
     return add(probe, times(sketch.coefficient(), over(ONE, sizes), joined))
 
 
-def _fixed_probe(sketch: Sketch, m: Matrix) -> Node | None:
+def _fixed_probe(sketch: Sketch, m: DraftMatrix) -> Node | None:
     if m.kind == "fresh":
         return None
     start = Node("matrix", (m.name,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from derive.selftest.drafts import ONE, Node, Trait, add, at, mean, number, outer, over, power, root, times, turned
+from derive.selftest.drafts import ONE, DraftTrait, Node, add, at, mean, number, outer, over, power, root, times, turned
 from derive.selftest.sketch import Sketch, value_of
 
 VALUES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(3, 2))
@@ -77,18 +77,20 @@ def draw_traits(sketch: Sketch) -> list[Node]:
     return found
 
 
-def _trait(sketch: Sketch, word: str, sector: str) -> Trait:
+def _trait(sketch: Sketch, word: str, sector: str) -> DraftTrait:
     """A trait with values and weights, with values alone, with a density, or with a named law."""
     kind = sketch.pick(("trait(weights=)",) * 5 + ("trait(values=)", "trait(density=)", "trait(law=)"))
     if kind == "trait(density=)":
-        return Trait(word, sector, density=(add(ONE, Node("index", ())), number(0), ONE))
+        return DraftTrait(word, sector, density=(add(ONE, Node("index", ())), number(0), ONE))
     if kind == "trait(law=)":
-        return Trait(word, sector, law=_law("uniform", Fraction(1, 4), 1))
+        return DraftTrait(word, sector, law=_law("uniform", Fraction(1, 4), 1))
     shares = sketch.rng.choice(SHARES)
     values = tuple(number(sketch.rng.choice(VALUES)) for _ in shares)
     if sketch.chance(0.1, "a parameter in a trait"):
         values = (sketch.parameter("beta", None, "positive"), *values[1:])
-    return Trait(word, sector, values=values, shares=tuple(map(number, shares)) if kind == "trait(weights=)" else ())
+    return DraftTrait(
+        word, sector, values=values, shares=tuple(map(number, shares)) if kind == "trait(weights=)" else ()
+    )
 
 
 def weigh_rows(sketch: Sketch, probe: Node) -> Node:
@@ -118,7 +120,7 @@ def _rows(sketch: Sketch, matrix: Node) -> str:
     return shapes.get(named.leaf, "") if named.op in ("matrix", "weights") else ""
 
 
-def _factor(sketch: Sketch, trait: Trait) -> Node:
+def _factor(sketch: Sketch, trait: DraftTrait) -> Node:
     """A function of a trait."""
     word = at(trait.name, None)
     half = times(number(Fraction(1, 2)), word)

@@ -70,7 +70,7 @@ Edges = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class ProbeNumbers:
     """One probed matrix: intervals of its bulk with the errors of their ends, where these are sampled, outliers, at
     every time before the last one too where asked for, and point masses."""
 
@@ -85,12 +85,12 @@ class Spectrum:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class TheoryNumbers:
     """What the theory says. Observables are in the order of the declaration, each a list over time."""
 
     observables: tuple[tuple[float, ...], ...]
     errors: tuple[tuple[float, ...], ...] | None
-    spectra: tuple[Spectrum, ...]
+    spectra: tuple[ProbeNumbers, ...]
     failed: tuple[str, ...] = ()
     """Checks of the solution on itself that failed, a sentence each."""
 
@@ -154,14 +154,14 @@ def _series(values: Any) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=16)
-def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> Numbers:
+def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> TheoryNumbers:
     """The theory at the default values of the parameters."""
     solver, values = _solver(text), values_of(text)
     with told(text):
         return numbers_of(solver, load(text), values, path=path, samples=samples, seed=seed)
 
 
-def with_all_labels(text: str) -> Numbers | None:
+def with_all_labels(text: str) -> TheoryNumbers | None:
     """The theory without its label symmetry, every label by itself; None if it has none."""
     labels = training_level(text).method.labels
     if labels is None or not labels.group.components:
@@ -182,7 +182,7 @@ def numbers_of(
     path: bool = False,
     samples: int = SAMPLES,
     seed: int = 0,
-) -> Numbers:
+) -> TheoryNumbers:
     """The theory of a model by its solver, at values of its parameters and arrays; `labels` are the matrices probed."""
     from numerics.solver import solve
 
@@ -190,11 +190,11 @@ def numbers_of(
     certificate = solution.certificate
     names = [name for name, _ in model.observe]
     errors = solution.observable_errors
-    return Numbers(
+    return TheoryNumbers(
         tuple(_series(solution.observables[name]) for name in names),
         None if errors is None else tuple(_series(errors[name]) for name in names),
         tuple(
-            Spectrum(
+            ProbeNumbers(
                 layer.label,
                 tuple((float(a), float(b)) for a, b in layer.bulk_edges),
                 _edge_errors(layer.edge_errors),

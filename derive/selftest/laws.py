@@ -22,9 +22,9 @@ from derive.selftest.cavity import cavity_disagrees
 from derive.selftest.drafts import Draft
 from derive.selftest.engine import (
     Broken,
-    Numbers,
+    ProbeNumbers,
     Refused,
-    Spectrum,
+    TheoryNumbers,
     edges_in_two_ways,
     exact_observables,
     load,
@@ -59,7 +59,7 @@ Check = Callable[[Draft, Random], Outcome]
 
 
 @dataclass(frozen=True)
-class Law:
+class DeclarationLaw:
     """`check` takes a draft and a source of randomness; `compiled` says whether solvers are compiled for it."""
 
     name: str
@@ -67,26 +67,26 @@ class Law:
     compiled: bool = True
 
 
-Reading = Callable[[str], Numbers]
+Reading = Callable[[str], TheoryNumbers]
 
 
 class _Inapplicable(Exception):
     """There is nothing to compare: laws are nonlinear where exact arithmetic is asked for."""
 
 
-def _solved(text: str) -> Numbers:
+def _solved(text: str) -> TheoryNumbers:
     return solved(text)
 
 
-def in_exact_arithmetic(text: str) -> Numbers:
+def in_exact_arithmetic(text: str) -> TheoryNumbers:
     """Observables by exact arithmetic; nothing of the spectra."""
     found = exact_observables(text)
     if found is None:
         raise _Inapplicable
-    return Numbers(found, None, ())
+    return TheoryNumbers(found, None, ())
 
 
-def same_numbers(left: Numbers, right: Numbers, tolerance: float) -> str:
+def same_numbers(left: TheoryNumbers, right: TheoryNumbers, tolerance: float) -> str:
     """Where two theories differ by more than they may, or nothing. The right one may have more observables."""
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
@@ -105,7 +105,7 @@ def same_numbers(left: Numbers, right: Numbers, tolerance: float) -> str:
     return ""
 
 
-def _same_spectrum(one: Spectrum, two: Spectrum, tolerance: float) -> str:
+def _same_spectrum(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> str:
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
     loose = max(tolerance, 1e-9) * max(1.0, width)
     ends = [[(end, e) for pair in _wide(s, loose) for end, e in zip(*pair, strict=True)] for s in (one, two)]
@@ -117,13 +117,13 @@ def _same_spectrum(one: Spectrum, two: Spectrum, tolerance: float) -> str:
     return same_outliers(one, two, tolerance)
 
 
-def _wide(spectrum: Spectrum, least: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+def _wide(spectrum: ProbeNumbers, least: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """Intervals with the errors of their ends; those that are narrower than can be seen are point masses."""
     errors = spectrum.edge_errors or ((0.0, 0.0),) * len(spectrum.edges)
     return [(pair, error) for pair, error in zip(spectrum.edges, errors, strict=True) if pair[1] - pair[0] > least]
 
 
-def same_outliers(one: Spectrum, two: Spectrum, tolerance: float) -> str:
+def same_outliers(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> str:
     """Outliers that one has and the other has not, those next to the bulk or to a point mass left aside."""
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
     far = [_far(s, NEAR_EDGE * width) for s in (one, two)]
@@ -139,7 +139,7 @@ def same_outliers(one: Spectrum, two: Spectrum, tolerance: float) -> str:
     return ""
 
 
-def _far(spectrum: Spectrum, distance: float) -> list[tuple[float, float]]:
+def _far(spectrum: ProbeNumbers, distance: float) -> list[tuple[float, float]]:
     errors = spectrum.errors or (0.0,) * len(spectrum.outliers)
     return [
         (z, e)
@@ -178,7 +178,7 @@ def judged(check: Check) -> Check:
 
 
 def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Reading) -> Outcome:
-    found: list[Numbers] = []
+    found: list[TheoryNumbers] = []
     refused: list[Refused] = []
     for text in texts:
         try:
@@ -322,7 +322,7 @@ def _other_seed(draft: Draft, rng: Random) -> Outcome:
     return Outcome(IDLE) if one.exact else _equal(one, solved(text, seed=1 + rng.randrange(1000)), 1e-6, (text,))
 
 
-def _equal(one: Numbers, two: Numbers, tolerance: float, texts: tuple[str, ...]) -> Outcome:
+def _equal(one: TheoryNumbers, two: TheoryNumbers, tolerance: float, texts: tuple[str, ...]) -> Outcome:
     reason = same_numbers(one, two, tolerance)
     return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
 
@@ -412,41 +412,44 @@ NUMBERS = "numbers instead of parameters"
 AT_ONCE = "rewritten in all these ways at once"
 
 LAWS = (
-    Law("solved, or refused in a sentence", _no_traceback),
-    Law(CERTIFIED, _certified),
-    Law(AT_ONCE, _rewritten()),
-    Law(RENAMED, _renamed),
-    *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME[1:]),
-    *(Law(name, _paired(partner, tolerance)) for name, partner, tolerance in _PAIRS),
-    Law("a member of a family", _of_family()),
-    Law(READ, _read_back()),
-    Law(NUMBERS, _partnered(partners.numbers, 1e-9, False)),
-    Law("exact against sampled", _sampled),
-    Law("other random numbers, the same within errors", _other_seed),
-    Law("more steps, the same before", _longer),
-    Law("W^T W against W W^T", _other_side),
-    Law("the curve of the bulk against its equations", _two_ways_to_edges),
-    Law("the averaged action against the cavity argument", _cavity, compiled=False),
-    Law("generated code against exact arithmetic", _exact_quotients),
-    Law("one label for all that are alike against every label", _all_labels),
+    DeclarationLaw("solved, or refused in a sentence", _no_traceback),
+    DeclarationLaw(CERTIFIED, _certified),
+    DeclarationLaw(AT_ONCE, _rewritten()),
+    DeclarationLaw(RENAMED, _renamed),
+    *(DeclarationLaw(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME[1:]),
+    *(DeclarationLaw(name, _paired(partner, tolerance)) for name, partner, tolerance in _PAIRS),
+    DeclarationLaw("a member of a family", _of_family()),
+    DeclarationLaw(READ, _read_back()),
+    DeclarationLaw(NUMBERS, _partnered(partners.numbers, 1e-9, False)),
+    DeclarationLaw("exact against sampled", _sampled),
+    DeclarationLaw("other random numbers, the same within errors", _other_seed),
+    DeclarationLaw("more steps, the same before", _longer),
+    DeclarationLaw("W^T W against W W^T", _other_side),
+    DeclarationLaw("the curve of the bulk against its equations", _two_ways_to_edges),
+    DeclarationLaw("the averaged action against the cavity argument", _cavity, compiled=False),
+    DeclarationLaw("generated code against exact arithmetic", _exact_quotients),
+    DeclarationLaw("one label for all that are alike against every label", _all_labels),
 )
 """Every law, on compiled solvers where numbers are compared."""
 
 SYMBOLIC = (
-    Law("the averaged action against the cavity argument", _cavity, compiled=False),
-    Law(AT_ONCE, _rewritten(in_exact_arithmetic), False),
-    Law(NUMBERS, _partnered(partners.numbers, 1e-9, False, in_exact_arithmetic), False),
-    Law(READ, _read_back(in_exact_arithmetic), False),
-    *(Law(name, _paired(p, tolerance, in_exact_arithmetic), False) for name, p, tolerance in _PAIRS),
+    DeclarationLaw("the averaged action against the cavity argument", _cavity, compiled=False),
+    DeclarationLaw(AT_ONCE, _rewritten(in_exact_arithmetic), False),
+    DeclarationLaw(NUMBERS, _partnered(partners.numbers, 1e-9, False, in_exact_arithmetic), False),
+    DeclarationLaw(READ, _read_back(in_exact_arithmetic), False),
+    *(DeclarationLaw(name, _paired(p, tolerance, in_exact_arithmetic), False) for name, p, tolerance in _PAIRS),
 )
 """The laws that need no compiler: observables of linear laws in exact arithmetic."""
 
 SINGLE = (
-    *(Law(name, _partnered(p, tolerance, strict, in_exact_arithmetic), False) for name, p, tolerance, strict in _SAME),
-    Law("a member of a family", _of_family(in_exact_arithmetic), False),
+    *(
+        DeclarationLaw(name, _partnered(p, tolerance, strict, in_exact_arithmetic), False)
+        for name, p, tolerance, strict in _SAME
+    ),
+    DeclarationLaw("a member of a family", _of_family(in_exact_arithmetic), False),
 )
 """What `AT_ONCE` does, one way at a time: tried where all at once break a law, or are refused."""
 
 
-def named_law(name: str) -> Law:
+def named_law(name: str) -> DeclarationLaw:
     return next(law for law in LAWS if law.name == name)

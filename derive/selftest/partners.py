@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 from derive.selftest.drafts import (
     ONE,
-    Axis,
     Draft,
-    Equation,
+    DraftAxis,
+    DraftEquation,
+    DraftParameter,
+    DraftSector,
+    DraftVector,
     Node,
-    Parameter,
-    Sector,
-    Vector,
     add,
     apply,
     at,
@@ -38,7 +38,7 @@ from derive.selftest.drafts import (
 from derive.selftest.drawing_traits import LAWS
 
 Partner = Callable[[Draft, Random], Draft | None]
-V = TypeVar("V", bound=Vector)
+V = TypeVar("V", bound=DraftVector)
 NONLINEAR = 99
 """The order of what is not a polynomial."""
 
@@ -89,7 +89,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
     changed = draft.mapped_everywhere(node)
     return replace(
         changed,
-        sectors=tuple(Sector(word(s.name), s.ratio) for s in changed.sectors),
+        sectors=tuple(DraftSector(word(s.name), s.ratio) for s in changed.sectors),
         parameters=tuple(replace(p, name=word(p.name)) for p in draft.parameters),
         clock=clock,
         matrices=tuple(
@@ -231,11 +231,11 @@ def named(draft: Draft, rng: Random) -> Draft | None:
     timed = equation.time != ""
     made = at(word, 0 if timed else None)
     kind = "timed" if timed else "static"
-    vector = Vector(word, str(_sector(draft, node)), kind, axes=tuple(sorted(_axes(draft, node))))
+    vector = DraftVector(word, str(_sector(draft, node)), kind, axes=tuple(sorted(_axes(draft, node))))
     value = made if node == equation.value else _swapped(equation.value, node, made)
     equations = (
         *draft.equations[:index],
-        Equation(word, "t" if timed else "", node),
+        DraftEquation(word, "t" if timed else "", node),
         replace(equation, value=value),
         *draft.equations[index + 1 :],
     )
@@ -266,7 +266,7 @@ def inlined(draft: Draft, rng: Random) -> Draft | None:
     return replace(draft, equations=tuple(changed if e is where else e for e in draft.equations))
 
 
-def _may_inline(draft: Draft, where: Equation, used: Node, value: Node) -> bool:
+def _may_inline(draft: Draft, where: DraftEquation, used: Node, value: Node) -> bool:
     """Products with matrices may only be added and scaled; nothing is put into sums over the past or starts."""
     if where.starts or where.target not in {v.name for v in draft.fields}:
         return False
@@ -327,7 +327,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
     return replace(
         draft,
         fields=(*draft.fields, made),
-        equations=(Equation(word, "t" if delay == 0 else "", at(chosen.name, delay)), *equations),
+        equations=(DraftEquation(word, "t" if delay == 0 else "", at(chosen.name, delay)), *equations),
     )
 
 
@@ -392,8 +392,8 @@ def other_base(draft: Draft, rng: Random) -> Draft | None:
     if len(draft.sectors) < 2:
         return None
     chosen = rng.choice(draft.sectors[1:])
-    sectors = [Sector(chosen.name)]
-    sectors += [Sector(s.name, over(s.ratio, chosen.ratio)) for s in draft.sectors if s is not chosen]
+    sectors = [DraftSector(chosen.name)]
+    sectors += [DraftSector(s.name, over(s.ratio, chosen.ratio)) for s in draft.sectors if s is not chosen]
     return replace(draft, sectors=tuple(sectors))
 
 
@@ -595,10 +595,12 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     without = replace(equation, value=add(*terms[:k], *terms[k + 1 :]))
     switched = replace(equation, value=Node("sum", (*terms[:k], times(name(word), terms[k]), *terms[k + 1 :])))
 
-    def put(changed: Equation) -> tuple[Equation, ...]:
+    def put(changed: DraftEquation) -> tuple[DraftEquation, ...]:
         return (*draft.equations[:index], changed, *draft.equations[index + 1 :])
 
-    with_zero = replace(draft, equations=put(switched), parameters=(*draft.parameters, Parameter(word, Fraction(0))))
+    with_zero = replace(
+        draft, equations=put(switched), parameters=(*draft.parameters, DraftParameter(word, Fraction(0)))
+    )
     left_out = pruned(replace(draft, equations=put(without)))
     kept = {v.name for v in left_out.vectors()}
     kept |= {d.name for d in left_out.data}
@@ -649,13 +651,13 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
             return None
     word, along = draft.free_name("C"), draft.free_name("along_classes")
 
-    def labelled(v: Vector) -> Vector:
+    def labelled(v: DraftVector) -> DraftVector:
         return replace(v, axes=(along,)) if v.kind == "timed" else v
 
     made = replace(
         draft,
-        parameters=(*draft.parameters, Parameter(word, Fraction(1), "whole_positive")),
-        axes=(Axis(along, word),),
+        parameters=(*draft.parameters, DraftParameter(word, Fraction(1), "whole_positive")),
+        axes=(DraftAxis(along, word),),
         normals=tuple(map(labelled, draft.normals)),
         fields=tuple(map(labelled, draft.fields)),
     )
@@ -683,9 +685,9 @@ def _timed(draft: Draft) -> list[Node]:
 def sampled(draft: Draft, rng: Random) -> Draft | None:
     """The same with a nonlinear observable of vectors that nothing else knows, too many for an integral, so that the
     theory is sampled."""
-    vectors = [Vector(draft.free_name(f"aside{letter}"), draft.sectors[0].name, "static") for letter in "abcd"]
-    field = Vector(draft.free_name("bent"), draft.sectors[0].name, "static")
-    equation = Equation(field.name, "", times(*(call("tanh", at(vector.name, None)) for vector in vectors)))
+    vectors = [DraftVector(draft.free_name(f"aside{letter}"), draft.sectors[0].name, "static") for letter in "abcd"]
+    field = DraftVector(draft.free_name("bent"), draft.sectors[0].name, "static")
+    equation = DraftEquation(field.name, "", times(*(call("tanh", at(vector.name, None)) for vector in vectors)))
     observable = (draft.free_name("extra"), mean(power(at(field.name, None), 2)))
     return replace(
         draft,

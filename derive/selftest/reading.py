@@ -12,9 +12,18 @@ from sympy.core.relational import Relational
 from derive.language.alignments import Alignment
 from derive.language.contents import atoms
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
-from derive.language.diagonals import Diagonal
+from derive.language.diagonals import DiagonalMatrix
 from derive.language.laws import DrawnLaw
-from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Product, Sum, Weights, WeightsAt
+from derive.language.matrices import (
+    Disorder,
+    DisorderAt,
+    Dyad,
+    MatrixAtom,
+    ProductOfMatrices,
+    SumOfMatrices,
+    Weights,
+    WeightsAt,
+)
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Domain, Sector
 from derive.language.traits import VALUE, Trait
@@ -33,7 +42,7 @@ from derive.language.vectors import (
     Total,
 )
 from derive.selftest import drafts
-from derive.selftest.drafts import Draft, Equation, Node, call, name, number, outer, power, pruned, root, turned
+from derive.selftest.drafts import Draft, DraftEquation, Node, call, name, number, outer, power, pruned, root, turned
 from derive.words import LANGUAGE
 
 
@@ -43,24 +52,27 @@ def draft_of_model(model: Model, values: Mapping[str, Any], layers: Iterable[str
     layers: labels of the probed matrices that are kept; all of them if None.
     """
     kept = [label for label, _ in model.probes] if layers is None else list(layers)
-    reader = _Reader(model)
+    reader = _ModelReader(model)
     return pruned(
         Draft(
             reader.sectors(),
             tuple(
-                drafts.Parameter(p.name, Fraction(repr(values[p.name])), _domain(p.domain)) for p in model.parameters
+                drafts.DraftParameter(p.name, Fraction(repr(values[p.name])), _domain(p.domain))
+                for p in model.parameters
             ),
             reader.clock(),
             tuple(map(reader.matrix_symbol, atoms(model, Disorder))),
             tuple(map(reader.vector, (f for f in atoms(model, Field) if f.is_drawn))),
             tuple(map(reader.vector, (f for f in atoms(model, Field) if f.role == "field" and not f.is_drawn))),
-            tuple(drafts.Weights(w.name, w.shape[0].name, w.shape[1].name) for w in atoms(model, Weights)),
-            tuple(Equation(e.name, reader.target(e.time), reader.tree(e.value)) for e in model.equations),
+            tuple(drafts.DraftWeights(w.name, w.shape[0].name, w.shape[1].name) for w in atoms(model, Weights)),
+            tuple(DraftEquation(e.name, reader.target(e.time), reader.tree(e.value)) for e in model.equations),
             tuple((label, reader.tree(value)) for label, value in (*model.observe, *model.alignments)),
             tuple((label, reader.probe(value)) for label, value in model.probes if label in kept),
             tuple(reader.data(d, values[d.name]) for d in atoms(model, Data)),
             tuple(map(reader.trait, atoms(model, Trait))),
-            tuple(drafts.Axis(a.name, a.size.name if a.size.is_Symbol else int(a.size)) for a in atoms(model, Axis)),
+            tuple(
+                drafts.DraftAxis(a.name, a.size.name if a.size.is_Symbol else int(a.size)) for a in atoms(model, Axis)
+            ),
             responses=model.responses,
         )
     )
@@ -82,51 +94,51 @@ _CONSTANTS = {sp.pi: "pi", sp.E: "E", sp.oo: "oo"}
 _RELATIONS = {sp.Gt: "Gt", sp.Ge: "Ge", sp.Lt: "Lt", sp.Le: "Le"}
 
 
-class _Reader:
+class _ModelReader:
     """What the expressions of one model mean, as trees."""
 
     def __init__(self, model: Model):
         self.model = model
 
-    def sectors(self) -> tuple[drafts.Sector, ...]:
+    def sectors(self) -> tuple[drafts.DraftSector, ...]:
         """The base first; where nothing lives on it, a name of its own."""
-        known = [drafts.Sector(s.name, self.tree(s.ratio)) for s in atoms(self.model, Sector)]
+        known = [drafts.DraftSector(s.name, self.tree(s.ratio)) for s in atoms(self.model, Sector)]
         base = next((s for s in known if s.ratio == drafts.ONE), None)
         if base is None:
             taken = {symbol.name for symbol in (*self.model.symbols, *self.model.parameters)}
             word = next(w for w in ("base", *(f"base{k}" for k in range(2, 1000))) if w not in taken)
-            base = drafts.Sector(word)
+            base = drafts.DraftSector(word)
         return (base, *(s for s in known if s is not base))
 
-    def clock(self) -> drafts.Clock | None:
+    def clock(self) -> drafts.DraftClock | None:
         found = [*atoms(self.model, Clock)]
-        return drafts.Clock(found[0].name, found[0].steps.name, found[0].endpoint) if found else None
+        return drafts.DraftClock(found[0].name, found[0].steps.name, found[0].endpoint) if found else None
 
-    def matrix_symbol(self, m: Disorder) -> drafts.Matrix:
+    def matrix_symbol(self, m: Disorder) -> drafts.DraftMatrix:
         kind = "goe" if m.symmetric else "gaussian" if m.fresh is None else "fresh"
         variance = m.variance * m.rows if m.symmetric else m.variance
-        return drafts.Matrix(m.name, kind, m.rows.name, m.columns.name, self.tree(variance))
+        return drafts.DraftMatrix(m.name, kind, m.rows.name, m.columns.name, self.tree(variance))
 
-    def vector(self, f: Field) -> drafts.Vector:
+    def vector(self, f: Field) -> drafts.DraftVector:
         law = self.tree(f.law) if f.is_drawn and f.role != "normal" else None
         kind, axes = "timed" if f.timed else "static", tuple(axis.name for axis in f.axes)
-        return drafts.Vector(f.name, f.sector.name, kind, self.tree(f.scale), axes, law)
+        return drafts.DraftVector(f.name, f.sector.name, kind, self.tree(f.scale), axes, law)
 
-    def trait(self, f: Trait) -> drafts.Trait:
+    def trait(self, f: Trait) -> drafts.DraftTrait:
         if not f.discrete:
             density = tuple(self.tree(part) for part in f.law)
-            return drafts.Trait(f.name, f.sector.name, density=density)
+            return drafts.DraftTrait(f.name, f.sector.name, density=density)
         if not f.weights:
-            return drafts.Trait(f.name, f.sector.name, given=f.values.name)
+            return drafts.DraftTrait(f.name, f.sector.name, given=f.values.name)
         values, shares = (tuple(map(self.tree, some)) for some in (f.values, f.weights))
-        return drafts.Trait(f.name, f.sector.name, values=values, shares=shares)
+        return drafts.DraftTrait(f.name, f.sector.name, values=values, shares=shares)
 
-    def data(self, d: Data, values: Any) -> drafts.Data:
+    def data(self, d: Data, values: Any) -> drafts.DraftData:
         def nested(numbers: Any) -> drafts.Numbers:
             return tuple(map(nested, numbers)) if isinstance(numbers, list) else float(numbers)
 
         axes = tuple(axis.name for axis in d.axes)
-        return drafts.Data(d.name, axes, d.clock is not None, values=nested(values.tolist()), optional=d.optional)
+        return drafts.DraftData(d.name, axes, d.clock is not None, values=nested(values.tolist()), optional=d.optional)
 
     def probe(self, spectrum: Any) -> Node:
         matrix, *between = map(self.tree, spectrum.matrices)
@@ -172,25 +184,25 @@ class _Reader:
 
     # matrices
 
-    @tree.on(Sum)
-    def _(self, matrix: Sum, past: bool = False) -> Node:
+    @tree.on(SumOfMatrices)
+    def _(self, matrix: SumOfMatrices, past: bool = False) -> Node:
         terms = [drafts.times(self.tree(scale), self.tree(part)) for scale, part in matrix.terms]
         return drafts.add(*terms) if terms else number(0)
 
-    @tree.on(Product)
-    def _(self, matrix: Product, past: bool = False) -> Node:
+    @tree.on(ProductOfMatrices)
+    def _(self, matrix: ProductOfMatrices, past: bool = False) -> Node:
         return Node("matmul", tuple(map(self.tree, matrix.factors)))
 
     @tree.on(Dyad)
     def _(self, matrix: Dyad, past: bool = False) -> Node:
         return outer(self.tree(matrix.left), self.tree(matrix.right))
 
-    @tree.on(Diagonal)
-    def _(self, matrix: Diagonal, past: bool = False) -> Node:
+    @tree.on(DiagonalMatrix)
+    def _(self, matrix: DiagonalMatrix, past: bool = False) -> Node:
         return Node("diag", (self.tree(matrix.entries),))
 
-    @tree.on(Atom)
-    def _(self, matrix: Atom, past: bool = False) -> Node:
+    @tree.on(MatrixAtom)
+    def _(self, matrix: MatrixAtom, past: bool = False) -> Node:
         found = self.tree(matrix.symbol)
         return turned(found) if matrix.transposed else found
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from derive.selftest.agreement import Difference, agreement
+from derive.selftest.agreement import SizeDifference, agreement
 from derive.selftest.drafts import Draft
 from derive.selftest.drawing import draw
 from derive.selftest.engine import forget
-from derive.selftest.laws import ALONE, AT_ONCE, BROKE, LAWS, SINGLE, SYMBOLIC, UNDECIDED, Law, Outcome
+from derive.selftest.laws import ALONE, AT_ONCE, BROKE, LAWS, SINGLE, SYMBOLIC, UNDECIDED, DeclarationLaw, Outcome
 from derive.selftest.shrinking import shrink
 from derive.selftest.vocabulary import wanted_of
 from derive.selftest.writing import write
@@ -110,7 +110,7 @@ def draft_of(seed: int, number: int) -> Draft:
     return draw(random_of(seed, number), wanted=wanted_of(seed, number))
 
 
-def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[Law, Outcome, int]]:
+def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[DeclarationLaw, Outcome, int]]:
     """The first law of all; if it holds, those without a compiler and some others, with the seed of the partner.
 
     Without compiled laws the first one is left out too: it solves. All ways to rewrite a declaration are tried at once,
@@ -130,7 +130,7 @@ def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tupl
                 yield single, single.check(draft, Random(start)), start
 
 
-def smallest(draft: Draft, law: Law, kind: str, start: int, most: int) -> Outcome | None:
+def smallest(draft: Draft, law: DeclarationLaw, kind: str, start: int, most: int) -> Outcome | None:
     """The smallest declaration that breaks a law in the same way."""
 
     def broken(smaller: Draft) -> Outcome | None:
@@ -210,7 +210,7 @@ def _simulate(
 ) -> None:
     start = random_of(seed, number, "simulation").randrange(2**31)
 
-    def check(smaller: Draft) -> tuple[Outcome, tuple[Difference, ...]]:
+    def check(smaller: Draft) -> tuple[Outcome, tuple[SizeDifference, ...]]:
         return agreement(write(smaller), start, declarations)
 
     outcome, found = check(draft)

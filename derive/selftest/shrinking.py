@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from derive.selftest.drafts import ONE, Draft, Node, Sector, number, pruned
+from derive.selftest.drafts import ONE, Draft, DraftSector, Node, number, pruned
 from derive.selftest.partners import with_names, with_numbers, without_axis
 
 
@@ -48,7 +48,7 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
         merged = with_names(draft, {sector.name: draft.sectors[0].name})
         yield replace(merged, sectors=tuple(s for s in draft.sectors if s is not sector))
         if sector.ratio != number(2):
-            simpler = tuple(Sector(s.name, number(2)) if s is sector else s for s in draft.sectors)
+            simpler = tuple(DraftSector(s.name, number(2)) if s is sector else s for s in draft.sectors)
             yield replace(draft, sectors=simpler)
     clock = draft.clock
     if clock is not None:

@@ -10,17 +10,17 @@ from random import Random
 
 from derive.selftest.drafts import (
     ONE,
-    Axis,
-    Clock,
-    Data,
-    Equation,
-    Matrix,
+    DraftAxis,
+    DraftClock,
+    DraftData,
+    DraftEquation,
+    DraftMatrix,
+    DraftParameter,
+    DraftSector,
+    DraftTrait,
+    DraftVector,
+    DraftWeights,
     Node,
-    Parameter,
-    Sector,
-    Trait,
-    Vector,
-    Weights,
     add,
     at,
     call,
@@ -61,17 +61,17 @@ class Sketch:
 
     rng: Random
     linear: bool
-    sectors: list[Sector]
-    parameters: list[Parameter]
-    clock: Clock | None
-    matrices: list[Matrix]
-    normals: list[Vector]
-    fields: list[Vector]
-    weights: list[Weights]
-    equations: list[Equation]
-    data: list[Data] = field(default_factory=list)
-    traits: list[Trait] = field(default_factory=list)
-    axes: list[Axis] = field(default_factory=list)
+    sectors: list[DraftSector]
+    parameters: list[DraftParameter]
+    clock: DraftClock | None
+    matrices: list[DraftMatrix]
+    normals: list[DraftVector]
+    fields: list[DraftVector]
+    weights: list[DraftWeights]
+    equations: list[DraftEquation]
+    data: list[DraftData] = field(default_factory=list)
+    traits: list[DraftTrait] = field(default_factory=list)
+    axes: list[DraftAxis] = field(default_factory=list)
     skewed: set[str] = field(default_factory=set)
     """Weights that begin symmetric and are updated in another way."""
     classes: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Sketch:
         if value is None:
             value = self.rng.choice(_VALUES[domain])
         word = f"{wish}{1 + sum(p.name.startswith(wish) for p in self.parameters)}"
-        self.parameters.append(Parameter(word, value, domain, "a number" if self.chance(0.2) else ""))
+        self.parameters.append(DraftParameter(word, value, domain, "a number" if self.chance(0.2) else ""))
         return name(word)
 
     def _root_or_ratio(self) -> Node:
@@ -207,7 +207,7 @@ def of_time(sketch: Sketch) -> Node:
     return TIMES[sketch.pick(tuple(TIMES), OF_TIME)](sketch, name(sketch.clock.name))
 
 
-def value_of(sketch: Sketch, vector: Vector, delay: int) -> Node:
+def value_of(sketch: Sketch, vector: DraftVector, delay: int) -> Node:
     return at(vector.name, delay if vector.kind == "timed" else None)
 
 
@@ -260,7 +260,7 @@ def rooted(sketch: Sketch, word: str) -> bool:
     return any(e.target == word and e.time == "0" and e.value != number(0) for e in sketch.equations)
 
 
-def weight_scale(sketch: Sketch, w: Weights) -> Node:
+def weight_scale(sketch: Sketch, w: DraftWeights) -> Node:
     start = next(e.value for e in sketch.equations if e.target == w.name and e.time == "0")
     inner = next((n for n in start.walk() if n.op == "matrix"), None)
     kind = next((m.kind for m in sketch.matrices if inner is not None and m.name == inner.leaf), "goe")
@@ -268,7 +268,7 @@ def weight_scale(sketch: Sketch, w: Weights) -> Node:
     return ONE if kind == "goe" or scaled else over(ONE, root(name(w.columns)))
 
 
-def symmetric_start(sketch: Sketch, w: Weights) -> bool:
+def symmetric_start(sketch: Sketch, w: DraftWeights) -> bool:
     start = next(e.value for e in sketch.equations if e.target == w.name and e.time == "0")
     used = {n.leaf for n in start.walk() if n.op == "matrix"}
     return all(m.kind == "goe" for m in sketch.matrices if m.name in used)

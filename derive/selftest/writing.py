@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import groupby
 
-from derive.selftest.drafts import ONE, Data, Draft, Node, Numbers, Trait, Vector
+from derive.selftest.drafts import ONE, Draft, DraftData, DraftTrait, DraftVector, Node, Numbers
 
 _SUM, _PRODUCT, _ATOM = range(3)
 _RELATIONS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<="}
@@ -155,7 +155,7 @@ class _Writer:
             for a, size in zip(self.draft.axes, sizes, strict=True)
         ]
 
-    def _data(self, d: Data) -> str:
+    def _data(self, d: DraftData) -> str:
         self.words.add("data")
         parts = [repr(d.name), *(self.axes[axis] for axis in d.axes)]
         parts += [f"clock={self._clock()}"] if d.timed else []
@@ -179,12 +179,12 @@ class _Writer:
             lines.append(f"{self.variables[m.name]} = {word}({', '.join(parts)}{self._latex(m.name)})")
         return lines
 
-    def _along(self, v: Vector) -> str:
+    def _along(self, v: DraftVector) -> str:
         """The axes of a vector, as an argument."""
         names = [self.axes[axis] for axis in v.axes]
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
-    def _normal(self, v: Vector) -> str:
+    def _normal(self, v: DraftVector) -> str:
         word = "normal" if v.law is None else "drawn"
         self.words.add(word)
         parts = [repr(v.name), self.variables[v.sector]]
@@ -194,7 +194,7 @@ class _Writer:
         parts += [f"axes={self._along(v)}"] if v.axes else []
         return f"{self.variables[v.name]} = {word}({', '.join(parts)}{self._latex(v.name)})"
 
-    def _trait(self, v: Trait) -> str:
+    def _trait(self, v: DraftTrait) -> str:
         self.words.add("trait")
         parts = [repr(v.name), self.variables[v.sector]]
         if v.law is not None:

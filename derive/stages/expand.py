@@ -16,7 +16,7 @@ from derive.algebra.scaling import split_sizes
 from derive.algebra.sites import SiteValue
 from derive.equations.axes import with_labels_alike
 from derive.equations.history import History, check_sizes_of_updates, write_out
-from derive.equations.made import Applied, Made
+from derive.equations.made import Applied, FieldRules
 from derive.equations.moments import check_moments
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
@@ -33,9 +33,9 @@ from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.records.system import (
     ElementwiseRule,
     LinearRule,
+    ProbeTimes,
     Rule,
     SpectralFields,
-    Stopping,
     System,
     SystemField,
     Term,
@@ -46,7 +46,7 @@ def expand_declaration(model: Model) -> System:
     """Write out weights, name every intermediate vector, and make the fields that probe the matrix."""
     model = with_labels_alike(model)
     history = write_out(model)
-    made = Made(model)
+    made = FieldRules(model)
     with wording(lambda: as_declared(model, made.rules.values())):
         try:
             times = stopping(model, made, history)
@@ -101,7 +101,7 @@ def _made_of(some: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]
     return found
 
 
-def _normals(made: Made, vector: Drawn) -> tuple[FieldAt, ...]:
+def _normals(made: FieldRules, vector: Drawn) -> tuple[FieldAt, ...]:
     """The standard normals that the entries of a drawn vector are a function of."""
     like = {"role": "normal", "timed": vector.timed, "axes": vector.axes}
     fields = (
@@ -123,7 +123,7 @@ def _by_law(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
 
 
 def _taken_apart(
-    model: Model, made: Made, history: History, times: Stopping | None
+    model: Model, made: FieldRules, history: History, times: ProbeTimes | None
 ) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
     """Put every field into `made`, and return those that probe matrices, and those for traces of their resolvents."""
     rules = Rules(made, history)
@@ -143,7 +143,7 @@ def _taken_apart(
     return tuple(found), tuple(traces)
 
 
-def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None:
+def _claim_product(model: Model, made: FieldRules, equation: Eq, field: Field) -> None:
     """Let a field declared as number * W @ x stand for that product wherever it occurs."""
     scale, node = equation.value.as_independent(Apply, as_Add=False)
     if node not in equation.value.atoms(Apply) or node.vector not in node.atoms(FieldAt):
@@ -163,7 +163,7 @@ def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None
             made.add_product(field, product, scale)
 
 
-def _add_equation(model: Model, made: Made, equation: Eq, field: Field, rules: Rules) -> None:
+def _add_equation(model: Model, made: FieldRules, equation: Eq, field: Field, rules: Rules) -> None:
     if field in made.rules:
         return
     where = f"the equation of {field}"

@@ -16,19 +16,19 @@ from derive.errors import DeclarationError, blaming
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field, FieldAt, Mean, Mix
 from derive.records.base import gathered
-from derive.records.limit import Limit, Part
+from derive.records.limit import LinearPart, StationaryLimit
 from derive.records.saddle import SaddlePoint, TimeOrder
 from derive.records.system import SystemField, Term, is_moment, quadratic_pairs
 
 
-def find_limit(saddle: SaddlePoint, order: TimeOrder) -> Limit:
+def find_limit(saddle: SaddlePoint, order: TimeOrder) -> StationaryLimit:
     """The equations of one site in z and the observables made of its order parameters; refused where training does not
     come to rest by laws that are linear and the same at all times."""
     work = _AtRest(saddle)
     fields = work.fields
     drives = [part for f in fields.values() for part in work.drawn(f)]
     observables, means = work.observed()
-    return Limit(
+    return StationaryLimit(
         system=saddle.system,
         fields=tuple(fields),
         sources=tuple(saddle.system.sources),
@@ -65,13 +65,13 @@ class _AtRest(LinearLaws):
                 f"{name} is drawn afresh at each step, so that nothing comes to rest; solve it at finite T"
             )
 
-    def drawn(self, f: SystemField) -> list[Part]:
+    def drawn(self, f: SystemField) -> list[LinearPart]:
         """What is drawn in the equation of a field: sources, and starts, which count as far as they are remembered."""
-        found: list[Part] = []
+        found: list[LinearPart] = []
         for t in f.rule.terms:
             value, lag = t.vector.field, self.lag(f.field, t.vector)
             if value not in self.fields:
-                found.append(Part(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
+                found.append(LinearPart(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
                 continue
             # the rule holds from its first time on: earlier values of what stands in it do not count
             for time in range(f.shift - lag if value.timed else 0):
@@ -80,14 +80,14 @@ class _AtRest(LinearLaws):
                     self.forgotten = self.forgotten or f"{value}({time}) in the equation of {f.field}"
                     continue
                 found += [
-                    Part(f.field, s.vector.field, -t.coefficient * s.coefficient, time + lag + 1, 1, s.mixing)
+                    LinearPart(f.field, s.vector.field, -t.coefficient * s.coefficient, time + lag + 1, 1, s.mixing)
                     for s in early
                 ]
         if f.shift and (f.rule.laws or f.product):
             self.forgotten = self.forgotten or f"the start of {f.field}"
         for time in range(len(f.starts)):
             early = self._starts(f.field, time, f"the start of {f.field}")
-            found += [Part(f.field, s.vector.field, s.coefficient, time + 1, 1, s.mixing) for s in early]
+            found += [LinearPart(f.field, s.vector.field, s.coefficient, time + 1, 1, s.mixing) for s in early]
         return found
 
     def _starts(self, field: Field, time: int, told: str) -> tuple[Term, ...]:

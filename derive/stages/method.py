@@ -9,7 +9,7 @@ from derive.equations.needs import Needs
 from derive.equations.wording import as_declared
 from derive.language.symbols import Sector
 from derive.language.vectors import shown
-from derive.records.method import Closure, Method, SectorMethod
+from derive.records.method import ClosureKind, Method, SectorMethod
 
 STEIN = "stein"
 
@@ -45,15 +45,17 @@ def _sampled_diagonals(layout: Layout, needs: Needs) -> str:
 
 def _of_sector(layout: Layout, needs: Needs, laws: Laws | None, reason: str, sector: Sector) -> SectorMethod:
     if reason:
-        return SectorMethod(sector, Closure.SAMPLED, reason)
+        return SectorMethod(sector, ClosureKind.SAMPLED, reason)
     standing = (value for sites in needs.sites for value in sites.values)
     traits = [trait for trait in layout.system.traits_beside(standing) if trait.sector == sector]
     densities = [trait for trait in traits if not trait.discrete]
     nonlinear = [] if laws is None else laws.integrands(sector)
     if nonlinear:
-        return SectorMethod(sector, Closure.QUADRATURE, f"{', '.join(nonlinear)}: averages over few Gaussian variables")
+        return SectorMethod(
+            sector, ClosureKind.QUADRATURE, f"{', '.join(nonlinear)}: averages over few Gaussian variables"
+        )
     if densities:
         names = ", ".join(map(str, densities))
-        return SectorMethod(sector, Closure.QUADRATURE, f"fields are Gaussian given {names}, which has a density")
+        return SectorMethod(sector, ClosureKind.QUADRATURE, f"fields are Gaussian given {names}, which has a density")
     given = f" given {', '.join(map(str, traits))}" if traits else ""
-    return SectorMethod(sector, Closure.EXACT, f"laws are linear, so all fields are jointly Gaussian{given}")
+    return SectorMethod(sector, ClosureKind.EXACT, f"laws are linear, so all fields are jointly Gaussian{given}")

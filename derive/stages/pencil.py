@@ -19,8 +19,8 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, check_vanishes, physical_samples, plain_names
 from derive.algebra.polynomials import TooLarge, eliminate, factors
 from derive.algebra.recheck import check_same
-from derive.algebra.sites import SiteAverage, without_averages
-from derive.records.probe import MAP, Block, BlockMatrix, Cycle, Pencil
+from derive.algebra.sites import TraitAverage, without_averages
+from derive.records.probe import MAP, Block, BlockCycle, BlockMatrix, Pencil
 
 
 def reduce_blocks(blocks: BlockMatrix) -> Pencil:
@@ -60,7 +60,7 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
             continue
         fed = {key: block for key, block in blocks.blocks if key[0] == row}
         scales = [scale for block in fed.values() for scale, _ in block.combination]
-        averages = {average for scale in scales for average in scale.atoms(SiteAverage)}
+        averages = {average for scale in scales for average in scale.atoms(TraitAverage)}
         if len(averages) != 1:
             continue
         (average,) = averages
@@ -73,7 +73,7 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
 
 
 def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
-    return scale.has(SiteAverage) or bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
+    return scale.has(TraitAverage) or bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
 
 
 def _weighs(block: Block) -> bool:
@@ -135,7 +135,7 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
     return ring
 
 
-def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> Cycle:
+def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> BlockCycle:
     """The ring with the inverse of its scalar map, or the relation to it, if there is one within the work bound."""
     projected = blocks.projected
     resolvent = projected.resolvent
@@ -146,7 +146,7 @@ def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tupl
         equations = tuple(e.xreplace(names) for e in projected.polynomials)
         found = _inverted(equations, tuple(names.values()), product.xreplace(names))
         relation, inverse, critical = found or (None, None, ())
-    return Cycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
+    return BlockCycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
 
 
 @lru_cache(maxsize=64)

@@ -13,8 +13,8 @@ from derive.errors import DeclarationError, blaming
 from derive.language.laws import Drawn
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.records.base import gathered
-from derive.records.limit import Overlap, OverlapTerm, Part, Recursion
-from derive.records.saddle import Covariance, SaddlePoint, TimeOrder
+from derive.records.limit import LinearPart, Overlap, OverlapTerm, Recursion
+from derive.records.saddle import NoiseKernel, SaddlePoint, TimeOrder
 from derive.records.system import SystemField, Term, quadratic_pairs
 
 
@@ -101,15 +101,15 @@ class _Repeated(LinearLaws):
         """Whether a term is noise of its own time: what a mean over sites multiplies is not."""
         return term.vector.field in self.noises and not term.coefficient.has(Mean)
 
-    def _mean_parts(self, field: Field) -> list[Part]:
+    def _mean_parts(self, field: Field) -> list[LinearPart]:
         """What multiplies fields in a law with noise, on average over the noise."""
         return [
-            Part(field, term.value.field, mean, self.lag(field, term.value))
+            LinearPart(field, term.value.field, mean, self.lag(field, term.value))
             for term in self.noisy.get(field, ())
             if term.value is not None and (mean := sp.factor(term.mean)) != 0
         ]
 
-    def _noise_covariances(self) -> Iterator[Covariance]:
+    def _noise_covariances(self) -> Iterator[NoiseKernel]:
         """Those of what noise adds to its mean, which is uncorrelated with everything before."""
         noisy = [(f, term) for f, terms in self.noisy.items() for term in terms if term.noises and term.value]
         for (f, one), (g, other) in product(noisy, repeat=2):
@@ -118,7 +118,7 @@ class _Repeated(LinearLaws):
                 continue
             with blaming(self.fields[f].origin):
                 self._check_times((f, one), (g, other))
-            yield Covariance(f, g, covariance, one.value.field, other.value.field, fresh=True)
+            yield NoiseKernel(f, g, covariance, one.value.field, other.value.field, fresh=True)
 
     def _check_times(self, *both: tuple[Field, NoisyTerm]) -> None:
         """Refuse one noise that enters two terms at different times."""

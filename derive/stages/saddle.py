@@ -15,7 +15,7 @@ from derive.errors import blaming
 from derive.language.vectors import PAST, Field
 from derive.records.action import AveragedAction, Leg, clock_of
 from derive.records.base import gathered
-from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
+from derive.records.saddle import MemoryKernel, NoiseKernel, SaddlePoint, TimeOrder
 
 
 def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint:
@@ -44,12 +44,12 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
         else:
             with blaming(origins[target]):
                 scale = size_free(coefficient, "what returns from a random matrix")
-            kept_memories.append(Memory(target, scale, a, kicked, on, fresh, lag))
+            kept_memories.append(MemoryKernel(target, scale, a, kicked, on, fresh, lag))
     found = []
     for (left, right, a, b, fresh), coefficient in covariances.items():
         with blaming(origins[left]):
             scale = size_free(coefficient, "the noise from a random matrix")
-        found.append(Covariance(left, right, scale, a, b, fresh))
+        found.append(NoiseKernel(left, right, scale, a, b, fresh))
     return SaddlePoint(
         averaged.system,
         tuple(found),

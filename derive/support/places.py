@@ -92,13 +92,13 @@ def cache_place() -> Path | None:
     return Path(base) / PROJECT
 
 
-def kept() -> Kept | None:
+def kept() -> KeptFiles | None:
     """What is kept between runs; None if nothing is to be. Nothing is made or read before it is used."""
     place = cache_place()
     return None if place is None else _kept_at(Path(os.path.abspath(place)))
 
 
-class Kept:
+class KeptFiles:
     """Files of one directory, by kind and by what they are the answer to."""
 
     def __init__(self, place: Path) -> None:
@@ -168,8 +168,8 @@ class Kept:
 
 
 @cache
-def _kept_at(place: Path) -> Kept:
-    return Kept(place)
+def _kept_at(place: Path) -> KeptFiles:
+    return KeptFiles(place)
 
 
 def _signature(secret: bytes, kind: str, question: str, answer: bytes) -> bytes:

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from derive.support.bounds import SENTENCE
 
 _KINDS = {
-    "FieldAt": "a field", "Field": "a field", "Evolving": "a weight matrix", "Atom": "a matrix", "Sum": "a matrix",
-    "Dyad": "a matrix", "Product": "a matrix", "Diagonal": "a matrix", "Mean": "a mean", "Apply": "a vector",
+    "FieldAt": "a field", "Field": "a field", "Evolving": "a weight matrix", "MatrixAtom": "a matrix",
+    "SumOfMatrices": "a matrix", "Dyad": "a matrix", "ProductOfMatrices": "a matrix", "DiagonalMatrix": "a matrix",
+    "Mean": "a mean", "Apply": "a vector",
     "Project": "a vector", "Mix": "a vector", "Clock": "a clock", "Sector": "a sector", "Parameter": "a parameter",
-    "Table": "a table", "Given": "data", "DataAt": "data", "Trait": "a trait", "Axis": "an axis", "Eq": "an equation",
-    "Spectrum": "a spectrum", "Model": "a model", "Mul": "a product", "Add": "a sum", "Pow": "a power",
+    "LabelTable": "a table", "GivenData": "data", "DataAt": "data", "Trait": "a trait", "Axis": "an axis",
+    "Eq": "an equation", "DeclaredSpectrum": "a spectrum", "Model": "a model", "Mul": "a product", "Add": "a sum",
+    "Pow": "a power",
     "int": "a number", "float": "a number", "complex": "a complex number", "bool": "a truth value", "str": "a text",
     "bytes": "bytes", "list": "a list", "tuple": "a tuple", "dict": "a dictionary", "set": "a set", "NoneType": "None",
     "function": "a function", "builtin_function_or_method": "a function", "method": "a function", "type": "a class",

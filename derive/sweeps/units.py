@@ -35,7 +35,7 @@ _KNOWN_ELSEWHERE = ("parameters", "order", "about", "solver")
 
 
 @dataclass(frozen=True)
-class Code:
+class SolverCode:
     """A generated solver as text, by file; `digest` tells one from another."""
 
     digest: str
@@ -54,7 +54,7 @@ class Unit:
 
     name: str
     kind: str
-    code: Code
+    code: SolverCode
     points: tuple[Mapping[str, Any], ...]
     options: Mapping[str, Any]
     versions: Mapping[str, str]
@@ -143,14 +143,14 @@ _LOADED: OrderedDict[str, Solver] = OrderedDict()
 _MOST_LOADED = 16
 
 
-def remember(code: Code, solver: Solver) -> None:
+def remember(code: SolverCode, solver: Solver) -> None:
     """Say that this is the solver of a code: units that are computed in this process need not load and compile it."""
     _LOADED[code.digest] = solver
     while len(_LOADED) > _MOST_LOADED:
         _LOADED.popitem(last=False)
 
 
-def _solver(code: Code) -> Solver:
+def _solver(code: SolverCode) -> Solver:
     """Loaded once; what it compiles is kept with it."""
     if code.digest not in _LOADED:
         from numerics.modules import load_solver

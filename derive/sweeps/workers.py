@@ -200,7 +200,7 @@ class Here:
         pass
 
 
-class Given:
+class GivenExecutor:
     """An executor of the caller's, which is left running. Only so many units are given to it at a time."""
 
     def __init__(self, executor: Executor, at_a_time: int | None = None) -> None:
@@ -231,7 +231,7 @@ class Given:
 
 
 @contextmanager
-def cluster(where: str) -> Iterator[Given]:
+def cluster(where: str) -> Iterator[GivenExecutor]:
     """The workers of a Dask cluster: dask:tcp://HOST:PORT, or dask:FILE with the scheduler's address."""
     kind, _, address = where.partition(":")
     if kind != "dask" or not address:
@@ -246,6 +246,6 @@ def cluster(where: str) -> Iterator[Given]:
         raise DeriveError(f"--on {where}: no scheduler answers there ({' '.join(str(error).split())[:120]})") from None
     try:
         threads = sum(client.nthreads().values())
-        yield Given(client.get_executor(pure=False), 2 * max(1, threads))
+        yield GivenExecutor(client.get_executor(pure=False), 2 * max(1, threads))
     finally:
         client.close()

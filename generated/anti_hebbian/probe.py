@@ -2,7 +2,7 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.interface import Cycle, Probe, Side
 from numerics.runtime.operators import block, identity, operator
 
 
@@ -65,7 +65,7 @@ PROBE = Probe(
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes),),
     rings=(
-        Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"), ("R", "v", "M0_v"))),
+        Cycle(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"), ("R", "v", "M0_v"))),
     ),
     reduced=True,
     steady=True,

@@ -2,7 +2,7 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-from numerics.runtime.interface import AlikeLabels, Probe, Ring, Side
+from numerics.runtime.interface import AlikeLabels, Cycle, Probe, Side
 from numerics.runtime.operators import block, identity, operator
 
 
@@ -116,7 +116,7 @@ PROBE = Probe(
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
     rings=(
-        Ring(
+        Cycle(
             pencil_0,
             scalar_map_0,
             relation_0,

@@ -2,7 +2,7 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-from numerics.runtime.interface import Probe, Ring, Side
+from numerics.runtime.interface import Cycle, Probe, Side
 from numerics.runtime.operators import block, identity, operator
 
 
@@ -53,7 +53,7 @@ PROBE = Probe(
     unknowns=("C_psi0_v",),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes),),
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"),)),),
+    rings=(Cycle(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"),)),),
     reduced=True,
     steady=True,
 )

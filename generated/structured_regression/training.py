@@ -1,6 +1,6 @@
 # Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
+"""Training level, exactly: all laws are linear, so all fields are Gaussian, in one pass."""
 
 import jax.numpy as jnp
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from derive.errors import DeriveError
-from numerics.bench.tools import Figure, built, time_in_turns
+from numerics.bench.tools import BenchRow, built, time_in_turns
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
@@ -24,7 +24,7 @@ IMAGINARY = 1e-6
 MOST_ITERATIONS = 400_000
 
 
-def bulk(references: Path | None) -> Iterator[Figure]:
+def bulk(references: Path | None) -> Iterator[BenchRow]:
     """Density and edges of a bulk: following and exact roots against iteration and bisection."""
     solver = built("extensive_two_layer")
     branch = solver.branch({q.name: q.default for q in solver.setting.parameters})
@@ -69,7 +69,7 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
 
 
 @in_float64
-def density_figure(branch: Branch, points: int = 400) -> Figure:
+def density_figure(branch: Branch, points: int = 400) -> BenchRow:
     """Density on a grid: following the branch against damped fixed-point iteration just above the axis."""
     intervals = support_from_curve(branch) or []
     if not intervals:
@@ -94,7 +94,7 @@ def density_figure(branch: Branch, points: int = 400) -> Figure:
     error = float(np.max(resolvent_at(branch, x)[1])) / np.pi
     if result[1] >= MOST_ITERATIONS:
         raise DeriveError("the fixed-point iteration of the bench did not converge")
-    return Figure(
+    return BenchRow(
         "density: fixed point over branch",
         slow_time / fast_time,
         "times",
@@ -105,7 +105,7 @@ def density_figure(branch: Branch, points: int = 400) -> Figure:
 
 
 @in_float64
-def edge_figure(branch: Branch) -> Figure:
+def edge_figure(branch: Branch) -> BenchRow:
     """The upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
     exact = (support_from_curve(branch) or [(0.0, 0.0)])[-1][1]
     span = branch.start.height
@@ -125,7 +125,7 @@ def edge_figure(branch: Branch) -> Figure:
 
     bisected, exactly = time_in_turns(by_bisection, by_roots, repeats=5)
     slow, fast = bisected.seconds, exactly.seconds
-    return Figure(
+    return BenchRow(
         "edge: bisection over exact roots",
         slow / fast,
         "times",

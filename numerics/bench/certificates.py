@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from numerics.bench.tools import Figure, built, cpu_seconds
+from numerics.bench.tools import BenchRow, built, cpu_seconds
 from numerics.solver import Solver, solve
 
 REPEATS = 5
@@ -29,12 +29,12 @@ SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
 """Settings, and what is changed in the default values of their parameters."""
 
 
-def certificates(references: Path | None) -> Iterator[Figure]:
+def certificates(references: Path | None) -> Iterator[BenchRow]:
     """Certificates: what they take beside a solution, at parameters that are new to both."""
     yield from (_figure(name, changes) for name, cases in SETTINGS.items() for changes in cases)
 
 
-def _figure(name: str, changes: dict[str, int]) -> Figure:
+def _figure(name: str, changes: dict[str, int]) -> BenchRow:
     solver = built(name)
     values = _values(solver, changes)
     moving = next(q.name for q in solver.setting.parameters if not q.whole)
@@ -47,7 +47,7 @@ def _figure(name: str, changes: dict[str, int]) -> Figure:
     solution, certificate = statistics.median(plain[1:]), statistics.median(extra[1:])
     told = f"{1e3 * certificate:.1f} ms beside {1e3 * solution:.1f} ms"
     shown = "".join(f" {key}={value}" for key, value in changes.items())
-    return Figure(
+    return BenchRow(
         f"certificate of {name}{shown}", certificate / solution, "of a solution", told, max(0.0, plain[0] - solution)
     )
 

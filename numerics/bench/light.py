@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import DeriveError
-from numerics.bench.tools import Figure, Timing, built, time_in_turns
+from numerics.bench.tools import BenchRow, Timing, built, time_in_turns
 from numerics.runtime import sizes
 from numerics.runtime.samples import SampledPass
 from numerics.solver import Solver, solve
@@ -20,7 +20,7 @@ SITES = (500, 8000)
 """Sites of a small and of a large pass: the time of a run is linear in them."""
 
 
-def light_passes(references: Path | None) -> Iterator[Figure]:
+def light_passes(references: Path | None) -> Iterator[BenchRow]:
     """Size of a sampled pass from which on optimising its program pays, beside the one that is assumed."""
     solver = built(SETTING)
     assert isinstance(solver.training, SampledPass), "its laws have no exact averages"
@@ -32,7 +32,7 @@ def light_passes(references: Path | None) -> Iterator[Figure]:
         if saved <= 0 or slower <= 0:
             raise DeriveError("one of the two programs is better at every size; LIGHT has no meaning on this machine")
         per_site = solver.times(values) * solver.training.footprint(solver.point(values))
-        yield Figure(
+        yield BenchRow(
             f"size from which on optimising pays, {SETTING} T={steps}",
             per_site * saved / slower / sizes.LIGHT,
             "of LIGHT",

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import scipy.sparse.linalg
 
-from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
+from numerics.bench.tools import BenchRow, built, cpu_seconds, time_in_turns
 from numerics.outliers.restriction import Restriction, Steps
 from numerics.runtime.point import Point
 from numerics.solver import Solution, Solver, solve, spiked_problem
@@ -25,7 +25,7 @@ SETTING = "deep_linear"
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1}
 
 
-def forward_pass(references: Path | None) -> Iterator[Figure]:
+def forward_pass(references: Path | None) -> Iterator[BenchRow]:
     """Order parameters at T = 100, L = 2: one forward pass against damped fixed-point iteration."""
     by_hand = deep_linear_by_hand(references)
     if by_hand is None:
@@ -39,7 +39,7 @@ def forward_pass(references: Path | None) -> Iterator[Figure]:
         iterated = iterate()
         fast, slow = time_in_turns(forward, iterate, repeats=3)
         error = float(np.max(np.abs(iterated.test_loss - exact)))
-        yield Figure(
+        yield BenchRow(
             f"fixed-point iteration over forward pass, {name}",
             slow.seconds / fast.seconds,
             "times",
@@ -53,7 +53,7 @@ CLASSES = ((50, 1), (50, 2), (50, 4), (50, 8))
 """Steps and labels at which the forward pass is set against plain NumPy."""
 
 
-def growing_arrays(references: Path | None) -> Iterator[Figure]:
+def growing_arrays(references: Path | None) -> Iterator[BenchRow]:
     """One forward pass with several classes, L = 2, against one by hand in NumPy whose arrays grow with time."""
     by_hand = deep_linear_by_hand(references)
     if by_hand is None:
@@ -63,7 +63,7 @@ def growing_arrays(references: Path | None) -> Iterator[Figure]:
         march, ours = partial(by_hand.solve, L=2, **values), _forward(values)
         fast, slow = time_in_turns(ours, march, repeats=3)
         error = float(np.max(np.abs(march().test_loss - np.asarray(ours()["test_loss"]))))
-        yield Figure(
+        yield BenchRow(
             f"growing NumPy arrays over forward pass, T = {steps}, C = {labels}",
             slow.seconds / fast.seconds,
             "times",
@@ -76,7 +76,7 @@ EQUAL_LABELS, EQUAL_STEPS = 8, 50
 """Labels and steps at which equal labels are set against one."""
 
 
-def equal_labels(references: Path | None) -> Iterator[Figure]:
+def equal_labels(references: Path | None) -> Iterator[BenchRow]:
     """Forward pass and outliers of equal labels, L = 2, against those of one label, with and without their symmetry."""
     one, several = ({**VALUES, "T": EQUAL_STEPS, "C": labels} for labels in (1, EQUAL_LABELS))
     for name, solver in (("", built(SETTING)), (" without their symmetry", built(SETTING).with_all_labels)):
@@ -86,7 +86,7 @@ def equal_labels(references: Path | None) -> Iterator[Figure]:
         }
         for what, (together, alone) in ways.items():
             slow, fast = time_in_turns(together, alone, repeats=3)
-            yield Figure(
+            yield BenchRow(
                 f"{what} of {EQUAL_LABELS} equal labels over one{name}, T = {EQUAL_STEPS}",
                 slow.seconds / fast.seconds,
                 "times",
@@ -119,7 +119,7 @@ PATHS: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
 """Settings, layers and values whose outliers are found at all times."""
 
 
-def outlier_path(references: Path | None) -> Iterator[Figure]:
+def outlier_path(references: Path | None) -> Iterator[BenchRow]:
     """Outliers at all times up to T = 200, complete, against Arnoldi's method and all eigenvalues at each time."""
     for setting, layer, values in PATHS:
         solver = built(setting)
@@ -135,7 +135,7 @@ def outlier_path(references: Path | None) -> Iterator[Figure]:
         both, bare, krylov, dense = (way.seconds for way in ways)
         ours = both - bare
         here = f"{setting}{'' if layer is None else f', layer {layer}'}"
-        yield Figure(
+        yield BenchRow(
             f"outliers at all times over Arnoldi's method, {here}",
             ours / krylov,
             "of its time",
@@ -196,7 +196,7 @@ ACCURACY, SIZE, SEEDS = 0.01, 500, 4
 """The relative error of the test loss at which theory and simulation are compared; dimension and number of runs."""
 
 
-def theory_and_simulation(references: Path | None) -> Iterator[Figure]:
+def theory_and_simulation(references: Path | None) -> Iterator[BenchRow]:
     """The test loss at T = 100 to one percent: one theory solve against simulations at D = 500."""
     solver, values = built(SETTING), {**VALUES, "gamma0": 3.0, "eta": 0.05, "T": 100}
     run = partial(solve, solver, values, layers=())
@@ -210,7 +210,7 @@ def theory_and_simulation(references: Path | None) -> Iterator[Figure]:
     one = cpu_seconds(simulated) / SEEDS
     loss = float(run().observables["test_loss"][-1])
     needed = max(1.0, float(np.var(losses, ddof=1)) / (ACCURACY * loss) ** 2)
-    yield Figure(
+    yield BenchRow(
         f"simulations over one theory solve, test loss to {ACCURACY:.0%}",
         needed * one / theory.seconds,
         "times",
@@ -229,7 +229,7 @@ def _simulated(solver: Solver, values: dict[str, Any], seed: int) -> dict[str, A
     return found
 
 
-def growth(references: Path | None) -> Iterator[Figure]:
+def growth(references: Path | None) -> Iterator[BenchRow]:
     """Growth of the cost of a solve with T, up to T = 800."""
     solver = built(SETTING)
     seconds, memory, compilation = dict[int, float](), 0.0, 0.0
@@ -244,9 +244,9 @@ def growth(references: Path | None) -> Iterator[Figure]:
     last = math.log(seconds[800] / seconds[400]) / math.log(2)
     listed = ", ".join(f"{s:.2f} s at {t}" for t, s in seconds.items())
     told = f"L = 2: {listed}; last doubling {last:.2f}"
-    yield Figure("growth of a forward pass with T", float(slope), "exponent", told, compilation)
+    yield BenchRow("growth of a forward pass with T", float(slope), "exponent", told, compilation)
     told = "arguments, results and work space, L = 2"
-    yield Figure("memory of a forward pass at T = 800", memory / 1e6, "MB", told)
+    yield BenchRow("memory of a forward pass at T = 800", memory / 1e6, "MB", told)
 
 
 def _run(compiled: Callable[[Point], Any], p: Point) -> None:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numerics.bench.networks import deep_linear_by_hand
-from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
+from numerics.bench.tools import BenchRow, built, cpu_seconds, time_in_turns
 from numerics.support.precision import in_float64
 
 Array = Any
@@ -24,18 +24,18 @@ DEEP = (100, 200, 400)
 """Steps at which passes are compared."""
 
 
-def recurrent_pass(references: Path | None) -> Iterator[Figure]:
+def recurrent_pass(references: Path | None) -> Iterator[BenchRow]:
     """Forward pass of anti-Hebbian learning against growing NumPy arrays."""
     yield from (_compare("anti_hebbian", references, steps) for steps in RECURRENT)
 
 
-def deep_pass(references: Path | None) -> Iterator[Figure]:
+def deep_pass(references: Path | None) -> Iterator[BenchRow]:
     """Forward pass of a deep linear network, L = 2, against growing NumPy and masked JAX arrays."""
     yield from (_compare("deep_linear", references, steps) for steps in DEEP)
 
 
 @in_float64
-def _compare(setting: str, references: Path | None, steps: int) -> Figure:
+def _compare(setting: str, references: Path | None, steps: int) -> BenchRow:
     """The forward pass of a setting against the fastest by hand."""
     solver = built(setting)
     rivals: dict[str, Callable[[], Array]]
@@ -58,7 +58,7 @@ def _compare(setting: str, references: Path | None, steps: int) -> Figure:
     error = max(float(np.max(np.abs(ours() - rival()))) for rival in rivals.values())
     fast, *slow = (timing.seconds for timing in time_in_turns(ours, *rivals.values(), repeats=REPEATS))
     listed = ", ".join(f"{seconds:.4f} s in {name}" for name, seconds in zip(rivals, slow, strict=True))
-    return Figure(
+    return BenchRow(
         f"forward pass of {setting} over the best by hand, T = {steps}",
         fast / min(slow),
         "of its time",

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from numerics.bench.tools import Figure, cpu_seconds, python, time_in_turns
+from numerics.bench.tools import BenchRow, cpu_seconds, python, time_in_turns
 
 LIBRARIES = "import jax, jax.numpy, numpy, scipy.linalg, scipy.sparse.linalg, sympy"
 """What a solution imports that is not ours."""
@@ -21,20 +21,22 @@ EXACT = (
 """Shipped settings whose theory is not sampled."""
 
 
-def start_up(references: Path | None) -> Iterator[Figure]:
+def start_up(references: Path | None) -> Iterator[BenchRow]:
     """Start-up of the command line."""
     ways = time_in_turns(lambda: python("-m", "derive", "--help"), lambda: python("-c", "pass"), repeats=5)
     ours, nothing = (way.seconds for way in ways)
-    yield Figure("derive --help over an empty Python", ours / nothing, "times", f"{ours:.3f} s against {nothing:.3f} s")
+    yield BenchRow(
+        "derive --help over an empty Python", ours / nothing, "times", f"{ours:.3f} s against {nothing:.3f} s"
+    )
 
 
-def build_everything(references: Path | None) -> Iterator[Figure]:
+def build_everything(references: Path | None) -> Iterator[BenchRow]:
     """Derivation and code of every shipped setting."""
     with tempfile.TemporaryDirectory() as directory:
         seconds = cpu_seconds(lambda: python("-m", "derive", "build", "--out", directory))
     imports = cpu_seconds(lambda: python("-c", "import sympy"))
     told = f"derive build --out DIR, {seconds:.1f} s, against python -c 'import sympy', {imports:.2f} s"
-    yield Figure("build of everything over importing SymPy", seconds / imports, "times", told)
+    yield BenchRow("build of everything over importing SymPy", seconds / imports, "times", told)
 
 
 _COMPILING = """
@@ -52,15 +54,15 @@ print(seconds[1] - seconds[0], time.process_time() - seconds[2])
 """
 
 
-def compiling(references: Path | None) -> Iterator[Figure]:
+def compiling(references: Path | None) -> Iterator[BenchRow]:
     """Compiling a forward pass against importing the compiler and against one run."""
     compiled, ran = map(float, python("-c", _COMPILING, JAX_ENABLE_COMPILATION_CACHE="0").split())
     imported = float(python("-c", "import time, jax, jax.numpy; print(time.process_time())"))
     told = f"deep_linear, T = 200, L = 2, as `derive solve` does it: {compiled:.2f} s"
-    yield Figure(
+    yield BenchRow(
         "compiling over importing JAX", compiled / imported, "times", f"{told}; importing {imported:.2f} s", compiled
     )
-    yield Figure("compiling over running", compiled / ran, "times", f"{told}; running {ran:.3f} s", compiled)
+    yield BenchRow("compiling over running", compiled / ran, "times", f"{told}; running {ran:.3f} s", compiled)
 
 
 _FIRST = """
@@ -78,12 +80,12 @@ print(spent, time.process_time() - started - spent, count)
 """
 
 
-def first_solve(references: Path | None) -> Iterator[Figure]:
+def first_solve(references: Path | None) -> Iterator[BenchRow]:
     """The first solution of a sampled network against the second one in the same process."""
     printed = python("-c", _FIRST, JAX_ENABLE_COMPILATION_CACHE="0")
     first, second, programs = map(float, printed.split())
     told = f"wide_network, 2000 samples: {first:.1f} s, then {second:.1f} s; {programs:.0f} programs are compiled"
-    yield Figure("first solve of a sampled network over the second", first / second, "times", told, first - second)
+    yield BenchRow("first solve of a sampled network over the second", first / second, "times", told, first - second)
 
 
 _FUNCTIONS = """
@@ -109,15 +111,15 @@ for one in work:
 """
 
 
-def functions(references: Path | None) -> Iterator[Figure]:
+def functions(references: Path | None) -> Iterator[BenchRow]:
     """Compiling the largest outlier as a function against compiling a bare forward pass."""
     bare, whole, slope = map(float, python("-c", _FUNCTIONS, JAX_ENABLE_COMPILATION_CACHE="0").split())
     told = f"deep_linear at its defaults: compiled in {{:.2f}} s against {bare:.2f} s"
-    yield Figure("jit of m.function over its forward pass", whole / bare, "times", told.format(whole), whole)
-    yield Figure("grad of m.function over its forward pass", slope / bare, "times", told.format(slope), slope)
+    yield BenchRow("jit of m.function over its forward pass", whole / bare, "times", told.format(whole), whole)
+    yield BenchRow("grad of m.function over its forward pass", slope / bare, "times", told.format(slope), slope)
 
 
-def second_solves(references: Path | None) -> Iterator[Figure]:
+def second_solves(references: Path | None) -> Iterator[BenchRow]:
     """The second solution of each exact setting against importing its libraries."""
     for name in EXACT:
         with tempfile.TemporaryDirectory() as directory:
@@ -126,7 +128,7 @@ def second_solves(references: Path | None) -> Iterator[Figure]:
                 python("-m", "derive", "solve", name, TWO_LEVEL_DMFT_CACHE=directory)
 
             again, imports = time_in_turns(solve, lambda: python("-c", LIBRARIES), repeats=5)
-        yield Figure(
+        yield BenchRow(
             f"second solve of {name} over importing its libraries",
             again.seconds / imports.seconds,
             "times",
@@ -135,7 +137,7 @@ def second_solves(references: Path | None) -> Iterator[Figure]:
         )
 
 
-def depth(references: Path | None) -> Iterator[Figure]:
+def depth(references: Path | None) -> Iterator[BenchRow]:
     """Derivation and code of a network of 12 layers against one of 6."""
     with tempfile.TemporaryDirectory() as directory:
 
@@ -144,7 +146,7 @@ def depth(references: Path | None) -> Iterator[Figure]:
 
         deep, half = (way.seconds for way in time_in_turns(lambda: build(12), lambda: build(6), repeats=3))
     told = f"deep_linear, derivation and code: {deep:.2f} s against {half:.2f} s"
-    yield Figure("build of 12 layers over 6", deep / half, "times", told)
+    yield BenchRow("build of 12 layers over 6", deep / half, "times", told)
 
 
 _RESULTANTS = """
@@ -164,10 +166,10 @@ for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.res
 """
 
 
-def elimination(references: Path | None) -> Iterator[Figure]:
+def elimination(references: Path | None) -> Iterator[BenchRow]:
     """Elimination of the resolvent from a curve: python-flint against SymPy's resultant."""
     fast, slow = map(float, python("-c", _RESULTANTS).split())
-    yield Figure(
+    yield BenchRow(
         "elimination: SymPy over python-flint",
         slow / fast,
         "times",
@@ -186,8 +188,8 @@ print(time.process_time() - start, len(derivation.probe.bulk_symbols), curve is 
 """
 
 
-def large_elimination(references: Path | None) -> Iterator[Figure]:
+def large_elimination(references: Path | None) -> Iterator[BenchRow]:
     """First derivation of a bulk whose curve is out of reach: two steps of extensive_two_layer with its own output."""
     seconds, unknowns, refused = python("-c", _BULK).split()
     told = "no curve is within the bounds" if refused == "True" else "eliminated"
-    yield Figure("bulk of a large elimination", float(seconds), "s", f"{unknowns} response equations, {told}")
+    yield BenchRow("bulk of a large elimination", float(seconds), "s", f"{unknowns} response equations, {told}")

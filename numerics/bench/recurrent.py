@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from numerics.bench.tools import Figure, cpu_seconds, python
+from numerics.bench.tools import BenchRow, cpu_seconds, python
 
 GAIN, STEP, TIME, EARLIER = 1.5, 0.1, 100, 50
 WIDTH, NETWORKS = 500, 16
@@ -57,7 +57,7 @@ print(json.dumps([value, timings, error / value, abs(few - value) / value]))
 """
 
 
-def recurrent_network(references: Path | None) -> Iterator[Figure]:
+def recurrent_network(references: Path | None) -> Iterator[BenchRow]:
     """Two times of a random recurrent network: integrals against networks."""
     value, timings, error, off = json.loads(python("-c", _SOLVED))
     (seconds, compilation), (few_seconds, few_compilation) = timings
@@ -73,7 +73,7 @@ def recurrent_network(references: Path | None) -> Iterator[Figure]:
         ("as users call them", seconds, compilation, error, ACCURACY),
     ):
         needed = max(1.0, (spread / (accuracy * value)) ** 2)
-        yield Figure(
+        yield BenchRow(
             f"networks over integrals {name}, <x(t) x(s)> to {accuracy:.1%}",
             needed * one / ours,
             "times",

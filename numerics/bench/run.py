@@ -25,7 +25,7 @@ from numerics.bench import (
     sweeps,
     wide as bench_wide,
 )
-from numerics.bench.tools import Figure, Measurement, failed, one_state
+from numerics.bench.tools import BenchRow, Measurement, failed, one_state
 
 MEASUREMENTS: tuple[Measurement, ...] = (
     scans.outliers,
@@ -78,7 +78,7 @@ def title_of(measure: Callable[..., object]) -> str:
     return (measure.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
-def figures(title: str, references: Path | None = None) -> Iterator[Figure]:
+def figures(title: str, references: Path | None = None) -> Iterator[BenchRow]:
     """The figures of a measurement, each as soon as it is there; `references` holds equations written by hand."""
     arguments = ("-m", "numerics.bench.run", title, str(references or ""))
     with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile("w+") as told:
@@ -88,7 +88,7 @@ def figures(title: str, references: Path | None = None) -> Iterator[Figure]:
         with process:
             assert process.stdout is not None, "it is a pipe"
             try:
-                yield from (Figure(**json.loads(line)) for line in process.stdout)
+                yield from (BenchRow(**json.loads(line)) for line in process.stdout)
             except BaseException:
                 process.kill()
                 raise

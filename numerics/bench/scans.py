@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from numerics.bench.tools import Figure, built, time_in_turns
+from numerics.bench.tools import BenchRow, built, time_in_turns
 from numerics.bulk.branch import Branch
 from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
 from numerics.outliers.problem import SpikedProblem
@@ -47,7 +47,7 @@ def farthest(values: list[float], others: list[float]) -> float:
     return max((min(abs(z - x) for x in others) / abs(z) for z in values), default=0.0) if others else float("inf")
 
 
-def outliers(references: Path | None) -> Iterator[Figure]:
+def outliers(references: Path | None) -> Iterator[BenchRow]:
     """All outliers of 8 coupled spikes: one eigenproblem against a scan of A(z)."""
     solver = built("coupled_spikes")
     solution = solve(solver, {"alpha": 2.0, "sigma": 1.0, "theta": 1.5, "kappa": 0.02, "S": SPIKES})
@@ -69,7 +69,7 @@ def outliers(references: Path | None) -> Iterator[Figure]:
 
     fast, slow = time_in_turns(reduced, scanned, repeats=3)
     found, minima = [z for z in reduced() if z > low], scanned()
-    yield Figure(
+    yield BenchRow(
         "outliers: scan over eigenproblem",
         slow.seconds / fast.seconds,
         "times",
@@ -78,7 +78,7 @@ def outliers(references: Path | None) -> Iterator[Figure]:
         f"{farthest(found, minima):.0e}",
         fast.compilation,
     )
-    yield Figure(
+    yield BenchRow(
         "outliers: residual",
         solution.diagnostics["residual"],
         "",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from numerics.bench.tools import Figure, python
+from numerics.bench.tools import BenchRow, python
 
 SPIKES, POINTS, ACCURACY = 6, 400, 1e-9
 """Pairs of spikes; points of the scan that it is set against, and to which its minima are refined."""
@@ -47,11 +47,11 @@ print(json.dumps([*times, len(found), len(above), len(dips), float(farthest(abov
 """
 
 
-def outliers_with_averages(references: Path | None) -> Iterator[Figure]:
+def outliers_with_averages(references: Path | None) -> Iterator[BenchRow]:
     """All outliers of an A(z) with averages over sites: polynomials on panels against a scan."""
     printed = json.loads(python("-c", _SOLVED).strip().splitlines()[-1])
     fast, slow, compilation, count, above, dips, off, residual = printed
-    yield Figure(
+    yield BenchRow(
         "outliers where sites differ: scan over panels",
         slow / fast,
         "times",

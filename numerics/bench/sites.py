@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from numerics.bench.tools import Figure, python
+from numerics.bench.tools import BenchRow, python
 
 ACCURACY = 1e-3
 """For this relative error of the last value work is compared: groups have it, and many more digits."""
@@ -61,12 +61,12 @@ print(json.dumps(found))
 """
 
 
-def groups_of_sites(references: Path | None) -> Iterator[Figure]:
+def groups_of_sites(references: Path | None) -> Iterator[BenchRow]:
     """Groups of equal sites against sampled sites, at equal error."""
     for name, law in (("linear laws", LINEAR), ("laws that saturate", NONLINEAR)):
         (seconds, compilation, value, _, method), (sampled, _, near, error, _) = json.loads(python("-c", _SOLVED, law))
         needed = sampled * (error / (ACCURACY * abs(value))) ** 2
-        yield Figure(
+        yield BenchRow(
             f"sampled sites over groups of sites, {name}",
             needed / seconds,
             "times",

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from derive.errors import DeriveError
-from numerics.bench.tools import Figure, built, cpu_seconds, time_in_turns
+from numerics.bench.tools import BenchRow, built, cpu_seconds, time_in_turns
 from numerics.simulation.outermost import by_lanczos
 from numerics.solver import Solution, Solver, solve, solve_many
 from numerics.support.precision import in_float64
@@ -31,7 +31,7 @@ SIDE = 20
 """Values along each of two axes of a sweep."""
 
 
-def bare_vmap(references: Path | None) -> Iterator[Figure]:
+def bare_vmap(references: Path | None) -> Iterator[BenchRow]:
     """A sweep of 20 x 20 points with default outputs against a bare vmap of the forward pass."""
     solver = built("deep_linear")
     gammas, rates = np.linspace(0.5, 3.0, SIDE), np.linspace(0.02, 0.1, SIDE)
@@ -46,7 +46,7 @@ def bare_vmap(references: Path | None) -> Iterator[Figure]:
         return _bare(solver, points)
 
     ours, theirs = time_in_turns(sweep, bare, repeats=3)
-    yield Figure(
+    yield BenchRow(
         "sweep over bare vmap",
         ours.seconds / theirs.seconds,
         "of its time",
@@ -76,7 +76,7 @@ def _vmapped(solver: Solver) -> Any:
     return jax.jit(jax.vmap(lambda p: solver.rows.forward_pass(p)[1]["test_loss"][-1]))
 
 
-def side_by_side(references: Path | None) -> Iterator[Figure]:
+def side_by_side(references: Path | None) -> Iterator[BenchRow]:
     """Points of a sweep: 32 of deep_linear side by side against a loop over single solves."""
     solver = built("deep_linear")
     points = [{**VALUES, "gamma0": 0.25 + 0.1 * k} for k in range(32)]
@@ -90,7 +90,7 @@ def side_by_side(references: Path | None) -> Iterator[Figure]:
             solve(solver, point, path=True, overlaps=True)
 
     fast, slow = time_in_turns(together, one_by_one, repeats=3)
-    yield Figure(
+    yield BenchRow(
         "single solves over points of a sweep",
         slow.seconds / fast.seconds,
         "times",
@@ -100,7 +100,7 @@ def side_by_side(references: Path | None) -> Iterator[Figure]:
     )
 
 
-def ends_of_spectra(references: Path | None) -> Iterator[Figure]:
+def ends_of_spectra(references: Path | None) -> Iterator[BenchRow]:
     """Ends of the spectrum of a large sample against all of it."""
     size, count = 2000, 20
     entries = np.random.default_rng(0).standard_normal((2 * size, size))
@@ -117,7 +117,7 @@ def ends_of_spectra(references: Path | None) -> Iterator[Figure]:
             f"size {size}, {count} eigenvalues at either end with vectors: {few:.2f} s against {whole:.2f} s, equal to "
             f"{off:.0e}"
         )
-        yield Figure(f"all eigenvalues of {name} over the ends", whole / few, "times", told)
+        yield BenchRow(f"all eigenvalues of {name} over the ends", whole / few, "times", told)
 
 
 def _ends(matrix: np.ndarray, count: int) -> np.ndarray:
@@ -132,11 +132,11 @@ def _all(matrix: np.ndarray) -> np.ndarray:
     return values
 
 
-def workers(references: Path | None) -> Iterator[Figure]:
+def workers(references: Path | None) -> Iterator[BenchRow]:
     """Points of a sweep a second: two workers against one, by the clock on the wall, since both do the same work."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     seconds = {jobs: _swept(jobs) for jobs in (1, 2)}
-    yield Figure(
+    yield BenchRow(
         "points of a sweep: two workers over one",
         seconds[1] / seconds[2],
         "times",

@@ -20,7 +20,7 @@ ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "
 
 
 @dataclass(frozen=True)
-class Figure:
+class BenchRow:
     """One measured number and how it was measured. compilation: CPU seconds of compilation, where anything is compiled;
     they are not part of the value."""
 
@@ -31,7 +31,7 @@ class Figure:
     compilation: float | None = None
 
 
-Measurement = Callable[[Path | None], Iterator[Figure]]
+Measurement = Callable[[Path | None], Iterator[BenchRow]]
 """Figures, each given as soon as it is measured; the argument is the directory of equations written by hand."""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import eigsh
 
-from numerics.bench.tools import Figure, built, cpu_seconds, python, time_in_turns
+from numerics.bench.tools import BenchRow, built, cpu_seconds, python, time_in_turns
 from numerics.solver import Solver, solve
 
 SETTING = "wide_network"
@@ -65,7 +65,7 @@ def _largest(solver: Solver, values: dict[str, Any], width: int, seed: int) -> f
     return float(eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0])
 
 
-def theory_and_network(references: Path | None) -> Iterator[Figure]:
+def theory_and_network(references: Path | None) -> Iterator[BenchRow]:
     """One theory solve against as many networks of width 4000 as have the same error."""
     solver, values = _problem(10)
     last = [solver.matrices[-1].label]
@@ -77,7 +77,7 @@ def theory_and_network(references: Path | None) -> Iterator[Figure]:
     tops = [_largest(solver, values, SPREAD_WIDTH, seed) for seed in range(SPREAD_SEEDS)]
     spread = statistics.stdev(tops) * math.sqrt(SPREAD_WIDTH / WIDTH)
     needed = max(1.0, (spread / error) ** 2)
-    yield Figure(
+    yield BenchRow(
         "networks of width 4000 over one theory solve, same error",
         needed * network / theory,
         "times",
@@ -89,7 +89,7 @@ def theory_and_network(references: Path | None) -> Iterator[Figure]:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _BenchRun:
     """An outlier and the last loss, each with its error, and the work that they took."""
 
     outlier: float
@@ -128,7 +128,7 @@ class _Networks:
             there = self.found.setdefault(width, [])
             there += [self._trained(width, seed) for seed in range(len(there), count)]
 
-    def run(self, counts: Counts) -> _Run:
+    def run(self, counts: Counts) -> _BenchRun:
         """What as many as counted of each width say, and the work of all of them."""
         self.seconds += cpu_seconds(partial(self._train, counts))
         (narrow, few), (wide, many) = counts
@@ -140,10 +140,10 @@ class _Networks:
             off = share * statistics.stdev(two) / math.sqrt(many), (1 - share) * statistics.stdev(one) / math.sqrt(few)
             spreads.append(math.hypot(*off))
         how = f"{few} networks of width {narrow} and {many} of width {wide}"
-        return _Run(theirs[0], spreads[0], theirs[1], spreads[1], self.seconds, how)
+        return _BenchRun(theirs[0], spreads[0], theirs[1], spreads[1], self.seconds, how)
 
 
-def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss: float) -> _Run:
+def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss: float) -> _BenchRun:
     """The theory with enough samples for these relative errors of the outlier and of the loss."""
     layers, samples = [solver.matrices[-1].label], SAMPLES
     found: list[Any] = []
@@ -157,7 +157,7 @@ def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss:
         more = max(error / (accuracy * value), loss_error / (of_loss * loss))
         if more <= 1 or samples > MOST_SAMPLES:
             how = f"theory with {samples} samples"
-            return _Run(value, error, loss, loss_error, seconds, how, max(0.0, first - seconds))
+            return _BenchRun(value, error, loss, loss_error, seconds, how, max(0.0, first - seconds))
         samples = math.ceil(1.2 * samples * more**2 / 1000) * 1000
 
 
@@ -165,7 +165,7 @@ def _append(found: list[Any], run: Callable[[], Any]) -> None:
     found.append(run())
 
 
-def _against_networks(accuracy: float, counts: Counts) -> Figure:
+def _against_networks(accuracy: float, counts: Counts) -> BenchRow:
     """Both ways run until the outlier has this error, and theory until its loss has no more than that of the networks;
     nothing is scaled."""
     solver, values = _problem(10)
@@ -177,7 +177,7 @@ def _against_networks(accuracy: float, counts: Counts) -> Figure:
         theirs = networks.run(counts)
     ours = _of_theory(solver, values, accuracy, theirs.loss_error / theirs.loss)
     apart = (ours.outlier - theirs.outlier) / math.hypot(ours.error, theirs.error)
-    return Figure(
+    return BenchRow(
         f"small networks over one theory solve, outlier to {accuracy:.1%}",
         theirs.seconds / ours.seconds,
         "times",
@@ -187,19 +187,19 @@ def _against_networks(accuracy: float, counts: Counts) -> Figure:
     )
 
 
-def small_networks(references: Path | None) -> Iterator[Figure]:
+def small_networks(references: Path | None) -> Iterator[BenchRow]:
     """One theory solve against many small networks, extrapolated in 1/width."""
     few = tuple((width, math.ceil(count / 12)) for width, count in SMALL)
     yield _against_networks(ACCURACY, few)
     yield _against_networks(FINER, SMALL)
 
 
-def more_small_networks(references: Path | None) -> Iterator[Figure]:
+def more_small_networks(references: Path | None) -> Iterator[BenchRow]:
     """One theory solve against thousands of small networks, extrapolated in 1/width."""
     yield _against_networks(FINEST, tuple((width, 6 * count) for width, count in SMALL))
 
 
-def damped_iteration(references: Path | None) -> Iterator[Figure]:
+def damped_iteration(references: Path | None) -> Iterator[BenchRow]:
     """The loss of a wide network: one solve against a damped iteration of whole kernels, written by hand."""
     if references is None or not (references / f"{ITERATED}.py").is_file():
         return
@@ -224,7 +224,7 @@ def damped_iteration(references: Path | None) -> Iterator[Figure]:
     fast, slow = timing.seconds, cpu_seconds(iterate) / ITERATIONS
     loss, error = ours.observables["loss"][-1], (ours.observable_errors or {})["loss"][-1]
     mean, spread = statistics.mean(theirs), statistics.stdev(theirs)
-    yield Figure(
+    yield BenchRow(
         "damped iteration over one theory solve, same error of the loss",
         slow * max(1.0, (spread / error) ** 2) / fast,
         "times",
@@ -234,17 +234,17 @@ def damped_iteration(references: Path | None) -> Iterator[Figure]:
     )
 
 
-def fifty_points(references: Path | None) -> Iterator[Figure]:
+def fifty_points(references: Path | None) -> Iterator[BenchRow]:
     """Time and memory of a network of 50 points and 50 steps, full batch."""
     found = python("-c", MEASURED, SETTING).strip().splitlines()
     seconds, peak, expected, told = float(found[0]), float(found[1]), found[2], "; ".join(found[3:])
     told = f"L = 3, D = 10, {FIFTY_SAMPLES} samples, compilation and start included; {told}"
-    yield Figure("tanh network of 50 points and 50 steps", seconds, "s", told)
+    yield BenchRow("tanh network of 50 points and 50 steps", seconds, "s", told)
     said = f"at most, of a process of its own; said before it started: {expected}"
-    yield Figure("tanh network of 50 points and 50 steps: memory", peak, "GB", said)
+    yield BenchRow("tanh network of 50 points and 50 steps: memory", peak, "GB", said)
 
 
-def growth_with_spikes(references: Path | None) -> Iterator[Figure]:
+def growth_with_spikes(references: Path | None) -> Iterator[BenchRow]:
     """Growth of the cost of a theory solve with the number of spikes S = P T."""
     seconds, compilation = dict[int, float](), 0.0
     for steps in (5, 10, 20, 40):
@@ -254,4 +254,4 @@ def growth_with_spikes(references: Path | None) -> Iterator[Figure]:
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     listed = ", ".join(f"{time:.2f} s at {count}" for count, time in seconds.items())
     told = f"L = 3, two layers: {listed}"
-    yield Figure("growth of a sampled solve with S = P T", float(slope), "exponent", told, compilation)
+    yield BenchRow("growth of a sampled solve with S = P T", float(slope), "exponent", told, compilation)

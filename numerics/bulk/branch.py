@@ -21,7 +21,7 @@ from derive.errors import NumericalError
 from numerics.bulk.digits import long_kernel
 from numerics.bulk.neighbours import Neighbours
 from numerics.bulk.parameters import own_parameters
-from numerics.bulk.polynomials import System, polynomial_system
+from numerics.bulk.polynomials import PolynomialSystem, polynomial_system
 from numerics.bulk.site_averages import SiteSystem, site_system
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
@@ -78,10 +78,10 @@ def changed(r: Any, change: Any) -> np.ndarray:
 
 
 def scaled(
-    equations: System | SiteSystem, z: np.ndarray, r: np.ndarray, sizes: np.ndarray
+    equations: PolynomialSystem | SiteSystem, z: np.ndarray, r: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Residual, rate and slope, each equation divided by its largest slope, for unknowns of known sizes."""
-    if isinstance(equations, System):
+    if isinstance(equations, PolynomialSystem):
         return equations.scaled(z, r, sizes)
     residual, rate, slope = equations(z, r)
     rows = np.max(np.abs(slope) * sizes[:, None, :], axis=-1)
@@ -106,7 +106,7 @@ CLOSE, REFINED, ROUNDS = 0.1, 1e-4, 6
 first, to the second relatively and in so many rounds, or else anew."""
 
 
-def _with_one_factorisation(equations: System, z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
+def _with_one_factorisation(equations: PolynomialSystem, z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
     """Two steps of Newton's method that share the factors of the first: those of a large matrix take all the time."""
     residual, _, slopes = equations.values(z, r)
     widest = equations.widest(slopes, relative_to(np, r, usual))
@@ -146,7 +146,7 @@ def _with_one_factorisation(equations: System, z: np.ndarray, r: np.ndarray, usu
 
 
 @dataclass(frozen=True)
-class Start:
+class BranchStart:
     """The branch at infinity and at the point `height` i, well above the spectrum."""
 
     height: float
@@ -183,7 +183,7 @@ class Branch:
         return self.use_curve and self.law.eliminated
 
     @cached_property
-    def equations(self) -> System | SiteSystem:
+    def equations(self) -> PolynomialSystem | SiteSystem:
         """Residual, rate in z and slope in r at many points, at these parameters."""
         return polynomial_system(self.law, self.own) if self.law.sites is None else site_system(self.law, self.own)
 
@@ -195,7 +195,7 @@ class Branch:
     @property
     def to_many_digits(self) -> bool:
         """Whether equations are few enough to be solved to many digits."""
-        return isinstance(self.equations, System) and self.equations.count <= MOST_LONG
+        return isinstance(self.equations, PolynomialSystem) and self.equations.count <= MOST_LONG
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -219,10 +219,12 @@ class Branch:
             return r, before, after, both[..., 1]
 
         def of_many(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
-            assert isinstance(equations, System), "averages over sites have no slopes that are zero by construction"
+            assert isinstance(equations, PolynomialSystem), (
+                "averages over sites have no slopes that are zero by construction"
+            )
             return _with_one_factorisation(equations, z, r, usual)
 
-        if isinstance(equations, System) and equations.count > SMALL:
+        if isinstance(equations, PolynomialSystem) and equations.count > SMALL:
             some = of_many
 
         def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
@@ -236,7 +238,7 @@ class Branch:
         return run
 
     @cached_property
-    def start(self) -> Start:
+    def start(self) -> BranchStart:
         return _start(self.law, self.own)
 
     @in_float64
@@ -465,7 +467,7 @@ class Branch:
 
 @lru_cache(maxsize=256)
 @in_float64
-def _start(law: BulkLaw, p: Point) -> Start:
+def _start(law: BulkLaw, p: Point) -> BranchStart:
     """Come down from infinity as long as the responses are close to a straight line in 1/z."""
     branch = Branch(law, p)
     kernel, index = branch.kernel, branch.resolvent_index
@@ -496,7 +498,7 @@ def _start(law: BulkLaw, p: Point) -> Start:
             if branch.rounding(np.array([1j * height / 10]), r)[0] > HIDDEN:
                 break
             height, responses, excess = height / 10, r, nearer
-    return Start(height, responses[0], limit[0])
+    return BranchStart(height, responses[0], limit[0])
 
 
 def _coarse_first(z: np.ndarray) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polished
 from numerics.bulk.curve import Curve
-from numerics.bulk.law import NODES, Panel, Panelled, Piece
+from numerics.bulk.law import NODES, DensityPanel, DensityPiece, Panelled
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report, part
 
@@ -82,7 +82,7 @@ def density_on(
 
 def pieces_of(
     branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray
-) -> tuple[list[Piece], list[Piece]]:
+) -> tuple[list[DensityPiece], list[DensityPiece]]:
     """Intervals cut at the given points inside them, with the exponents by which the density starts at each end; and
     tips, too close to an end at which the density diverges to be followed there."""
     cuts = []
@@ -91,7 +91,7 @@ def pieces_of(
         cuts += list(itertools.pairwise([low, *inner, high]))
     exponents = _exponents(branch, cuts)
     if not branch.by_factors:
-        return [Piece(*cut, *map(_root_of, pair)) for cut, pair in zip(cuts, exponents, strict=True)], []
+        return [DensityPiece(*cut, *map(_root_of, pair)) for cut, pair in zip(cuts, exponents, strict=True)], []
     pieces, tips = [], []
     for (low, high), (first, last) in zip(cuts, exponents, strict=True):
         width = high - low
@@ -99,12 +99,12 @@ def pieces_of(
         shares = [share for share in 10.0 ** -np.arange(DECADES, 0, -1) if share >= closest]
         ends = [float(low + width * share) for share in shares if first < DIVERGES]
         if ends:
-            tips.append(Piece(low, ends[0], _tip_root(first), 1))
+            tips.append(DensityPiece(low, ends[0], _tip_root(first), 1))
         ends += [float(high - width * share) for share in shares[::-1] if last < DIVERGES]
         if last < DIVERGES and ends:
-            tips.append(Piece(ends[-1], high, 1, _tip_root(last)))
+            tips.append(DensityPiece(ends[-1], high, 1, _tip_root(last)))
         outer = [] if first < DIVERGES else [low], [] if last < DIVERGES else [high]
-        pieces += [Piece(a, b, 2, 2) for a, b in itertools.pairwise([*outer[0], *ends, *outer[1]])]
+        pieces += [DensityPiece(a, b, 2, 2) for a, b in itertools.pairwise([*outer[0], *ends, *outer[1]])]
         pieces[-1] = replace(pieces[-1], b=pieces[-1].b if last < DIVERGES else _root_of(last))
     return pieces, tips
 
@@ -114,14 +114,14 @@ def _tip_root(exponent: float) -> int:
     return min(max(round(1 / max(1 + exponent, 1e-3)), 2), MOST_ROOT)
 
 
-def tip_panel(branch: Branch, tip: Piece) -> Panel:
+def tip_panel(branch: Branch, tip: DensityPiece) -> DensityPanel:
     """The part of the law next to an end at which the density diverges: that of a power which fits at its other end."""
     upper = tip.b > 1
     width, x = tip.high - tip.low, tip.low if upper else tip.high
     g, _ = resolvent_at(branch, x + (-1 if upper else 1) * width * np.array([0.0, 1.0]))
     exponent = np.log(g[1].imag / g[0].imag) / np.log(2.0)
     mass = -g[0].imag / np.pi * width / max(1 + exponent, 1 / (2 * MOST_ROOT))
-    return Panel(tip, 0.0, 1.0, np.array([mass]), 0.0)
+    return DensityPanel(tip, 0.0, 1.0, np.array([mass]), 0.0)
 
 
 def roots_of(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[tuple[int, int]]:
@@ -166,13 +166,13 @@ def _root_of(exponent: float) -> int:
     return min(powers, key=lambda power: abs(exponent + power[0] / power[1]) + 2e-3 * power[1])[1]
 
 
-def panelled(branch: Branch, pieces: list[Piece], tell: Report | None = None) -> Panelled:
+def panelled(branch: Branch, pieces: list[DensityPiece], tell: Report | None = None) -> Panelled:
     """Halve panels until each series has converged; all panels of a generation are evaluated at once."""
     angle = (2 * np.arange(NODES) + 1) * np.pi / (2 * NODES)
     nodes = -np.cos(angle)
     to_series = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, NODES - 1))
     pending = [(piece, k / 2, (k + 1) / 2) for piece in pieces for k in range(2)]
-    done: list[Panel] = []
+    done: list[DensityPanel] = []
     zeros: list[float] = []
     while pending:
         t = np.array([(t0 + t1) / 2 + (t1 - t0) / 2 * nodes for _, t0, t1 in pending])
@@ -195,7 +195,7 @@ def panelled(branch: Branch, pieces: list[Piece], tell: Report | None = None) ->
             floor = 20 * float(noise[i]) * (t1 - t0) + 1e-15 * float(np.max(np.abs(series))) * (t1 - t0)
             small = t1 - t0 < 1e-8 or len(done) + len(pending) > MOST_PANELS
             if tail <= max(PANEL_ERROR, floor) or small or empty.any():
-                done.append(Panel(piece, t0, t1, series, tail + floor))
+                done.append(DensityPanel(piece, t0, t1, series, tail + floor))
             else:
                 middle = (t0 + t1) / 2
                 following += [(piece, t0, middle), (piece, middle, t1)]

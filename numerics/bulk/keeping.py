@@ -19,8 +19,8 @@ import numpy as np
 
 from derive.support.places import kept
 from numerics.bulk.branch import Branch
-from numerics.bulk.law import Law, Panel, Panelled, Piece
-from numerics.bulk.polynomials import System
+from numerics.bulk.law import DensityPanel, DensityPiece, Panelled, SpectralLaw
+from numerics.bulk.polynomials import PolynomialSystem
 
 KIND = "bulk"
 LONG = 1.0
@@ -33,7 +33,7 @@ def kept_or_found(
 ) -> T:
     """What was kept of a branch, or else what `find` finds; `plain` and `made` turn it into JSON and back."""
     place, equations = kept(), branch.equations
-    if place is None or not isinstance(equations, System):
+    if place is None or not isinstance(equations, PolynomialSystem):
         return find()
     question = f"{what} {_digest(equations, branch.resolvent_index)} {_solver()}"
     known = place.read(KIND, question)
@@ -46,7 +46,7 @@ def kept_or_found(
     return found
 
 
-def plain_law(law: Law) -> dict[str, Any]:
+def plain_law(law: SpectralLaw) -> dict[str, Any]:
     """A law as lists of numbers, each to the last bit."""
     pieces = list(law.panels.pieces)
     return {
@@ -59,21 +59,23 @@ def plain_law(law: Law) -> dict[str, Any]:
     }
 
 
-def made_law(plain: dict[str, Any]) -> Law:
+def made_law(plain: dict[str, Any]) -> SpectralLaw:
     """The law that these lists stand for."""
-    pieces = [Piece(float(low), float(high), int(a), int(b)) for low, high, a, b in plain["pieces"]]
+    pieces = [DensityPiece(float(low), float(high), int(a), int(b)) for low, high, a, b in plain["pieces"]]
     panels = tuple(
-        Panel(pieces[k], float(t0), float(t1), np.array(series, float), float(error))
+        DensityPanel(pieces[k], float(t0), float(t1), np.array(series, float), float(error))
         for k, t0, t1, series, error in plain["panels"]
     )
-    return Law(_pairs(plain["edges"]), _pairs(plain["atoms"]), Panelled(panels, tuple(plain["zeros"])), plain["error"])
+    return SpectralLaw(
+        _pairs(plain["edges"]), _pairs(plain["atoms"]), Panelled(panels, tuple(plain["zeros"])), plain["error"]
+    )
 
 
 def _pairs(listed: list[list[float]]) -> tuple[tuple[float, float], ...]:
     return tuple((float(a), float(b)) for a, b in listed)
 
 
-def _digest(equations: System, resolvent: int) -> str:
+def _digest(equations: PolynomialSystem, resolvent: int) -> str:
     """A fingerprint of the equations with their numbers."""
     digest = hashlib.sha256(f"{equations.count} {resolvent}".encode())
     residual = equations.residual

@@ -24,7 +24,7 @@ CLOSE = 1e-9
 
 
 @dataclass(frozen=True)
-class Piece:
+class DensityPiece:
     """An interval on which the density is positive, uniformised: x - low = t^a at one end, high - x = (1-t)^b."""
 
     low: float
@@ -104,10 +104,10 @@ def _chebyshev(count: int, terms: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Panel:
+class DensityPanel:
     """Chebyshev series of density times dx/dt on a part [t0, t1] of a piece, and how well it has converged."""
 
-    piece: Piece
+    piece: DensityPiece
     t0: float
     t1: float
     series: np.ndarray
@@ -203,11 +203,11 @@ class Panel:
 class Panelled:
     """The density on panels; `zeros` are points inside the given intervals at which it vanished against expectation."""
 
-    panels: tuple[Panel, ...]
+    panels: tuple[DensityPanel, ...]
     zeros: tuple[float, ...]
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[DensityPiece, ...]:
         return tuple(dict.fromkeys(panel.piece for panel in self.panels))
 
     @property
@@ -220,7 +220,7 @@ class Panelled:
 
 
 @dataclass(frozen=True)
-class Law:
+class SpectralLaw:
     """The limiting law of the eigenvalues. `error` is the measured defect of mass and transform."""
 
     edges: tuple[tuple[float, float], ...]
@@ -272,11 +272,11 @@ class Law:
                 total += weight / (points - at)
         return total.reshape(z.shape)
 
-    def moved(self, shift: float) -> Law:
+    def moved(self, shift: float) -> SpectralLaw:
         """The law of eigenvalues that have all been moved."""
         pieces = {piece: replace(piece, low=piece.low + shift, high=piece.high + shift) for piece in self.panels.pieces}
         panels = tuple(replace(panel, piece=pieces[panel.piece]) for panel in self.panels.panels)
-        return Law(
+        return SpectralLaw(
             tuple((low + shift, high + shift) for low, high in self.edges),
             tuple((at + shift, weight) for at, weight in self.atoms),
             Panelled(panels, tuple(x + shift for x in self.panels.zeros)),

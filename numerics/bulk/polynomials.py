@@ -56,7 +56,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class System:
+class PolynomialSystem:
     """As many polynomial equations as responses, with their derivatives by z and by the responses."""
 
     count: int
@@ -165,8 +165,8 @@ def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms,
 
 @lru_cache(maxsize=64)
 @in_float64
-def polynomial_system(law: BulkLaw, p: Point) -> System:
+def polynomial_system(law: BulkLaw, p: Point) -> PolynomialSystem:
     """The generated equations at these parameters."""
     count = len(law.responses)
     made = [Sums.of(terms, count + 1) for terms in terms_of(law, p)]
-    return System(count, made[0], made[1], made[2])
+    return PolynomialSystem(count, made[0], made[1], made[2])

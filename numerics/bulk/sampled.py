@@ -13,14 +13,14 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.bulk.law import Law
+from numerics.bulk.law import SpectralLaw
 from numerics.bulk.moments import moments
 from numerics.support.nearby import Nearby
 from numerics.support.precision import in_float64
 
 
 @in_float64
-def edge_errors(branch: Branch, others: Sequence[Branch], law: Law, nearby: Nearby) -> list[list[float | None]]:
+def edge_errors(branch: Branch, others: Sequence[Branch], law: SpectralLaw, nearby: Nearby) -> list[list[float | None]]:
     """A standard error for each edge of each interval, its bias included; None where an edge cannot be moved, as one
     at which responses are infinite. others: the bulk at the order parameters nearby."""
     return [[_error(branch, edge, others, nearby) for edge in pair] for pair in law.edges]

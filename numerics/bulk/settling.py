@@ -13,7 +13,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.bulk.law import Law
+from numerics.bulk.law import SpectralLaw
 from numerics.bulk.support import law_of
 from numerics.runtime.interface import NODES, BulkLaw, Probe
 from numerics.runtime.point import Point
@@ -105,7 +105,7 @@ def _first_guess(law: BulkLaw, p: Point, most: int) -> int:
     return nodes
 
 
-def _moved(coarse: Branch, law: Law, fine: Branch) -> float:
+def _moved(coarse: Branch, law: SpectralLaw, fine: Branch) -> float:
     """The largest relative change of a response at points inside the bulk, in its gaps and beside it."""
     return _change(coarse, fine, _points(law))
 
@@ -124,7 +124,7 @@ def _change(coarse: Branch, fine: Branch, z: np.ndarray) -> float:
     return float(np.max(np.abs(better - r) / np.max(np.abs(r), axis=0)))
 
 
-def _points(law: Law) -> np.ndarray:
+def _points(law: SpectralLaw) -> np.ndarray:
     edges = sorted(law.edges)
     width = edges[-1][1] - edges[0][0]
     share = (1 - np.cos(np.pi * (np.arange(INSIDE) + 0.5) / INSIDE)) / 2

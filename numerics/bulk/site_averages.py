@@ -17,7 +17,7 @@ from numerics.bulk.parameters import updated
 from numerics.bulk.polynomials import Monomial, Sums, differentiated, monomial_of, polynomials_of
 from numerics.runtime.interface import BulkLaw, Sites
 from numerics.runtime.point import Point
-from numerics.runtime.traits import Law, SiteAverage
+from numerics.runtime.traits import SiteAverage, TraitValues
 from numerics.support.compiling import compiled
 from numerics.support.precision import in_float64
 
@@ -143,9 +143,11 @@ def _prepared(law: BulkLaw, average: SiteAverage) -> _Average:
 
 @lru_cache(maxsize=64)
 @in_float64
-def site_laws(sites: Sites, p: Point, nodes: int) -> tuple[Law, ...]:
+def site_laws(sites: Sites, p: Point, nodes: int) -> tuple[TraitValues, ...]:
     """What differs from site to site, in NumPy's arrays: averages over them have nothing to compile."""
-    return tuple(Law(np.asarray(one.values), np.asarray(one.weights)) for one in _compiled(sites)(p, nodes=nodes))
+    return tuple(
+        TraitValues(np.asarray(one.values), np.asarray(one.weights)) for one in _compiled(sites)(p, nodes=nodes)
+    )
 
 
 @lru_cache(maxsize=64)

@@ -27,7 +27,7 @@ from numerics.bulk.edges import (
 )
 from numerics.bulk.folds import edges_against
 from numerics.bulk.keeping import kept_or_found, made_law, plain_law
-from numerics.bulk.law import Law, Panel, Panelled
+from numerics.bulk.law import DensityPanel, Panelled, SpectralLaw
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
@@ -35,7 +35,7 @@ from numerics.support.progress import Report, part
 
 __all__ = [
     "Branch",
-    "Law",
+    "SpectralLaw",
     "atoms_of",
     "counts_against",
     "edge_candidates",
@@ -61,14 +61,14 @@ class _Watched:
         return None if self.tell is None else part(self.tell, low, high)
 
 
-def law_of(branch: Branch, tell: Report | None = None) -> Law:
+def law_of(branch: Branch, tell: Report | None = None) -> SpectralLaw:
     """The law at the branch's parameters; computed once."""
     return _law(branch.law, branch.own, _Watched(tell))
 
 
 @lru_cache(maxsize=128)
 @in_float64
-def _law(law: BulkLaw, p: Point, watched: _Watched) -> Law:
+def _law(law: BulkLaw, p: Point, watched: _Watched) -> SpectralLaw:
     branch = Branch(law, p)
     intervals = support_from_curve(branch)
     if intervals is not None:
@@ -79,7 +79,7 @@ def _law(law: BulkLaw, p: Point, watched: _Watched) -> Law:
 
 
 @in_float64
-def law_without_curve(branch: Branch, tell: Report | None = None) -> Law:
+def law_without_curve(branch: Branch, tell: Report | None = None) -> SpectralLaw:
     """The same law from the response equations alone: sample, follow to folds, integrate, look for what is missing."""
     branch, watched = replace(branch, use_curve=False), _Watched(tell)
     more: tuple[float, ...] = ()
@@ -108,7 +108,7 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> Law:
 
 def _assembled(
     branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report | None = None
-) -> Law:
+) -> SpectralLaw:
     """Density on panels, atoms, and how far both are from a law with the right transform; panels end at `more` too."""
     pieces, tips = pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more])))
     panels = panelled(branch, pieces, tell)
@@ -116,15 +116,15 @@ def _assembled(
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
     if tips:
         panels = _with_tips(panels, [tip_panel(branch, tip) for tip in tips], sum(weight for _, weight in atoms))
-    found = Law(tuple(intervals), atoms, panels, np.inf)
+    found = SpectralLaw(tuple(intervals), atoms, panels, np.inf)
     total = panels.mass + sum(weight for _, weight in atoms)
     above = 1j * branch.start.height / 3
     right = resolvent_at(branch, np.array([above]))[0][0]
     defect = max(abs(total - 1), abs(complex(found.transform(above)) / right - 1))
-    return Law(tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
+    return SpectralLaw(tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
 
 
-def _with_tips(panels: Panelled, tips: list[Panel], atoms: float) -> Panelled:
+def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Panelled:
     """What is left of the mass is that of the tips, if it is about as much as they have: the law has the right
     transform only if that is where it belongs."""
     estimate, left = sum(tip.mass for tip in tips), 1 - atoms - panels.mass
@@ -160,7 +160,7 @@ def _moments(law: BulkLaw, p: Point, count: int) -> tuple[float, ...]:
     return kept_or_found(branch, f"moments-{count}", lambda: found(law_of(branch)), list, tuple)
 
 
-def _on_a_circle(branch: Branch, count: int, law: Law) -> tuple[float, ...]:
+def _on_a_circle(branch: Branch, count: int, law: SpectralLaw) -> tuple[float, ...]:
     ends = [e for pair in law.edges for e in pair] + [at for at, _ in law.atoms]
     radius = 1.5 * max(map(abs, ends), default=branch.start.height) or branch.start.height
     nodes = 48  # what the circle folds onto a moment is (2/3)^96 of it
@@ -186,7 +186,7 @@ class Counts:
             return np.where(np.abs(gap) < 1e-9, 0.0, gap / np.maximum(self.stderr, 1e-12))
 
 
-def counts_against(law: Law, draws: list[np.ndarray], bins: np.ndarray) -> Counts:
+def counts_against(law: SpectralLaw, draws: list[np.ndarray], bins: np.ndarray) -> Counts:
     """Expected counts per bin from the integrated law, beside those of simulated eigenvalues (one array a draw)."""
     bins = np.asarray(bins, float)
     if len(draws) < 2:

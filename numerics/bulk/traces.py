@@ -20,7 +20,7 @@ SETTLED, MOST = 1e-9, 4096
 
 
 @dataclass(frozen=True)
-class Traced:
+class ResolventTraces:
     """Traces at one point: beside[k] is tr R A_k, between[k] tr R A_k R, and both[k][l] tr R A_k R A_l."""
 
     beside: np.ndarray
@@ -29,7 +29,7 @@ class Traced:
 
 
 @in_float64
-def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[Traced]:
+def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
     """The traces at points on the real axis or above it; branch: that of the bulk alone."""
     nodes = branch.law.nodes
     found = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
@@ -45,12 +45,12 @@ def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[Traced]:
     return found
 
 
-def _moved(a: Traced, b: Traced) -> float:
+def _moved(a: ResolventTraces, b: ResolventTraces) -> float:
     parts = ((a.beside, b.beside), (a.between, b.between), (a.both, b.both))
     return float(max(np.max(np.abs(x - y)) / max(np.max(np.abs(x)), 1e-300) for x, y in parts))
 
 
-def _traced(branch: Branch, z: np.ndarray) -> list[Traced]:
+def _traced(branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
     law = branch.law
     assert law.sources is not None
     z = np.asarray(z, complex)
@@ -67,4 +67,4 @@ def _traced(branch: Branch, z: np.ndarray) -> list[Traced]:
         moved = solved(slope, -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
     places = [place for _, place in law.images]
     # images are only seen, so that nothing depends on the order: tr R A R B is symmetric in A and B
-    return [Traced(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]
+    return [ResolventTraces(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]

@@ -94,10 +94,10 @@ class IdentityPlus:
         return self.__mul__(1 / other)
 
 
-def blocks_of(operator: Operator, count: int) -> BlockMatrix:
+def blocks_of(operator: Operator, count: int) -> BlockRows:
     """A(z) at many points from the operator that it is, whose coefficients have one entry per point."""
     rows = operator.rows if isinstance(operator, BlockOperator) else ((operator,),)
-    return BlockMatrix([[_collected(entry) for entry in row] for row in rows], count)
+    return BlockRows([[_collected(entry) for entry in row] for row in rows], count)
 
 
 def _collected(entry: Operator) -> Any:
@@ -116,7 +116,7 @@ def _collected(entry: Operator) -> Any:
 
 
 @dataclass(frozen=True)
-class Part:
+class SummandBlock:
     """A small matrix in a direct sum, and how often the sum has it. place: its rows, or its rows of blocks."""
 
     place: np.ndarray
@@ -124,7 +124,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMatrix:
+class BlockRows:
     """Rows of blocks, each a matrix, a stack of matrices over points or a multiple of the identity plus one of these.
     count: how many points there are."""
 
@@ -180,11 +180,11 @@ class BlockMatrix:
     def at(self, point: int) -> np.ndarray:
         """The matrix at one of the points."""
         rows = [[block.at(point) for block in row] for row in self.rows]
-        found: np.ndarray = BlockMatrix(rows, 1).stack()[0]
+        found: np.ndarray = BlockRows(rows, 1).stack()[0]
         return found
 
     @cached_property
-    def sparser(self) -> BlockMatrix:
+    def sparser(self) -> BlockRows:
         """The same determinant with more numbers: of a block that is a multiple of the one on the diagonal of its row,
         as R is beside C in what a matrix has learned, that multiple of the column is taken off."""
         if not self.diagonal or not any(np.ndim(row[j].rest) for j, row in enumerate(self.rows)):
@@ -196,7 +196,7 @@ class BlockMatrix:
                 if share is not None:
                     for k, row in enumerate(rows):
                         row[i] = _pure(row[i] - share * row[j]) if k == j else row[i] - share * row[j]
-        return BlockMatrix(rows, self.count)
+        return BlockRows(rows, self.count)
 
     @cached_property
     def pivots(self) -> list[tuple[int, int]]:
@@ -252,16 +252,16 @@ class BlockMatrix:
         rests = (block.rest for row in self.rows for block in row if np.ndim(block.rest))
         return any(np.ndim(rest) == 3 or np.iscomplexobj(rest) for rest in rests)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SummandBlock]:
         """The small matrices that it is the direct sum of; equal ones once."""
-        found: dict[bytes, Part] = {}
+        found: dict[bytes, SummandBlock] = {}
         matrices = self.stack()
         for rows in _joined(np.any(matrices != 0, axis=0)):
             key = matrices[:, rows[:, None], rows[None, :]].tobytes()
-            found[key] = Part(rows, 1 + (found[key].count if key in found else 0))
+            found[key] = SummandBlock(rows, 1 + (found[key].count if key in found else 0))
         return list(found.values())
 
-    def log_parts(self, parts: Sequence[Part]) -> np.ndarray:
+    def log_parts(self, parts: Sequence[SummandBlock]) -> np.ndarray:
         """Logarithms of the determinants of the parts: one row per point."""
         return _each(self.stack(), parts)
 
@@ -274,7 +274,7 @@ class BlockMatrix:
                 found[:, i, k] = np.ravel(block.scale)
         return found
 
-    def scalar_parts(self) -> list[Part] | None:
+    def scalar_parts(self) -> list[SummandBlock] | None:
         """The direct sum that the multiples of identities in it are, by rows of blocks; None where they are not one of
         small matrices without zeros on their diagonals."""
         if not self.diagonal:
@@ -282,14 +282,14 @@ class BlockMatrix:
         groups = _joined(np.any(self.scalars != 0, axis=0))
         if any(len({self.heights[i] for i in group}) > 1 for group in groups):
             return None
-        return [Part(group, self.heights[group[0]]) for group in groups]
+        return [SummandBlock(group, self.heights[group[0]]) for group in groups]
 
-    def log_scalar_parts(self, parts: Sequence[Part]) -> np.ndarray:
+    def log_scalar_parts(self, parts: Sequence[SummandBlock]) -> np.ndarray:
         """The same as `log_parts` for `scalar_parts`."""
         return _each(self.scalars, parts)
 
 
-def _each(matrices: np.ndarray, parts: Sequence[Part]) -> np.ndarray:
+def _each(matrices: np.ndarray, parts: Sequence[SummandBlock]) -> np.ndarray:
     """Logarithms of the determinants of parts of matrices."""
     found = [
         np.log(matrices[:, part.place[0], part.place[0]])

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derive.errors import DeriveError, NumericalError
-from numerics.bulk.law import Law
+from numerics.bulk.law import SpectralLaw
 from numerics.certificate.declared import MORE_STEPS, STEPS
 from numerics.certificate.edges import unconfirmed_edges
-from numerics.certificate.expected import Expected, expected_at
-from numerics.certificate.records import Certificate, Check, Status, Stopwatch
+from numerics.certificate.expected import ExpectedMoments, expected_at
+from numerics.certificate.records import Certificate, CertificateCheck, Status, Stopwatch
 from numerics.certificate.words import NotWritten
 from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, responses_along
 from numerics.modules import ProbedMatrix, Solver
@@ -51,14 +51,14 @@ class Certifier:
         self.solver, self.values, self.trained = solver, values, trained
         self.thorough = thorough
         self.most_rows, self.steps = (MOST_ROWS, MORE_STEPS) if thorough else (LARGEST_ROWS, STEPS)
-        self.checks: dict[str, tuple[Check, ...]] = {}
+        self.checks: dict[str, tuple[CertificateCheck, ...]] = {}
 
     def check_layer(
         self,
         matrix: ProbedMatrix,
         problem: SpikedProblem,
         outliers: Sequence[float],
-        bulk: tuple[Law, Sequence[float], Sequence[float] | None],
+        bulk: tuple[SpectralLaw, Sequence[float], Sequence[float] | None],
     ) -> None:
         """Check the spectrum of one probed matrix. outliers: at the order parameters of the problem, bias included;
         bulk: its law, its moments, and the errors of these."""
@@ -73,7 +73,7 @@ class Certifier:
         self.checks[matrix.label] = tuple(found)
 
     @cached_property
-    def expected(self) -> Expected | str:
+    def expected(self) -> ExpectedMoments | str:
         """What the declared equations say, or why they say nothing."""
         names = [key[1:] for key in self.trained.order if key[0] == "C" and len(key) == 3]
         pairs = tuple((first, second) for first, second in names) if self.trained.errors is None else ()
@@ -92,8 +92,12 @@ class Certifier:
 
 
 def check_bulk(
-    declared: Expected | str, label: str, law: Law, moments: Sequence[float], errors: Sequence[float] | None = None
-) -> Check:
+    declared: ExpectedMoments | str,
+    label: str,
+    law: SpectralLaw,
+    moments: Sequence[float],
+    errors: Sequence[float] | None = None,
+) -> CertificateCheck:
     """Whether the law of the bulk has mass one and the moments of the declared matrix, by integration of its density
     and from its resolvent."""
     watch = Stopwatch()
@@ -110,7 +114,7 @@ def check_bulk(
     status: Status = "failed" if not np.max(off) <= 1 else "passed"
     if status == "failed":
         what = f"moment {order} {('of the density', 'of the resolvent')[way]}" if order else "mass"
-    return Check(
+    return CertificateCheck(
         "bulk", label, what, float(values[way, order]), float(expected[order]), float(allowed[order]), status, note,
         watch.seconds,
     )  # fmt: skip
@@ -118,8 +122,8 @@ def check_bulk(
 
 @in_float64
 def check_spikes(
-    declared: Expected | str, problem: SpikedProblem, label: str, outliers: Sequence[float]
-) -> list[Check]:
+    declared: ExpectedMoments | str, problem: SpikedProblem, label: str, outliers: Sequence[float]
+) -> list[CertificateCheck]:
     """Whether A(z) knows the matrix along its spikes: the first two moments of H^T (z - M)^-1 H, the resolvent between
     them, against the matrix applied to them. Nothing where they are not all known, as after many steps."""
     watch = Stopwatch()
@@ -144,7 +148,11 @@ def check_spikes(
     order = max(found, key=lambda k: abs(found[k] - expected[k]) / allowed[k])
     status: Status = "passed" if abs(found[order] - expected[order]) <= allowed[order] else "failed"
     what = "moments 1 and 2 along the spikes" if status == "passed" else f"moment {order} along the spikes"
-    return [Check("A(z)", label, what, found[order], expected[order], allowed[order], status, seconds=watch.seconds)]
+    return [
+        CertificateCheck(
+            "A(z)", label, what, found[order], expected[order], allowed[order], status, seconds=watch.seconds
+        )
+    ]
 
 
 def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.ndarray) -> tuple[float, float]:
@@ -155,11 +163,13 @@ def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.
     return z * float(np.trace(seen @ np.linalg.solve(matrix, driven))), float(np.trace(gram))
 
 
-def check_training(declared: Expected | str, solver: Solver, trained: Trained) -> Check:
+def check_training(declared: ExpectedMoments | str, solver: Solver, trained: Trained) -> CertificateCheck:
     """Whether observables at the first times, or correlations where there are none, are those of the declared
     equations."""
     watch = Stopwatch()
-    unchecked = partial(Check, "training", "", "observables at the first times", None, None, 0.0, "not checked")
+    unchecked = partial(
+        CertificateCheck, "training", "", "observables at the first times", None, None, 0.0, "not checked"
+    )
     if isinstance(declared, str):
         return unchecked(declared, watch.seconds)
     share = EXACT if solver.training.training.closure == "exact" else BY_QUADRATURE
@@ -174,10 +184,10 @@ def check_training(declared: Expected | str, solver: Solver, trained: Trained) -
         what, status = f"{', '.join(dict.fromkeys(pair.name for pair in pairs))} at time 0", "passed"
         if last := max(pair.time for pair in pairs):
             what = f"{what.removesuffix(' at time 0')} at times 0 to {last}"
-    return Check("training", "", what, worst.value, worst.expected, worst.allowed, status, note, seconds)
+    return CertificateCheck("training", "", what, worst.value, worst.expected, worst.allowed, status, note, seconds)
 
 
-class Pair(NamedTuple):
+class ComparedPair(NamedTuple):
     """What is compared at which time: the value of the solution, that of the declared equations, and how far they may
     be apart."""
 
@@ -192,17 +202,17 @@ class Pair(NamedTuple):
         return f"{self.name} at {self.time}"
 
 
-def _excess(pair: Pair) -> float:
+def _excess(pair: ComparedPair) -> float:
     """How far value and expectation are apart, in units of how far they may be; infinite where one is not a number."""
     off = abs(pair.value - pair.expected) / pair.allowed
     return math.inf if math.isnan(off) else off
 
 
-def _observed(declared: Expected, trained: Trained, share: float) -> list[Pair]:
+def _observed(declared: ExpectedMoments, trained: Trained, share: float) -> list[ComparedPair]:
     values = {name: _first_rows(series) for name, series in trained.observables.items()}
     errors = {} if trained.errors is None else {name: _first_rows(series) for name, series in trained.errors.items()}
     unit = ZERO * max([1.0, *(abs(x) for rows in values.values() for x in rows[0])])
-    found: list[Pair] = []
+    found: list[ComparedPair] = []
     for name, series in declared.observables.items():
         for time, (expected, here) in enumerate(zip(series, values[name], strict=False)):
             if len(expected) != len(here):
@@ -210,7 +220,7 @@ def _observed(declared: Expected, trained: Trained, share: float) -> list[Pair]:
             allowed = share * max(unit, *map(abs, expected))
             noise = errors[name][time] if errors else [0.0] * len(here)
             each = zip(here, expected, noise, strict=True)
-            found.append(max((Pair(name, time, x, y, allowed + ERRORS * e) for x, y, e in each), key=_excess))
+            found.append(max((ComparedPair(name, time, x, y, allowed + ERRORS * e) for x, y, e in each), key=_excess))
     return found
 
 
@@ -221,14 +231,14 @@ def _first_rows(series: np.ndarray) -> list[list[float]]:
     return found
 
 
-def _correlated(declared: Expected, trained: Trained, share: float) -> list[Pair]:
+def _correlated(declared: ExpectedMoments, trained: Trained, share: float) -> list[ComparedPair]:
     """The same for correlations of declared fields."""
-    found: list[Pair] = []
+    found: list[ComparedPair] = []
     for names, overlaps in declared.correlations.items():
         expected = np.array(overlaps)
         here = np.asarray(trained.order[("C", *names)])[: expected.shape[0], : expected.shape[1]]
         if here.shape == expected.shape:
             unit = share * max(ZERO, float(np.max(np.abs(expected))))
             place = np.unravel_index(np.argmax(np.abs(here - expected)), here.shape)
-            found.append(Pair(f"C[{', '.join(names)}]", 0, float(here[place]), float(expected[place]), unit))
+            found.append(ComparedPair(f"C[{', '.join(names)}]", 0, float(here[place]), float(expected[place]), unit))
     return found

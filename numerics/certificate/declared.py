@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from numerics.certificate.recording import Recorded, as_number, table
+from numerics.certificate.recording import RecordedNumber, as_number, table
 from numerics.certificate.words import (
     FUNCTION,
     NUMBER,
     UNKNOWN,
     VECTOR,
-    Drawn,
-    Ensemble,
-    Function,
+    DeclaredEnsemble,
+    DrawnLetter,
+    EntrywiseFunction,
     LargeMatrix,
     LargeVector,
     NotWritten,
-    Trait,
+    TraitNumbers,
     kind_of,
     operand,
     outer_product,
@@ -58,10 +58,10 @@ class Declared:
     fields: Mapping[str, Any]
 
 
-class Past:
+class DeclaredPast:
     """A field at all times so far, unknown after the first steps. Before the start it is zero."""
 
-    def __init__(self, ensemble: Ensemble, steps: int, size: int, labels: int = 1, kicks: Any = None) -> None:
+    def __init__(self, ensemble: DeclaredEnsemble, steps: int, size: int, labels: int = 1, kicks: Any = None) -> None:
         self._values: list[Any] = []
         self._steps = steps
         self._unknown = ensemble.unknown(size, labels)
@@ -81,7 +81,7 @@ class Past:
         return self._values[time] if time >= 0 else self._zero
 
 
-def filled(ensemble: Ensemble, value: Any, size: int, labels: int = 1) -> Any:
+def filled(ensemble: DeclaredEnsemble, value: Any, size: int, labels: int = 1) -> Any:
     """A vector with all of its labels: a number counts for all sites, a row for all of them."""
     return operand(value).filled(ensemble, size, labels)
 
@@ -89,7 +89,7 @@ def filled(ensemble: Ensemble, value: Any, size: int, labels: int = 1) -> Any:
 class Functions:
     """Functions of arrays by name, which take large vectors too."""
 
-    def __init__(self, library: Any, ensemble: Ensemble) -> None:
+    def __init__(self, library: Any, ensemble: DeclaredEnsemble) -> None:
         self._library, self._ensemble = library, ensemble
 
     def __getattr__(self, name: str) -> Any:
@@ -101,7 +101,7 @@ class Functions:
             return function(_short(value))
 
         def applied(*given: Any, **more: Any) -> Any:
-            if len(given) == 1 and isinstance(given[0], Recorded):
+            if len(given) == 1 and isinstance(given[0], RecordedNumber):
                 return given[0].tape.call(of_number, *given)
             return _entrywise(function, *given) if _is_large(*given) else function(*map(_short, given), **more)
 
@@ -133,7 +133,7 @@ def _is_large(*given: Any) -> bool:
 def _entrywise(function: Callable[..., Any], *given: Any) -> Any:
     """A function of vectors or traits, and of numbers."""
     highest = max(given, key=kind_of)
-    return Function.of(function, *given) if kind_of(highest) >= VECTOR else highest.combined(function, *given)
+    return EntrywiseFunction.of(function, *given) if kind_of(highest) >= VECTOR else highest.combined(function, *given)
 
 
 def _short(number: Any) -> Any:
@@ -144,7 +144,7 @@ def _short(number: Any) -> Any:
 def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declared:
     """The declared equations at a point, with fields that are known for the first steps; NotWritten where they hold
     something that words do not reach."""
-    ensemble = Ensemble()
+    ensemble = DeclaredEnsemble()
     fields: dict[str, Any] = {}
     simulate = with_names(simulation.simulate, _functions(ensemble, steps))
     libraries = Functions(np, ensemble), Functions(scipy.special, ensemble)
@@ -174,7 +174,7 @@ def _labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
     return applied
 
 
-def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
+def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[..., Any]]:
     """What a simulation calls, on words."""
 
     def gaussian(rng: Any, xp: Any, rows: int, columns: int) -> LargeMatrix:
@@ -184,22 +184,22 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         return ensemble.matrix(size, size, as_number(variance), True)
 
     def normal(rng: Any, xp: Any, size: int, labels: int | None = None) -> LargeVector:
-        return ensemble.vector(Drawn(size, 1 if labels is None else int(labels)))
+        return ensemble.vector(DrawnLetter(size, 1 if labels is None else int(labels)))
 
     def drawn_from(rng: Any, xp: Any, law: tuple[Any, ...], size: int, labels: int | None = None) -> LargeVector:
         return ensemble.unknown(size, 1 if labels is None else int(labels))
 
-    def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> Trait:
+    def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> TraitNumbers:
         found = table(values)
         return _trait(size, found, np.ones(found.shape) if weights is None else table(weights))
 
-    def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> Trait:
+    def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> TraitNumbers:
         law = density(function, low, high, NODES, np)
         return _trait(size, np.asarray(law.values, float), np.asarray(law.weights, float))
 
-    def _trait(size: int, values: np.ndarray, weights: np.ndarray) -> Trait:
+    def _trait(size: int, values: np.ndarray, weights: np.ndarray) -> TraitNumbers:
         traits.append(len(traits))
-        return Trait(ensemble, size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
+        return TraitNumbers(ensemble, size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
 
     traits: list[int] = []
     whole = {"repeated": 1, "in_order": 0, "mixed_along": 1, "total_along": 0, "total": 0}
@@ -211,7 +211,7 @@ def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
         "drawn_from": drawn_from,
         "trait_of_values": trait_of_values,
         "trait_of_density": trait_of_density,
-        "Past": partial(Past, ensemble, steps),
+        "Past": partial(DeclaredPast, ensemble, steps),
         "kicked": lambda value, kicks: value,
         "filled": partial(filled, ensemble),
         "mean": mean,
@@ -249,7 +249,7 @@ def outer(left: Any, right: Any) -> LargeMatrix:
     return outer_product(left, right)
 
 
-def diagonal_matrix(ensemble: Ensemble, entries: Any) -> LargeMatrix:
+def diagonal_matrix(ensemble: DeclaredEnsemble, entries: Any) -> LargeMatrix:
     """The matrix with a trait on its diagonal; with a field there it is no sum of words, and unknown."""
     if kind_of(entries) >= VECTOR:
         return LargeMatrix(ensemble, entries.size, entries.size, {(): math.nan}, UNKNOWN)

@@ -7,7 +7,7 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import Curve
-from numerics.bulk.law import Law
+from numerics.bulk.law import SpectralLaw
 from numerics.certificate.zeros import responses_along
 
 BESIDE = 1e-7
@@ -19,7 +19,7 @@ INSIDE, OUTSIDE = 1e-9, 1e-2
 relative to that inside."""
 
 
-def unconfirmed_edges(branch: Branch, law: Law, thorough: bool) -> list[float]:
+def unconfirmed_edges(branch: Branch, law: SpectralLaw, thorough: bool) -> list[float]:
     """Edges beside which the resolvent is real on both sides, or on neither.
 
     The number of real roots G of the curve changes there by two. Where it does not, as at an edge where three roots

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from numerics.certificate.declared import MORE_STEPS, Declared, Past, run_declared
+from numerics.certificate.declared import MORE_STEPS, Declared, DeclaredPast, run_declared
 from numerics.certificate.recording import NotRecorded, Recording, Tape, are_finite, table
 from numerics.certificate.words import UNKNOWN, VECTOR, LargeVector, NotWritten, kind_of, word_moments
 from numerics.runtime.interface import FiniteSize
@@ -35,7 +35,7 @@ class AlongSpikes(NamedTuple):
     alone: bool
 
 
-class Expected(NamedTuple):
+class ExpectedMoments(NamedTuple):
     """What the declared equations give: by label of a probed matrix the first moments of its bulk, and its moments
     along its spikes where these are known; observables at the first times, and correlations of fields at the first."""
 
@@ -45,7 +45,7 @@ class Expected(NamedTuple):
     correlations: dict[tuple[str, str], list[list[float]]]
 
 
-def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> Expected:
+def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> ExpectedMoments:
     """What the declared equations give at a point, with fields that are known for the first steps.
 
     Args:
@@ -54,7 +54,7 @@ def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> E
     declared = run_declared(simulation, p, steps)
     observables = {name: _known(series) for name, series in declared.observables.items()}
     spikes = {label: _along_spikes(declared, label) for label in declared.probed}
-    return Expected(
+    return ExpectedMoments(
         {label: _finite(word_moments(matrix, MOMENTS, LETTERS)) for label, matrix in declared.probed.items()},
         {label: found for label, found in spikes.items() if found is not None},
         observables,
@@ -102,7 +102,7 @@ def _correlations(declared: Declared, pairs: Pairs) -> dict[tuple[str, str], lis
 
 def _first(values: Any) -> LargeVector | None:
     """A field at the first time, if it is a sum of words."""
-    if isinstance(values, Past):
+    if isinstance(values, DeclaredPast):
         values = values[0] if len(values) else None
     return values if kind_of(values) == VECTOR and values.known else None
 
@@ -118,14 +118,14 @@ class Courses:
         self.known: list[tuple[Recording, Any]] = []
         self.recordable = True
 
-    def at(self, p: Point) -> Expected:
+    def at(self, p: Point) -> ExpectedMoments:
         """What is expected at a point; NotWritten where words do not reach."""
         moving = {name: value for name, value in vars(p).items() if isinstance(value, float)}
         values = list(moving.values())
         for recording, shape in self.known:
             found = recording(values)
             if found is not None:
-                repeated: Expected = shape.unflatten(found)
+                repeated: ExpectedMoments = shape.unflatten(found)
                 return repeated
         if not self.recordable or len(self.known) >= MOST_COURSES:
             return expect(self.simulation, p, self.steps, self.pairs)
@@ -146,7 +146,7 @@ class Courses:
         return recording, shape
 
 
-def expected_at(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> Expected:
+def expected_at(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> ExpectedMoments:
     """The same as `expect`, for less at values where the computation takes a course that is known."""
     fixed = tuple((name, _key(value)) for name, value in vars(p).items())
     return _courses(simulation, steps, pairs, fixed).at(p)

@@ -31,7 +31,7 @@ class NotRecorded(Exception):
     """A computation that recorded numbers do not go through."""
 
 
-class Recorded:
+class RecordedNumber:
     """A number that knows how it was computed."""
 
     __slots__ = ("function", "parts", "tape", "value")
@@ -40,7 +40,7 @@ class Recorded:
         self.tape, self.value, self.function, self.parts = tape, value, function, parts
 
     def _with(self, function: Callable[..., Any], *parts: Any) -> Any:
-        if not all(isinstance(part, (Recorded, float, int, np.number)) for part in parts):
+        if not all(isinstance(part, (RecordedNumber, float, int, np.number)) for part in parts):
             return NotImplemented
         return self.tape.call(function, *parts)
 
@@ -109,22 +109,22 @@ class Tape:
     """The operations on recorded numbers, and the conditions on them."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[Any, ...], Recorded] = {}
+        self.known: dict[tuple[Any, ...], RecordedNumber] = {}
         self.conditions: dict[tuple[Any, ...], tuple[Callable[..., Any], tuple[Any, ...], bool]] = {}
-        self.order: list[Recorded] = []
+        self.order: list[RecordedNumber] = []
 
-    def parameter(self, value: Any) -> Recorded:
+    def parameter(self, value: Any) -> RecordedNumber:
         """A number that may be another one where the computation is repeated."""
-        return Recorded(self, value, None, ())
+        return RecordedNumber(self, value, None, ())
 
-    def call(self, function: Callable[..., Any], *parts: Any) -> Recorded:
+    def call(self, function: Callable[..., Any], *parts: Any) -> RecordedNumber:
         """A function of numbers, some of them recorded."""
         key = (function, *map(_identity, parts))
         found = self.known.get(key)
         if found is None:
             if len(self.order) >= MOST_STEPS:
                 raise NotRecorded(f"more than {MOST_STEPS} operations")
-            found = self.known[key] = Recorded(self, function(*map(_value, parts)), function, parts)
+            found = self.known[key] = RecordedNumber(self, function(*map(_value, parts)), function, parts)
             self.order.append(found)
         return found
 
@@ -141,11 +141,11 @@ def _is_plain(part: Any, value: int) -> bool:
 
 def _identity(part: Any) -> Any:
     """What tells numbers apart: 1, 1.0 and -0.0 are three."""
-    return id(part) if isinstance(part, Recorded) else repr(part)
+    return id(part) if isinstance(part, RecordedNumber) else repr(part)
 
 
 def _value(part: Any) -> Any:
-    return part.value if isinstance(part, Recorded) else part
+    return part.value if isinstance(part, RecordedNumber) else part
 
 
 def _second(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
@@ -158,20 +158,20 @@ Step = tuple[Callable[[Any, Any], Any], int, int]
 class Recording:
     """What was recorded between parameters and results, without the rest: the results at other parameters."""
 
-    def __init__(self, tape: Tape, parameters: Sequence[Recorded], results: Sequence[Any]) -> None:
+    def __init__(self, tape: Tape, parameters: Sequence[RecordedNumber], results: Sequence[Any]) -> None:
         self.constants: list[Any] = []
         self.places: dict[int, int] = {id(one): place for place, one in enumerate(parameters)}
         conditions = list(tape.conditions.values())
         asked = [part for _, parts, _ in conditions for part in parts]
-        needed = {id(part) for part in (*results, *asked) if isinstance(part, Recorded)}
+        needed = {id(part) for part in (*results, *asked) if isinstance(part, RecordedNumber)}
         for one in reversed(tape.order):
             if id(one) in needed:
-                needed.update(id(part) for part in one.parts if isinstance(part, Recorded))
+                needed.update(id(part) for part in one.parts if isinstance(part, RecordedNumber))
         kept = [one for one in tape.order if id(one) in needed]
         constant = [part for one in kept for part in one.parts] + [*results, *asked]
         fixed: dict[str, int] = {}
         for part in constant:
-            if not isinstance(part, Recorded) and repr(part) not in fixed:
+            if not isinstance(part, RecordedNumber) and repr(part) not in fixed:
                 fixed[repr(part)] = len(parameters) + len(self.constants)
                 self.constants.append(part)
         self.fixed = fixed
@@ -182,7 +182,7 @@ class Recording:
         self.results = [self._place(one) for one in results]
 
     def _place(self, part: Any) -> int:
-        return self.places[id(part)] if isinstance(part, Recorded) else self.fixed[repr(part)]
+        return self.places[id(part)] if isinstance(part, RecordedNumber) else self.fixed[repr(part)]
 
     def _step(self, function: Callable[..., Any], parts: tuple[Any, ...]) -> Step:
         if len(parts) > 2:
@@ -211,21 +211,21 @@ class Recording:
 def table(numbers: Any) -> np.ndarray:
     """An array of floats, or of objects where some of them are recorded."""
     found = np.asarray(numbers)
-    if found.dtype == object and any(isinstance(one, Recorded) for one in found.flat):
+    if found.dtype == object and any(isinstance(one, RecordedNumber) for one in found.flat):
         return found
     return found.astype(float, copy=False)
 
 
 def as_number(value: Any) -> Any:
     """The only number in an array, as a float if it is not recorded."""
-    if not isinstance(value, (Recorded, float, int)):
+    if not isinstance(value, (RecordedNumber, float, int)):
         value = np.asarray(value).item()
-    return value if isinstance(value, Recorded) else float(value)
+    return value if isinstance(value, RecordedNumber) else float(value)
 
 
 def is_number(value: Any) -> bool:
     """Whether it is a plain or a recorded number."""
-    return isinstance(value, (Recorded, float, int))
+    return isinstance(value, (RecordedNumber, float, int))
 
 
 def are_finite(numbers: Any) -> bool:
@@ -237,7 +237,7 @@ def are_finite(numbers: Any) -> bool:
 
 
 def _is_finite(one: Any) -> bool:
-    return one.tape.decide(isfinite, one) if isinstance(one, Recorded) else isfinite(one)
+    return one.tape.decide(isfinite, one) if isinstance(one, RecordedNumber) else isfinite(one)
 
 
 def entrywise(function: Callable[..., Any], *given: Any) -> np.ndarray:
@@ -248,7 +248,7 @@ def entrywise(function: Callable[..., Any], *given: Any) -> np.ndarray:
     plain = _PLAIN.get(function, function)
 
     def applied(*parts: Any) -> Any:
-        recorded = [one for one in parts if isinstance(one, Recorded)]
+        recorded = [one for one in parts if isinstance(one, RecordedNumber)]
         return recorded[0].tape.call(plain, *parts) if recorded else plain(*parts)
 
     return np.asarray(np.frompyfunc(applied, len(arrays), 1)(*arrays))

@@ -11,7 +11,7 @@ Status = Literal["passed", "failed", "not checked"]
 
 
 @dataclass(frozen=True)
-class Check:
+class CertificateCheck:
     """One comparison of a solution with a computation of its own.
 
     name: "outliers", "bulk" or "training"; layer: the label of the probed matrix, where there are several. what: what
@@ -55,16 +55,16 @@ class Check:
 class Certificate:
     """All checks of a solution. It is false in a condition if one of them failed."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[CertificateCheck, ...]
 
     def __bool__(self) -> bool:
         return not self.failed
 
-    def __iter__(self) -> Iterator[Check]:
+    def __iter__(self) -> Iterator[CertificateCheck]:
         return iter(self.checks)
 
     @property
-    def failed(self) -> tuple[Check, ...]:
+    def failed(self) -> tuple[CertificateCheck, ...]:
         return tuple(check for check in self.checks if check.status == "failed")
 
     @property
@@ -98,7 +98,7 @@ class Certificate:
 _TOLD = {"passed": "passed", "failed": "failed", "not checked": "not checked"}
 
 
-def _closely(check: Check) -> str:
+def _closely(check: CertificateCheck) -> str:
     """How closely value and expectation agree, or why they were not compared."""
     if check.value is None or check.expected is None:
         return check.note

@@ -55,7 +55,7 @@ class Random:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnLetter:
     """What words are applied to: entries that are independent from site to site.
 
     kind: "normal", "constant" for ones, or "other" for another law. by: the random matrix that makes it of a function,
@@ -70,12 +70,12 @@ class Drawn:
 
 
 @dataclass
-class Ensemble:
+class DeclaredEnsemble:
     """The random matrices, diagonal matrices and drawn vectors of one declaration."""
 
     matrices: list[Random] = field(default_factory=list)
-    diagonals: list[Trait] = field(default_factory=list)
-    drawn: list[Drawn] = field(default_factory=list)
+    diagonals: list[TraitNumbers] = field(default_factory=list)
+    drawn: list[DrawnLetter] = field(default_factory=list)
     covariances: dict[int, np.ndarray] = field(default_factory=dict)
     known: dict[tuple[Word, Word], float] = field(default_factory=dict)
 
@@ -89,19 +89,19 @@ class Ensemble:
         self.matrices.append(Random(rows, columns, variance, symmetric))
         return LargeMatrix(self, rows, columns, {(2 * len(self.matrices) - 2,): 1.0})
 
-    def vector(self, drawn: Drawn) -> LargeVector:
+    def vector(self, drawn: DrawnLetter) -> LargeVector:
         self.drawn.append(drawn)
         return LargeVector(self, drawn.size, {((), len(self.drawn) - 1): np.eye(drawn.labels)})
 
     def constant(self, size: int, row: Any) -> LargeVector:
         """The vector that has the same numbers at all sites: words act on it as on one that was drawn."""
-        ones = Drawn(size, 1, "constant")
+        ones = DrawnLetter(size, 1, "constant")
         if ones not in self.drawn:
             self.drawn.append(ones)
         number = self.drawn.index(ones)
         return LargeVector(self, size, {((), number): np.atleast_2d(table(row))})
 
-    def diagonal(self, trait: Trait) -> int:
+    def diagonal(self, trait: TraitNumbers) -> int:
         self.diagonals.append(trait)
         return -len(self.diagonals)
 
@@ -220,12 +220,12 @@ class Entrywise:
         """Its value at those of the vectors."""
         return values[0]
 
-    def filled(self, ensemble: Ensemble, size: int, labels: int) -> Any:
+    def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> Any:
         """A vector with all of its labels: a number counts for all sites, a row for all of them."""
         raise NotImplementedError
 
     def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
-        return Function.of(function, *given)
+        return EntrywiseFunction.of(function, *given)
 
     def __abs__(self) -> Any:
         return self._applied(np.abs, self)
@@ -253,7 +253,7 @@ class Entrywise:
 
 
 @dataclass(frozen=True)
-class Numbers(Entrywise):
+class LabelledNumber(Entrywise):
     """A number, or one for each label."""
 
     values: Any
@@ -265,20 +265,20 @@ class Numbers(Entrywise):
     def evaluated(self, *values: Any) -> Any:
         return self.values
 
-    def filled(self, ensemble: Ensemble, size: int, labels: int) -> LargeVector:
+    def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> LargeVector:
         return ensemble.constant(size, np.broadcast_to(np.atleast_2d(table(self.values)), (1, labels)))
 
 
 def operand(given: Any) -> Any:
     """What stands in a formula of the declaration, as an operand."""
-    return Numbers(given) if kind_of(given) == NUMBER else given
+    return LabelledNumber(given) if kind_of(given) == NUMBER else given
 
 
 @dataclass(frozen=True)
-class Trait(Entrywise):
+class TraitNumbers(Entrywise):
     """Numbers that differ from site to site, by their values along one axis for each trait that they depend on."""
 
-    ensemble: Ensemble
+    ensemble: DeclaredEnsemble
     size: int
     axes: tuple[int, ...]
     values: np.ndarray
@@ -292,7 +292,7 @@ class Trait(Entrywise):
     def vectors(self) -> tuple[LargeVector, ...]:
         return (self.ensemble.unknown(self.size, 1),)  # what depends on a trait besides is no Gaussian integral
 
-    def filled(self, ensemble: Ensemble, size: int, labels: int) -> LargeVector:
+    def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> LargeVector:
         return ensemble.constant(size, np.ones((1, labels))).scaled_by(self)
 
     def mean_row(self) -> np.ndarray:
@@ -303,17 +303,17 @@ class Trait(Entrywise):
         order = [self.axes.index(axis) for axis in axes if axis in self.axes]
         return self.values.transpose(order).reshape(shape)
 
-    def combined(self, function: Callable[..., Any], *others: Any) -> Trait:
+    def combined(self, function: Callable[..., Any], *others: Any) -> TraitNumbers:
         """A function of traits of the same sites, and of numbers."""
         traits = [other for other in others if kind_of(other) == TRAIT]
         axes = tuple(sorted({axis for one in (self, *traits) for axis in one.axes}))
         values = [one.aligned(axes) if kind_of(one) == TRAIT else one for one in others]
         weights = {k: w for one in (self, *traits) for k, w in one.weights.items()}
-        return Trait(self.ensemble, self.size, axes, entrywise(function, *values), weights)
+        return TraitNumbers(self.ensemble, self.size, axes, entrywise(function, *values), weights)
 
     def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
         if any(kind_of(one) > self.kind for one in given):
-            return Function.of(function, *given)
+            return EntrywiseFunction.of(function, *given)
         return self.combined(function, *given)
 
     @property
@@ -371,11 +371,11 @@ class Trait(Entrywise):
     def __rpow__(self, other: Any) -> Any:
         return self._with(other, np.power, True)
 
-    def __neg__(self) -> Trait:
+    def __neg__(self) -> TraitNumbers:
         return self.combined(np.negative, self)
 
     @property
-    def T(self) -> Trait:
+    def T(self) -> TraitNumbers:
         return self
 
 
@@ -383,7 +383,7 @@ class Trait(Entrywise):
 class LargeVector(Entrywise):
     """A vector over sites, with labels. terms: None where it is unknown."""
 
-    ensemble: Ensemble
+    ensemble: DeclaredEnsemble
     size: int
     terms: Terms | None
     width: int = 0
@@ -399,7 +399,7 @@ class LargeVector(Entrywise):
     def vectors(self) -> tuple[LargeVector, ...]:
         return (self,)
 
-    def filled(self, ensemble: Ensemble, size: int, labels: int) -> LargeVector:
+    def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> LargeVector:
         return self.widened(labels)
 
     def under(self, matrix: LargeMatrix) -> LargeVector:
@@ -499,7 +499,7 @@ class LargeVector(Entrywise):
         if kind_of(other) > self.kind:
             return NotImplemented
         if kind_of(other) == self.kind:
-            return Function.of(np.multiply, self, other)
+            return EntrywiseFunction.of(np.multiply, self, other)
         if kind_of(other) == TRAIT:
             return self.scaled_by(other)
         row = np.atleast_2d(table(other))
@@ -509,7 +509,7 @@ class LargeVector(Entrywise):
 
     __rmul__ = __mul__
 
-    def scaled_by(self, trait: Trait) -> LargeVector:
+    def scaled_by(self, trait: TraitNumbers) -> LargeVector:
         """The diagonal matrix of a trait times the vector."""
         return self.within((self.ensemble.diagonal(trait),), self.size, 1.0)
 
@@ -517,13 +517,17 @@ class LargeVector(Entrywise):
         if self.terms is None:
             return self._joined(other)
         if kind_of(other) >= self.kind:
-            return Function.of(np.divide, self, other)
+            return EntrywiseFunction.of(np.divide, self, other)
         return self * (1.0 / other)
 
     def __pow__(self, power: Any) -> Any:
         if self.terms is None:
             return self._joined(power)
-        return Function.of(np.multiply, self, self) if np.all(power == 2) else Function.of(np.power, self, power)
+        return (
+            EntrywiseFunction.of(np.multiply, self, self)
+            if np.all(power == 2)
+            else EntrywiseFunction.of(np.power, self, power)
+        )
 
     def __matmul__(self, table: Any) -> Any:
         if isinstance(table, TransposedVector):
@@ -549,7 +553,7 @@ def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
     return rows if rows.shape[1] == labels else np.broadcast_to(rows, (len(rows), labels))
 
 
-def _kept(ensemble: Ensemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
+def _kept(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
     """A vector of these terms, without those that vanish; unknown if they are too many or too long."""
     some = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)
@@ -559,7 +563,7 @@ def _kept(ensemble: Ensemble, size: int, terms: Terms, labels: int = 1) -> Large
 
 
 @dataclass(frozen=True)
-class Function(Entrywise):
+class EntrywiseFunction(Entrywise):
     """A function of vectors, entry by entry. arguments: vectors that are sums of words."""
 
     function: Callable[..., Any]
@@ -577,11 +581,11 @@ class Function(Entrywise):
     def evaluated(self, *values: Any) -> Any:
         return self.function(*values)
 
-    def filled(self, ensemble: Ensemble, size: int, labels: int) -> Any:
+    def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> Any:
         return self if self.labels == labels else ensemble.unknown(size, labels)
 
     @staticmethod
-    def of(function: Callable[..., Any], *given: Any) -> Function | LargeVector:
+    def of(function: Callable[..., Any], *given: Any) -> EntrywiseFunction | LargeVector:
         """A function of vectors, of functions of them, and of numbers; unknown where one of them is."""
         operands = [operand(one) for one in given]
         if not all(one.known for one in operands):
@@ -603,10 +607,10 @@ class Function(Entrywise):
 
         plain = all(one.kind == VECTOR for one in operands)
         pair = (given[0], given[-1]) if function is np.multiply and plain else None
-        return Function(applied, tuple(arguments), pair)
+        return EntrywiseFunction(applied, tuple(arguments), pair)
 
     @property
-    def ensemble(self) -> Ensemble:
+    def ensemble(self) -> DeclaredEnsemble:
         return self.arguments[0].ensemble
 
     @property
@@ -642,31 +646,31 @@ class Function(Entrywise):
         return self.integrals[None]
 
     def __add__(self, other: Any) -> Any:
-        return Function.of(np.add, self, other)
+        return EntrywiseFunction.of(np.add, self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return Function.of(np.subtract, self, other)
+        return EntrywiseFunction.of(np.subtract, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return Function.of(np.subtract, other, self)
+        return EntrywiseFunction.of(np.subtract, other, self)
 
     def __mul__(self, other: Any) -> Any:
         if self.pair is not None and (kind_of(other) == TRAIT or is_number(other)):
-            return Function.of(np.multiply, self.pair[0] * other, self.pair[1])
-        return Function.of(np.multiply, self, other)
+            return EntrywiseFunction.of(np.multiply, self.pair[0] * other, self.pair[1])
+        return EntrywiseFunction.of(np.multiply, self, other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        return Function.of(np.divide, self, other)
+        return EntrywiseFunction.of(np.divide, self, other)
 
     def __pow__(self, other: Any) -> Any:
-        return Function.of(np.power, self, other)
+        return EntrywiseFunction.of(np.power, self, other)
 
     def __neg__(self) -> Any:
-        return Function.of(np.negative, self)
+        return EntrywiseFunction.of(np.negative, self)
 
     def __matmul__(self, table: Any) -> Any:
         if isinstance(table, TransposedVector):
@@ -689,7 +693,7 @@ class Function(Entrywise):
         covariance = scale**2 * self.ensemble.matrices[random].variance * self.size * self.covariance
         if not np.all(np.isfinite(covariance)):
             return unknown
-        drawn = Drawn(matrix.rows, self.labels, by=random, made_with=self.made_with | {random})
+        drawn = DrawnLetter(matrix.rows, self.labels, by=random, made_with=self.made_with | {random})
         vector = self.ensemble.vector(drawn)
         self.ensemble.covariances[len(self.ensemble.drawn) - 1] = covariance
         return vector
@@ -782,7 +786,7 @@ UNKNOWN: Literal["unknown"] = "unknown"
 class LargeMatrix:
     """A matrix between two sectors: numbers times words, and numbers times outer products."""
 
-    ensemble: Ensemble
+    ensemble: DeclaredEnsemble
     rows: int
     columns: int
     words: Mapping[Word, float]
@@ -877,7 +881,7 @@ def _joined(one: Dyads, other: Dyads) -> Dyads:
     return tuple(found.values())
 
 
-def outer_product(left: LargeVector | Function, right: LargeVector | Function) -> LargeMatrix:
+def outer_product(left: LargeVector | EntrywiseFunction, right: LargeVector | EntrywiseFunction) -> LargeMatrix:
     """left right^T; labels are summed over."""
     dyads: Dyads = UNKNOWN
     if all(side.kind == VECTOR and side.known for side in (left, right)):

@@ -21,8 +21,8 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.certificate.blocks import BlockMatrix, Part, blocks_of
-from numerics.certificate.records import Check, Stopwatch
+from numerics.certificate.blocks import BlockRows, SummandBlock, blocks_of
+from numerics.certificate.records import CertificateCheck, Stopwatch
 from numerics.outliers.components import components_of
 from numerics.outliers.problem import SpikedProblem, assembler, rows_of
 from numerics.runtime.interface import BulkLaw, Order
@@ -65,7 +65,7 @@ TIGHTEST = 1e-9
 """Nodes that are as close to each other in w have a zero beside them."""
 
 
-class Undecided(Exception):
+class UncountedZeros(Exception):
     """The number of zeros could not be told; the argument says why."""
 
 
@@ -167,7 +167,7 @@ class Determinant:
         self.problem = problem
         self.branch = kept_branch(problem.branch.law, problem.branch.own)
         self.order = {key: np.asarray(value) for key, value in read(problem.order).items()}
-        self.parts: list[Part] | None = None
+        self.parts: list[SummandBlock] | None = None
         self.counts = np.ones(1)
         self.scalar = False
         self.count = 0
@@ -185,11 +185,11 @@ class Determinant:
         """No order parameters."""
         return {key: np.zeros_like(value) for key, value in self.order.items()}
 
-    def _blocks(self, z: np.ndarray, responses: np.ndarray, order: Order) -> BlockMatrix:
+    def _blocks(self, z: np.ndarray, responses: np.ndarray, order: Order) -> BlockRows:
         """A(z) at many points: by its blocks, unless averages over sites make them depend on z."""
         probe = self.problem.probe
         if self.rows and probe.sites is not None:
-            return BlockMatrix([[self._compiled(z, responses, order)]], z.size)
+            return BlockRows([[self._compiled(z, responses, order)]], z.size)
         return blocks_of(probe.a_matrix(self.problem.p, z, responses.T, order), z.size)
 
     def _compiled(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
@@ -205,7 +205,7 @@ class Determinant:
         found: np.ndarray = np.concatenate(made)[: z.size]
         return found
 
-    def _apart(self, whole: BlockMatrix, z: np.ndarray, responses: np.ndarray) -> np.ndarray:
+    def _apart(self, whole: BlockRows, z: np.ndarray, responses: np.ndarray) -> np.ndarray:
         """Logarithms of the parts of A0: the multiples of identities in the blocks of A, or A without order
         parameters."""
         if self.parts is None:
@@ -226,7 +226,7 @@ class Determinant:
         together = whole.log_determinants() - apart @ self.counts[1:]
         found = np.column_stack([_wrapped(together), apart])
         if not np.isfinite(found).all():
-            raise Undecided("A(z) is singular on the contour, or not finite")
+            raise UncountedZeros("A(z) is singular on the contour, or not finite")
         return found
 
 
@@ -249,7 +249,7 @@ def _wrapped(logarithms: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Traced:
+class ContourTrace:
     """log det A(z) along a lens, in parts: of det A / det A0 in the first column, of those of A0 in the others."""
 
     lens: Lens
@@ -286,18 +286,18 @@ class Traced:
         # with w the contour runs clockwise, unless z falls where w grows
         zeros = turns / np.pi * (1 if math.isinf(self.lens.gap.low) else -1)
         if abs(zeros - round(zeros)) > 0.05:
-            raise Undecided("det A(z) is not real on the real axis")
+            raise UncountedZeros("det A(z) is not real on the real axis")
         return round(zeros)
 
 
-def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
+def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
     """log det A(z) along several lenses, with as many nodes as it takes; Undecided where that is too many."""
     found = _together(determinant, lenses)
     for k, one in enumerate(found):
         while one.lens.gap.infinite and not one.ends_far_out:
             lens = replace(one.lens, last=one.lens.last + FARTHER)
             if lens.last > FARTHEST:
-                raise Undecided("the blocks of A(z) do not decouple far out")
+                raise UncountedZeros("the blocks of A(z) do not decouple far out")
             (one,) = _together(determinant, [lens])
         if one.lens.gap.infinite:
             one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
@@ -305,13 +305,13 @@ def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
     return found
 
 
-def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
+def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
     """All lenses at their nodes: the bulk equations are solved at many points for little more than at one."""
     contours = [_contour(lens) for lens in lenses]
     logarithms = determinant(np.concatenate([z for _, z in contours]))
     found, begin = [], 0
     for lens, (nodes, _) in zip(lenses, contours, strict=True):
-        found.append(Traced(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
+        found.append(ContourTrace(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
         begin += nodes.size
     return found
 
@@ -323,12 +323,12 @@ def _contour(lens: Lens) -> tuple[np.ndarray, np.ndarray]:
     return nodes, lens.z(nodes)
 
 
-def _refined(determinant: Determinant, one: Traced) -> Traced:
+def _refined(determinant: Determinant, one: ContourTrace) -> ContourTrace:
     while (wide := one.unresolved).any():
         if one.nodes.size + wide.sum() > MOST_NODES:
-            raise Undecided(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
+            raise UncountedZeros(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
         if np.min(np.diff(one.nodes)[wide]) < TIGHTEST:
-            raise Undecided("a zero of det A(z) is too close to the end of a contour")
+            raise UncountedZeros("a zero of det A(z) is too close to the end of a contour")
         between = (one.nodes[:-1][wide] + one.nodes[1:][wide]) / 2
         z, beside = one.lens.z(between), [one.lens.z(ends[wide]) for ends in (one.nodes[:-1], one.nodes[1:])]
         determinant.branch.ask_from(np.where(beside[0].imag > beside[1].imag, *beside), z)
@@ -354,14 +354,16 @@ def _counted(
 @in_float64
 def check_outliers(
     problem: SpikedProblem, outliers: Sequence[float], label: str = "", sampled: bool = False, most: int = LARGEST_ROWS
-) -> Check:
+) -> CertificateCheck:
     """Whether A(z) has as many zeros outside the bulk as outliers are reported, interval by interval.
 
     outliers: at the order parameters of the problem. sampled: whether these carry noise. most: rows of A(z) above which
     nothing is checked.
     """
     watch = Stopwatch()
-    check = Check(NAME, label, "zeros of det A(z) outside the bulk", float(len(outliers)), None, 0.0, "not checked")
+    check = CertificateCheck(
+        NAME, label, "zeros of det A(z) outside the bulk", float(len(outliers)), None, 0.0, "not checked"
+    )
     parts = components_of(problem) if problem.probe.unknowns else ()
     determinants = [Determinant(part.problem) for part in parts]
     rows = max((determinant.rows for determinant in determinants), default=0)
@@ -374,7 +376,7 @@ def check_outliers(
     try:
         with threads_for(rows):
             each = [_counted(determinant, gaps, known, sampled) for determinant in determinants]
-    except (Undecided, NumericalError, np.linalg.LinAlgError) as error:
+    except (UncountedZeros, NumericalError, np.linalg.LinAlgError) as error:
         return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
     counts = [
         sum(n * part.multiplicity for n, part in zip(some, parts, strict=True)) for some in zip(*each, strict=True)

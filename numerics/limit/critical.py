@@ -17,7 +17,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from derive.errors import NumericalError
 from numerics.limit.recursion import BRANCHING, TOUCHING, Examined, Step, needed_for, on_circle, step_at
-from numerics.limit.responses import Reached, Undecided
+from numerics.limit.responses import Reached, UnfollowedResponses
 from numerics.runtime.linear import RecursionOf
 from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
@@ -150,7 +150,7 @@ class _Search:
             rate = root.rate * (1 - distance)
             try:
                 radius, error = self._white(rate)
-            except (Undecided, np.linalg.LinAlgError):
+            except (UnfollowedResponses, np.linalg.LinAlgError):
                 if _stays_below_one(radii):
                     return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
                 break
@@ -267,7 +267,7 @@ class _Search:
             return None
         try:
             here = self._to(step, angle)
-        except Undecided:
+        except UnfollowedResponses:
             return None
         real = angle in (0.0, math.pi)
         slope = step.system(*here.row)[2][0]
@@ -328,7 +328,7 @@ class _Search:
         """Where what a site answers, or what joins overlaps, has a pole on the circle."""
         try:
             here = self._to(step, angle)
-        except Undecided:
+        except UnfollowedResponses:
             return None
         real = angle in (0.0, math.pi)
         guess = [here.responses]
@@ -375,7 +375,7 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
         if not (np.isfinite(ends).all() and ends[0] * ends[1] < 0):
             return None
         return float(brentq(function, low, high, xtol=1e-15 * low, rtol=1e-14))
-    except (Undecided, np.linalg.LinAlgError, ValueError):
+    except (UnfollowedResponses, np.linalg.LinAlgError, ValueError):
         return None
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from derive.errors import ParameterError
 from numerics.runtime.linear import Coefficient, LinearSitesOf, LinearTerm, MemoryTerm, NoiseCovariance, SiteField
 from numerics.runtime.point import Point
-from numerics.runtime.traits import Law
+from numerics.runtime.traits import TraitValues
 
 MOST = 2000
 """Largest number of responses, or of correlations: entries of matrices over labels."""
@@ -55,9 +55,9 @@ def end_of(places: Mapping[Any, slice]) -> int:
     return max((where.stop for where in places.values()), default=0)
 
 
-def laws_at(of: LinearSitesOf, p: Point, nodes: int) -> tuple[Law, ...]:
+def laws_at(of: LinearSitesOf, p: Point, nodes: int) -> tuple[TraitValues, ...]:
     """The laws of traits at parameters."""
-    return tuple(Law(np.asarray(law.values), np.asarray(law.weights)) for law in of.sites(p, nodes))
+    return tuple(TraitValues(np.asarray(law.values), np.asarray(law.weights)) for law in of.sites(p, nodes))
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class SitesAt:
 
     of: LinearSitesOf
     p: Point
-    laws: tuple[Law, ...]
+    laws: tuple[TraitValues, ...]
 
     # -- one site
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from numerics.limit.finite_memory import DECAYS, FiniteMemory, has_finite_memory, spectral_radius
 from numerics.limit.linear_sites import Inverses, Pairs, conjugate, end_of, laws_at, slices, stacked
-from numerics.limit.responses import Arc, Panel, Reached, ResponsesAt, Undecided
+from numerics.limit.responses import Arc, ArcPanel, Reached, ResponsesAt, UnfollowedResponses
 from numerics.runtime.linear import RecursionOf
 from numerics.runtime.point import Point
 
@@ -116,7 +116,7 @@ class Step(ResponsesAt):
             return np.zeros(len(next(iter(inverse.values()))))
         maps = self._added(inverse, self.fixed_pairs, False)
         if not np.isfinite(maps).all():
-            raise Undecided("something is infinite on the circle")
+            raise UnfollowedResponses("something is infinite on the circle")
         return np.asarray(np.max(np.abs(np.linalg.eigvals(maps)), axis=-1))
 
     def radius_at(self, here: Reached) -> float:
@@ -208,7 +208,7 @@ class Step(ResponsesAt):
             parts.append(np.linalg.inv(np.eye(len(self.of.overlaps)) - self.overlapping(inverse, v)))
         values = stacked(parts)
         if not np.isfinite(values).all():
-            raise Undecided("something is infinite on the circle")
+            raise UnfollowedResponses("something is infinite on the circle")
         return values, inverse
 
     def examine(self) -> Examined:
@@ -217,7 +217,7 @@ class Step(ResponsesAt):
             return self._examined_directly(self.finite_memory)
         try:
             return _Examination(self).examined()
-        except Undecided as error:
+        except UnfollowedResponses as error:
             if error.last is not None:
                 # next to a branch point, where responses end, the spectral radius is one
                 radius = self.radius_at(error.last)
@@ -258,7 +258,7 @@ class Step(ResponsesAt):
         def transfer(v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Any]:
             values = self._transfer(self.inverses(v, r)).real
             if not np.isfinite(values).all():
-                raise Undecided("something is infinite on the circle")
+                raise UnfollowedResponses("something is infinite on the circle")
             return values.reshape(len(v), -1), values
 
         def coarse(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
@@ -314,13 +314,13 @@ class _Examination:
         for distance in np.geomspace(INDENT, AXIS, 16)[1:]:
             try:
                 here = self.step.advanced(here, complex(distance))
-            except Undecided as error:
+            except UnfollowedResponses as error:
                 if error.last is None or self.step.radius_at(error.last) > BRANCHING:
                     raise
                 return
             self._look(*here.row, self.step.inverses(*here.row))
 
-    def _look_on(self, panel: Panel) -> None:
+    def _look_on(self, panel: ArcPanel) -> None:
         self._look(panel.v, panel.r, panel.kept)
 
     def _look(self, v: np.ndarray, r: np.ndarray, inverse: Inverses) -> None:

@@ -31,7 +31,7 @@ Functions = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, Any]]
 """Of points and their responses: values, one row per point, and what else is kept of the computation."""
 
 
-class Undecided(NumericalError):
+class UnfollowedResponses(NumericalError):
     """The responses cannot be followed along the circle; last: how far they could."""
 
     def __init__(self, sentence: str, last: Reached | None = None):
@@ -116,7 +116,9 @@ class ResponsesAt(SitesAt):
                 share /= 3.0
                 if share < 1e-9:
                     last = Reached(here.v + way * done, r, tangent)
-                    raise Undecided(f"the responses of training cannot be followed near w = {1 - v:.4g}", last)
+                    raise UnfollowedResponses(
+                        f"the responses of training cannot be followed near w = {1 - v:.4g}", last
+                    )
         return Reached(there, r, tangent)
 
     def between(self, here: Reached, end: Reached, v: np.ndarray) -> np.ndarray | None:
@@ -144,7 +146,7 @@ class ResponsesAt(SitesAt):
 
     def panels(
         self, arc: Arc, here: Reached, functions: Functions, rough: Callable[[np.ndarray, np.ndarray, float], bool]
-    ) -> Iterator[Panel]:
+    ) -> Iterator[ArcPanel]:
         """Pieces of an arc that are halved until functions of the responses are resolved on them, in their order.
 
         rough: whether they are not, from the last coefficients of their Legendre series, their values and the width.
@@ -163,14 +165,14 @@ class ResponsesAt(SitesAt):
             if r is not None:
                 values, kept = functions(v, r)
                 if narrow or not rough(np.abs(series[-3:] @ values), values, abs(high - low)):
-                    yield Panel(v=v, r=r, weights=weights * (high - low) / 2, values=values, kept=kept, end=end)
+                    yield ArcPanel(v=v, r=r, weights=weights * (high - low) / 2, values=values, kept=kept, end=end)
                     here = end
                     continue
             if narrow:
-                raise Undecided(f"the responses of training cannot be followed near w = {1 - v[0]:.4g}")
+                raise UnfollowedResponses(f"the responses of training cannot be followed near w = {1 - v[0]:.4g}")
             middle = (low + high) / 2
             waiting += [(middle, high), (low, middle)]
-        raise Undecided("something next to the circle is not resolved")
+        raise UnfollowedResponses("something next to the circle is not resolved")
 
     def from_contour(
         self,
@@ -178,7 +180,7 @@ class ResponsesAt(SitesAt):
         here: Reached,
         functions: Functions,
         inside: np.ndarray,
-        seen: Callable[[Panel], None] = lambda _: None,
+        seen: Callable[[ArcPanel], None] = lambda _: None,
     ) -> tuple[np.ndarray, Reached]:
         """Values at points inside |1 - v| < 1 of functions that are analytic there, by Cauchy's formula, and the end of
         the contour. It starts at v = radius, makes an arc around v = 0 and follows the upper half of the circle."""
@@ -217,7 +219,7 @@ class Arc:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ArcPanel:
     """A resolved piece of an arc. weights: of its points in an integral over the angle; kept: of the last call."""
 
     v: np.ndarray

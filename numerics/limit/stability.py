@@ -92,7 +92,7 @@ def stable_rate(
     """
     tell = progress or (lambda fraction, text: None)
     _check(solver, rate, loss, layer, over)
-    asked = _Question(solver, values, rate, loss)
+    asked = _RateQuestion(solver, values, rate, loss)
     tell(0.0, "where the loss diverges")
     exact = _exact(solver, values, rate, loss)
     horizons: tuple[Horizon, ...] = ()
@@ -121,7 +121,7 @@ def stable_rate(
 
 
 @dataclass(frozen=True)
-class _Question:
+class _RateQuestion:
     """Solutions of a model at several rates, and what their loss and curvature say."""
 
     solver: Solver

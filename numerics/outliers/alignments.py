@@ -27,7 +27,7 @@ from numerics.support.precision import in_float64
 
 
 @dataclass(frozen=True)
-class Alignment:
+class OutlierAlignment:
     """Squared cosines of the vectors of outliers, of equal ones of the space that they span, with a declared direction.
 
     name, side: under which it is asked for, and of which vectors ("right", or "left" singular vectors). times: of the
@@ -64,7 +64,7 @@ def times_of(direction: Direction, p: Point, steps: str | None) -> tuple[int, ..
 
 
 @in_float64
-def alignments(found: Sequence[Pole], steps: str | None) -> list[Alignment]:
+def alignments(found: Sequence[Pole], steps: str | None) -> list[OutlierAlignment]:
     """One for each direction that is asked about."""
     if not found:
         return []
@@ -73,12 +73,14 @@ def alignments(found: Sequence[Pole], steps: str | None) -> list[Alignment]:
     for one in found[0].problem.probe.directions:
         times, labelled = times_of(one, p, steps), bool(one.labels)
         series = times is not None and one.time is None
-        made.append(Alignment(one.name, one.side, times, series, labelled, counts, _rows(found, one)))
+        made.append(OutlierAlignment(one.name, one.side, times, series, labelled, counts, _rows(found, one)))
     return made
 
 
 @in_float64
-def with_errors(here: Sequence[Alignment], others: Sequence[Sequence[Alignment]], nearby: Nearby) -> list[Alignment]:
+def with_errors(
+    here: Sequence[OutlierAlignment], others: Sequence[Sequence[OutlierAlignment]], nearby: Nearby
+) -> list[OutlierAlignment]:
     """Without bias and with standard errors, from the same at nearby order parameters; NaN where too few have them."""
     found = []
     for number, one in enumerate(here):
@@ -92,7 +94,7 @@ def with_errors(here: Sequence[Alignment], others: Sequence[Sequence[Alignment]]
     return found
 
 
-def unknown_errors(here: Sequence[Alignment]) -> list[Alignment]:
+def unknown_errors(here: Sequence[OutlierAlignment]) -> list[OutlierAlignment]:
     """The same where errors could not be found."""
     return [replace(one, errors=np.full(one.values.shape, np.nan)) for one in here]
 

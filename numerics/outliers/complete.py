@@ -40,15 +40,15 @@ EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
-class Start:
+class IterationStart:
     """Columns that span nearly what belongs to large eigenvalues, and the squarings that the bound needed."""
 
     columns: np.ndarray
     level: int = 1
 
-    def padded(self, rows: int) -> Start:
+    def padded(self, rows: int) -> IterationStart:
         """The same for a larger matrix."""
-        return Start(np.pad(self.columns, ((0, rows - len(self.columns)), (0, 0))), self.level)
+        return IterationStart(np.pad(self.columns, ((0, rows - len(self.columns)), (0, 0))), self.level)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Complete:
 
     values: np.ndarray
     off: float
-    start: Start
+    start: IterationStart
 
     @property
     def real(self) -> np.ndarray | None:
@@ -71,7 +71,7 @@ class Complete:
         return found
 
 
-def complete_eigenvalues(matrix: np.ndarray, radius: float, start: Start) -> Complete | None:
+def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStart) -> Complete | None:
     """All eigenvalues whose modulus is at least a radius; None where the bound does not say so.
 
     Args:
@@ -92,7 +92,9 @@ def complete_eigenvalues(matrix: np.ndarray, radius: float, start: Start) -> Com
             off = moved * np.linalg.cond(vectors) if part.count else moved  # Bauer and Fike
             if off <= MARGIN:
                 values = np.linalg.eigvals(part.small[: part.large, : part.large])
-                return Complete(radius * values, radius * off, Start(columns[:, : part.followed], len(powers) - 1))
+                return Complete(
+                    radius * values, radius * off, IterationStart(columns[:, : part.followed], len(powers) - 1)
+                )
             if not np.isfinite(off) and part.count >= part.followed:
                 break  # more iterations change nothing
     return None

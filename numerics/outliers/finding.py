@@ -27,9 +27,9 @@ from numerics.outliers.linear import (
     resolution,
     smallest_singular_value,
 )
-from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
+from numerics.outliers.panels import ChebyshevPanel, Evaluate, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, responses_at, rows_of, with_slope
-from numerics.runtime.interface import Order, Probe, Ring
+from numerics.runtime.interface import Cycle, Order, Probe
 from numerics.runtime.operators import BlockOperator, Operator
 from numerics.runtime.point import Point
 from numerics.support.compiling import compiled
@@ -175,7 +175,7 @@ def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
     return Eigenvalues(matrix, values, real_among(matrix, values))
 
 
-def by_eigenvalues(problem: SpikedProblem, ring: Ring) -> list[tuple[float, float]]:
+def by_eigenvalues(problem: SpikedProblem, ring: Cycle) -> list[tuple[float, float]]:
     """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
     return ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)).outliers
 
@@ -223,7 +223,7 @@ def outlier_positions(problem: SpikedProblem) -> list[float]:
     return sorted((z for spectrum in ring_spectra(problem) for z, _ in spectrum.outliers), reverse=True)
 
 
-def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[tuple[int, float]]:
+def candidates(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[tuple[int, float]]:
     """For each value of the scalar map, by its number, the points outside the bulk where a branch takes it."""
     if ring.inverse is None and (ring.relation is None or problem.probe.sites is not None):
         places = _along_the_axis(problem, ring, values)
@@ -235,7 +235,7 @@ def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> l
     return [(k, z) for k, zs in enumerate(places) for z in zs if abs(z) < LARGEST and problem.outside(z)]
 
 
-def _along_the_axis(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
+def _along_the_axis(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[list[float]]:
     """Where the map takes each value, from the map itself: its inverse has no poles outside the bulk but at atoms."""
     places: list[list[float]] = [[] for _ in values]
     wanted = [k for k, s in enumerate(values) if s != 0]
@@ -263,18 +263,18 @@ def _place(problem: SpikedProblem) -> tuple[Branch, Point, tuple[tuple[float, fl
 @lru_cache(maxsize=64)
 def _panels_of_map(
     probe: Probe,
-    ring: Ring,
+    ring: Cycle,
     branch: Branch,
     p: Point,
     excluded: tuple[tuple[float, float], ...],
     floor: float,
     top: float,
-) -> list[Panel]:
+) -> list[ChebyshevPanel]:
     """The inverse of a map, on panels; found once for all values of it. floor: what is smaller counts as nothing."""
     return panels(partial(_inverse_map, probe, ring, branch, p, top), intervals_outside(excluded), floor)
 
 
-def smallest_image(problem: SpikedProblem, ring: Ring) -> float:
+def smallest_image(problem: SpikedProblem, ring: Cycle) -> float:
     """A number below the modulus of the map of a ring at every point outside the bulk; 0 if there is none.
 
     A polynomial of degree d is at most 1 / cos(pi d / (2 n)) times as large on an interval as on n Chebyshev nodes
@@ -289,13 +289,13 @@ def smallest_image(problem: SpikedProblem, ring: Ring) -> float:
     return float(np.cos(np.pi * degree / (2 * SAMPLED_NODES))) / largest if 0 < largest < np.inf else 0.0
 
 
-def mapped(probe: Probe, ring: Ring, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+def mapped(probe: Probe, ring: Cycle, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
     """The scalar map of a ring at many points and the bulk responses there."""
     laws = () if probe.sites is None else (site_laws(probe.sites, p, probe.nodes),)
     return np.asarray(ring.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
 
 
-def _inverse_map(probe: Probe, ring: Ring, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
+def _inverse_map(probe: Probe, ring: Cycle, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
     """The inverse of the map; with poles where there are atoms, unless top is finite."""
     with np.errstate(divide="ignore"):
         found: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
@@ -311,7 +311,7 @@ def _saturated(values: np.ndarray, top: float) -> np.ndarray:
     )
 
 
-def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
+def physical(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[list[float]]:
     """For each value of the scalar map the points outside the bulk where the physical branch takes it."""
     possible = candidates(problem, ring, values)
     found: list[list[float]] = [[] for _ in values]
@@ -331,12 +331,12 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
     return found
 
 
-def _mapped_at(problem: SpikedProblem, ring: Ring, points: np.ndarray) -> np.ndarray:
+def _mapped_at(problem: SpikedProblem, ring: Cycle, points: np.ndarray) -> np.ndarray:
     return mapped(problem.probe, ring, problem.p, points, problem.branch.responses(points))
 
 
 @lru_cache(maxsize=64)
-def _compiled_factors(ring: Ring) -> Callable[..., Any]:
+def _compiled_factors(ring: Cycle) -> Callable[..., Any]:
     """The matrix of a ring before the last products are carried out."""
     return compiled(ring.factors, quickly=True)
 
@@ -359,7 +359,7 @@ def _put(factors: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> list[np
     return [x[np.ix_(rows, columns)] for x, rows, columns in ends]
 
 
-def ring_factors(problem: SpikedProblem, ring: Ring, places: Places = None) -> tuple[np.ndarray, ...]:
+def ring_factors(problem: SpikedProblem, ring: Cycle, places: Places = None) -> tuple[np.ndarray, ...]:
     """Matrices whose product has the outliers among its eigenvalues: for many vectors cheaper than the product.
     places: for each factor the order in which its rows are wanted, and columns of the one before it."""
     found = factors_at(ring, problem.p, problem.order, places)
@@ -367,7 +367,7 @@ def ring_factors(problem: SpikedProblem, ring: Ring, places: Places = None) -> t
     return found
 
 
-def factors_at(ring: Ring, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
+def factors_at(ring: Cycle, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
     """The same at any numbers, however large. Order parameters may be many and on disk: only those that the ring reads
     are asked for."""
     terms = read(order, ring.reads)
@@ -389,7 +389,7 @@ def check_size(*matrices: np.ndarray) -> None:
         )
 
 
-def _pencil(problem: SpikedProblem, ring: Ring) -> np.ndarray:
+def _pencil(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
     matrix = reduce(np.matmul, ring_factors(problem, ring))
     check_size(matrix)
     return matrix
@@ -423,7 +423,7 @@ def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]
     return [(z, float(c), s) for (z, s), c in zip(found, conditions, strict=True)]
 
 
-def _preimages(p: Point, ring: Ring, values: Sequence[float]) -> list[list[float] | None]:
+def _preimages(p: Point, ring: Cycle, values: Sequence[float]) -> list[list[float] | None]:
     """Where a branch of the map takes each value; None where the relation does not tell, because it vanishes there for
     every z or overflows."""
     known = np.full(len(values), np.nan)

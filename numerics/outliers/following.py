@@ -45,7 +45,7 @@ Matrices = Callable[[Sequence[int], Sequence[float]], Iterable[Sloped]]
 
 
 @dataclass(frozen=True)
-class Product:
+class ShiftedProduct:
     """M - z at z = 0, with M a product of factors that is not carried out."""
 
     factors: tuple[np.ndarray, ...]
@@ -72,7 +72,7 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Block:
+class FollowedBlock:
     """Right and left vectors of some zeros, and for each set of columns a factored matrix that improves them."""
 
     right: np.ndarray
@@ -91,7 +91,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Followed:
+class FollowedZeros:
     """Zeros of a nearby matrix, and the vectors that span what belongs to them. centre + the eigenvalues of `step` are
     the zeros; slope: the derivative of the matrix between the vectors."""
 
@@ -103,7 +103,7 @@ class Followed:
     slope: np.ndarray
 
 
-def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> Block:
+def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> FollowedBlock:
     """The block of some real eigenvalues of a matrix."""
     singular = repeated(values)
     pairs = [null_spaces(matrix, count, s) for s, count in singular]
@@ -112,13 +112,13 @@ def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> Block:
     # with these borders a residual without a part along any right vector is answered without one
     borders = np.linalg.qr(right)[0], np.linalg.qr(left)[0]
     solves = [(slice(stops[k], stops[k + 1]), _bordered(matrix, *borders, s)) for k, (s, _) in enumerate(singular)]
-    return Block(right, left, tuple(solves))
+    return FollowedBlock(right, left, tuple(solves))
 
 
-def zero_block(matrix: np.ndarray, count: int) -> Block:
+def zero_block(matrix: np.ndarray, count: int) -> FollowedBlock:
     """The block of a zero of A(z) that is there so many times; `matrix` is A at the zero."""
     right, left = null_spaces(matrix, count)
-    return Block(right, left, ((slice(0, count), _bordered(matrix, left, right)),))
+    return FollowedBlock(right, left, ((slice(0, count), _bordered(matrix, left, right)),))
 
 
 def _bordered(matrix: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: float = 0.0) -> Any:
@@ -141,7 +141,7 @@ def repeated(values: Sequence[float]) -> list[tuple[float, int]]:
     return found
 
 
-def follow_eigenvalues(block: Block, matrix: Product) -> Followed:
+def follow_eigenvalues(block: FollowedBlock, matrix: ShiftedProduct) -> FollowedZeros:
     """The eigenvalues of a nearby matrix that belong to a block of eigenvalues."""
     passes = _passes(block, None)
     try:
@@ -149,11 +149,11 @@ def follow_eigenvalues(block: Block, matrix: Product) -> Followed:
         while True:
             passes.send(matrix)
     except StopIteration as done:
-        found: Followed = done.value
+        found: FollowedZeros = done.value
         return found
 
 
-def follow_zeros(block: Block, centre: float, matrices: Matrices, count: int) -> list[Followed]:
+def follow_zeros(block: FollowedBlock, centre: float, matrices: Matrices, count: int) -> list[FollowedZeros]:
     """The zeros of each of several nearby A(z) that belong to the block of a zero at `centre`.
 
     matrices(numbers, points): those with these numbers, each at its point. They go side by side because the bulk is
@@ -161,7 +161,7 @@ def follow_zeros(block: Block, centre: float, matrices: Matrices, count: int) ->
     """
     passes = [_passes(block, centre) for _ in range(count)]
     points = {k: next(one) for k, one in enumerate(passes)}
-    found: dict[int, Followed] = {}
+    found: dict[int, FollowedZeros] = {}
     while points:
         for k, matrix in zip(list(points), matrices(list(points), list(points.values())), strict=True):
             try:
@@ -172,7 +172,7 @@ def follow_zeros(block: Block, centre: float, matrices: Matrices, count: int) ->
     return [found[k] for k in range(count)]
 
 
-def _passes(block: Block, centre: float | None) -> Generator[float, Sloped, Followed]:
+def _passes(block: FollowedBlock, centre: float | None) -> Generator[float, Sloped, FollowedZeros]:
     """Asks for the matrix at points until the zeros stand still; one without a centre is M - z, asked for at zero."""
     right, left = block.right, block.left
     here, before = centre or 0.0, None
@@ -190,7 +190,7 @@ def _passes(block: Block, centre: float | None) -> Generator[float, Sloped, Foll
             break
         zeros = np.sort_complex(here + np.linalg.eigvals(step))
         if before is not None and np.all(np.abs(zeros - before) <= STILL * np.abs(zeros)):
-            return Followed(zeros, right, left, here, step, slope)
+            return FollowedZeros(zeros, right, left, here, step, slope)
         before = zeros
         right = right - block.improvement(applied + sloped @ step, transposed=False)
         left = left - block.improvement(left_applied + left_sloped @ left_step, transposed=True)

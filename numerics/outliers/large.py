@@ -26,7 +26,7 @@ from numerics.outliers.paths import Course
 from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import NEAR, Replicas, edge_images, placed
 from numerics.outliers.restriction import Restriction, Steps
-from numerics.runtime.interface import Key, Order, Ring
+from numerics.runtime.interface import Cycle, Key, Order
 from numerics.runtime.operators import Composed, Operator, operator
 from numerics.support.nearby import Moved, Nearby, read
 from numerics.support.precision import in_float64
@@ -49,7 +49,7 @@ Shapes = dict[Key, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class LargeSpectrum:
     """Outliers of the last time, those of each replica, and both at all times if they were asked for; rows of the
     largest matrix."""
 
@@ -73,7 +73,7 @@ def largest_rows(problem: SpikedProblem) -> int:
     return max(rows_of(problem, ring) for ring in problem.probe.rings)
 
 
-def rows_of(problem: SpikedProblem, ring: Ring) -> int:
+def rows_of(problem: SpikedProblem, ring: Cycle) -> int:
     """Of the matrix of a ring, from the shapes of the order parameters."""
     struct: type = jax.ShapeDtypeStruct
     shapes = {key: struct(np.shape(x), float) for key, x in problem.order.items()}
@@ -81,7 +81,7 @@ def rows_of(problem: SpikedProblem, ring: Ring) -> int:
 
 
 @in_float64
-def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, tell: Report) -> Spectrum:
+def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, tell: Report) -> LargeSpectrum:
     """Outliers without the matrices that they are eigenvalues of; Lost where that cannot be done.
 
     steps: how the problem depends on time, where outliers at all times are wanted.
@@ -101,7 +101,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
     ]
     told, rows = _told([one.off for one in found if one.off is not None]), max(one.rows for one in found)
     if steps is None:
-        return Spectrum(outliers, Replicas(replicas, told), None, rows)
+        return LargeSpectrum(outliers, Replicas(replicas, told), None, rows)
     top = max((high for _, high in problem.excluded), default=float("nan"))
     times = range(steps.count + 1)
     course = Course(
@@ -111,7 +111,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
             for number in range(len(nearby.orders))
         ],
     )
-    return Spectrum(outliers, Replicas(replicas, told), course, rows)
+    return LargeSpectrum(outliers, Replicas(replicas, told), course, rows)
 
 
 def _told(off: list[float]) -> str:
@@ -156,7 +156,7 @@ class _Vectors:
 
 
 class _OfRing:
-    def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps | None) -> None:
+    def __init__(self, problem: SpikedProblem, ring: Cycle, steps: Steps | None) -> None:
         self.problem, self.ring = problem, ring
         self.points: Points = partial(physical, problem, ring)
         self.edges = edge_images(problem, ring)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
-from numerics.bulk.law import Piece
+from numerics.bulk.law import DensityPiece
 
 Array = np.ndarray
 Evaluate = Callable[[Array], Array]
@@ -57,7 +57,7 @@ class Interval:
         if np.isinf(self.low):
             return self.high - away
         if self.roots != (2, 2):
-            return Piece(self.low, self.high, *self.roots).x(u)
+            return DensityPiece(self.low, self.high, *self.roots).x(u)
         between: Array = self.low + (self.high - self.low) * np.sin(np.pi / 2 * u) ** 2
         return between
 
@@ -78,7 +78,7 @@ def intervals_outside(
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChebyshevPanel:
     """A function on a part of an interval: coefficients of Chebyshev polynomials, those of each degree in a row."""
 
     interval: Interval
@@ -94,14 +94,14 @@ class Panel:
         return self.interval.z(self.u(x))
 
 
-def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0) -> list[Panel]:
+def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0) -> list[ChebyshevPanel]:
     """Functions on all intervals, on panels as narrow as they need; those of one width are evaluated together.
 
     floor: functions that are smaller count as nothing.
     """
     steps = np.linspace(0, 1, FIRST + 1)
     open_ones = [(one, a, b, np.inf) for one in intervals for a, b in zip(steps, steps[1:], strict=False)]
-    found: list[Panel] = []
+    found: list[ChebyshevPanel] = []
     while open_ones:
         u = np.array([(a + b) / 2 + (b - a) / 2 * _PLACES for _, a, b, _ in open_ones])
         z = np.concatenate([one.z(row) for (one, *_), row in zip(open_ones, u, strict=True)])
@@ -117,7 +117,7 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
             if not settled and b - a > NARROWEST:
                 narrower += [(one, a, (a + b) / 2, rest), (one, (a + b) / 2, b, rest)]
             else:
-                found.append(Panel(one, a, b, coefficients.reshape(NODES, *shape)))
+                found.append(ChebyshevPanel(one, a, b, coefficients.reshape(NODES, *shape)))
         open_ones = narrower
         if len(open_ones) + len(found) > MOST:
             raise NumericalError(
@@ -127,7 +127,7 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
     return found
 
 
-def places_of(value: float, found: Sequence[Panel]) -> list[tuple[Panel, float]]:
+def places_of(value: float, found: Sequence[ChebyshevPanel]) -> list[tuple[ChebyshevPanel, float]]:
     """Where a real function on panels takes a value: panels, and places between -1 and 1 there."""
     places = []
     for panel in found:
@@ -143,7 +143,7 @@ def places_of(value: float, found: Sequence[Panel]) -> list[tuple[Panel, float]]
     return places
 
 
-def crossings(evaluate: Evaluate, values: Sequence[float], found: Sequence[Panel]) -> list[list[float]]:
+def crossings(evaluate: Evaluate, values: Sequence[float], found: Sequence[ChebyshevPanel]) -> list[list[float]]:
     """For each value the points where a function takes it, by Newton's method from the polynomials: they give the
     slope, and the function itself the value."""
     starts = [(k, panel, x) for k, value in enumerate(values) for panel, x in places_of(value, found)]

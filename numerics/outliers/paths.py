@@ -14,7 +14,7 @@ import numpy as np
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import as_settled, settled
 from numerics.bulk.support import atoms_of, support
-from numerics.outliers.complete import MARGIN, Start, complete_eigenvalues
+from numerics.outliers.complete import MARGIN, IterationStart, complete_eigenvalues
 from numerics.outliers.finding import (
     Eigenvalues,
     Points,
@@ -34,7 +34,7 @@ from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues,
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
-from numerics.runtime.interface import Key, Order, Ring
+from numerics.runtime.interface import Cycle, Key, Order
 from numerics.runtime.point import replaced
 from numerics.support.precision import in_float64
 
@@ -148,7 +148,7 @@ class _RingCourse:
     whether they agreed with replicas that were solved anew."""
 
     problem: SpikedProblem
-    ring: Ring
+    ring: Cycle
     steps: Steps
     orders: Sequence[Order]
     followed: dict[int, list[list[float]]] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class _RingCourse:
         if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
             return found
         whole = self._balanced()
-        start, left_out, again = Start(np.zeros((0, 0))), 1, 0
+        start, left_out, again = IterationStart(np.zeros((0, 0))), 1, 0
         for time, matrix in enumerate(products(whole, self.restriction.sizes), start=1):
             if len(matrix) < FEWEST_ROWS or time < again:
                 continue
@@ -194,7 +194,7 @@ class _RingCourse:
             result = complete_eigenvalues(matrix, radius, start.padded(len(matrix)))
             real = None if result is None or RESOLVED * np.linalg.norm(matrix) >= radius else result.real
             if result is None or real is None:
-                start, left_out, again = Start(np.zeros((0, 0))), 2 * left_out, time + left_out
+                start, left_out, again = IterationStart(np.zeros((0, 0))), 2 * left_out, time + left_out
             else:
                 start, found[time] = result.start, real.tolist()
         return found

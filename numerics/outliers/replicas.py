@@ -20,9 +20,9 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.following import (
     Dense,
-    Followed,
+    FollowedZeros,
     Lost,
-    Product,
+    ShiftedProduct,
     eigenvalue_block,
     follow_eigenvalues,
     follow_zeros,
@@ -30,7 +30,7 @@ from numerics.outliers.following import (
     zero_block,
 )
 from numerics.outliers.problem import SpikedProblem, with_slope
-from numerics.runtime.interface import Order, Ring
+from numerics.runtime.interface import Cycle, Order
 from numerics.support.nearby import Nearby
 from numerics.support.precision import in_float64
 
@@ -105,7 +105,7 @@ def followed_outliers(
     others = [problem.with_order(order) for order in orders]
     for ring, spectrum in zip(problem.probe.rings, spectra, strict=True):
 
-        def points(values: Sequence[float], ring: Ring = ring, at: SpikedProblem = problem) -> list[list[float]]:
+        def points(values: Sequence[float], ring: Cycle = ring, at: SpikedProblem = problem) -> list[list[float]]:
             return physical(at, ring, values)
 
         products = [partial(ring_factors, other, ring) for other in others]
@@ -136,7 +136,7 @@ def agree(points: Points, followed: Sequence[Sequence[float]], number: int, agai
     return bool(np.all(np.abs(np.subtract(here, there)) <= allowed))
 
 
-def edge_images(problem: SpikedProblem, ring: Ring) -> np.ndarray:
+def edge_images(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
     """What the scalar map of a ring is just outside the bulk."""
     bulk = [pair for pair in problem.excluded if pair[1] > pair[0]]
     if not bulk:
@@ -166,7 +166,7 @@ def followed_eigenvalues(
     for part in apart(chosen, max(1, int(BLOCK_BYTES / (8 * spectrum.matrix.size)))):
         block = eigenvalue_block(spectrum.matrix, part)
         for one, factors in zip(found, products, strict=True):
-            there = follow_eigenvalues(block, Product(factors()))
+            there = follow_eigenvalues(block, ShiftedProduct(factors()))
             one += real_among(there.step, there.zeros.astype(complex)).tolist()
     return found
 
@@ -188,7 +188,7 @@ def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Seque
     return [sorted(one, reverse=True) for one in found]
 
 
-def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[Followed]:
+def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[FollowedZeros]:
     """The zero of A(z) at z, there so many times, followed to each of several order parameters."""
 
     others = [problem.with_order(order) for order in orders]

@@ -11,7 +11,7 @@ import numpy as np
 
 from numerics.outliers.finding import check_size, factors_at, ring_factors
 from numerics.outliers.problem import SpikedProblem
-from numerics.runtime.interface import Key, Order, Ring, Strides
+from numerics.runtime.interface import Cycle, Key, Order, Strides
 from numerics.runtime.point import Point
 
 CODED_BYTES = 2e7
@@ -60,7 +60,7 @@ Shapes = tuple[tuple[Key, tuple[int, ...]], ...]
 
 @lru_cache(maxsize=64)
 def _structure(
-    ring: Ring, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
+    ring: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
 ) -> _Structure:
     """The structure at order parameters without any zeros; p holds numbers without any relation to each other.
 
@@ -115,7 +115,9 @@ class _Drawn(Mapping[Key, np.ndarray]):
         return len(self.shapes)
 
 
-def _coded_births(ring: Ring, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], count: int) -> list[np.ndarray]:
+def _coded_births(
+    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], count: int
+) -> list[np.ndarray]:
     """From when on rows and columns hold something, read off one set of factors: entries of order parameters are the
     smaller the later they are, so that the largest entry of a row says how early something is there. Where entries are
     products of order parameters it says something else, which `_are_nested` finds."""
@@ -148,7 +150,7 @@ def _largest(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _are_nested(
-    ring: Ring, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], births: Sequence[np.ndarray], count: int
+    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], births: Sequence[np.ndarray], count: int
 ) -> bool:
     """Whether factors of a few times hold something where births say it, and do there to vectors what those of the last
     time do."""
@@ -185,7 +187,7 @@ def _generic(p: Point) -> Point:
     return Point(**{name: x if isinstance(x, int) else float(draw(0.5, 1.5)) for name, x in vars(p).items()})
 
 
-def _early(ring: Ring, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
+def _early(ring: Cycle, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
     """The factors with order parameters of later times set to zero."""
     return factors_at(ring, p, without_later(order, strides, time))
 
@@ -205,7 +207,7 @@ class Restriction:
     in the order in which they appear, so that the factors of every time are the corners of those of the last one.
     """
 
-    def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps) -> None:
+    def __init__(self, problem: SpikedProblem, ring: Cycle, steps: Steps) -> None:
         self.problem, self.ring, self.strides = problem, ring, steps.strides
         shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in ring.reads)
         strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())

@@ -11,9 +11,9 @@ import numpy as np
 
 from numerics.plots.solutions import BLUE, GREY, ORANGE, WIDE
 from numerics.spectra.changes import Change
-from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, Spectrum, marchenko_pastur_density
+from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, FittedSpectrum, marchenko_pastur_density
 from numerics.spectra.kinds import by_kind, kind_and_depth
-from numerics.spectra.theory import Comparison
+from numerics.spectra.theory import TheoryComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,8 @@ MOST_PANELS = 12
 
 
 def draw_spectra(
-    spectra: Sequence[Spectrum],
-    comparisons: Sequence[Comparison] = (),
+    spectra: Sequence[FittedSpectrum],
+    comparisons: Sequence[TheoryComparison] = (),
     title: str = "",
     changes: Sequence[Change] = (),
 ) -> Figure:
@@ -43,10 +43,10 @@ def draw_spectra(
 
 
 def _draw_panels(
-    spectra: Sequence[Spectrum],
-    comparisons: Sequence[Comparison | None],
+    spectra: Sequence[FittedSpectrum],
+    comparisons: Sequence[TheoryComparison | None],
     title: str,
-    before: Mapping[str, Spectrum],
+    before: Mapping[str, FittedSpectrum],
 ) -> Figure:
     from matplotlib.figure import Figure
 
@@ -81,7 +81,11 @@ def _draw_panels(
 
 
 def _draw_panel(
-    density: Axes, strip: Axes, spectrum: Spectrum, comparison: Comparison | None, before: Spectrum | None
+    density: Axes,
+    strip: Axes,
+    spectrum: FittedSpectrum,
+    comparison: TheoryComparison | None,
+    before: FittedSpectrum | None,
 ) -> None:
     low, high = spectrum.singular_edges
     width = high - low
@@ -116,14 +120,16 @@ def _draw_panel(
     )
 
 
-def _theory_values(spectrum: Spectrum, comparison: Comparison | None) -> list[float]:
+def _theory_values(spectrum: FittedSpectrum, comparison: TheoryComparison | None) -> list[float]:
     """Outliers of the theory as singular values of this matrix."""
     if comparison is None:
         return []
     return [math.sqrt(value / comparison.factor * spectrum.aspect_ratio) for value in comparison.theory.outliers]
 
 
-def _draw_density(axes: Axes, spectrum: Spectrum, view: tuple[float, float], before: Spectrum | None) -> None:
+def _draw_density(
+    axes: Axes, spectrum: FittedSpectrum, view: tuple[float, float], before: FittedSpectrum | None
+) -> None:
     low, high = spectrum.singular_edges
     values = spectrum.singular_values
     count = len(values)
@@ -156,7 +162,7 @@ def _draw_density(axes: Axes, spectrum: Spectrum, view: tuple[float, float], bef
     axes.set_ylabel("density", fontsize=9)
 
 
-def _draw_strip(axes: Axes, spectrum: Spectrum, theory: list[float], compared: bool) -> None:
+def _draw_strip(axes: Axes, spectrum: FittedSpectrum, theory: list[float], compared: bool) -> None:
     axes.axvspan(*spectrum.singular_edges, color=GREY, linewidth=0)
     found = np.array([outlier.singular_value for outlier in spectrum.outliers])
     spread = np.array([outlier.error or 0.0 for outlier in spectrum.outliers])
@@ -189,7 +195,7 @@ def _draw_strip(axes: Axes, spectrum: Spectrum, theory: list[float], compared: b
 # Many matrices
 
 
-def draw_over_depth(spectra: Sequence[Spectrum], title: str, changes: Sequence[Change] = ()) -> Figure:
+def draw_over_depth(spectra: Sequence[FittedSpectrum], title: str, changes: Sequence[Change] = ()) -> Figure:
     """One panel per kind, over depth: the bulk as a band, what lies beyond it as dots, the largest by its law.
 
     Everything is over the upper edge of the same matrix. Matrices that are alone of their kind share a last panel.
@@ -245,7 +251,11 @@ def draw_over_depth(spectra: Sequence[Spectrum], title: str, changes: Sequence[C
 
 
 def _draw_column(
-    axes: Axes, places: Sequence[float], members: Sequence[Spectrum], before: Mapping[str, Spectrum], upright: bool
+    axes: Axes,
+    places: Sequence[float],
+    members: Sequence[FittedSpectrum],
+    before: Mapping[str, FittedSpectrum],
+    upright: bool,
 ) -> None:
     """Matrices side by side, each at its place: along x if upright, along y otherwise."""
 

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .sampled import Entries, responses
-from .traits import Law
+from .traits import TraitValues
 
 Array = Any
 CELLS = (32, 8)
@@ -189,15 +189,15 @@ def _positive(shares: Array, reach: Array) -> Array:
     return found / jnp.sum(found)
 
 
-def grouped(*laws: Law) -> Law:
+def grouped(*laws: TraitValues) -> TraitValues:
     """Sites by the values of independent traits: a column of values for each, and the share of the sites."""
     values, weights = jnp.meshgrid(*(law.values for law in laws), indexing="ij"), laws[0].weights
     for law in laws[1:]:
         weights = weights[..., None] * law.weights
-    return Law(jnp.stack([x.ravel() for x in values], axis=1), weights.ravel())
+    return TraitValues(jnp.stack([x.ravel() for x in values], axis=1), weights.ravel())
 
 
-def belonging_to(groups: Law, *values: Array) -> Array:
+def belonging_to(groups: TraitValues, *values: Array) -> Array:
     """The group of each site: sites x groups. Groups with the same values share their sites evenly."""
     found = jnp.ones((values[0].shape[0], groups.weights.shape[0]))
     for k, value in enumerate(values):
@@ -211,24 +211,24 @@ def shares_seen(weights: Array) -> Array:
     return jnp.mean(weights, axis=0)
 
 
-def shares_known(groups: Law) -> Array:
+def shares_known(groups: TraitValues) -> Array:
     """The share of the sites in each group, as it was declared."""
     return groups.weights
 
 
-def as_shared(seen: Array, shares: Array, groups: Law) -> Array:
+def as_shared(seen: Array, shares: Array, groups: TraitValues) -> Array:
     """What was seen of each group, for as many sites as it has: a group of which none was drawn has nothing."""
     missing = shares <= 0
     return seen * jnp.where(missing, 0.0, groups.weights / jnp.where(missing, 1.0, shares))[:, None, None]
 
 
-def reach_known(groups: Law, entries: Callable[..., tuple[Array, ...]]) -> Array:
+def reach_known(groups: TraitValues, entries: Callable[..., tuple[Array, ...]]) -> Array:
     """The smallest and the largest of each number over the sites."""
     made = jnp.stack([jnp.broadcast_to(x, groups.weights.shape) for x in entries(*groups.values.T)], axis=1)
     return jnp.stack([jnp.min(made, axis=0), jnp.max(made, axis=0)])
 
 
-def law_of_known(groups: Law, entries: Callable[..., tuple[Array, ...]]) -> Array:
+def law_of_known(groups: TraitValues, entries: Callable[..., tuple[Array, ...]]) -> Array:
     """What stands on diagonals in each group, and behind it its share of the sites: one row for each."""
     made = entries(*groups.values.T)
     return jnp.stack([*(jnp.broadcast_to(x, groups.weights.shape) for x in made), groups.weights], axis=1)

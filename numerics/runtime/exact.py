@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .traits import Law
+from .traits import TraitValues
 
 Array = Any
 
@@ -39,7 +39,7 @@ FEW_LINES = 4
 
 
 @dataclass(frozen=True)
-class Block:
+class NoiseBlock:
     """Where a noise or source stands: times x labels entries, from `start` on in a row of `size` entries, and from
     `place` on in the covariance of its random matrix."""
 
@@ -77,9 +77,9 @@ class Site:
     """The Gaussian variables of a site: the noises of each random matrix together, then what is drawn. Kicks stand
     behind them: sources that are zero, to whom rows say how they would answer."""
 
-    channels: tuple[tuple[Block, ...], ...]
-    drawn: tuple[Block, ...]
-    kicks: tuple[Block, ...]
+    channels: tuple[tuple[NoiseBlock, ...], ...]
+    drawn: tuple[NoiseBlock, ...]
+    kicks: tuple[NoiseBlock, ...]
     size: int
     weights: Array = None
     traits: tuple[Array, ...] = ()
@@ -93,7 +93,7 @@ class Site:
         """The values of a trait, each as often as a row has entries for its group."""
         return jnp.repeat(self.traits[trait], self.size // self.groups)[None, :]
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[NoiseBlock]:
         for channel in self.channels:
             yield from channel
         yield from self.drawn
@@ -114,7 +114,7 @@ def site(
     *channels: tuple[tuple[int, int], ...],
     drawn: tuple[tuple[int, int], ...] = (),
     kicks: tuple[tuple[int, int], ...] = (),
-    traits: tuple[Law, ...] = (),
+    traits: tuple[TraitValues, ...] = (),
 ) -> Site:
     """A site whose noises and sources have so many times and labels, each given as (times, labels). Independent traits
     make one group for every combination of their values."""
@@ -126,13 +126,13 @@ def site(
     for group in (*channels, drawn, kicks):
         place, blocks = 0, []
         for times, labels in group:
-            blocks.append(Block(start, place, times, labels, size, weights))
+            blocks.append(NoiseBlock(start, place, times, labels, size, weights))
             start, place = start + times * labels, place + times * labels
         made.append(tuple(blocks))
     return Site(tuple(made[:-2]), made[-2], made[-1], size, weights, values)
 
 
-def _groups(traits: tuple[Law, ...]) -> tuple[Array, tuple[Array, ...]]:
+def _groups(traits: tuple[TraitValues, ...]) -> tuple[Array, tuple[Array, ...]]:
     """The weights of all groups, and for each trait its values in them."""
     if not traits:
         return None, ()
@@ -153,25 +153,25 @@ def moment(place: Site, function: Callable[..., Array]) -> Array:
 # -- rows
 
 
-def unit(block: Block, t: Array = 0) -> Array:
+def unit(block: NoiseBlock, t: Array = 0) -> Array:
     """The rows that are a noise or source itself at one time; zero before the start."""
     columns = block.start + t * block.labels + jnp.arange(block.labels)
     own = ((columns[:, None] == jnp.arange(block.size // block.groups)) & (jnp.asarray(t) >= 0)).astype(float)
     return own if block.weights is None else jnp.tile(own, (1, block.groups))
 
 
-def kick(block: Block, t: Array = 0) -> Array:
+def kick(block: NoiseBlock, t: Array = 0) -> Array:
     """The rows that are a kick at one time; zero if nobody asks for it, so that it has no place."""
     return unit(block, t) if block.times else jnp.zeros((block.labels, block.size))
 
 
-def units(block: Block) -> Array:
+def units(block: NoiseBlock) -> Array:
     """The rows that are a noise or source itself, at all times."""
     own = jnp.eye(block.length, block.size // block.groups, block.start)
     return own if block.weights is None else jnp.tile(own, (1, block.groups))
 
 
-def part(rows: Array, block: Block) -> Array:
+def part(rows: Array, block: NoiseBlock) -> Array:
     """What rows hold of one noise or source: the response to it, as a mean over the groups."""
     return part_before(rows, block, block.length)
 
@@ -243,7 +243,7 @@ def products(seen: Array, rows: Array) -> Array:
     return jnp.sum(seen * rows, axis=1, keepdims=True)
 
 
-def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values: Array) -> Array:
+def put(covariance: Array, a: NoiseBlock, t: Array, b: NoiseBlock, s: Array | None, values: Array) -> Array:
     """The covariance with that of noise a at time t and noise b, at all times or at time s, in its two places."""
     row = a.place + t * a.labels
     column = b.place + (0 if s is None else s * b.labels)
@@ -319,7 +319,7 @@ def first(rows: Array, count: int) -> Array:
     return rows[:count]
 
 
-def part_before(rows: Array, block: Block, count: int) -> Array:
+def part_before(rows: Array, block: NoiseBlock, count: int) -> Array:
     """What rows hold of the first entries of one noise or source, as a mean over the groups."""
     if block.weights is None:
         return rows[:, block.start : block.start + count]
@@ -327,7 +327,7 @@ def part_before(rows: Array, block: Block, count: int) -> Array:
     return jnp.einsum("lgk,g->lk", each[:, :, block.start : block.start + count], block.weights)
 
 
-def part_by_group(rows: Array, block: Block, count: int) -> Array:
+def part_by_group(rows: Array, block: NoiseBlock, count: int) -> Array:
     """The same for each group, times its weight: groups x rows x entries."""
     each = rows.reshape(len(rows), block.groups, block.size // block.groups)
     return jnp.einsum("lgk,g->glk", each[:, :, block.start : block.start + count], block.weights)
@@ -346,7 +346,7 @@ def law_of_groups(place: Site, *along: Array) -> Array:
     return jnp.stack([*each, place.weights], axis=1)
 
 
-def covariance_before(covariance: Array, block: Block, count: int) -> Array:
+def covariance_before(covariance: Array, block: NoiseBlock, count: int) -> Array:
     """The covariance of the first entries of one noise with each other."""
     return covariance[block.place : block.place + count, block.place : block.place + count]
 

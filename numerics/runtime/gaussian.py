@@ -31,7 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .exact import Block, Site, _dual
+from .exact import NoiseBlock, Site, _dual
 
 Array = Any
 Law1 = Callable[..., Array]
@@ -45,7 +45,7 @@ AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class Law:
+class GaussianFunction:
     """A law of Gaussian arguments and numbers: value(*arguments, *numbers).
 
     slopes: its derivatives by the arguments, None where it jumps. kinks: affine functions of the arguments whose zeros
@@ -298,7 +298,7 @@ class _Facts:
     rest: Array
 
     @staticmethod
-    def of(law: Law, table: Array) -> _Facts:
+    def of(law: GaussianFunction, table: Array) -> _Facts:
         k = law.arguments
         width = 2 + 2 * k + k * (k + 1) // 2
         each = [_column(table, i) for i in range(width)]
@@ -306,7 +306,7 @@ class _Facts:
         square = [[pairs.pop(0) for _ in range(i + 1)] for i in range(k)]
         return _Facts(holds, mean, slopes, at, square, table[:, width:])
 
-    def numbers(self, law: Law, nodes: int) -> list[Array]:
+    def numbers(self, law: GaussianFunction, nodes: int) -> list[Array]:
         count = self.rest.shape[1] - (terms(nodes) if law.expanded else 0)
         return [_column(self.rest, i) for i in range(count)]
 
@@ -319,7 +319,7 @@ class _Facts:
         return jnp.where(self.holds[:, None] > 0, known, 0.0)
 
 
-def _moments(law: Law, grams: tuple[Array, ...], at: tuple[Array, ...]) -> tuple[list[Array], Square]:
+def _moments(law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, ...]) -> tuple[list[Array], Square]:
     """Means and covariances of the arguments of a law, each with one entry per label."""
     means, pairs = [x.reshape(-1) for x in at], [x.reshape(-1) for x in grams]
     square = [[pairs.pop(0) - means[i] * means[j] for j in range(i + 1)] for i in range(law.arguments)]
@@ -327,7 +327,7 @@ def _moments(law: Law, grams: tuple[Array, ...], at: tuple[Array, ...]) -> tuple
 
 
 def _averages(
-    nodes: int, law: Law, slopes: bool, means: list[Array], square: Square, numbers: list[Array]
+    nodes: int, law: GaussianFunction, slopes: bool, means: list[Array], square: Square, numbers: list[Array]
 ) -> list[Array]:
     """The mean of a law, and its mean slopes, each with one entry per label."""
     k = law.arguments
@@ -351,7 +351,9 @@ def _averages(
     return list(_batched(one, points_of(nodes, law.kinds, 1), *flat))
 
 
-def facts(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array, holds: Array) -> Array:
+def facts(
+    nodes: int, law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array, holds: Array
+) -> Array:
     """What is known of a law at one time, one line per label.
 
     grams: means of the products of its arguments, pair by pair (each with those up to it), as columns; at: their
@@ -366,7 +368,7 @@ def facts(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...],
     return _Facts(there, mean, slopes, means, square, rest).table()
 
 
-def _coefficients(nodes: int, law: Law, means: list[Array], square: Square, numbers: list[Array]) -> Array:
+def _coefficients(nodes: int, law: GaussianFunction, means: list[Array], square: Square, numbers: list[Array]) -> Array:
     """Coefficients of an analytic law in normalised Hermite polynomials of its argument, from the second degree on."""
     z, weights = hermite_functions(nodes)
     (mean,), ((variance,),) = means, square
@@ -379,7 +381,9 @@ def _root(variance: Array) -> Array:
     return jnp.where(fine, jnp.sqrt(jnp.where(fine, variance, 1.0)), 0.0)
 
 
-def average(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array) -> Array:
+def average(
+    nodes: int, law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array
+) -> Array:
     """The mean of a law, as a column over labels; arguments as for `facts`."""
     own = [_column(numbers, i) for i in range(numbers.shape[1])]
     return _averages(nodes, law, False, *_moments(law, grams, at), own)[0][:, None]
@@ -399,7 +403,7 @@ def products_each(seen: Array, rows: Array, place: Site) -> Array:
     return jnp.sum((seen * rows).reshape(len(rows) * place.groups, -1), axis=1, keepdims=True)
 
 
-def part_each(rows: Array, block: Block) -> Array:
+def part_each(rows: Array, block: NoiseBlock) -> Array:
     """What rows hold of a source that is one number, for each group."""
     return rows.reshape(len(rows) * block.groups, -1)[:, block.start : block.start + 1]
 
@@ -417,7 +421,7 @@ def columns_each(numbers: tuple[Array, ...], labels: int, place: Site, traits: t
     return jnp.concatenate([shared, *own], axis=1)
 
 
-def projection(law: Law, known: Array, rows: tuple[Array, ...], one: Block) -> Array:
+def projection(law: GaussianFunction, known: Array, rows: tuple[Array, ...], one: NoiseBlock) -> Array:
     """The rows of a law without what is its own: mean slopes times the rows of its arguments, and its mean."""
     here = _Facts.of(law, known)
     constant = here.mean - sum(d * m for d, m in zip(here.slopes, here.at, strict=True))
@@ -427,7 +431,7 @@ def projection(law: Law, known: Array, rows: tuple[Array, ...], one: Block) -> A
     return (constant[:, None] * unit + sum(each)).reshape(-1, one.size)
 
 
-def own(block: Block, t: Array, known: Array) -> Array:
+def own(block: NoiseBlock, t: Array, known: Array) -> Array:
     """The rows that are a law's own entries at one time, where the law holds."""
     place = block.start + t * block.labels + jnp.arange(block.labels)
     here = place[:, None] == jnp.arange(block.size // block.groups)
@@ -437,9 +441,9 @@ def own(block: Block, t: Array, known: Array) -> Array:
 
 def residuals(
     nodes: int,
-    a: Law,
+    a: GaussianFunction,
     here: Array,
-    b: Law,
+    b: GaussianFunction,
     there: Array,
     crosses: tuple[Array, ...],
     shared: tuple[tuple[int, int], ...] = (),
@@ -466,9 +470,9 @@ def residuals(
 
 def _over_arguments(
     nodes: int,
-    a: Law,
+    a: GaussianFunction,
     left: _Facts,
-    b: Law,
+    b: GaussianFunction,
     right: _Facts,
     crosses: tuple[Array, ...],
     shared: tuple[tuple[int, int], ...],
@@ -503,8 +507,8 @@ def _over_arguments(
 
 def _product(
     nodes: int,
-    a: Law,
-    b: Law,
+    a: GaussianFunction,
+    b: GaussianFunction,
     shared: tuple[tuple[int, int], ...],
     means: list[Array],
     square: Square,
@@ -565,7 +569,7 @@ FARTHEST = 39.0
 """A normal is nowhere farther from zero: the density of one there is zero in float64."""
 
 
-def _kinks_of(nodes: int, law: Law, facts: _Facts) -> tuple[Array, Array, Array]:
+def _kinks_of(nodes: int, law: GaussianFunction, facts: _Facts) -> tuple[Array, Array, Array]:
     """Where a law of straight pieces has kinks and jumps, in its argument less its mean over its standard deviation;
     how far it jumps there, and by how much its slope changes. One line each per label."""
     assert law.kinks is not None
@@ -593,7 +597,9 @@ def _kinks_of(nodes: int, law: Law, facts: _Facts) -> tuple[Array, Array, Array]
     return at, above - below, jnp.diff(slopes, axis=1)
 
 
-def _between_kinks(nodes: int, a: Law, left: _Facts, b: Law, right: _Facts, cross: Array) -> Array:
+def _between_kinks(
+    nodes: int, a: GaussianFunction, left: _Facts, b: GaussianFunction, right: _Facts, cross: Array
+) -> Array:
     """Covariances of what is left of two laws of straight pieces: the integral over correlations r up to that of their
     arguments, rho, of rho - r times the mean product of their second derivatives at r. Groups of sites stand in front.
 

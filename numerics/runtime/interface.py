@@ -124,7 +124,7 @@ class ProbeOf:
 
 
 @dataclass(frozen=True)
-class Ring:
+class Cycle:
     """Unknowns that feed each other in a ring: one eigenproblem that does not depend on z.
 
     pencil(p, order): the matrix whose eigenvalues are the values of the scalar map at the outliers, as an operator.
@@ -221,7 +221,7 @@ class Probe:
 
     unknowns: tuple[str, ...]
     a_matrix: Callable[..., Operator]
-    rings: tuple[Ring, ...]
+    rings: tuple[Cycle, ...]
     sides: tuple[Side, ...]
     reduced: bool
     steady: bool
@@ -267,7 +267,7 @@ class Probe:
         """What functions of z and the responses take last."""
         return _laws(self.sites, p, self.nodes)
 
-    def mapped(self, ring: Ring, p: Point, z: Array, r: Array) -> Array:
+    def mapped(self, ring: Cycle, p: Point, z: Array, r: Array) -> Array:
         """The scalar map of a ring at bulk responses r."""
         return ring.scalar_map(p, z, r, *_laws(self.sites, p, self.nodes))
 

@@ -18,17 +18,17 @@ from .exact import Axis, InGroups, lengthened, overlaps
 Array = Any
 
 
-class Piece(NamedTuple):
+class PastPiece(NamedTuple):
     """Rows, and the lengths of the parts of each."""
 
     rows: Array
     parts: Axis
 
 
-class Past(NamedTuple):
+class TriangularPast(NamedTuple):
     """The rows of a field, those of the first times first. The last piece is as wide as rows are now."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PastPiece, ...]
 
     def whole(self) -> Array:
         """All rows in one array."""
@@ -60,11 +60,11 @@ class Past(NamedTuple):
         found = [overlaps(self._narrowed(piece, seen), piece.rows) for piece in self.pieces]
         return found[0] if len(found) == 1 else jnp.concatenate(found, axis=1)
 
-    def _widened(self, piece: Piece, rows: Array) -> Array:
+    def _widened(self, piece: PastPiece, rows: Array) -> Array:
         """Rows of a piece among the variables of now."""
         return lengthened(rows, 1, piece.parts, self.pieces[-1].parts)
 
-    def _narrowed(self, piece: Piece, rows: Array) -> Array:
+    def _narrowed(self, piece: PastPiece, rows: Array) -> Array:
         """Of rows of now the variables of a piece."""
         long = self.pieces[-1].parts
         if piece.parts == long:

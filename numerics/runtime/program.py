@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .point import Point
 
 if TYPE_CHECKING:
-    from .gaussian import Law
+    from .gaussian import GaussianFunction
 
 Array = Any
 Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
@@ -165,7 +165,7 @@ class Integrand:
     behind them. traits: those of its sites that it takes last. holds: the first time at which it is the law, and the
     one after the last, None if there is none."""
 
-    law: Law
+    law: GaussianFunction
     arguments: tuple[str, ...]
     numbers: int = 0
     traits: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from .closure import Closure
 from .exact import (
     Axes as Extents,
-    Block,
+    NoiseBlock,
     Site,
     covariance_before,
     dual,
@@ -45,10 +45,10 @@ from .exact import (
     weighted,
 )
 from .labels import components_at
-from .pasts import Past, Piece
+from .pasts import PastPiece, TriangularPast
 from .point import Point
 from .program import Key, Recorded, Training, Vector, Wanted, size_of, sizes_of
-from .two_time import Rows as Followed, kicked, two_time
+from .two_time import GaussianRows as Followed, kicked, two_time
 
 Array = Any
 NODES = 128
@@ -159,13 +159,13 @@ class ExactClosure(Closure):
             self.labels = {vector.name: components if vector.axes else 1 for vector in training.vectors}
         self.asked = {name for _, a, b in wanted for name in (a, b)}
         self.sites: dict[str, Site] = {}
-        self.blocks: dict[str, Block] = {}
+        self.blocks: dict[str, NoiseBlock] = {}
         self.channels: dict[str, tuple[str, int]] = {}
         """Of each random matrix the sector of its products, and its place among those of that sector."""
         for sector in dict.fromkeys(vector.sector for vector in training.vectors):
             self._lay_out(sector)
         self.first = 0
-        self.frozen: dict[str, tuple[Piece, ...]] = {}
+        self.frozen: dict[str, tuple[PastPiece, ...]] = {}
         self.begin(0, {})
 
     # -- the variables of a site
@@ -243,7 +243,7 @@ class ExactClosure(Closure):
             key, place = f"past {vector.name}", before.sites[vector.sector]
             if key in found and vector.timed and place.weights is None:
                 if before.times:
-                    self.frozen[vector.name] = (*before.frozen.get(vector.name, ()), Piece(found[key], place.parts))
+                    self.frozen[vector.name] = (*before.frozen.get(vector.name, ()), PastPiece(found[key], place.parts))
                 extents[key], found[key] = ((0,), place.parts), found[key][:0]
         return {name: grow(found[name], extents[name], axes) for name, axes in self.carried().items()}
 
@@ -279,11 +279,11 @@ class ExactClosure(Closure):
 
     # -- vectors
 
-    def past(self, name: str) -> Past:
+    def past(self, name: str) -> TriangularPast:
         """The rows of a field at all times that are known; of what is drawn, all."""
         drawn = self.vectors[name].role in ("normal", "constant")
         rows = self._scaled(name, units(self.blocks[name])) if drawn else self.state[f"past {name}"]
-        return Past((*self.frozen.get(name, ()), Piece(rows, self.site_of(name).parts)))
+        return TriangularPast((*self.frozen.get(name, ()), PastPiece(rows, self.site_of(name).parts)))
 
     def read(self, name: str, found: Array) -> Array:
         """What was found from a past: it must be known before the past is changed in place."""

@@ -25,7 +25,7 @@ Array = Any
 # -- directions
 
 
-class Span(NamedTuple):
+class Basis(NamedTuple):
     """Orthonormal directions over the sites: fields, sites x directions, of which each adds one direction to those of
     the fields before it. factor: of their Gram matrix, so that fields = directions @ factor^T; zero where there is none
     yet. lost: the largest share of its variance that a field has left out. full: whether something has found no room.
@@ -39,7 +39,7 @@ class Span(NamedTuple):
     slopes: Array | None = None
 
 
-class Report(NamedTuple):
+class BasisReport(NamedTuple):
     """On the directions of a pass: the largest share of variance left out, the most directions that a span has used,
     and whether some span was full."""
 
@@ -58,18 +58,18 @@ def beyond(rank: int | None, entries: int, labels: int) -> int:
     return labels if room(entries, rank) < entries else 0
 
 
-def empty_span(sites: int, size: int, slots: int | None = None) -> Span:
+def empty_span(sites: int, size: int, slots: int | None = None) -> Basis:
     """A span without directions, with room for so many."""
     slopes = None if slots is None else jnp.zeros((sites, size, slots))
     start = jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool)
-    return Span(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, slopes)
+    return Basis(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, slopes)
 
 
-def emptied(span: Span) -> Span:
+def emptied(span: Basis) -> Basis:
     """The span without its directions."""
     slopes = None if span.slopes is None else jnp.zeros_like(span.slopes)
     kept = jnp.zeros_like(span.used), span.lost, span.full
-    return Span(jnp.zeros_like(span.fields), jnp.zeros_like(span.factor), *kept, slopes)
+    return Basis(jnp.zeros_like(span.fields), jnp.zeros_like(span.factor), *kept, slopes)
 
 
 def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
@@ -106,7 +106,9 @@ def met(values: Array, others: Array) -> Array:
     return turned @ others / values.shape[0]
 
 
-def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | None = None) -> tuple[Array, Array, Span]:
+def extend(
+    span: Basis, values: Array, tolerance: Array = 0.0, slopes: Array | None = None
+) -> tuple[Array, Array, Basis]:
     """The coordinates of values, a factor of the covariance of what is left out of them (labels x labels), and the
     span joined by what is new in them.
 
@@ -121,7 +123,7 @@ def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | No
 
 
 @jax.jit  # traced once for all spans of one shape
-def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None) -> tuple[Array, Array, Span]:
+def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | None) -> tuple[Array, Array, Basis]:
     most, labels = span.fields.shape[1], values.shape[1]
     squares = overlaps(values, values)
     variances = jnp.diagonal(squares)
@@ -159,7 +161,7 @@ def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None
     return (
         rows,
         rest,
-        Span(
+        Basis(
             span.fields.at[:, places].set(joining[:, chosen], mode="drop"),
             span.factor.at[places].set((rows - known)[chosen], mode="drop"),
             span.used + jnp.sum(wanted & (room < most)),
@@ -170,37 +172,37 @@ def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None
     )
 
 
-def expressed(span: Span, rows: Array) -> Array:
+def expressed(span: Basis, rows: Array) -> Array:
     """The values that have these coordinates: sites x labels."""
     return span.fields @ _weights(span, rows).T
 
 
-def expressed_slopes(span: Span, rows: Array) -> Array:
+def expressed_slopes(span: Basis, rows: Array) -> Array:
     """The slopes of values that have these coordinates."""
     return jnp.einsum("ck,mkn->mcn", _weights(span, rows), span.slopes)
 
 
-def seen_from(span: Span, values: Array) -> Array:
+def seen_from(span: Basis, values: Array) -> Array:
     """Means of the products of values with the directions of a span: labels x directions."""
     return _coordinates(span, met(values, span.fields))
 
 
-def between(left: Span, right: Span) -> Array:
+def between(left: Basis, right: Basis) -> Array:
     """Means of the products of the directions of two spans."""
     return _coordinates(left, _coordinates(right, met(left.fields, right.fields)).T).T
 
 
-def _coordinates(span: Span, products: Array) -> Array:
+def _coordinates(span: Basis, products: Array) -> Array:
     """Means of products with the directions, from those with the fields."""
     return solve_triangular(_filled(span), products.T, lower=True).T
 
 
-def _weights(span: Span, rows: Array) -> Array:
+def _weights(span: Basis, rows: Array) -> Array:
     """What fields are to be multiplied with, from what directions are to be multiplied with."""
     return solve_triangular(_filled(span), rows.T, lower=True, trans=1).T
 
 
-def _filled(span: Span) -> Array:
+def _filled(span: Basis) -> Array:
     """The factor with ones on the diagonal where there is no direction."""
     return span.factor + jnp.diag(jnp.diagonal(span.factor) == 0)
 
@@ -222,12 +224,12 @@ def stacked(*rows: Array) -> Array:
     return jnp.concatenate(rows)
 
 
-def report_on(kept: tuple[Span, ...], fresh: tuple[Span, ...] = ()) -> Report:
+def report_on(kept: tuple[Basis, ...], fresh: tuple[Basis, ...] = ()) -> BasisReport:
     """What the directions of a pass have left out, and how many there are in the spans that are kept."""
     lost = jnp.stack([jnp.zeros(()), *(span.lost for span in (*kept, *fresh))])
     used = jnp.stack([jnp.zeros((), int), *(span.used for span in kept)])
     full = jnp.stack([jnp.zeros((), bool), *(span.full for span in kept)])
-    return Report(jnp.max(lost), jnp.max(used), jnp.any(full))
+    return BasisReport(jnp.max(lost), jnp.max(used), jnp.any(full))
 
 
 # -- values
@@ -298,7 +300,7 @@ def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array
     return covariance.reshape(shape).at[when, :, when, :].add(blocks).reshape(covariance.shape)
 
 
-def answers(values: Array, normals: Array, span: Span) -> Array:
+def answers(values: Array, normals: Array, span: Basis) -> Array:
     """Mean derivatives of values by the normals of a random matrix, by Stein's lemma: labels x directions."""
     live = jnp.arange(normals.shape[1]) < span.used
     return met(values, normals) * live
@@ -352,7 +354,7 @@ def forgotten(slopes: Array, start: int, size: int) -> Array:
     return slopes.at[:, :, start : start + size].set(0.0)
 
 
-def forgetting(span: Span, start: int, size: int) -> Span:
+def forgetting(span: Basis, start: int, size: int) -> Basis:
     """A span whose directions no longer answer to the normals of a random matrix that is drawn anew."""
     return span._replace(slopes=forgotten(span.slopes, start, size))
 

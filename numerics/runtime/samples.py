@@ -28,8 +28,8 @@ from .program import Channel, Key, Memory, SpanOf, Training, Vector, Wanted, siz
 from .sampled import (
     SHARES,
     STAGED,
+    BasisReport,
     Carried,
-    Report,
     answers,
     between,
     drawn,
@@ -598,7 +598,7 @@ class SampledClosure(Closure, Sizes):
 
     # -- after the last time
 
-    def report(self) -> Report:
+    def report(self) -> BasisReport:
         """On the directions of the pass."""
         spans = [(span, self.state[f"span {span.name}"]) for span in self.training.spans]
         kept, anew = (tuple(one for span, one in spans if span.fresh == fresh) for fresh in (False, True))
@@ -608,7 +608,7 @@ class SampledClosure(Closure, Sizes):
         """The two-time functions that are wanted."""
         return kicks.sampled_two_time(self.wanted, {v.name: self._followed(v) for v in self.impulses})
 
-    def _followed(self, vector: Vector) -> kicks.Kept:
+    def _followed(self, vector: Vector) -> kicks.RecordedField:
         name = vector.name
         if vector.role == "normal":
             scale = 1.0 if vector.scale is None else vector.scale(self.p)
@@ -616,9 +616,9 @@ class SampledClosure(Closure, Sizes):
         else:
             values = self.state[f"all {name}"] if vector.timed else self.state[f"value {name}"][None]
         if not self.sloped:
-            return kicks.Kept(values, None, None, ())
+            return kicks.RecordedField(values, None, None, ())
         delays = tuple((b.name, delay) for b in self.impulses for a, delay in self.training.delays(b.name) if a == name)
-        return kicks.Kept(values, self._all_slopes(name), self.normals[f"kick {name}"], delays)
+        return kicks.RecordedField(values, self._all_slopes(name), self.normals[f"kick {name}"], delays)
 
     def what_is_kept(self) -> Carried:
         """What moments are made of."""
@@ -713,7 +713,7 @@ class SampledPass:
 
     def forward_pass(
         self, p: Point, normals: Mapping[str, Array], rank: int | None = None, tolerance: Array = 1e-12
-    ) -> tuple[Carried, dict[Any, Array], Array, Report]:
+    ) -> tuple[Carried, dict[Any, Array], Array, BasisReport]:
         """What moments are made of, observables at all times, the number of times before anything overflowed, and a
         report on the directions that are remembered.
 

@@ -31,27 +31,27 @@ FINE = 4096
 """Nodes where nothing but one integral is asked for."""
 
 
-class Law(NamedTuple):
+class TraitValues(NamedTuple):
     """Values, and the share of the sites that has each; of several traits together values have a column for each."""
 
     values: Array
     weights: Array
 
 
-def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> Law:
+def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> TraitValues:
     """Values with weights; with equal ones if none are given."""
     found = xp.stack([xp.asarray(v, float) for v in values]) if isinstance(values, tuple) else xp.asarray(values)
     if weights is None:
-        return Law(found, xp.full(found.shape, 1.0 / found.shape[0]))
-    return Law(found, xp.stack([xp.asarray(w, float) for w in weights]))
+        return TraitValues(found, xp.full(found.shape, 1.0 / found.shape[0]))
+    return TraitValues(found, xp.stack([xp.asarray(w, float) for w in weights]))
 
 
-def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp) -> Law:
+def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp) -> TraitValues:
     """A density, which is divided by its integral, as so many values with weights."""
     _, values, shares = rule(function, low, high, nodes, xp, evenly=True)
     # what has no weight at all must not overflow: it takes a value that has some
     usual = values[xp.argmax(shares)]
-    return Law(xp.where(shares > 0, values, usual), shares / xp.sum(shares))
+    return TraitValues(xp.where(shares > 0, values, usual), shares / xp.sum(shares))
 
 
 def rule(
@@ -110,7 +110,7 @@ def _evenly(places: Array, even: float) -> tuple[Array, Array, Array]:
     return left / (2 * even), right / (2 * even), (inner - outer) * speed / (2 * even)
 
 
-def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> Law:
+def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> TraitValues:
     """Standard normal numbers as so many values with weights, as far as weights matter at all.
 
     The trapezoidal rule is exact to rounding once it is fine enough for smooth functions; halves: those of functions
@@ -119,25 +119,25 @@ def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> Law:
     if not halves:
         values = np.linspace(-FARTHEST, FARTHEST, nodes)
         shares = np.exp(-(values**2) / 2)
-        return Law(xp.asarray(values), xp.asarray(shares / np.sum(shares)))
+        return TraitValues(xp.asarray(values), xp.asarray(shares / np.sum(shares)))
     _, upper, shares = rule(lambda x: np.exp(-(x**2) / 2), 0.0, FARTHEST, nodes // 2, np)
     values, shares = np.concatenate([-upper[::-1], upper]), np.concatenate([shares[::-1], shares])
-    return Law(xp.asarray(values), xp.asarray(shares / np.sum(shares)))
+    return TraitValues(xp.asarray(values), xp.asarray(shares / np.sum(shares)))
 
 
 def density_between(
     function: Callable[[Array], Array], low: Any, high: Any, nodes: int, breaks: tuple[Any, ...], xp: Any = jnp
-) -> Law:
+) -> TraitValues:
     """The same as `density` for functions that are smooth between some places only: those parts are taken apart."""
     inside = xp.sort(xp.stack([xp.clip(xp.asarray(place, float), low, high) for place in breaks]))
     ends = [low, *(inside[k] for k in range(len(breaks))), high]
     parts = [rule(function, a, b, nodes // (len(breaks) + 1), xp)[1:] for a, b in itertools.pairwise(ends)]
     values, shares = (xp.concatenate(some) for some in zip(*parts, strict=True))
     usual = values[xp.argmax(shares)]
-    return Law(xp.where(shares > 0, values, usual), xp.where(shares > 0, shares, 0.0) / xp.sum(shares))
+    return TraitValues(xp.where(shares > 0, values, usual), xp.where(shares > 0, shares, 0.0) / xp.sum(shares))
 
 
-def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> Law:
+def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> TraitValues:
     """Standard normal numbers for functions that are smooth between some places only."""
     return density_between(lambda x: xp.exp(-(x**2) / 2), -FARTHEST, FARTHEST, nodes, breaks, xp)
 
@@ -189,13 +189,13 @@ def monomial_at(name: str, variables: Mapping[str, Array]) -> Array:
     return 1 if name == "1" else math.prod(variables[word] for word in name.split())
 
 
-def site_average(function: Callable[..., Any], *laws: Law) -> SiteAverage:
+def site_average(function: Callable[..., Any], *laws: TraitValues) -> SiteAverage:
     """An average over the laws of independent traits, of which its factors are a function."""
     weights, values = _together(laws)
     return SiteAverage(weights, function(*values))
 
 
-def _together(laws: Sequence[Law]) -> tuple[Array, list[Array]]:
+def _together(laws: Sequence[TraitValues]) -> tuple[Array, list[Array]]:
     """Weights of groups of sites with independent traits, and columns of the values of each trait."""
     weights, values = laws[0].weights, _columns(laws[0])
     for law in laws[1:]:
@@ -204,7 +204,7 @@ def _together(laws: Sequence[Law]) -> tuple[Array, list[Array]]:
     return weights, [x[:, None] for x in values]
 
 
-def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
+def over_sites(z: Array, function: Callable[..., Array], *laws: TraitValues) -> Array:
     """The average of a function of independent traits over their laws, in the shape of z.
 
     What it depends on besides the traits has the shape of z: groups of sites stand on an axis in front.
@@ -220,17 +220,17 @@ def _in_shape(total: Array, z: Array) -> Array:
     return xp.reshape(total, np.shape(z))
 
 
-def _columns(law: Law) -> list[Array]:
+def _columns(law: TraitValues) -> list[Array]:
     """The values of each of the traits that a law is of."""
     return [law.values] if law.values.ndim == 1 else list(law.values.T)
 
 
-def sampled_law(table: Table) -> Law:
+def sampled_law(table: Table) -> TraitValues:
     """The law of what was sampled: one row for each value, with the share of the sites behind it."""
-    return Law(table.numbers[:, :-1], table.numbers[:, -1])
+    return TraitValues(table.numbers[:, :-1], table.numbers[:, -1])
 
 
-def weighed(function: Callable[..., Array], law: Law, table: Array) -> Array:
+def weighed(function: Callable[..., Array], law: TraitValues, table: Array) -> Array:
     """The mean over sites of a function of what they differ by, times what a table has for each value of it."""
     weights = jnp.broadcast_to(function(*_columns(law)), law.weights.shape)
     return jnp.tensordot(weights, jnp.asarray(table), axes=1)
@@ -295,7 +295,7 @@ def mean_size(function: Callable[[Array], Array], density: Callable[[Array], Arr
     return found[1] if abs(found[1] - found[0]) <= FINITE * found[1] else float("inf")
 
 
-def extent(function: Callable[..., Array], *laws: Law) -> float:
+def extent(function: Callable[..., Array], *laws: TraitValues) -> float:
     """The largest size of a function of traits over their values; NaN if it has no value somewhere."""
     grids = np.meshgrid(*(np.asarray(law.values)[np.asarray(law.weights) > 0] for law in laws))
     with np.errstate(all="ignore"):

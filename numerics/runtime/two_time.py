@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
-from .exact import Block, Site, dual, part
+from .exact import NoiseBlock, Site, dual, part
 
 Array = Any
 Wanted = tuple[tuple[str, str, str], ...]
@@ -33,19 +33,19 @@ def kicked(wanted: Wanted, name: str, times: int) -> int:
 # -- exactly
 
 
-class Rows(NamedTuple):
+class GaussianRows(NamedTuple):
     """A field at all times over the Gaussian variables of its site, whose random matrices have these covariances.
     source: what stands for a source in its equation; scale: how large that is."""
 
     rows: Array
     labels: int
-    source: Block
+    source: NoiseBlock
     scale: Array
     site: Site
     covariances: tuple[Array, ...]
 
 
-def two_time(wanted: Wanted, fields: Mapping[str, Rows]) -> dict[tuple[str, str, str], Array]:
+def two_time(wanted: Wanted, fields: Mapping[str, GaussianRows]) -> dict[tuple[str, str, str], Array]:
     """Two-time functions from rows."""
     found = {}
     for kind, name, other in wanted:
@@ -59,7 +59,7 @@ def two_time(wanted: Wanted, fields: Mapping[str, Rows]) -> dict[tuple[str, str,
 # -- by sampling
 
 
-class Kept(NamedTuple):
+class RecordedField(NamedTuple):
     """A field at all times and sites, times x sites x labels, its slopes, which have one more axis, and the kicks in
     its equation, sites x times x labels. Values are empty where nobody asks for them, slopes None where none are
     followed. delays: the fields whose kicks it answers, by name, and how many steps later it does at the earliest."""
@@ -148,7 +148,7 @@ def memory_slopes(
     return jnp.einsum("ctd,tmdn->mcn", response, slopes)
 
 
-def sampled_two_time(wanted: Wanted, fields: Mapping[str, Kept]) -> dict[tuple[str, str, str], Array]:
+def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dict[tuple[str, str, str], Array]:
     """Two-time functions from values at sites. A kick is a random vector, so that slopes regressed on the kicks of all
     times up to their own are mean responses. Those of a field to its own kick lack the one at equal times (`with_own`):
     it is known, and no noise may join it."""
@@ -162,7 +162,7 @@ def sampled_two_time(wanted: Wanted, fields: Mapping[str, Kept]) -> dict[tuple[s
     return found
 
 
-def _response(a: str, b: str, fields: Mapping[str, Kept], slot: int) -> Array:
+def _response(a: str, b: str, fields: Mapping[str, RecordedField], slot: int) -> Array:
     """R[a, b], without the one with which a field answers its own kick at once; zero before the delay."""
     slopes, kicks, delay = fields[a].slopes, fields[b].kicks, dict(fields[a].delays).get(b)
     assert slopes is not None and kicks is not None, "responses are refused where no slopes are followed"

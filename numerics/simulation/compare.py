@@ -15,7 +15,7 @@ from numerics.support.labelled import single_draws, single_series, with_none
 from numerics.support.progress import handful
 
 if TYPE_CHECKING:
-    from numerics.outliers.alignments import Alignment
+    from numerics.outliers.alignments import OutlierAlignment
     from numerics.simulation.samples import SimulatedLayer, Simulation
     from numerics.solver import Layer, Solution
 
@@ -518,7 +518,7 @@ def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, gro
     return rows
 
 
-def _at_same_time(one: Alignment, time: int) -> Alignment:
+def _at_same_time(one: OutlierAlignment, time: int) -> OutlierAlignment:
     """An alignment of a matrix with a direction as it was when the matrix was taken."""
     if not one.series or one.times is None:
         return one

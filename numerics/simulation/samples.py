@@ -17,7 +17,7 @@ from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
 from numerics.simulation.directions import Aligning, Named
 from numerics.simulation.outermost import at_ends, outermost
-from numerics.simulation.two_time import Followed, check_declared
+from numerics.simulation.two_time import FollowedFields, check_declared
 from numerics.support.labelled import where_defined
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report
@@ -356,7 +356,7 @@ class _Drawing:
     def sample(self, child: np.random.SeedSequence, tell: Callable[[float], None]) -> _Sample:
         """One sample, whose random numbers come from a seed of its own."""
         setting, convert = self.solver.setting, self.backend[2]
-        fields, asked = Followed(self.wanted, convert), Aligning(self.probes, self.point, setting.steps, convert)
+        fields, asked = FollowedFields(self.wanted, convert), Aligning(self.probes, self.point, setting.steps, convert)
         early: dict[int, dict[str, Any]] = {}
 
         def watch(time: int, probed: Any, halves: Any = dict) -> None:

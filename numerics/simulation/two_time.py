@@ -29,7 +29,7 @@ def check_declared(setting: Setting, wanted: Wanted) -> None:
             )
 
 
-class Followed:
+class FollowedFields:
     """The fields of one sample, as far as they are asked for."""
 
     def __init__(self, wanted: Wanted, convert: Callable[[Any], Any]):
@@ -60,7 +60,7 @@ class Followed:
             signs = kicks.choice((-1.0, 1.0), self.fields[kicked].shape)
             sides = []
             for size in (KICK, -KICK):
-                moved = Followed(self.wanted, self.convert)
+                moved = FollowedFields(self.wanted, self.convert)
                 run(np.random.Generator(np.random.PCG64(seed)), kicks={kicked: size * signs}, follow=moved.take)
                 sides.append(moved.fields)
             for kind, a, b in self.wanted:

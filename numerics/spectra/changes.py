@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from numerics.spectra.fitting import Spectrum, squared_singular_values, unfold
+from numerics.spectra.fitting import FittedSpectrum, squared_singular_values, unfold
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Change:
     Smirnov's between all singular values of the two.
     """
 
-    before: Spectrum
-    after: Spectrum
+    before: FittedSpectrum
+    after: FittedSpectrum
     moved: float | None
     stable_rank: float | None
     distance: float
@@ -31,7 +31,7 @@ class Change:
         return self.after.name
 
 
-def change_of(before: Spectrum, after: Spectrum, old: np.ndarray, new: np.ndarray) -> Change:
+def change_of(before: FittedSpectrum, after: FittedSpectrum, old: np.ndarray, new: np.ndarray) -> Change:
     """What happened between two arrays whose spectra are known."""
     moved = rank = None
     if old.shape == new.shape:

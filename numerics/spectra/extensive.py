@@ -19,7 +19,7 @@ from numerics.bulk.support import law_of
 from numerics.modules import Solver, load_built
 from numerics.runtime.point import Point
 from numerics.spectra.extensive_law import ExtensiveFit
-from numerics.spectra.fitting import TAIL, Spectrum, distance_allowed
+from numerics.spectra.fitting import TAIL, FittedSpectrum, distance_allowed
 
 SETTING = "extensive_two_layer"
 STARTS = [(chi, gamma) for chi in (0.1, 0.5, 2.0) for gamma in (0.5, 1.5, 5.0)]
@@ -29,12 +29,12 @@ MOST_BEYOND = TAIL
 """What lies beyond the edge of the fitted law is set aside; with more than this share of all it does not fit."""
 
 
-def with_another_law(one: Spectrum) -> Spectrum:
+def with_another_law(one: FittedSpectrum) -> FittedSpectrum:
     """The spectrum, with this law beside it."""
     return replace(one, extensive=fit_extensive(one))
 
 
-def fit_extensive(one: Spectrum) -> ExtensiveFit | None:
+def fit_extensive(one: FittedSpectrum) -> ExtensiveFit | None:
     """The law of the setting nearest to the spectrum; None where it is not built, or has no such bulk."""
     solver = load_built(SETTING)
     if solver is None:

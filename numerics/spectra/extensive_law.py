@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from numerics.bulk.law import Law
+from numerics.bulk.law import SpectralLaw
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ExtensiveFit:
     distance_allowed: float
     unit: float
     """What takes squared singular values of W / sqrt(columns) to eigenvalues of the law."""
-    law: Law
+    law: SpectralLaw
 
     @property
     def fits(self) -> bool:

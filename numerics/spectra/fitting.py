@@ -41,7 +41,7 @@ LAYOUTS = {"auto": None, "oihw": STANDARD, "hwio": SPATIAL_FIRST}
 
 
 @dataclass(frozen=True)
-class Outlier:
+class FittedOutlier:
     """One singular value beyond an edge.
 
     `singular_value` is of W / sqrt(columns), `eigenvalue` of W^T W / rows. `tracy_widom` is the distance from the edge
@@ -72,7 +72,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class FittedSpectrum:
     """What a matrix looks like: bulk, edges, outliers. Edges and scales are those of an infinite matrix."""
 
     name: str
@@ -94,7 +94,7 @@ class Spectrum:
     misfit: float
     verdict: str
     largest_entry: float
-    outliers: tuple[Outlier, ...]
+    outliers: tuple[FittedOutlier, ...]
     extensive: ExtensiveFit | None = None
     """The law of a step with extensively many outputs, where it was fitted because this one does not say it all."""
 
@@ -388,7 +388,7 @@ def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] 
 # One matrix
 
 
-def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> Spectrum | str:
+def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> FittedSpectrum | str:
     """The spectrum of one array; a sentence where there is none, or no bulk to fit."""
     read_as = layout_of(array.shape, layout)
     if isinstance(read_as, str):
@@ -425,7 +425,7 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
 
 def _outliers(
     squares: np.ndarray, sides: tuple[int, int], fit: Fit, edges: tuple[float, float], threshold: float
-) -> tuple[Outlier, ...]:
+) -> tuple[FittedOutlier, ...]:
     """The singular values beyond the edges of the bulk, each with the spike that would put it there."""
     rows, columns = sides
     longer = max(rows, columns)
@@ -437,7 +437,7 @@ def _outliers(
         spike = spike_at(value * math.sqrt(columns / longer) / fit.scale, longer, len(squares)) if above else None
         back = fit.scale * math.sqrt(longer / columns)
         found.append(
-            Outlier(
+            FittedOutlier(
                 side="above" if above else "below",
                 singular_value=value,
                 eigenvalue=value**2 / (rows / columns),
@@ -460,7 +460,7 @@ def _spectrum(
     squares: np.ndarray,
     entries: tuple[float, float],
     level: float,
-) -> Spectrum:
+) -> FittedSpectrum:
     rows, columns = sides
     longer = max(rows, columns)
     fit = fit_bulk(squares, longer, level)
@@ -478,7 +478,7 @@ def _spectrum(
     singular_edges = (scale * abs(1.0 - math.sqrt(phi)), scale * (1.0 + math.sqrt(phi)))
     singular_values = np.sqrt(squares / columns)
     outliers = _outliers(squares, (rows, columns), fit, singular_edges, threshold)
-    return Spectrum(
+    return FittedSpectrum(
         name=name,
         shape=tuple(shape),
         layout=layout,

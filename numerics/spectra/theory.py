@@ -14,7 +14,7 @@ from typing import Any
 
 from derive.errors import CheckpointError
 from numerics.simulation.compare import THRESHOLD, bulk_intervals
-from numerics.spectra.fitting import NOT, Outlier, Spectrum, spike_at, upper_edge
+from numerics.spectra.fitting import NOT, FittedOutlier, FittedSpectrum, spike_at, upper_edge
 
 EDGE_TOLERANCE = 0.02
 """How far lower edges may differ, in parts of the upper edge, for the bulks to be of the same shape."""
@@ -26,7 +26,7 @@ SHOWN = "shown, not compared"
 
 
 @dataclass(frozen=True)
-class Theory:
+class ExpectedSpectrum:
     """Edges and outliers as solved. Errors are standard errors, None where exact."""
 
     name: str
@@ -36,7 +36,7 @@ class Theory:
 
 
 @dataclass(frozen=True)
-class Pair:
+class MatchedOutlier:
     """One outlier of the theory, of the matrix, or of both, as eigenvalues in the units of the theory."""
 
     side: str
@@ -53,19 +53,19 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TheoryComparison:
     """`factor` takes eigenvalues of W^T W / rows to those of the theory; it is 1 where both use the same units."""
 
-    theory: Theory
+    theory: ExpectedSpectrum
     factor: float
     edges: tuple[float, float]
     same_shape: bool
-    pairs: tuple[Pair, ...]
+    pairs: tuple[MatchedOutlier, ...]
     agrees: bool
     verdict: str
 
 
-def theory_of(content: Any, path: Path, layer: str | None = None) -> Theory:
+def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpectrum:
     """The theory that the content of a file describes, or that of one layer in it."""
     solved, name = _layer(path, content, layer)
     edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
@@ -91,7 +91,7 @@ def theory_of(content: Any, path: Path, layer: str | None = None) -> Theory:
             f"the theory file {path} has negative eigenvalues ({low:.6g}), and W^T W has none; solve a model that "
             "probes a matrix such as W^T W / N"
         )
-    return Theory(name, (max(low, 0.0), high), tuple(map(float, outliers)), tuple(errors))
+    return ExpectedSpectrum(name, (max(low, 0.0), high), tuple(map(float, outliers)), tuple(errors))
 
 
 def _number(value: Any) -> bool:
@@ -121,7 +121,7 @@ def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any],
     return layers[layer], layer
 
 
-def compare_with_theory(spectrum: Spectrum, theory: Theory) -> Comparison:
+def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> TheoryComparison:
     """Outliers by rank on each side of the bulk, in standard deviations.
 
     Theory is of infinite size, the matrix is one draw: an outlier of a matrix fluctuates by the error that a spike
@@ -138,17 +138,21 @@ def compare_with_theory(spectrum: Spectrum, theory: Theory) -> Comparison:
     pairs = [
         *_by_rank("above", above, found["above"], spectrum, factor),
         *_by_rank("below", below, found["below"][::-1], spectrum, factor),
-        *(Pair("gap", value, error, None, None, None, SHOWN) for value, error in inside),
+        *(MatchedOutlier("gap", value, error, None, None, None, SHOWN) for value, error in inside),
     ]
     agrees = same_shape and spectrum.verdict != NOT and all(pair.agrees for pair in pairs)
-    return Comparison(
+    return TheoryComparison(
         theory, factor, edges, same_shape, tuple(pairs), agrees, _verdict(spectrum, theory, pairs, same_shape)
     )
 
 
 def _by_rank(
-    side: str, expected: list[tuple[float, float | None]], found: list[Outlier], spectrum: Spectrum, factor: float
-) -> list[Pair]:
+    side: str,
+    expected: list[tuple[float, float | None]],
+    found: list[FittedOutlier],
+    spectrum: FittedSpectrum,
+    factor: float,
+) -> list[MatchedOutlier]:
     pairs = []
     for rank in range(max(len(expected), len(found))):
         value, error = expected[rank] if rank < len(expected) else (None, None)
@@ -168,11 +172,11 @@ def _by_rank(
             remark = MORE
         else:
             remark = HIDDEN if _hidden(spectrum, value / factor) else MISSING
-        pairs.append(Pair(side, value, error, matrix, spread, difference, remark))
+        pairs.append(MatchedOutlier(side, value, error, matrix, spread, difference, remark))
     return pairs
 
 
-def _hidden(spectrum: Spectrum, eigenvalue: float) -> bool:
+def _hidden(spectrum: FittedSpectrum, eigenvalue: float) -> bool:
     """Whether an outlier there may stay below the threshold at this size: it fluctuates by three deviations."""
     longer, shorter = max(spectrum.rows, spectrum.columns), min(spectrum.rows, spectrum.columns)
     singular = math.sqrt(eigenvalue * spectrum.rows / longer) / spectrum.scale
@@ -184,7 +188,7 @@ def _hidden(spectrum: Spectrum, eigenvalue: float) -> bool:
     return (lowest**2 * longer - centre) / width < spectrum.threshold
 
 
-def _verdict(spectrum: Spectrum, theory: Theory, pairs: list[Pair], same_shape: bool) -> str:
+def _verdict(spectrum: FittedSpectrum, theory: ExpectedSpectrum, pairs: list[MatchedOutlier], same_shape: bool) -> str:
     if spectrum.verdict == NOT:
         return "not comparable: the bulk of the matrix is not Marchenko-Pastur, so that it has no edge to compare with"
     if not same_shape:

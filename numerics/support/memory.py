@@ -30,7 +30,7 @@ PROGRAMS = 1.2e8
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedMemory:
     """Bytes: of passes over the sites, of moments and order parameters, and of the eigenproblems of the outliers, each
     with what is there beside it."""
 
@@ -59,7 +59,7 @@ def memory_of_machine() -> float:
 @in_float64
 def expected_memory(
     solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool | None
-) -> Expected:
+) -> ExpectedMemory:
     """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
     outliers at every time are, None for those of eigenproblems that are not large."""
     training, p = solver.training, solver.point(values)
@@ -83,7 +83,9 @@ def expected_memory(
     outliers = max(
         (_of_outliers(p, m, shapes, 0 if path is False else steps, replicas, path is None) for m in chosen), default=0.0
     )
-    return Expected(beside + sites + 4 * kept, beside + (20 * 8.0 * rows**2 if apart else 6 * order), beside + outliers)
+    return ExpectedMemory(
+        beside + sites + 4 * kept, beside + (20 * 8.0 * rows**2 if apart else 6 * order), beside + outliers
+    )
 
 
 def _of_outliers(
@@ -114,7 +116,7 @@ def _of_outliers(
     return most
 
 
-def check_expected(expected: Expected, most: float | None) -> None:
+def check_expected(expected: ExpectedMemory, most: float | None) -> None:
     """Refuse what would take more than `most` bytes; unless that is given, a share of the memory of the machine."""
     bound = SHARE * memory_of_machine() if most is None else most
     if expected.most <= bound:

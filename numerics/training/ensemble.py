@@ -57,7 +57,7 @@ class Ensemble:
         self.known: dict[tuple[int, tuple[MomentKey, ...]], Moments] = {}
         """Moments of passes that are small, so that they are made once."""
         self.narrow: dict[Part, bool] = {}
-        self.means: dict[tuple[tuple[tuple[float, Mean], ...], MomentKey], Operator] = {}
+        self.means: dict[tuple[tuple[tuple[float, PassSum], ...], MomentKey], Operator] = {}
         """What several replicas in turn have of means."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
@@ -66,18 +66,18 @@ class Ensemble:
         self.passes.append(self.shelf.keep({name: np.asarray(x) for name, x in vars(kept).items()}))
         return len(self.passes) - 1
 
-    def mean(self, terms: Sequence[Term]) -> Mean:
-        return Mean(self, terms)
+    def mean(self, terms: Sequence[Term]) -> PassSum:
+        return PassSum(self, terms)
 
     def order(self, terms: Sequence[Term], resolved: Resolved | float) -> Near:
         """The order parameters of a sum of moments; resolved: noises that carry responses, or a tolerance."""
         return Near(self, terms, resolved)
 
-    def moved(self, mean: Mean, terms: Sequence[Term], resolved: Resolved) -> Near:
+    def moved(self, mean: PassSum, terms: Sequence[Term], resolved: Resolved) -> Near:
         """The order parameters of a mean, moved as they move, to first order, when a sum is added to its moments."""
         return NearMean(self, terms, resolved, mean)
 
-    def resolved(self, mean: Mean, tolerance: float) -> Resolved:
+    def resolved(self, mean: PassSum, tolerance: float) -> Resolved:
         """The noises that carry responses: not those that earlier ones determine in the mean but for a share
         `tolerance` of their variance."""
         noted = _noted(self.training, self.p, tolerance, self.shapes, mean)
@@ -184,7 +184,7 @@ class Ensemble:
         return _parts(self.training, _layout_of(self.p), self.shapes)
 
 
-class Mean:
+class PassSum:
     """A sum of passes whose moments are made once."""
 
     def __init__(self, ensemble: Ensemble, terms: Sequence[Term]) -> None:
@@ -209,7 +209,7 @@ class Mean:
         return {key: self.known[key][key] for key in keys}
 
 
-Term = tuple[float, int | Mean]
+Term = tuple[float, int | PassSum]
 """A factor, and the pass, by its number, or the mean that has it."""
 Part = tuple[tuple[Key, ...], tuple[MomentKey, ...]]
 
@@ -236,9 +236,9 @@ def _sum(
     return found
 
 
-def _together_in(terms: Sequence[Term]) -> dict[int | Mean, float]:
+def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
     """Each pass, or mean, of a sum once."""
-    factors: dict[int | Mean, float] = {}
+    factors: dict[int | PassSum, float] = {}
     for factor, one in terms:
         factors[one] = factors.get(one, 0.0) + factor
     return {one: factor for one, factor in factors.items() if factor}
@@ -258,7 +258,7 @@ class Near(ReadTogether):
     """Order parameters of a sum of passes. What has been read is kept, in memory or on disk."""
 
     def __init__(
-        self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float, mean: Mean | None = None
+        self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float, mean: PassSum | None = None
     ) -> None:
         self.ensemble, self.terms, self.resolved, self.mean = ensemble, terms, resolved, mean
         self.known: dict[Key, Mapping[Key, np.ndarray]] = {}
@@ -325,7 +325,7 @@ class NearMean(Near, Moved):
 
     def _of_moment(self, key: MomentKey) -> Operator:
         own = [(factor, one) for factor, one in self.terms if isinstance(one, int)]
-        shared = tuple((factor, one) for factor, one in self.terms if isinstance(one, Mean))
+        shared = tuple((factor, one) for factor, one in self.terms if isinstance(one, PassSum))
         if not shared:
             return self.ensemble.sum_of(own, key)
         means = self.ensemble.means
@@ -432,7 +432,7 @@ def _order_of(
     return {key: made[key] for key in keys}
 
 
-def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: Mean) -> Any:
+def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: PassSum) -> Any:
     """What is noted about the noises of each random matrix, from the moments that it takes."""
     names = tuple(key for key, _ in shapes)
     read = _noted_by(training, _layout_of(p), shapes)

@@ -33,7 +33,7 @@ from numerics.support.nearby import Nearby
 from numerics.support.progress import Report
 from numerics.support.threads import threads_for
 from numerics.training.draws import DRAWS, draw, halves
-from numerics.training.ensemble import Ensemble, Mean, Term
+from numerics.training.ensemble import Ensemble, PassSum, Term
 from numerics.training.shelf import Shelf, give_back
 
 DEFAULT_SAMPLES = 100_000
@@ -132,7 +132,7 @@ def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -
 def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
-    run = _Run(training, p, how, tell)
+    run = _SampledRun(training, p, how, tell)
     plans = plans_for(training, p, how)
     if training.ranges:
         run = replace(run, p=_within(training, p, run.drawn(plans[0], 0), plans[0].rank))
@@ -186,7 +186,7 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
 
 
 @dataclass(frozen=True)
-class _Run:
+class _SampledRun:
     """A sampled pass as it was asked for: its single passes."""
 
     training: SampledPass
@@ -271,12 +271,12 @@ class _Replicas:
         return self.ensemble.add(one.kept, one.observables)
 
     @cached_property
-    def mean(self) -> Mean:
+    def mean(self) -> PassSum:
         """The mean of passes over all sites."""
         return self.ensemble.mean([(1 / len(self.wholes), one) for one in self.wholes])
 
     @cached_property
-    def half(self) -> Mean:
+    def half(self) -> PassSum:
         """The mean of passes over halves; that over all sites where there are none."""
         if not self.halved:
             return self.mean
@@ -469,7 +469,7 @@ class _Pass:
 
 
 def _deviations(
-    mean: Mean, half: Mean, wholes: Sequence[int], halved: Sequence[Sequence[int]], share: float
+    mean: PassSum, half: PassSum, wholes: Sequence[int], halved: Sequence[Sequence[int]], share: float
 ) -> list[list[Term]]:
     """What each replica moves a result without bias by, which is one plus the share of that of all sites less the share
     of that of halves: squares of these add up to its variance."""

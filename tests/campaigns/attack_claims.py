@@ -36,7 +36,7 @@ from derive.claims.checking import _verdict, model_of
 from derive.claims.work import Work
 from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
-from derive.expansions.spikes import Spikes
+from derive.expansions.spikes import CaseSpikes
 from derive.pipeline import derive_model
 from derive.records.probe import MAP
 
@@ -449,7 +449,7 @@ def _outlier(numbers: Numbers, mutant: Mutant) -> bool:
     if any(numbers.dense(z + shift) for shift in (0, BESIDE, -BESIDE)):
         return False
     at = numbers.physical(z)
-    for problem in Spikes(Case.of(numbers.work.matrix, None, {})).problems:
+    for problem in CaseSpikes(Case.of(numbers.work.matrix, None, {})).problems:
         level = _evaluated(problem.scalar_map, {**numbers.rational, **at})
         if equal(_evaluated(problem.characteristic, {**numbers.rational, MAP: level}), mpmath.mpf(0)):
             return True
@@ -470,7 +470,7 @@ def _threshold(numbers: Numbers, mutant: Mutant) -> bool:
             continue
         outside = next(x for x in sides if not numbers.dense(x))
         at = numbers.physical(edge + (outside - edge) * BESIDE)
-        for problem in Spikes(Case.of(numbers.work.matrix, None, {})).problems:
+        for problem in CaseSpikes(Case.of(numbers.work.matrix, None, {})).problems:
             level = _evaluated(problem.scalar_map, {**point, **at})
             if abs(_evaluated(problem.characteristic, {**point, MAP: level})) < mpmath.mpf("1e-4"):
                 return True

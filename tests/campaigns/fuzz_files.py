@@ -38,7 +38,7 @@ from derive.inputs.data_files import _archive
 from derive.results.saving import NUMBERS, SKELETON, Pool
 from derive.results.sealing import sealed_files
 from derive.support.guarded import digest, with_digest
-from derive.support.places import Kept
+from derive.support.places import KeptFiles
 from derive.sweeps.journal import opened, write_merged
 from derive.sweeps.units import read
 from numerics.spectra.theory import theory_of
@@ -180,13 +180,13 @@ def formats(place: Path) -> list[Format]:
     solution = derive.load("spiked_wigner").solve(gamma0=2)
     solution.save(place / "whole.nc")
     solution.save(place / "whole.zarr")
-    kept = Kept(place / "kept")
+    kept = KeptFiles(place / "kept")
     kept.write("bulk", "question", b"answer")
 
     def kept_again(path: Path) -> Any:
         (file,) = (place / "kept" / "bulk").iterdir()
         shutil.copy(path, file)
-        return Kept(place / "kept").read("bulk", "question")
+        return KeptFiles(place / "kept").read("bulk", "question")
 
     def write_kept(path: Path) -> None:
         (file,) = (place / "kept" / "bulk").iterdir()

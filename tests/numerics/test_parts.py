@@ -27,13 +27,13 @@ from derive import (
     trait,
     whole_positive,
 )
-from derive.algebra.degrees import MOST_ORDERS, PRIME, Expansion, NoExpansion
+from derive.algebra.degrees import MOST_ORDERS, PRIME, NoExpansion, ResolventExpansion
 from derive.algebra.generators import Generators, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_samples, sample_point
-from derive.algebra.polynomials import Ring, _Evaluation
+from derive.algebra.polynomials import PolynomialRing, _Evaluation
 from derive.algebra.scaling import size_free
-from derive.algebra.sites import SiteAverage, around_averages, at_source
+from derive.algebra.sites import TraitAverage, around_averages, at_source
 from derive.codegen import solver_files
 from derive.equations.aligning import _driven_earlier
 from derive.equations.gaussian_laws import Laws, _kinks, _reduced
@@ -47,18 +47,18 @@ from derive.program.module import _demands_in_time
 from derive.program.probe import _pieces, _steady
 from derive.program.simulation_text import write_simulation
 from derive.program.sites import Sharing
-from derive.program.text import Names, PlainNumpyText
-from derive.records.method import Closure
+from derive.program.text import ModuleNames, PlainNumpyText
+from derive.records.method import ClosureKind
 from derive.records.probe import Unknown
 from derive.stages.blocks import assemble_blocks
 from derive.stages.expand import expand_declaration
 from derive.stages.probe import project_probe
 from numerics.bulk import density, edges
 from numerics.bulk.folds import End
-from numerics.bulk.law import Law, Panelled
-from numerics.bulk.polynomials import Sums, System
+from numerics.bulk.law import Panelled, SpectralLaw
+from numerics.bulk.polynomials import PolynomialSystem, Sums
 from numerics.outliers.errors import _apart
-from numerics.outliers.panels import Interval, Panel, crossings
+from numerics.outliers.panels import ChebyshevPanel, Interval, crossings
 from numerics.runtime import moments, traits
 from numerics.runtime.finite_size import in_order
 from numerics.runtime.gaussian import _breaks
@@ -111,7 +111,7 @@ def test_a_point_has_a_value_for_every_parameter():
 
 
 def test_an_eliminated_polynomial_that_does_not_vanish_on_the_physical_branch_is_refused():
-    ring = Ring.of([G**2 - R])
+    ring = PolynomialRing.of([G**2 - R])
     with pytest.raises(ValueError, match="fits the physical branch"):
         _Evaluation.add_factors(SimpleNamespace(accepts=lambda factor: False), [], ring.encode(G**2 - R))
 
@@ -131,9 +131,9 @@ def test_a_source_drives_responses_through_others():
 
 def test_an_expression_with_two_averages_is_expanded_around_them():
     s = sp.sympify(trait("s", D, values=[1, 2])())
-    one, two = SiteAverage(1 / (Z - s)), SiteAverage(s / (Z - s))
+    one, two = TraitAverage(1 / (Z - s)), TraitAverage(s / (Z - s))
     assert around_averages(sp.expand, (1 + one) * (1 + two)) == 1 + one + two + one * two
-    with_source = SiteAverage(1 / (Z - s + R)) * SiteAverage(s / (Z - s + R))
+    with_source = TraitAverage(1 / (Z - s + R)) * TraitAverage(s / (Z - s + R))
     assert at_source(G + with_source + R, {R: sp.S.Zero}) == G + one * two
 
 
@@ -150,12 +150,12 @@ def test_functions_that_are_not_known_have_values_of_their_own_on_the_physical_b
 def test_sums_of_products_of_residues_fit_into_whole_numbers_of_64_bits():
     assert MOST_ORDERS * (PRIME - 1) ** 2 < 2**63
     with pytest.raises(NoExpansion, match="more than"):
-        Expansion.of([Z * G - 1 - G**2], [G]).lowest_degrees([(1, MOST_ORDERS // 2)])
+        ResolventExpansion.of([Z * G - 1 - G**2], [G]).lowest_degrees([(1, MOST_ORDERS // 2)])
 
 
 def test_a_coefficient_that_is_not_rational_has_no_residue():
     with pytest.raises(NoExpansion, match="not rational"):
-        Expansion.of([Z * G - 1 - G**2, Z * R - 1 - sp.sqrt(2) * R**2], [G, R])
+        ResolventExpansion.of([Z * G - 1 - G**2, Z * R - 1 - sp.sqrt(2) * R**2], [G, R])
 
 
 # -- laws by quadrature
@@ -195,7 +195,7 @@ def test_a_law_in_combinations_of_its_arguments_is_the_same_function(law, count)
 
 
 def test_every_coefficient_in_time_must_be_finite():
-    text = PlainNumpyText(Names(), {})
+    text = PlainNumpyText(ModuleNames(), {})
     model = Model((T,), [Eq(x(0), v), Eq(x(t + 1), x(t) / (t - 1) + v / (t - 2))])
     assert len(_demands_in_time(model, text)) == 2
 
@@ -263,7 +263,7 @@ def test_what_is_added_to_weights_reaches_those_that_depend_on_them_through_othe
 
 
 def test_a_function_that_vanishes_like_one_over_z_is_zero_at_infinity():
-    upwards = Panel(Interval(1.0, np.inf, 1.0), 0.0, 1.0, np.array([0.5, -0.5]))
+    upwards = ChebyshevPanel(Interval(1.0, np.inf, 1.0), 0.0, 1.0, np.array([0.5, -0.5]))
     assert crossings(lambda z: 1 / z, [0.0], [upwards]) == [[np.inf]]
 
 
@@ -316,7 +316,7 @@ def test_what_is_sampled_on_a_diagonal_is_taken_at_its_time():
     equations = [Eq(x(0), v), Eq(x(t + 1), x(t) / 2), Eq(m(t), A @ x(t))]
     model = Model((T,), equations, probe=spectrum(A + diag(sp.tanh(m(T - 1)))))
     derivation = Derivation(model)
-    chosen = tuple(replace(one, closure=Closure.SAMPLED) for one in derivation.method.sectors)
+    chosen = tuple(replace(one, closure=ClosureKind.SAMPLED) for one in derivation.method.sectors)
     vars(derivation)["method"] = replace(derivation.method, sectors=chosen, laws=None)
     assert "('m',), lambda p: (p.T - 1,)" in solver_files(model, derivation)["training.py"]
 
@@ -343,7 +343,7 @@ def test_slopes_that_are_not_zero_act_as_their_matrix():
     """Slopes ((2 z, 0, 5), (0, 3, 0), (1, 0, r0)) of three equations by three unknowns."""
     slope = [(0, 2.0, (0,)), (2, 5.0, ()), (4, 3.0, ()), (6, 1.0, ()), (8, 1.0, (1,))]
     none = Sums.of([], 4)
-    system = System(3, none, none, Sums.of(slope, 4))
+    system = PolynomialSystem(3, none, none, Sums.of(slope, 4))
     z, r = np.array([1.5, -1.0]), np.array([[0.5, 7.0, 9.0], [4.0, 7.0, 9.0]])
     values = system.values(z, r)[2]
     matrices = np.array([[[2 * a, 0, 5], [0, 3, 0], [1, 0, b]] for a, b in zip(z, r[:, 0], strict=True)])
@@ -376,7 +376,7 @@ def test_gaps_are_found_where_the_density_vanishes(monkeypatch):
 
 
 def test_a_law_that_is_moved_has_its_atoms_moved():
-    atoms = Law(((0.0, 0.0),), ((-1.0, 0.25), (2.0, 0.75)), Panelled((), (0.5,)), 0.0)
+    atoms = SpectralLaw(((0.0, 0.0),), ((-1.0, 0.25), (2.0, 0.75)), Panelled((), (0.5,)), 0.0)
     moved = atoms.moved(3.0)
     assert moved.transform(5j + 3) == pytest.approx(atoms.transform(5j))
     assert moved.moment(1) == pytest.approx(atoms.moment(1) + 3) and moved.panels.zeros == (3.5,)

@@ -3,7 +3,7 @@
 import pytest
 import sympy as sp
 
-from derive.algebra.degrees import Expansion, NoExpansion
+from derive.algebra.degrees import NoExpansion, ResolventExpansion
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import MOST_FACTORED_TERMS, TooLarge, check_degrees, eliminate, irreducible
@@ -22,7 +22,7 @@ def product_of_gaussians(count):
 
 def test_semicircle_has_degree_two_in_the_resolvent_and_one_in_z():
     """G^2 - z G + 1 = 0."""
-    semicircle = Expansion.of([Z * G - 1 - G**2], [G])
+    semicircle = ResolventExpansion.of([Z * G - 1 - G**2], [G])
     assert semicircle.lowest_degrees([(2, 1)]) == (2, 1)
     assert semicircle.lowest_degrees([(1, 20), (2, 0), (20, 0)]) is None
 
@@ -30,7 +30,7 @@ def test_semicircle_has_degree_two_in_the_resolvent_and_one_in_z():
 @pytest.mark.parametrize("count", [1, 3])
 def test_products_of_gaussian_matrices_have_their_number_plus_one_as_degree(count):
     """Fuss and Catalan: k matrices give the degree k + 1."""
-    expansion = Expansion.of(*product_of_gaussians(count))
+    expansion = ResolventExpansion.of(*product_of_gaussians(count))
     assert expansion.lowest_degrees([(count, 20)]) is None
     assert expansion.lowest_degrees([(count + 1, count)]) == (count + 1, count)
     assert expansion.lowest_degrees([(count + 1, count - 1)]) is None
@@ -40,7 +40,7 @@ def test_parameters_that_moments_do_not_depend_on_are_not_counted():
     """R = 1 + c R - c is R = 1 for every c."""
     nu, c = sp.symbols("nu c", positive=True)
     equations = [Z * G - 1 - sp.sqrt(nu) * G * R, R - 1 - c * (R - 1)]
-    assert Expansion.of(equations, [G, R]).parameters_in_resolvent == 1
+    assert ResolventExpansion.of(equations, [G, R]).parameters_in_resolvent == 1
 
 
 def test_curves_beyond_the_bounds_are_refused_before_they_are_eliminated(monkeypatch):
@@ -54,7 +54,7 @@ def test_curves_beyond_the_bounds_are_refused_before_they_are_eliminated(monkeyp
 def test_equations_without_an_expansion_are_left_to_the_elimination():
     """R^2 = 2 has no value at infinity that is reached from zero."""
     with pytest.raises(NoExpansion):
-        Expansion.of([Z * G - 1 - G * R, R**2 - 2], [G, R]).lowest_degrees([(2, 2)])
+        ResolventExpansion.of([Z * G - 1 - G * R, R**2 - 2], [G, R]).lowest_degrees([(2, 2)])
     check_degrees([Z * G - 1 - G * R, R**2 - 2], [G, R])
 
 

@@ -21,7 +21,7 @@ from derive.cells.balls import (
     real_roots,
     simplest_between,
 )
-from derive.cells.branch import Branch
+from derive.cells.branch import RootBranch
 from derive.cells.chart import Chart
 from derive.cells.conjugates import Conjugates
 from derive.cells.decomposition import Cells
@@ -98,7 +98,7 @@ def test_the_ends_of_an_interval_may_be_infinite():
         simplest_between(Fraction(1), Fraction(1))
 
 
-def semicircle(shift: int, width: int) -> Branch:
+def semicircle(shift: int, width: int) -> RootBranch:
     """The resolvent of a semicircle of radius 2 width around a shift."""
 
     def far(place: Fraction) -> tuple[Fraction, flint.acb]:
@@ -107,7 +107,7 @@ def semicircle(shift: int, width: int) -> Branch:
             z = flint.acb(flint.arb(flint.fmpq(place.numerator, place.denominator)) - shift, int(height))
             return height, (z - (z - 2 * width).sqrt() * (z + 2 * width).sqrt()) / (2 * width**2)
 
-    return Branch(width**2 * G**2 - (Z - shift) * G + 1, G, {}, far)
+    return RootBranch(width**2 * G**2 - (Z - shift) * G + 1, G, {}, far)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,7 +6,7 @@ import pytest
 
 from derive.api.verifying import _confirmed, check
 from derive.claims import load_claims
-from derive.claims.checking import Verdict, check_claims
+from derive.claims.checking import ClaimVerdict, check_claims
 from derive.claims.counterexamples import Counterexample
 
 HEAD = "from sympy import Rational, sqrt\nfrom derive import *\n"
@@ -351,7 +351,7 @@ def test_the_solver_confirms_counterexamples(claims):
 
 @pytest.mark.parametrize(("same", "status"), [(True, "refuted"), (None, "refuted"), (False, "not decided")])
 def test_a_solver_that_contradicts_leaves_a_claim_undecided(same, status):
-    verdict = Verdict(
+    verdict = ClaimVerdict(
         "c", "refuted", "at k = 2 it is 3", counterexample=Counterexample((("k", 2),), "outliers", (2.5,))
     )
     found = _confirmed(verdict, lambda against: (same, "`derive solve` gives the outliers: 2.7"))

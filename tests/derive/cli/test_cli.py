@@ -20,7 +20,7 @@ from derive.cli import main, output
 from derive.cli.bench import bench
 from derive.errors import NumericalError
 from generated.spiked_wigner import SETTING
-from numerics.bulk.law import Law, Panelled
+from numerics.bulk.law import Panelled, SpectralLaw
 from numerics.simulation.compare import Row, compare, verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation
 from numerics.solver import Layer
@@ -474,7 +474,7 @@ def test_claims_are_held_against_the_named_model(tmp_path: Path):
 
 def comparison(edges: list, outliers: list[float], eigenvalues: list) -> dict[str, float | None]:
     spectra = [np.array(sorted(e), float) for e in eigenvalues]
-    law = Law(tuple(map(tuple, edges)), (), Panelled((), ()), 0.0)
+    law = SpectralLaw(tuple(map(tuple, edges)), (), Panelled((), ()), 0.0)
     solution = SimpleNamespace(
         layers=[Layer("", law, outliers, None, {})], observables={}, observable_errors=None, two_time={}
     )
@@ -528,14 +528,14 @@ def test_bench_prints_its_figures():
 
 def test_bench_prints_each_row_before_the_next_is_measured(monkeypatch, capsys):
     import numerics.bench.run as measured
-    from numerics.bench.tools import Figure
+    from numerics.bench.tools import BenchRow
 
     seen = []
 
     def figures(title, references):
         for value in (1.0, 2.0):
             seen.append(capsys.readouterr().out)
-            yield Figure("row", value, "times", "", 0.5)
+            yield BenchRow("row", value, "times", "", 0.5)
 
     monkeypatch.setattr(measured, "figures", figures)
     monkeypatch.setattr(measured, "titles", lambda only, long: ["title"])

@@ -20,7 +20,7 @@ from derive.cli import main
 from derive.codegen import solver_files, store
 from derive.inputs.loading import load_model
 from derive.support import places
-from derive.support.places import SECRET_FILE, Kept
+from derive.support.places import SECRET_FILE, KeptFiles
 from numerics.solver import load_solver, solve
 
 ROOT = Path(__file__).parents[3]
@@ -194,7 +194,7 @@ def test_a_damaged_copy_is_derived_again_and_replaced(planted: str, derivations:
 
 
 def test_one_answer_is_not_taken_for_another(place: Path):
-    here = Kept(place)
+    here = KeptFiles(place)
     here.write("derived", "first 1", b"1")
     here.write("derived", "first 2", b"2")
     one, two = entries(place)
@@ -208,8 +208,8 @@ def test_one_answer_is_not_taken_for_another(place: Path):
 
 @pytest.mark.parametrize("spoilt", ["cut off", "readable by others", "gone", "a link"])
 def test_with_another_secret_nothing_is_believed(place: Path, spoilt: str):
-    Kept(place).write("derived", "x", b"kept")
-    assert Kept(place).read("derived", "x") == b"kept"
+    KeptFiles(place).write("derived", "x", b"kept")
+    assert KeptFiles(place).read("derived", "x") == b"kept"
     secret = place / SECRET_FILE
     if spoilt == "cut off":
         secret.write_bytes(secret.read_bytes()[:20])
@@ -219,15 +219,15 @@ def test_with_another_secret_nothing_is_believed(place: Path, spoilt: str):
         secret.rename(place / "moved")
         if spoilt == "a link":
             secret.symlink_to("moved")
-    assert Kept(place).read("derived", "x") is None
-    Kept(place).write("derived", "y", b"new")
-    assert Kept(place).read("derived", "x") is None and Kept(place).read("derived", "y") == b"new"
+    assert KeptFiles(place).read("derived", "x") is None
+    KeptFiles(place).write("derived", "y", b"new")
+    assert KeptFiles(place).read("derived", "x") is None and KeptFiles(place).read("derived", "y") == b"new"
     assert stat.S_IMODE(secret.lstat().st_mode) == 0o600 and not secret.is_symlink()
 
 
 @pytest.mark.parametrize("planted_as", ["writable by others", "a link", "a pipe", "a directory"])
 def test_a_file_that_is_not_simply_ours_is_not_read(place: Path, planted_as: str):
-    here = Kept(place)
+    here = KeptFiles(place)
     here.write("derived", "x", b"kept")
     (entry,) = entries(place)
     if planted_as == "writable by others":
@@ -247,7 +247,7 @@ def test_a_file_that_is_not_simply_ours_is_not_read(place: Path, planted_as: str
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
 def test_a_file_of_another_user_is_not_read(place: Path):
-    here = Kept(place)
+    here = KeptFiles(place)
     here.write("derived", "x", b"kept")
     (entry,) = entries(place)
     os.chown(entry, NOBODY, NOBODY)
@@ -255,7 +255,7 @@ def test_a_file_of_another_user_is_not_read(place: Path):
     os.chown(entry, 0, 0)
     assert here.read("derived", "x") == b"kept"
     os.chown(place / SECRET_FILE, NOBODY, NOBODY)
-    assert Kept(place).read("derived", "x") is None
+    assert KeptFiles(place).read("derived", "x") is None
 
 
 # Directories that others could reach into
@@ -282,9 +282,9 @@ def test_a_directory_that_others_may_write_is_refused(place: Path, mode: int, ca
 
 
 def test_a_directory_that_becomes_open_is_refused(place: Path, capsys):
-    Kept(place).write("derived", "x", b"kept")
+    KeptFiles(place).write("derived", "x", b"kept")
     place.chmod(0o777)
-    assert Kept(place).read("derived", "x") is None
+    assert KeptFiles(place).read("derived", "x") is None
     assert "chmod go-w" in capsys.readouterr().err
 
 
@@ -430,7 +430,7 @@ def test_many_processes_read_and_write_and_see_whole_answers_only(place: Path):
 
 
 def test_what_is_long_unused_or_unfinished_goes(place: Path):
-    here = Kept(place)
+    here = KeptFiles(place)
     for name in ("old", "used", "new"):
         here.write("derived", name, b"")
     day = 86400
@@ -442,7 +442,7 @@ def test_what_is_long_unused_or_unfinished_goes(place: Path):
         (place / "derived" / name).write_bytes(b"")
         os.utime(place / "derived" / name, (now - age * day, now - age * day))
     assert here.read("derived", "used") == b""
-    Kept(place).write("derived", "other", b"")
+    KeptFiles(place).write("derived", "other", b"")
     left = [path.name.partition("-")[0 if path.name[0] != "." else 2] for path in entries(place)]
     assert sorted(left) == ["2", "new", "other", "used"]
     (used,) = (place / "derived").glob("used-*")

@@ -14,13 +14,13 @@ from conftest import derivation_of, model_named
 
 from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
 from derive.cells.balls import precision
-from derive.cells.spectrum import Spectrum
+from derive.cells.spectrum import CellSpectrum
 from derive.cli import main
 from derive.errors import DeriveError
 from derive.expansions.branches import exact as exact_fraction
 from derive.expansions.cases import Case
 from derive.expansions.edges import filled_curve
-from derive.expansions.limits import SMALL, Limit
+from derive.expansions.limits import SMALL, ParameterLimit
 from derive.expansions.quantities import expand_quantity
 from derive.expansions.series import DIGITS, expand_root
 from derive.pipeline import derive_model
@@ -38,7 +38,9 @@ def _expanded(name: str, of: str, text: str, order, **fixed):
 
 def _limit(name: str, text: str, fixed: dict):
     parameters = {p.name: p for p in model_named(name).parameters}
-    return Limit.of(text, tuple(parameters.values())), {parameters[k]: sp.Rational(v) for k, v in fixed.items()}
+    return ParameterLimit.of(text, tuple(parameters.values())), {
+        parameters[k]: sp.Rational(v) for k, v in fixed.items()
+    }
 
 
 def richardson(value, known, point: dict, small):
@@ -57,7 +59,7 @@ def _checked_by_richardson(name: str, of: str, text: str, order, **fixed) -> Non
 
     @cache
     def value(small):
-        spectrum = Spectrum(curve, {**point, SMALL: exact_fraction(small)})
+        spectrum = CellSpectrum(curve, {**point, SMALL: exact_fraction(small)})
         with precision(4 * DIGITS):
             return mpmath.mpf(
                 spectrum.zeros.balls()[spectrum.ends[-1 if of == "edge" else 0]].str(DIGITS, radius=False)
@@ -172,7 +174,7 @@ def _spiked_wishart():
 @pytest.mark.slow
 def test_threshold_and_outlier_of_a_spiked_wishart():
     alpha, p, probed = _spiked_wishart()
-    limit = Limit.of("1/alpha", (alpha, p))
+    limit = ParameterLimit.of("1/alpha", (alpha, p))
     threshold = expand_quantity(probed, "threshold", limit, sp.Integer(2), {}).expansion
     assert threshold.powers == (sp.Rational(1, 2), 1) and threshold.coefficients == (1, 1) and threshold.ends
     outlier = expand_quantity(probed, "outlier", limit, sp.Integer(3), {}).expansion
@@ -187,7 +189,7 @@ def test_threshold_follows_the_strength_of_the_bulk():
     v = normal("v", D)
     probe = spectrum(sigma * goe("M", D) + p / D * outer(v, v))
     probed = derive_model(Model(parameters=(sigma, p), probe=probe)).first
-    found = expand_quantity(probed, "threshold", Limit.of("sigma", (sigma, p)), sp.Integer(3), {}).expansion
+    found = expand_quantity(probed, "threshold", ParameterLimit.of("sigma", (sigma, p)), sp.Integer(3), {}).expansion
     assert found.powers == (1,) and found.coefficients == (1,)
 
 

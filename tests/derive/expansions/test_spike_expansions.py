@@ -15,7 +15,7 @@ from derive import Model, diag, goe, normal, outer, parameter, positive, sectors
 from derive.cli import main
 from derive.errors import ParameterError
 from derive.expansions.exact_level import ExactLevel
-from derive.expansions.limits import Limit
+from derive.expansions.limits import ParameterLimit
 from derive.expansions.quantities import expand_quantity
 from derive.pipeline import derive_model
 from derive.records.probe import MAP
@@ -26,7 +26,7 @@ from numerics.support.precision import in_float64
 @cache
 def expanded(name: str, of: str, text: str | None, order: int, fixed: tuple = (), wanted=None, choices: tuple = ()):
     names = {p.name: p for p in model_named(name, **dict(choices)).parameters}
-    limit = None if text is None else Limit.of(text, tuple(names.values()))
+    limit = None if text is None else ParameterLimit.of(text, tuple(names.values()))
     at = {names[key]: sp.Rational(value) for key, value in fixed}
     probed = derivation_of(name, **dict(choices)).first
     return expand_quantity(probed, of, limit, sp.Integer(order), at, wanted).expansion
@@ -174,7 +174,7 @@ def test_without_a_limit_the_quantity_itself_is_given():
 )
 def test_series_of_the_largest_outlier_leaves_an_error_of_the_next_power(name, choices, text, order, fixed, smalls):
     found = expanded(name, "outlier", text, order, fixed, None, choices)
-    limit = Limit.of(text, model_named(name, **dict(choices)).parameters)
+    limit = ParameterLimit.of(text, model_named(name, **dict(choices)).parameters)
     errors = []
     for small in smalls or (0.2, 0.1):
         parameter = float(limit.value.subs({next(iter(limit.value.free_symbols)): small}))
@@ -278,9 +278,9 @@ def test_command_names_the_algebraic_number_apart_from_parameters():
 
 def test_limits_must_be_inside_the_domain():
     with pytest.raises(ParameterError, match="would go to -1"):
-        Limit.of("nu+1", model_named("extensive_two_layer").parameters)
+        ParameterLimit.of("nu+1", model_named("extensive_two_layer").parameters)
     gamma0, *_ = model_named("anti_hebbian").parameters
-    assert Limit.of("gamma0+1", (gamma0,)).parameter == gamma0
+    assert ParameterLimit.of("gamma0+1", (gamma0,)).parameter == gamma0
 
 
 @pytest.mark.slow

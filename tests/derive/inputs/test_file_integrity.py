@@ -44,7 +44,7 @@ from derive.support.guarded import parsed_json, read_bytes, write_whole
 from derive.support.plain_words import one_sentence, printable
 from derive.sweeps import journal as journals
 from derive.sweeps.journal import opened
-from numerics.outliers.alignments import Alignment
+from numerics.outliers.alignments import OutlierAlignment
 
 MANUAL = Path(__file__).parents[3] / "notebooks" / "manual" / "files.md"
 
@@ -243,11 +243,11 @@ def test_json_that_nobody_can_mean_is_refused(text):
 
 
 def test_records_are_of_their_types():
-    one = Alignment("v", "right", None, False, False, (1,), np.ones(1))
-    assert built(Alignment, {name: getattr(one, name) for name in vars(one)}).name == "v"
+    one = OutlierAlignment("v", "right", None, False, False, (1,), np.ones(1))
+    assert built(OutlierAlignment, {name: getattr(one, name) for name in vars(one)}).name == "v"
     for name, wrong in (("name", 3), ("values", [1.0]), ("counts", ("a", 1)), ("unknown", 1)):
         with pytest.raises(ValueError, match=f"Alignment.{name}"):
-            built(Alignment, {**vars(one), name: wrong})
+            built(OutlierAlignment, {**vars(one), name: wrong})
     numbers = np.zeros(3)
     for wrong in (
         {"array": [0, [4], "<f8"]},

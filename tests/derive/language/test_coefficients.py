@@ -48,7 +48,7 @@ from derive import (
 )
 from derive.codegen import solver_files
 from derive.errors import DeclarationError, ParameterError
-from derive.program.text import Names, PlainNumpyText
+from derive.program.text import ModuleNames, PlainNumpyText
 from numerics.runtime.point import Point
 
 k, a = parameter("k", default=1.5), parameter("a", default=0.5)
@@ -152,7 +152,7 @@ def test_a_choice_inside_a_condition_is_printed_without_being_simplified(monkeyp
     """SymPy simplifies such conditions as it prints them, which may take hours."""
     monkeypatch.setattr("sympy.logic.boolalg.simplify_logic", None)
     inner = ITE(k > 0, a > 1, a < -1)
-    code = PlainNumpyText(Names()).formula(Piecewise((2, inner), (5, True)))
+    code = PlainNumpyText(ModuleNames()).formula(Piecewise((2, inner), (5, True)))
     points = {(1, 2): 2, (1, 0): 5, (-1, -2): 2, (-1, 2): 5}
     assert {at: int(eval(code, {"np": np, "p": Point(k=at[0], a=at[1])})) for at in points} == points
 

@@ -33,11 +33,11 @@ from derive.pipeline import derive_model
 from derive.program.comments import covariance_of, equations_of
 from derive.program.exact_run import ExactRun
 from derive.program.lowering import forward_pass
-from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive
-from derive.program.text import Names, Text
+from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Symbol, WeightedSum, alive
+from derive.program.text import ModuleNames, Text
 from numerics.bench.passes import activity_in_numpy
 from numerics.runtime import exact as runtime
-from numerics.runtime.pasts import Past, Piece
+from numerics.runtime.pasts import PastPiece, TriangularPast
 from numerics.runtime.point import Point, exact, replaced
 from numerics.runtime.rows import ExactClosure, Rows
 from numerics.solver import load_built, load_solver, solve
@@ -103,7 +103,7 @@ def test_a_past_in_pieces_is_the_past_in_one():
     """Two noises and one number that is drawn; rows of the first time are shorter."""
     rng = np.random.default_rng(0)
     early, late = (jnp.asarray(rng.standard_normal(shape)) for shape in ((2, 5), (4, 9)))
-    past = Past((Piece(early, (2, 2, 1)), Piece(late, (4, 4, 1))))
+    past = TriangularPast((PastPiece(early, (2, 2, 1)), PastPiece(late, (4, 4, 1))))
     whole = np.zeros((6, 9))
     whole[:2, [0, 1, 4, 5, 8]], whole[2:] = early, late
     kernel, seen, weights = (jnp.asarray(rng.standard_normal(shape)) for shape in ((2, 6), (1, 9), (3,)))
@@ -203,7 +203,7 @@ def test_the_first_time_that_is_not_finite_ends_the_count():
 
 
 def test_no_two_symbols_share_a_name():
-    names = Names(("jnp",))
+    names = ModuleNames(("jnp",))
     symbols = [Symbol("u_1"), Symbol("u_1"), Symbol("jnp"), Symbol("sum"), Symbol("lambda")]
     given = [names.of(s) for s in symbols]
     assert len(set(given)) == 5 and not {"jnp", "sum", "lambda"} & set(given)
@@ -213,7 +213,7 @@ def test_no_two_symbols_share_a_name():
 def test_a_slot_never_meets_a_parameter_of_its_name():
     u_1 = parameter("u_1", default=1.0)
     late = Slot(Ref(Symbol("u_1")), "u_1")
-    printed = Text(Names()).formula(sp.tanh(late + u_1))
+    printed = Text(ModuleNames()).formula(sp.tanh(late + u_1))
     assert printed in ("jnp.tanh(u_1 + p.u_1)", "jnp.tanh(p.u_1 + u_1)")
 
 
@@ -224,7 +224,7 @@ def test_shapes_are_checked_when_a_node_is_made():
     with pytest.raises(AssertionError, match="columns"):
         MatMul(tall, wide)
     with pytest.raises(AssertionError, match="shape"):
-        Sum(((Formula(sp.S.One), wide),), (sp.S(3), n))
+        WeightedSum(((Formula(sp.S.One), wide),), (sp.S(3), n))
 
 
 def test_what_nobody_needs_is_left_out_and_what_is_changed_is_carried():

@@ -41,7 +41,7 @@ from derive.language.vectors import PAST, Mean
 from derive.pipeline import derive_model
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
-from derive.records.method import Closure
+from derive.records.method import ClosureKind
 from numerics.runtime import sampled as run, samples, sizes
 from numerics.runtime.point import Point
 from numerics.runtime.rows import RowsPass
@@ -376,7 +376,7 @@ def prepared(model: Model, wanted: tuple[str, ...]) -> tuple[Layout, tuple[Lette
 
 def sampling_of(layout: Layout, needs: Needs, responses: str = "stein") -> SampledPass:
     """The sampled pass of a training level, whatever its laws."""
-    program = forward_pass(layout, needs, Closure.SAMPLED, responses=responses)
+    program = forward_pass(layout, needs, ClosureKind.SAMPLED, responses=responses)
     return SampledPass(loaded(ForwardText(program, RUNTIME).module()).TRAINING)
 
 

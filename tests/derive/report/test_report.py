@@ -34,7 +34,7 @@ from derive.pipeline import PROBE_STAGES, derive_model
 from derive.printing import latex, latex_of_record
 from derive.printing.documents import latex_of_statement
 from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
-from derive.printing.names import Names
+from derive.printing.names import PrintedNames
 from derive.printing.of_training import each_pair_once, joined_terms, spectral_sections
 from derive.printing.tex import TexPrinter
 from derive.report import html_of_report, latex_of_report, report_of
@@ -187,7 +187,7 @@ def printed_of(level, stage: str, layers: int) -> str:
     latex = latex_of_record(level.record(stage))
     if stage != "probe" or layers == 1:
         return latex
-    printer = TexPrinter(Names.of(level.saddle))
+    printer = TexPrinter(PrintedNames.of(level.saddle))
     statements = [s for section in spectral_sections(level.saddle) for s in section.statements]
     return "\n".join([*(line for s in statements for line in latex_of_statement(s, printer)), latex])
 

@@ -14,7 +14,7 @@ from derive.cli import main
 from derive.inputs.loading import load_model, setting_names
 from derive.selftest import checking
 from derive.selftest.engine import load
-from derive.selftest.laws import ALONE, BROKE, HELD, IDLE, NUMBERS, UNDECIDED, Law, Outcome, named_law
+from derive.selftest.laws import ALONE, BROKE, HELD, IDLE, NUMBERS, UNDECIDED, DeclarationLaw, Outcome, named_law
 from derive.selftest.partners import steps_written_out, with_numbers
 from derive.selftest.reading import draft_of_model
 from derive.selftest.writing import write
@@ -121,8 +121,10 @@ def test_numbers_stand_for_parameters_everywhere():
     assert [p.name for p in filled.parameters] == ["T"] and "N=1.5" in write(filled)
 
 
-def _law(status: str) -> Law:
-    return Law(status, lambda draft, rng: Outcome(status, "1 against 2" * (status == BROKE), (write(draft),)))
+def _law(status: str) -> DeclarationLaw:
+    return DeclarationLaw(
+        status, lambda draft, rng: Outcome(status, "1 against 2" * (status == BROKE), (write(draft),))
+    )
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -147,7 +149,9 @@ def test_a_quick_check_begins_no_law_when_its_time_is_over(monkeypatch):
 
 
 def test_what_shares_the_first_solver_is_tried_whatever_the_time(monkeypatch):
-    laws = tuple(Law(name, lambda draft, rng: Outcome(HELD)) for name in ("another", *checking.ALWAYS, "more"))
+    laws = tuple(
+        DeclarationLaw(name, lambda draft, rng: Outcome(HELD)) for name in ("another", *checking.ALWAYS, "more")
+    )
     monkeypatch.setattr(checking, "QUICK_SECONDS", -1.0)
     found = {law.name: outcome.status for law, outcome, _ in checking.tried(laws, None, 0, True)}
     assert [name for name, status in found.items() if status == HELD] == list(checking.ALWAYS)
@@ -156,7 +160,7 @@ def test_what_shares_the_first_solver_is_tried_whatever_the_time(monkeypatch):
 def test_members_of_families_and_layers_are_checked_as_chosen(monkeypatch):
     """What is checked is the member and the matrix that were asked for, at the values that were given."""
     seen = []
-    law = Law("seen", lambda draft, rng: seen.append(draft) or Outcome(HELD))
+    law = DeclarationLaw("seen", lambda draft, rng: seen.append(draft) or Outcome(HELD))
     monkeypatch.setattr(checking, "laws_for", lambda *_: (law,))
     assert derive.load("deep_linear", L=1, data="online").check(T=2, nu=0.5, layer="0")
     (draft,) = seen

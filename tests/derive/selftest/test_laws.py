@@ -32,7 +32,7 @@ from derive.selftest.laws import (
     SINGLE,
     SYMBOLIC,
     UNDECIDED,
-    Law,
+    DeclarationLaw,
     Outcome,
     compared,
     in_exact_arithmetic,
@@ -55,7 +55,7 @@ MANY = settings(
 sources = st.randoms(use_true_random=False)
 
 
-def _holds(law: Law, outcome: Outcome) -> None:
+def _holds(law: DeclarationLaw, outcome: Outcome) -> None:
     told = "\n\n".join((f"{law.name}: {outcome.reason}", *outcome.texts))
     assert outcome.status != BROKE, told
 
@@ -208,7 +208,7 @@ def test_ways_to_rewrite_are_tried_one_at_a_time_where_all_at_once_say_nothing(m
     draft = draw(Random(3), linear=True, probes=False)
 
     def tried(status):
-        laws = [Law(law.name, lambda *_, s=status: Outcome(s), False) for law in (*SYMBOLIC, *SINGLE)]
+        laws = [DeclarationLaw(law.name, lambda *_, s=status: Outcome(s), False) for law in (*SYMBOLIC, *SINGLE)]
         monkeypatch.setattr("derive.selftest.running.SYMBOLIC", laws[: len(SYMBOLIC)])
         monkeypatch.setattr("derive.selftest.running.SINGLE", laws[len(SYMBOLIC) :])
         return [law.name for law, _, _ in checks(draft, 0, 0, 0)]
@@ -323,7 +323,9 @@ def test_what_breaks_a_law_is_printed_before_it_is_made_smaller(monkeypatch):
     def interrupted(*given):
         raise KeyboardInterrupt
 
-    breaking = Law("breaks", lambda draft, rng: Outcome(BROKE, "1 against 2", (write(draft),)), compiled=False)
+    breaking = DeclarationLaw(
+        "breaks", lambda draft, rng: Outcome(BROKE, "1 against 2", (write(draft),)), compiled=False
+    )
     monkeypatch.setattr("derive.selftest.running.SYMBOLIC", (breaking,))
     monkeypatch.setattr("derive.selftest.running.smallest", interrupted)
     done = CliRunner().invoke(main, ["selftest", "--seed", "4", "--declarations", "3", "--laws", "0", "--no-simulate"])
@@ -338,7 +340,7 @@ def test_refusals_are_counted_by_their_sentence(monkeypatch):
     said = [f"declaration.py, line {k}: the equation of {name}: {k}.5 is a number" for k, name in enumerate(names, 3)]
     assert len({sentence_of(sentence, draft) for sentence in said}) == 1
 
-    refusing = Law("refuses", lambda draft, rng: Outcome(UNDECIDED, said[0]), compiled=False)
+    refusing = DeclarationLaw("refuses", lambda draft, rng: Outcome(UNDECIDED, said[0]), compiled=False)
     monkeypatch.setattr("derive.selftest.running.SYMBOLIC", (refusing, refusing))
     tally = run(3, 0, compiled=0, simulate=False)
     assert sum(tally.refusals.values()) == 3  # once per declaration, however many laws met it

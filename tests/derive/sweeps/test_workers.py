@@ -18,8 +18,8 @@ from click.testing import CliRunner
 import derive
 from derive.cli import main
 from derive.errors import DeriveError
-from derive.sweeps.units import Code, Unit
-from derive.sweeps.workers import MOST_LOSSES, Given, Processes, run
+from derive.sweeps.units import SolverCode, Unit
+from derive.sweeps.workers import MOST_LOSSES, GivenExecutor, Processes, run
 
 pytestmark = pytest.mark.slow
 COUNT = 200
@@ -113,12 +113,12 @@ def test_killed_three_times_with_the_same_workers(alone: Path, tmp_path: Path, s
     assert Path(f"{path}.csv").read_bytes() == Path(f"{alone}.csv").read_bytes()
 
 
-KILLER = Code("killer", (("__init__.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"),))
+KILLER = SolverCode("killer", (("__init__.py", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"),))
 
 
 def test_a_unit_that_kills_its_workers_is_given_up_and_the_rest_goes_on():
     theory = derive.load("spiked_wigner")
-    code = Code("spiked_wigner", tuple(theory._source.files(theory.model).items()))
+    code = SolverCode("spiked_wigner", tuple(theory._source.files(theory.model).items()))
     options = {"size": 20, "number": 0}
     good = [Unit(f"good {k}", "simulate", code, ({"gamma0": 2.0},), {**options, "number": k}, {}) for k in range(4)]
     bad = Unit("bad", "simulate", KILLER, ({},), options, {})
@@ -137,7 +137,7 @@ def test_a_unit_that_kills_its_workers_is_given_up_and_the_rest_goes_on():
 
 def test_any_executor_and_what_a_unit_raises():
     theory = derive.load("spiked_wigner")
-    code = Code("spiked_wigner", tuple(theory._source.files(theory.model).items()))
+    code = SolverCode("spiked_wigner", tuple(theory._source.files(theory.model).items()))
     point = ({"gamma0": 2.0},)
     good = Unit("good", "simulate", code, point, {"size": 20, "number": 0}, {})
     wrong = Unit("wrong", "simulate", code, point, {"size": 20, "number": 0}, {"jax": "0.0.1"})
@@ -145,4 +145,4 @@ def test_any_executor_and_what_a_unit_raises():
     with ThreadPoolExecutor(2) as pool:
         assert theory.sweep(gamma0=[1.0, 2.0], executor=pool).rows() == theory.sweep(gamma0=[1.0, 2.0]).rows()
         with pytest.raises(DeriveError, match="a worker has jax"):
-            run([good, wrong], Given(pool), lambda unit, line: done.append(unit.name))
+            run([good, wrong], GivenExecutor(pool), lambda unit, line: done.append(unit.name))

@@ -27,7 +27,7 @@ from derive import (
 )
 from derive.codegen import solver_files
 from derive.program.nodes import Formula
-from derive.program.text import Names, NoCode, Text
+from derive.program.text import ModuleNames, NoCode, Text
 from numerics.bulk.branch import Branch
 from numerics.bulk.support import law_of, law_without_curve
 from numerics.modules import load_solver
@@ -214,7 +214,7 @@ def test_whether_values_of_a_density_settle_does_not_depend_on_which_of_them_cou
 
 
 def test_numbers_beyond_machine_integers_are_written_to_the_last_digit_or_as_decimals():
-    text = Text(Names())
+    text = Text(ModuleNames())
     assert text.value(Formula(sp.Integer(3) ** 50)) == repr(float(3**50))
     assert float(text.value(Formula(sp.Rational(3**400, 7**300)))) == 3**400 / 7**300
     with pytest.raises(NoCode, match="cannot be written"):

@@ -39,7 +39,7 @@ from derive.claims import check_claims, load_claims
 from derive.cli import main
 from derive.errors import DeclarationError, NumericalError
 from derive.pipeline import derive_model
-from numerics.bulk.law import Panel, Piece
+from numerics.bulk.law import DensityPanel, DensityPiece
 from numerics.bulk.site_averages import site_system
 from numerics.bulk.support import law_of, law_without_curve
 from numerics.outliers.finding import by_contour, find_outliers
@@ -284,7 +284,7 @@ def test_the_density_is_a_number_where_panels_meet():
 @pytest.mark.parametrize("series, expected", [([1.5, 1.5], np.inf), ([1.125, 1.5, 0.375], 1.0)])
 def test_at_the_end_of_a_piece_a_density_is_what_it_tends_to(series, expected):
     """x = t^3, so that dx/dt = 3 t^2: the density x^(-1/3) has the series of 3 t, and a constant that of 3 t^2."""
-    panel = Panel(Piece(0.0, 1.0, 3, 1), 0.0, 1.0, np.array(series), 0.0)
+    panel = DensityPanel(DensityPiece(0.0, 1.0, 3, 1), 0.0, 1.0, np.array(series), 0.0)
     assert panel.density(np.array([0.0, 0.5]))[0] == pytest.approx(expected, rel=1e-9)
 
 

@@ -33,15 +33,23 @@ from derive import (
 )
 from derive.cli import main
 from derive.codegen import solver_files
-from numerics.certificate.blocks import BlockMatrix, IdentityPlus
+from numerics.certificate.blocks import BlockRows, IdentityPlus
 from numerics.certificate.checking import check_bulk, check_spikes, check_training
-from numerics.certificate.declared import STEPS, Functions, Past
+from numerics.certificate.declared import STEPS, DeclaredPast, Functions
 from numerics.certificate.edges import unconfirmed_edges
 from numerics.certificate.expected import Courses, expect
 from numerics.certificate.recording import Recording, Tape
-from numerics.certificate.records import Certificate, Check
-from numerics.certificate.words import UNKNOWN, Drawn, Ensemble, Function, Trait, outer_product, word_moments
-from numerics.certificate.zeros import Determinant, Lens, Undecided, check_outliers, gaps_outside, trace
+from numerics.certificate.records import Certificate, CertificateCheck
+from numerics.certificate.words import (
+    UNKNOWN,
+    DeclaredEnsemble,
+    DrawnLetter,
+    EntrywiseFunction,
+    TraitNumbers,
+    outer_product,
+    word_moments,
+)
+from numerics.certificate.zeros import Determinant, Lens, UncountedZeros, check_outliers, gaps_outside, trace
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.finding import find_outliers
 from numerics.runtime.operators import Zero
@@ -57,7 +65,7 @@ SIZE = 2**100
 
 
 def test_traces_of_words_are_sums_over_non_crossing_pairings():
-    every = Ensemble()
+    every = DeclaredEnsemble()
     M = every.matrix(SIZE, SIZE, 1 / SIZE, True)
     assert word_moments(M, 6, 10**6) == [1, 0, 1, 0, 2, 0, 5]
     W = every.matrix(2 * SIZE, SIZE, 1.0, False)
@@ -67,33 +75,33 @@ def test_traces_of_words_are_sums_over_non_crossing_pairings():
 
 def test_a_vector_that_learns_its_matrix_has_the_overlaps_of_wick():
     """v(1) = (M + g v v^T / D) v has <v(1)^2> = 1 + g^2 and <v v(1)> = g, for a normal v with <v^2> = 1."""
-    every = Ensemble()
-    M, v = every.matrix(SIZE, SIZE, 1 / SIZE, True), every.vector(Drawn(SIZE, 1))
+    every = DeclaredEnsemble()
+    M, v = every.matrix(SIZE, SIZE, 1 / SIZE, True), every.vector(DrawnLetter(SIZE, 1))
     moved = (M + (0.5 / SIZE) * (v @ v.T)) @ v
     assert every.overlaps(moved, moved).item() == pytest.approx(1.25, rel=1e-15)
     assert every.overlaps(v, moved).item() == pytest.approx(0.5, rel=1e-15)
 
 
 def test_a_matrix_on_a_function_is_gaussian_unless_it_has_a_part_in_it():
-    every = Ensemble()
-    W, v = every.matrix(SIZE, SIZE, 1 / SIZE, False), every.vector(Drawn(SIZE, 1))
-    image = W @ Function.of(np.tanh, v)
+    every = DeclaredEnsemble()
+    W, v = every.matrix(SIZE, SIZE, 1 / SIZE, False), every.vector(DrawnLetter(SIZE, 1))
+    image = W @ EntrywiseFunction.of(np.tanh, v)
     assert every.overlaps(image, image).item() == pytest.approx(0.394294, rel=1e-5)
-    again = W.T @ Function.of(np.tanh, image)
+    again = W.T @ EntrywiseFunction.of(np.tanh, image)
     assert again.terms is None and math.isnan(every.overlaps(image, W @ v).item())
 
 
 def test_a_mean_that_quadrature_does_not_reach_is_unknown():
-    every = Ensemble()
-    assert math.isnan(Function.of(np.sign, every.vector(Drawn(SIZE, 1)) + 0.3).mean_row().item())
+    every = DeclaredEnsemble()
+    assert math.isnan(EntrywiseFunction.of(np.sign, every.vector(DrawnLetter(SIZE, 1)) + 0.3).mean_row().item())
 
 
 def test_functions_of_entries_and_of_traits_are_words_where_quadrature_reaches():
     """By hand: means over two values of a trait, and a square of a normal number where conditions hardly hold. A kink,
     as that of |v|, is beyond quadrature."""
-    every = Ensemble()
-    functions, v = Functions(np, every), every.vector(Drawn(SIZE, 1))
-    s = Trait(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: np.array([0.5, 0.5])})
+    every = DeclaredEnsemble()
+    functions, v = Functions(np, every), every.vector(DrawnLetter(SIZE, 1))
+    s = TraitNumbers(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: np.array([0.5, 0.5])})
     assert (2.0 - abs(s)).mean == pytest.approx(0.5) and (s < 0).mean == pytest.approx(0.5)
     assert functions.select([s < 0, True], [3.0, s], 0.0).mean == pytest.approx(2.5)
     assert functions.select([v > 9, v < -9], [v, 5.0], v**2).mean_row().item() == pytest.approx(1, rel=1e-9)
@@ -101,8 +109,8 @@ def test_functions_of_entries_and_of_traits_are_words_where_quadrature_reaches()
 
 
 def test_fields_before_their_start_are_zero_vectors():
-    every = Ensemble()
-    past = Past(every, 1, SIZE, 2)
+    every = DeclaredEnsemble()
+    past = DeclaredPast(every, 1, SIZE, 2)
     past.append(1.5)
     assert every.overlaps(past[0], past[0])[0, 1] == 2.25 and every.overlaps(past[-1], past[0]).tolist() == [[0, 0]] * 2
     assert outer_product(past[-2], past[0]).dyads != UNKNOWN
@@ -164,7 +172,7 @@ def drawn_blocks(points=5, size=3):
         ]
 
     dense = [[np.broadcast_to(block, (points, size, size)) for block in row] for row in made(np.eye(size))]
-    return BlockMatrix(made(IdentityPlus(size)), points), np.block([[*row] for row in dense])
+    return BlockRows(made(IdentityPlus(size)), points), np.block([[*row] for row in dense])
 
 
 def test_a_matrix_of_blocks_has_the_determinant_of_the_matrix():
@@ -189,10 +197,10 @@ def test_a_determinant_is_that_of_the_matrix_whatever_serves_as_pivot(order):
         return [[rows[i][k] for k in order] for i in order]
 
     dense = [[np.broadcast_to(block, (3, size, size)) for block in row] for row in made(np.eye(size))]
-    blocks, right = BlockMatrix(made(IdentityPlus(size)), 3), np.linalg.det(np.block(dense))
+    blocks, right = BlockRows(made(IdentityPlus(size)), 3), np.linalg.det(np.block(dense))
     assert len(blocks.sparser.pivots) == 1 and not blocks.pivots
     np.testing.assert_allclose(np.exp(blocks.log_determinants()), right, rtol=1e-12)
-    stack = BlockMatrix([[blocks.stack()]], 3)
+    stack = BlockRows([[blocks.stack()]], 3)
     np.testing.assert_allclose(np.exp(stack.log_determinants()), right, rtol=1e-12)
 
 
@@ -264,7 +272,7 @@ def test_a_zero_on_the_contour_is_not_decided(spiked):
     problem = spiked[2]
     gap = gaps_outside(problem)[-1]
     lens = Lens(gap, gap.w(2.5), 3.0, 1.5, 0)
-    with pytest.raises(Undecided):
+    with pytest.raises(UncountedZeros):
         trace(Determinant(problem), [lens])
 
 
@@ -405,7 +413,7 @@ def test_a_solution_says_what_was_checked(tmp_path):
 
 
 def test_a_failed_check_makes_the_solution_false_and_the_command_end_with_3(monkeypatch):
-    failed = Check("outliers", "", "zeros of det A(z) above 2", 0.0, 1.0, 0.0, "failed")
+    failed = CertificateCheck("outliers", "", "zeros of det A(z) above 2", 0.0, 1.0, 0.0, "failed")
     monkeypatch.setattr("numerics.solver.Certifier.certificate", lambda self, labels: Certificate((failed,)))
     solution = derive.load("spiked_wigner").solve(gamma0=2)
     assert not solution and "zeros of det A(z) above 2, 0 where 1 is expected" in solution.trouble[0]

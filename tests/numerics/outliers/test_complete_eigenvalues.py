@@ -7,13 +7,13 @@ import pytest
 from conftest import solver_and_values
 
 import numerics.outliers.paths as paths
-from numerics.outliers.complete import Complete, Start, complete_eigenvalues, perturbation
+from numerics.outliers.complete import Complete, IterationStart, complete_eigenvalues, perturbation
 from numerics.outliers.finding import mapped, smallest_image
 from numerics.outliers.restriction import products
 from numerics.solver import solve, spiked_problem
 from numerics.support.precision import in_float64
 
-NOTHING = Start(np.zeros((0, 0)))
+NOTHING = IterationStart(np.zeros((0, 0)))
 
 
 def planted(values, rows=90, bulk=0.4, seed=0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numerics.outliers.panels import Interval, Panel, crossings, intervals_outside, panels, places_of
+from numerics.outliers.panels import ChebyshevPanel, Interval, crossings, intervals_outside, panels, places_of
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_a_function_takes_a_value_on_both_sides_and_in_a_gap():
 
 def test_a_value_taken_beyond_the_ends_of_a_panel_is_not_taken_on_it():
     """2.5 x - 2 x^3 is 0.3 once between -1 and 1, and twice outside."""
-    panel = Panel(Interval(1.0, 2.0, 1.0), 0.0, 1.0, np.array([0.0, 1.0, 0.0, -0.5]))
+    panel = ChebyshevPanel(Interval(1.0, 2.0, 1.0), 0.0, 1.0, np.array([0.0, 1.0, 0.0, -0.5]))
     ((_, x),) = places_of(0.3, [panel])
     assert 2.5 * x - 2 * x**3 == pytest.approx(0.3)

@@ -11,7 +11,7 @@ from conftest import solver_and_values
 import derive
 from derive.cli import main
 from derive.errors import DeriveError, NumericalError
-from numerics.bulk.law import Law, Panelled
+from numerics.bulk.law import Panelled, SpectralLaw
 from numerics.simulation import outermost as module
 from numerics.simulation.compare import match
 from numerics.simulation.outermost import RESIDUAL, at_ends, by_lanczos, outermost
@@ -116,7 +116,9 @@ def test_where_it_is_not_certain_all_eigenvalues_are_computed(vectors: bool, mon
 
 
 def layer(outliers: list[float], edges: list, **more) -> Layer:
-    return Layer("", Law(tuple(edges), more.pop("atoms", ()), Panelled((), ()), 0.0), outliers, None, {}, **more)
+    return Layer(
+        "", SpectralLaw(tuple(edges), more.pop("atoms", ()), Panelled((), ()), 0.0), outliers, None, {}, **more
+    )
 
 
 def test_the_theory_says_how_many_are_wanted():

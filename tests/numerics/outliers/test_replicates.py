@@ -24,7 +24,7 @@ from numerics.outliers.finding import (
 from numerics.outliers.following import (
     Dense,
     Lost,
-    Product,
+    ShiftedProduct,
     eigenvalue_block,
     follow_eigenvalues,
     follow_zeros,
@@ -35,7 +35,7 @@ from numerics.outliers.overlaps import spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
-from numerics.runtime.interface import Ring
+from numerics.runtime.interface import Cycle
 from numerics.runtime.operators import operator
 from numerics.solver import solve, spiked_problem
 from numerics.support.nearby import Nearby
@@ -85,7 +85,7 @@ def test_eigenvalues_are_followed_where_they_cross_split_and_leave_the_real_axis
     kept = 0
     for sign in (1, -1):
         there = matrix + sign * change
-        found = follow_eigenvalues(block, Product((there,)))
+        found = follow_eigenvalues(block, ShiftedProduct((there,)))
         known = np.linalg.eigvals(there)
         known = np.sort_complex(known[np.argsort(-known.real)[:4]])
         assert np.allclose(found.zeros, known, rtol=0, atol=1e-10)
@@ -99,14 +99,14 @@ def test_a_product_is_followed_without_being_carried_out():
     matrix, change = near(1e-3)
     half = np.random.default_rng(1).standard_normal((30, 30)) + 6 * np.eye(30)
     factors = (half, np.linalg.solve(half, matrix + change))
-    found = follow_eigenvalues(eigenvalue_block(matrix, [5.0]), Product(factors))
+    found = follow_eigenvalues(eigenvalue_block(matrix, [5.0]), ShiftedProduct(factors))
     assert found.zeros[0].real == pytest.approx(max(np.linalg.eigvals(matrix + change).real), rel=1e-10)
 
 
 def test_a_matrix_too_far_away_is_said_to_be():
     matrix, change = near(3.0)
     with pytest.raises(Lost):
-        follow_eigenvalues(eigenvalue_block(matrix, [2.9]), Product((matrix + change,)))
+        follow_eigenvalues(eigenvalue_block(matrix, [2.9]), ShiftedProduct((matrix + change,)))
 
 
 def test_zeros_of_a_matrix_that_is_not_linear_in_z():
@@ -260,7 +260,7 @@ def test_a_ring_asks_for_the_order_parameters_that_it_reads():
             return super().__getitem__(key)
 
     order = Read({("C", "x", "x"): np.eye(2), ("C", "z", "z"): np.eye(3), ("R", "x", "y"): np.full((2, 2), 0.5)})
-    one, two = factors_at(Ring(pencil, None, None, reads=keys), {}, order)
+    one, two = factors_at(Cycle(pencil, None, None, reads=keys), {}, order)
     assert np.array_equal(one, np.eye(2)) and np.array_equal(two, np.full((2, 2), 0.5))
 
 

@@ -36,7 +36,7 @@ from derive.codegen import solver_files
 from derive.equations.dependence import _slopes
 from derive.errors import NumericalError
 from derive.pipeline import Derivation
-from derive.records.method import Closure
+from derive.records.method import ClosureKind
 from derive.stages.probe import project_probe
 from numerics.modules import load_solver
 from numerics.runtime import diagonals
@@ -62,7 +62,7 @@ def sampled(equations, matrix, values, **observe):
     """The same declaration with what stands on its diagonals sampled, although its law is known."""
     model = Model(parameters=(nu, strength, T), equations=equations, observe=observe, probe=spectrum(matrix))
     derivation = Derivation(model)
-    chosen = tuple(replace(one, closure=Closure.SAMPLED) for one in derivation.method.sectors)
+    chosen = tuple(replace(one, closure=ClosureKind.SAMPLED) for one in derivation.method.sectors)
     vars(derivation)["method"] = replace(derivation.method, sectors=chosen, laws=None)
     solver = load_solver(solver_files(model, derivation))
     given = {p.name: p.default for p in model.parameters} | values

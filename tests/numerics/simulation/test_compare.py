@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from derive.errors import NumericalError
-from numerics.outliers.alignments import Alignment
+from numerics.outliers.alignments import OutlierAlignment
 from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, _Sample, joined
 from numerics.solver import Layer
@@ -175,7 +175,9 @@ def test_alignments_are_taken_at_their_times_and_a_vector_holds_some_by_chance()
     """Of what is left of a direction, 1/n of a vector with n sites, which is an error beside that of the seeds."""
     values, errors = np.array([[[0.2], [0.6]]]), np.array([[[0.01], [0.03]]])
     squares = [np.stack([np.full(6, 0.1), [*np.full(5, 0.2), 0.6 + off]], axis=1)[:, :, None] for off in OFF]
-    layer = layer_with([5.0], alignments=[Alignment("along", "right", (0, 3), True, False, (1,), values, errors)])
+    layer = layer_with(
+        [5.0], alignments=[OutlierAlignment("along", "right", (0, 3), True, False, (1,), values, errors)]
+    )
     given = {"alignments": {("along", "right"): squares}, "lengths": {"right": 50}}
     rows = rows_of(layer, spectra_of([5.0]), **given)
     first, last = (rows[f"along at {time} (right) of outlier 1 above the bulk"] for time in (0, 3))
@@ -188,9 +190,9 @@ def test_alignments_are_taken_at_their_times_and_a_vector_holds_some_by_chance()
 def test_alignments_on_the_way_are_those_of_their_time():
     """Below a bulk that begins at 1 and was moved by 0.1 in the end, beside a null space: by 0.25 at time 1."""
 
-    def one(first: float, second: float) -> Alignment:
+    def one(first: float, second: float) -> OutlierAlignment:
         values = np.array([[[first], [second]]])
-        return Alignment("along", "right", (0, 1), True, False, (1,), values, values / 10)
+        return OutlierAlignment("along", "right", (0, 1), True, False, (1,), values, values / 10)
 
     def moved(shift: float) -> SimpleNamespace:
         return SimpleNamespace(edges=((1.1 + shift, 3.1 + shift),), atoms=())

@@ -13,14 +13,14 @@ from conftest import solver_and_values
 
 from derive.errors import NumericalError
 from numerics.bulk import density, edges, settling
-from numerics.bulk.law import Panelled, Piece
+from numerics.bulk.law import DensityPiece, Panelled
 from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.support import law_of
-from numerics.outliers.alignments import Alignment, with_errors
+from numerics.outliers.alignments import OutlierAlignment, with_errors
 from numerics.outliers.errors import estimated_overlaps, estimated_path
 from numerics.outliers.leading import leading
 from numerics.runtime.point import Point
-from numerics.runtime.sampled import Carried, Report
+from numerics.runtime.sampled import BasisReport, Carried
 from numerics.simulation.compare import compare, mean_and_error
 from numerics.simulation.samples import joined, simulate
 from numerics.solver import solve
@@ -96,7 +96,7 @@ def test_the_outermost_eigenvalue_has_the_spread_over_seeds(wigner):
 def panels_of(monkeypatch, resolvent) -> Panelled:
     """The density on [-2, 2] from a resolvent with the errors that it claims."""
     monkeypatch.setattr(density, "resolvent_at", lambda branch, x, tell=None: resolvent(x))
-    return density.panelled(None, [Piece(-2.0, 2.0, 2, 2)])
+    return density.panelled(None, [DensityPiece(-2.0, 2.0, 2, 2)])
 
 
 def semicircle(x: np.ndarray) -> np.ndarray:
@@ -241,9 +241,10 @@ def test_alignments_and_overlaps_have_the_errors_of_their_own_entries():
     value, error = NEARBY.estimate(1.0, moved)
     factors = np.array([[[0.1, 0.2], [0.3, np.nan]], [[0.5, 0.6], [0.7, 0.8]]])
 
-    def aligned(x: float) -> list[Alignment]:
+    def aligned(x: float) -> list[OutlierAlignment]:
         return [
-            Alignment(name, "right", (0, 1), True, True, (1, 1), k * x * factors) for k, name in ((1, "a"), (2, "b"))
+            OutlierAlignment(name, "right", (0, 1), True, True, (1, 1), k * x * factors)
+            for k, name in ((1, "a"), (2, "b"))
         ]
 
     found = with_errors(aligned(1.0), [aligned(x) for x in moved], NEARBY)
@@ -298,7 +299,7 @@ def fourth_moments() -> ByHand:
     def forward_pass(p, normals, rank=None, tolerance=None):
         x = jnp.mean(normals["J"] ** 4) + 8 / len(normals["J"]) + OUT * tolerance[1] * (3 if rank == 32 else 1)
         half = len(normals["J"]) < SITES
-        report = Report(0.2 if half else 0.1, DIRECTIONS - half, tolerance[0] < 1e-3)
+        report = BasisReport(0.2 if half else 0.1, DIRECTIONS - half, tolerance[0] < 1e-3)
         return Carried(x=x[None, None]), {"x": x[None]}, 3 - half, report
 
     return ByHand(

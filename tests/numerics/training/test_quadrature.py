@@ -45,8 +45,8 @@ from derive.inputs.problems import load_grid
 from derive.pipeline import derive_model
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
-from derive.records.method import Closure
-from numerics.runtime.gaussian import SMOOTH, SPLIT, Law, columns, facts, integrate, residuals
+from derive.records.method import ClosureKind
+from numerics.runtime.gaussian import SMOOTH, SPLIT, GaussianFunction, columns, facts, integrate, residuals
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
 from numerics.support.precision import in_float64
@@ -194,8 +194,8 @@ def left_of_two(one, two, variances, correlation, at=(0.0, 0.0), nodes=96):
     return float(covariance_left(one, two, nodes)(tuple(variances), tuple(at), cross))
 
 
-ERF = Law(jax.scipy.special.erf, lambda u: (2 / np.sqrt(np.pi) * jnp.exp(-u * u),), None, (SMOOTH,))
-TANH = Law(jnp.tanh, lambda u: (1 - jnp.tanh(u) ** 2,), None, (SMOOTH,))
+ERF = GaussianFunction(jax.scipy.special.erf, lambda u: (2 / np.sqrt(np.pi) * jnp.exp(-u * u),), None, (SMOOTH,))
+TANH = GaussianFunction(jnp.tanh, lambda u: (1 - jnp.tanh(u) ** 2,), None, (SMOOTH,))
 OF_TANH = (lambda u, v: jnp.tanh(u) * jnp.tanh(v), lambda u, v: jnp.tanh(u), lambda u, v: jnp.tanh(v))
 TANH_SLOPE = lambda u: 1 - jnp.tanh(u) ** 2  # noqa: E731
 
@@ -217,10 +217,10 @@ def test_series_of_two_laws(correlation):
     assert left_of_two(TANH, TANH, variances, correlation, at, nodes=200) == pytest.approx(truth, rel=1e-10, abs=1e-13)
 
 
-RELU = Law(relu, lambda u: (jnp.where(u > 0, 1.0, 0.0),), lambda u: (u,), (SPLIT,), True)
-SIGN = Law(jnp.sign, None, lambda u: (u,), (SPLIT,), True)
-CLIP = Law(lambda u: jnp.clip(u, -1, 0.5), None, lambda u: (u + 1, u - 0.5), (SPLIT,), True)
-JUMP = Law(lambda u: jnp.where(u > 0.3, 2 * u + 1, -u), None, lambda u: (u - 0.3,), (SPLIT,), True)
+RELU = GaussianFunction(relu, lambda u: (jnp.where(u > 0, 1.0, 0.0),), lambda u: (u,), (SPLIT,), True)
+SIGN = GaussianFunction(jnp.sign, None, lambda u: (u,), (SPLIT,), True)
+CLIP = GaussianFunction(lambda u: jnp.clip(u, -1, 0.5), None, lambda u: (u + 1, u - 0.5), (SPLIT,), True)
+JUMP = GaussianFunction(lambda u: jnp.where(u > 0.3, 2 * u + 1, -u), None, lambda u: (u - 0.3,), (SPLIT,), True)
 
 
 @pytest.mark.long_cases("1.0")
@@ -247,7 +247,7 @@ def test_straight_pieces_are_those_integrated_over_the_plane(one, two, correlati
 
 @pytest.mark.slow
 def test_straight_pieces_where_two_kinks_fall_together_or_far_away():
-    both = Law(lambda u: jnp.clip(u, 0, 0), None, lambda u: (u, u), (SPLIT,), True)
+    both = GaussianFunction(lambda u: jnp.clip(u, 0, 0), None, lambda u: (u, u), (SPLIT,), True)
     twice = dataclasses.replace(RELU, kinks=lambda u: (u, u, u - 1e6, 0 * u + 1))
     assert left_of_two(both, RELU, (1.0, 1.0), 0.5) == 0
     assert left_of_two(twice, twice, (1.0, 2.0), 0.5) == pytest.approx(left_of_two(RELU, RELU, (1.0, 2.0), 0.5))
@@ -494,7 +494,7 @@ def sampled_solver(model):
     derivation = derive_model(model)
     files = dict(generate_files(model))
     files["training.py"] = ForwardText(
-        forward_pass(derivation.layout, derivation.needs, Closure.SAMPLED), "numerics.runtime"
+        forward_pass(derivation.layout, derivation.needs, ClosureKind.SAMPLED), "numerics.runtime"
     ).module()
     files["__init__.py"] = files["__init__.py"].replace("exact=True", "exact=False")
     return load_solver(files)

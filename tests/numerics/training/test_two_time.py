@@ -41,7 +41,7 @@ from derive.inputs.problems import load_problem
 from derive.pipeline import derive_model
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
-from derive.records.method import Closure
+from derive.records.method import ClosureKind
 from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve
 from numerics.two_time import parsed
@@ -191,7 +191,7 @@ def sampled_solver(model: Model):
     """A solver that samples although it need not."""
     files = generate_files(model)
     derivation = derive_model(model)
-    program = forward_pass(derivation.layout, NOTHING, Closure.SAMPLED)
+    program = forward_pass(derivation.layout, NOTHING, ClosureKind.SAMPLED)
     files["training.py"] = ForwardText(program, "numerics.runtime").module()
     files["__init__.py"] = files["__init__.py"].replace("exact=True", "exact=False")
     return load_solver(files)
