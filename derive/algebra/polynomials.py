@@ -464,6 +464,12 @@ def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.
 
 def rational_factors(expression: sp.Expr) -> list[sp.Expr]:
     """Irreducible polynomials that hold every zero of an expression, which may have roots of symbols and numbers."""
+    return factors(rational_norm(expression))
+
+
+def rational_norm(expression: sp.Expr) -> sp.Expr:
+    """A polynomial that vanishes wherever an expression with roots of symbols and numbers does: the product of the
+    numerators of its conjugates, up to repeated factors."""
     plain = _numerator(expression)
     named: dict[sp.Expr, sp.Symbol] = {}
     while True:
@@ -478,7 +484,7 @@ def rational_factors(expression: sp.Expr) -> list[sp.Expr]:
             lambda n, symbol=symbol, order=order: symbol ** (n.exp * order),
         )
         plain = sp.Mul(*common_roots(_numerator(plain), _numerator(symbol**order - base), symbol))
-    return factors(sp.expand(plain))
+    return sp.expand(plain)
 
 
 def _numerator(expression: sp.Expr) -> sp.Expr:

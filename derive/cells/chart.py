@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.polynomials import common_roots, rational_factors
+from derive.algebra.polynomials import TooLarge, common_roots, factors, rational_norm
 from derive.language.symbols import Parameter
 
 
@@ -92,8 +92,15 @@ def _extreme(values: tuple[sp.Expr, ...], sign: int) -> sp.Expr:
 
 
 def zero_factors(expression: sp.Expr) -> list[sp.Expr]:
-    """Irreducible polynomials that hold every zero of an expression with roots and absolute values."""
-    return rational_factors(_without_sizes(sp.sympify(expression)))
+    """Irreducible polynomials that hold every zero of an expression with roots and absolute values.
+
+    Raises:
+        TooLarge: A conjugate of the expression vanishes identically, so that no polynomial holds its zeros.
+    """
+    norm = rational_norm(_without_sizes(sp.sympify(expression)))
+    if norm.is_zero:
+        raise TooLarge(f"{expression} or one of its conjugates vanishes identically")
+    return factors(norm)
 
 
 def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:

@@ -12,6 +12,7 @@ import sympy as sp
 
 from derive import parameter, whole_positive
 from derive.algebra.nodes import Z
+from derive.algebra.polynomials import TooLarge
 from derive.cells.balls import (
     Inconclusive,
     decided,
@@ -22,7 +23,7 @@ from derive.cells.balls import (
     simplest_between,
 )
 from derive.cells.branch import RootBranch
-from derive.cells.chart import Chart
+from derive.cells.chart import Chart, zero_factors
 from derive.cells.conjugates import Conjugates
 from derive.cells.decomposition import Cells
 from derive.cells.region import Region
@@ -182,3 +183,9 @@ def test_points_of_a_region_reach_far_in_every_parameter():
     parameters = tuple(parameter(f"p{i}", default=1, domain=whole_positive) for i in range(12))
     points = Region("here", parameters).points(FURTHER_POINTS)
     assert all(max(point[p] for point in points) > 3 for p in parameters)
+
+
+def test_a_condition_whose_conjugate_vanishes_identically_has_no_walls_to_divide_by():
+    k, m = sp.symbols("k m", real=True)
+    with pytest.raises(TooLarge, match="vanishes identically"):
+        zero_factors((sp.sqrt(sp.expand((k + m) ** 2)) - k - m) * (k - sp.Rational(9, 10)))
