@@ -450,7 +450,18 @@ MOST_FACTOR_TERMS = 5_000
 
 
 def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
-    """Irreducible factors of the resultant of two polynomials, which holds where they share a root in the symbol."""
+    """Irreducible factors of the resultant of two polynomials, which vanishes where they share a root in the symbol."""
+    ring, result = _resultant(first, second, symbol)
+    return _decoded_factors(ring, result)
+
+
+def eliminated(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    """The square-free part of the resultant of two polynomials; zero where they share a factor with the symbol."""
+    ring, result = _resultant(first, second, symbol)
+    return sp.Mul(*_decoded_factors(ring, result)) if result else sp.S.Zero
+
+
+def _resultant(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> tuple[PolynomialRing, flint.fmpz_mpoly]:
     ring = PolynomialRing.of((first, second))
     p, q = ring.encode(first), ring.encode(second)
     work = _work_of(ring, p, q, symbol)
@@ -459,7 +470,7 @@ def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.
     result = p.resultant(q, ring.variable(symbol))
     if len(result) > MOST_FACTOR_TERMS:
         raise TooLarge(f"eliminating {symbol} leaves {len(result)} terms")
-    return _decoded_factors(ring, result)
+    return ring, result
 
 
 def rational_factors(expression: sp.Expr) -> list[sp.Expr]:
@@ -483,7 +494,7 @@ def rational_norm(expression: sp.Expr) -> sp.Expr:
             lambda n, base=base, order=order: n.is_Pow and n.base == base and (n.exp * order).is_Integer,
             lambda n, symbol=symbol, order=order: symbol ** (n.exp * order),
         )
-        plain = sp.Mul(*common_roots(_numerator(plain), _numerator(symbol**order - base), symbol))
+        plain = eliminated(_numerator(plain), _numerator(symbol**order - base), symbol)
     return sp.expand(plain)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.polynomials import TooLarge, common_roots, factors, rational_norm
+from derive.algebra.polynomials import TooLarge, eliminated, factors, rational_norm
 from derive.language.symbols import Parameter
 
 
@@ -78,7 +78,7 @@ def _without_sizes(expression: sp.Expr) -> sp.Expr:
         size = min(plain.atoms(sp.Abs), key=sp.count_ops)
         symbol = sp.Dummy("size")
         numerator = sp.fraction(sp.together(plain.xreplace({size: symbol})))[0]
-        plain = sp.Mul(*common_roots(numerator, symbol**2 - size.args[0] ** 2, symbol))
+        plain = eliminated(numerator, symbol**2 - size.args[0] ** 2, symbol)
     return plain
 
 
