@@ -22,7 +22,6 @@ from derive.language.traits import Trait, traits_in
 from derive.language.traversal import ByKind
 from derive.language.vectors import PAST, Field, Mean, Total, axes_of, shown
 from derive.printing import text
-from derive.printing.layout import ordered_terms
 from derive.program.at_sites import AtSites, at_groups
 from derive.program.forward import Key, key_of
 from derive.program.nodes import (
@@ -695,7 +694,7 @@ def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str,
     found: dict[str, sp.Expr] = {}
     if not equation.is_polynomial(*variables):
         equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]
-    for term in ordered_terms(sp.expand(equation)):
+    for term in sp.Add.make_args(sp.expand(equation)):  # rounding far above the spectrum depends on this order
         coefficient, monomial = term.as_independent(*variables, as_Add=False)
         powers = monomial.as_powers_dict()
         assert set(powers) <= {*variables, sp.S.One}, f"{monomial} is not a product of variables"

@@ -11,8 +11,8 @@ def polynomials(p):
     [B2] 0 = G z - G R_psi0_M0_psi0 - 1
     """
     return (
-        (("z R_psi0_M0_psi0", 1), ("R_psi0_M0_psi0 R_psi0_M0_psi0", -1), ("1", -1)),
-        (("z G", 1), ("G R_psi0_M0_psi0", -1), ("1", -1)),
+        (("1", -1), ("R_psi0_M0_psi0 R_psi0_M0_psi0", -1), ("z R_psi0_M0_psi0", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi0_M0_psi0", -1)),
     )
 
 

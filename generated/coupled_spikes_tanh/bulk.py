@@ -12,9 +12,9 @@ def polynomials(p):
     [B3] 0 = G z - sigma^2 G R_psi1_W0_psi0 - 1
     """
     return (
-        (("z R_psi0_W0T_psi1", 1), ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -(p.sigma**2)), ("1", -1)),
-        (("R_psi1_W0_psi0", 1), ("1", -1), ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -(p.sigma**2) / p.alpha)),
-        (("z G", 1), ("G R_psi1_W0_psi0", -(p.sigma**2)), ("1", -1)),
+        (("1", -1), ("z R_psi0_W0T_psi1", 1), ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -(p.sigma**2))),
+        (("1", -1), ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -(p.sigma**2) / p.alpha), ("R_psi1_W0_psi0", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi1_W0_psi0", -(p.sigma**2))),
     )
 
 

@@ -12,9 +12,9 @@ def polynomials(p):
     [B3.0] 0 = G z - G R_psi1_J0_psi0 - 1
     """
     return (
-        (("z R_psi0_J0T_psi1", 1), ("R_psi0_J0T_psi1 R_psi1_J0_psi0", -1), ("1", -1)),
-        (("R_psi1_J0_psi0", 1), ("1", -1), ("R_psi0_J0T_psi1 R_psi1_J0_psi0", -1 / p.nu)),
-        (("z G", 1), ("G R_psi1_J0_psi0", -1), ("1", -1)),
+        (("1", -1), ("z R_psi0_J0T_psi1", 1), ("R_psi0_J0T_psi1 R_psi1_J0_psi0", -1)),
+        (("1", -1), ("R_psi0_J0T_psi1 R_psi1_J0_psi0", -1 / p.nu), ("R_psi1_J0_psi0", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi1_J0_psi0", -1)),
     )
 
 

@@ -12,9 +12,9 @@ def polynomials(p):
     [B3.1] 0 = G z - G R_psi2_J1_psi1 - 1
     """
     return (
-        (("z R_psi1_J1T_psi2", 1), ("R_psi1_J1T_psi2 R_psi2_J1_psi1", -1), ("1", -1)),
-        (("R_psi2_J1_psi1", 1), ("R_psi1_J1T_psi2 R_psi2_J1_psi1", -1), ("1", -1)),
-        (("z G", 1), ("G R_psi2_J1_psi1", -1), ("1", -1)),
+        (("1", -1), ("z R_psi1_J1T_psi2", 1), ("R_psi1_J1T_psi2 R_psi2_J1_psi1", -1)),
+        (("1", -1), ("R_psi1_J1T_psi2 R_psi2_J1_psi1", -1), ("R_psi2_J1_psi1", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi2_J1_psi1", -1)),
     )
 
 

@@ -19,34 +19,34 @@ def polynomials(p):
     """
     return (
         (
+            ("1", -1),
             ("z R_psi0_BT_psi3", 1),
-            ("R_psi0_BT_psi3 R_psi3_B_psi0", -p.chi / p.nu),
             ("R_psi0_BT_psi3 R_psi1_W0_psi0", -1),
-            ("1", -1),
+            ("R_psi0_BT_psi3 R_psi3_B_psi0", -p.chi / p.nu),
         ),
-        (("R_psi2_B_psi0", 1), ("1", -1), ("R_psi0_BT_psi3 R_psi3_B_psi0", -1 / p.nu)),
-        (("R_psi3_B_psi0", 1), ("R_psi1_A_psi2 R_psi2_B_psi0", -p.gamma * p.nu / p.chi)),
+        (("1", -1), ("R_psi0_BT_psi3 R_psi3_B_psi0", -1 / p.nu), ("R_psi2_B_psi0", 1)),
+        (("R_psi1_A_psi2 R_psi2_B_psi0", -p.gamma * p.nu / p.chi), ("R_psi3_B_psi0", 1)),
         (
+            ("1", -1),
             ("z R_psi0_W0T_psi1", 1),
-            ("R_psi0_W0T_psi1 R_psi3_B_psi0", -p.chi / p.nu),
             ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -1),
-            ("1", -1),
+            ("R_psi0_W0T_psi1 R_psi3_B_psi0", -p.chi / p.nu),
         ),
         (
-            ("R_psi1_W0_psi0", 1),
-            ("R_psi1_W0_psi0 R_psi2_AT_psi1", -p.gamma),
             ("1", -1),
             ("R_psi0_W0T_psi1 R_psi1_W0_psi0", -1 / p.nu),
+            ("R_psi1_W0_psi0 R_psi2_AT_psi1", -p.gamma),
+            ("R_psi1_W0_psi0", 1),
         ),
-        (("R_psi2_AT_psi1", 1), ("R_psi0_BT_psi3 R_psi3_AT_psi1", -1 / p.nu)),
-        (("R_psi3_AT_psi1", 1), ("1", -p.gamma), ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma * p.nu / p.chi)),
+        (("R_psi0_BT_psi3 R_psi3_AT_psi1", -1 / p.nu), ("R_psi2_AT_psi1", 1)),
+        (("1", -p.gamma), ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma * p.nu / p.chi), ("R_psi3_AT_psi1", 1)),
         (
-            ("R_psi1_A_psi2", 1),
-            ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma),
             ("1", -p.gamma),
             ("R_psi0_W0T_psi1 R_psi1_A_psi2", -1 / p.nu),
+            ("R_psi1_A_psi2 R_psi2_AT_psi1", -p.gamma),
+            ("R_psi1_A_psi2", 1),
         ),
-        (("z G", 1), ("G R_psi3_B_psi0", -p.chi / p.nu), ("G R_psi1_W0_psi0", -1), ("1", -1)),
+        (("1", -1), ("z G", 1), ("G R_psi1_W0_psi0", -1), ("G R_psi3_B_psi0", -p.chi / p.nu)),
     )
 
 

@@ -12,9 +12,9 @@ def polynomials(p):
     [B3.1] 0 = G z - sigma^2 G R_psi1_J1_psi0 - 1
     """
     return (
-        (("z R_psi0_J1T_psi1", 1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2)), ("1", -1)),
-        (("R_psi1_J1_psi0", 1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2)), ("1", -1)),
-        (("z G", 1), ("G R_psi1_J1_psi0", -(p.sigma**2)), ("1", -1)),
+        (("1", -1), ("z R_psi0_J1T_psi1", 1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2))),
+        (("1", -1), ("R_psi0_J1T_psi1 R_psi1_J1_psi0", -(p.sigma**2)), ("R_psi1_J1_psi0", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi1_J1_psi0", -(p.sigma**2))),
     )
 
 

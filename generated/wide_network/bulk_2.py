@@ -12,9 +12,9 @@ def polynomials(p):
     [B3.2] 0 = G z - sigma^2 G R_psi2_J2_psi1 - 1
     """
     return (
-        (("z R_psi1_J2T_psi2", 1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2)), ("1", -1)),
-        (("R_psi2_J2_psi1", 1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2)), ("1", -1)),
-        (("z G", 1), ("G R_psi2_J2_psi1", -(p.sigma**2)), ("1", -1)),
+        (("1", -1), ("z R_psi1_J2T_psi2", 1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2))),
+        (("1", -1), ("R_psi1_J2T_psi2 R_psi2_J2_psi1", -(p.sigma**2)), ("R_psi2_J2_psi1", 1)),
+        (("1", -1), ("z G", 1), ("G R_psi2_J2_psi1", -(p.sigma**2))),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +65,7 @@ def expected_memory(
     training, p = solver.training, solver.point(values)
     assert isinstance(training, SampledPass), "an exact pass draws nothing"
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
-    shapes = {key: tuple(max(1, x * steps) for x in axes) for key, axes in training.strides(p).items()}
+    shapes = _shapes(training.strides(p), steps)
     order = sum(8.0 * math.prod(shape) for shape in shapes.values())
     rows = max((max(shape) for shape in shapes.values()), default=1)
     plans = plans_for(training, p, sampling)
@@ -80,19 +80,27 @@ def expected_memory(
     shelf = min(IN_MEMORY, 3 * plan.replicas * kept + (2.3 * order if apart else 4 * replicas * order))
     beside = ALONE + (2 if plan.rank is None else 5) * PROGRAMS + shelf
     chosen = [m for m in solver.matrices if labels is None or m.label in labels]
-    outliers = max(
-        (_of_outliers(p, m, shapes, 0 if path is False else steps, replicas, path is None) for m in chosen), default=0.0
-    )
+    along = 0 if path is False else steps
+    outliers = 0.0
+    for matrix in chosen:
+        begun = matrix.probe.begun(p)
+        times = steps if solver.setting.steps is None else int(getattr(begun, solver.setting.steps))
+        there = _shapes(training.strides(p), times)
+        outliers = max(outliers, _of_outliers(begun, matrix, there, along, replicas, path is None))
     return ExpectedMemory(
         beside + sites + 4 * kept, beside + (20 * 8.0 * rows**2 if apart else 6 * order), beside + outliers
     )
+
+
+def _shapes(strides: Mapping[Key, tuple[int, ...]], steps: int) -> dict[Key, tuple[int, ...]]:
+    """Shapes of order parameters after so many steps."""
+    return {key: tuple(max(1, x * steps) for x in axes) for key, axes in strides.items()}
 
 
 def _of_outliers(
     p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
     """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
-    p = matrix.probe.begun(p)
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
         return 0.0
     struct: Any = jax.ShapeDtypeStruct
