@@ -11,7 +11,7 @@ import numpy as np
 
 from derive.errors import DeriveError
 from derive.results.comparison import Comparison
-from derive.results.limit import Limit
+from derive.results.limit import Limit, LimitDiagnostics
 from derive.results.made import Provenance
 from derive.results.saving import FORMAT, NUMBERS, SKELETON, Saved
 from derive.results.sealing import check_seal
@@ -31,6 +31,7 @@ from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterO
 from numerics.simulation.compare import Row
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
 from numerics.solver import Layer, Solution as FoundSolution
+from numerics.support import reports
 from numerics.training.sampling import Sampling
 from numerics.two_time import TwoTime
 
@@ -61,6 +62,20 @@ KINDS = (
     Sampling,
     Certificate,
     CertificateCheck,
+    reports.TrainingMethod,
+    reports.QuadratureReport,
+    reports.SamplingReport,
+    reports.BiasCorrection,
+    reports.ExpectedMemory,
+    reports.LayerDiagnostics,
+    reports.BulkMethod,
+    reports.ReplicateMethod,
+    reports.UndecidedOutlier,
+    reports.SpikeSpan,
+    reports.MissingOverlaps,
+    reports.PathErrors,
+    reports.OmittedPath,
+    LimitDiagnostics,
 )
 """What a file may hold; nothing else is ever made from one."""
 _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}

@@ -31,7 +31,7 @@ from derive.support.places import path_of
 if TYPE_CHECKING:
     import xarray
 
-FORMAT = 2
+FORMAT = 3
 """Version of the record; files of another one are refused."""
 SUFFIXES = (".nc", ".zarr")
 SKELETON, NUMBERS = "record-skeleton.json", "record-numbers.f8"

@@ -31,6 +31,7 @@ from numerics.runtime.operators import Composed, Operator, operator
 from numerics.support.nearby import Moved, Nearby, read
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report, part
+from numerics.support.reports import ReplicateMethod
 
 ROWS = 1000
 """Larger eigenproblems are not written down."""
@@ -99,9 +100,9 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
         sorted((z for each in found for z in each.replicas[last][number]), reverse=True)
         for number in range(len(nearby.orders))
     ]
-    told, rows = _told([one.off for one in found if one.off is not None]), max(one.rows for one in found)
+    method, rows = _replicate_method([one.off for one in found if one.off is not None]), max(one.rows for one in found)
     if steps is None:
-        return LargeSpectrum(outliers, Replicas(replicas, told), None, rows)
+        return LargeSpectrum(outliers, Replicas(replicas, method), None, rows)
     top = max((high for _, high in problem.excluded), default=float("nan"))
     times = range(steps.count + 1)
     course = Course(
@@ -111,16 +112,14 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
             for number in range(len(nearby.orders))
         ],
     )
-    return LargeSpectrum(outliers, Replicas(replicas, told), course, rows)
+    return LargeSpectrum(outliers, Replicas(replicas, method), course, rows)
 
 
-def _told(off: list[float]) -> str:
-    """How the outliers of replicas were found."""
+def _replicate_method(off: list[float]) -> ReplicateMethod:
+    """How the outliers of replicates were computed."""
     if not off:
-        return "each solved from the mean's vectors"
-    if max(off) > OFF:
-        return f"differences, since to first order they are off by {max(off):.1g} errors"
-    return f"to first order; differences of the one that moves most agree to {max(off):.1g} errors"
+        return ReplicateMethod("from the mean")
+    return ReplicateMethod("differences" if max(off) > OFF else "first order", float(max(off)))
 
 
 @dataclass(frozen=True)

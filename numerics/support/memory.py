@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,6 +16,7 @@ from numerics.runtime.interface import Key
 from numerics.runtime.point import Point
 from numerics.runtime.samples import SampledPass
 from numerics.support.precision import in_float64
+from numerics.support.reports import ExpectedMemory
 from numerics.training.ensemble import SMALL
 from numerics.training.sampling import WORKING_COPIES, Sampling, plans_for
 from numerics.training.shelf import IN_MEMORY
@@ -27,25 +27,6 @@ ALONE = 3e8
 """What Python and its libraries take."""
 PROGRAMS = 1.2e8
 """What one more program of a forward pass takes, with the compiler that wrote it."""
-
-
-@dataclass(frozen=True)
-class ExpectedMemory:
-    """Bytes: of passes over the sites, of moments and order parameters, and of the eigenproblems of the outliers, each
-    with what is there beside it."""
-
-    passes: float
-    moments: float
-    outliers: float
-
-    @property
-    def most(self) -> float:
-        return max(self.passes, self.moments, self.outliers)
-
-    @property
-    def told(self) -> str:
-        stages = {"sampling": self.passes, "order parameters": self.moments, "outliers": self.outliers}
-        return f"about {self.most / 1e9:.1f} GB at most, for {max(stages, key=lambda name: stages[name])}"
 
 
 def memory_of_machine() -> float:
@@ -125,6 +106,6 @@ def check_expected(expected: ExpectedMemory, most: float | None) -> None:
     if expected.most == expected.outliers:
         less += ", or leave out spectra (layer=none) or their path (path=False)"
     raise ParameterError(
-        f"this takes {expected.told}, and {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
+        f"this takes {expected.sentence}, and {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
         "(memory=GB, --memory GB)"
     )

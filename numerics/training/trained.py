@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import jax
@@ -18,6 +18,7 @@ from numerics.support.arrays import labels_in
 from numerics.support.nearby import Nearby
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report
+from numerics.support.reports import ExpectedMemory, TrainingMethod
 from numerics.training.quadrature import OF_TRAITS, check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 
@@ -46,12 +47,12 @@ class Trained:
     finite: int
     errors: Mapping[str, np.ndarray] | None
     nearby: Nearby
-    method: dict[str, Any]
+    method: TrainingMethod
 
     @staticmethod
-    def of(order: Any, observables: Any, finite: Any, method: dict[str, Any] | None = None) -> Trained:
-        how = method or {"method": "exact forward pass"}
-        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, Nearby(), how)
+    def of(order: Any, observables: Any, finite: Any, method: TrainingMethod | None = None) -> Trained:
+        method = method or TrainingMethod()
+        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, Nearby(), method)
 
     @staticmethod
     def exact(solver: Solver, values: dict[str, Any]) -> Trained:
@@ -69,12 +70,14 @@ class Trained:
 
     @property
     def noise(self) -> float:
-        """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
-        return float(2 * self.method.get("resolved", 0.0))
+        """The variance of sampling noise in normalised correlations; zero if they are exact."""
+        return 0.0 if self.method.sampling is None else 2 * self.method.sampling.resolution
 
     @staticmethod
-    def sampled(solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report) -> Trained:
-        """Means over independent replicas of the sampled forward pass."""
+    def sampled(
+        solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report, memory: ExpectedMemory | None = None
+    ) -> Trained:
+        """Means over independent replicates of the sampled forward pass. memory: what it was expected to take."""
         assert isinstance(solver.training, SampledPass), "an exact pass draws nothing"
         found = sampled_pass(solver.training, solver.point(values), sampling, tell)
         return Trained(
@@ -83,7 +86,7 @@ class Trained:
             found.finite,
             found.errors,
             found.nearby,
-            found.method,
+            TrainingMethod("sampled", sampling=replace(found.report, memory=memory)),
         )
 
 
@@ -97,7 +100,7 @@ def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int 
     if len(points) < batch:
         filled += [points[-1]] * (min(batch, most_together(check_memory(solver, points[0]))) - len(points))
     together = jax.tree.map(lambda *x: np.stack([np.asarray(v, float) for v in x]), *map(solver.point, filled))
-    methods: Sequence[dict[str, Any] | None] = [None] * len(points)
+    methods: Sequence[TrainingMethod | None] = [None] * len(points)
     if solver.quadrature:
         kind = integrals_of(solver.training)
         found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), kind, len(filled))

@@ -49,7 +49,7 @@ def two_time_functions(
         run = _functions(training, wanted)
         (results, _, _), (method,) = settle(lambda nodes: (run(p, nodes), {}, 0), integrals)
         check_settled(method)
-        moved = method["quadrature_error"]
+        moved = 0.0 if method.quadrature is None else method.quadrature.error
     else:
         results = jax.tree.map(np.asarray, _functions(training, wanted)(p, 1))
     return {name: finished(solver.setting, name, _finite(name, results), moved=moved) for name in wanted}

@@ -210,7 +210,7 @@ def test_whether_values_of_a_density_settle_does_not_depend_on_which_of_them_cou
         return {("S", "N"): np.stack([values, shares], axis=1)}, {}, 2
 
     _, (method,) = settle(results, OF_TRAITS)
-    assert method["quadrature_error"] < 1e-10
+    assert method.quadrature.error < 1e-10
 
 
 def test_numbers_beyond_machine_integers_are_written_to_the_last_digit_or_as_decimals():
