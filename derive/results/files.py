@@ -31,7 +31,7 @@ from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterO
 from numerics.simulation.compare import Row
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
 from numerics.solver import Layer, Solution as FoundSolution
-from numerics.support import reports
+from numerics.support.reports import RECORDS
 from numerics.training.sampling import Sampling
 from numerics.two_time import TwoTime
 
@@ -62,19 +62,7 @@ KINDS = (
     Sampling,
     Certificate,
     CertificateCheck,
-    reports.TrainingMethod,
-    reports.QuadratureReport,
-    reports.SamplingReport,
-    reports.BiasCorrection,
-    reports.ExpectedMemory,
-    reports.LayerDiagnostics,
-    reports.BulkMethod,
-    reports.ReplicateMethod,
-    reports.UndecidedOutlier,
-    reports.SpikeSpan,
-    reports.MissingOverlaps,
-    reports.PathErrors,
-    reports.OmittedPath,
+    *RECORDS,
     LimitDiagnostics,
 )
 """What a file may hold; nothing else is ever made from one."""

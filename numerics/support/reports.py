@@ -272,3 +272,21 @@ class LayerDiagnostics:
     overlap_errors: str | None = None
     path: OmittedPath | None = None
     path_errors: PathErrors | None = None
+
+
+RECORDS = (
+    TrainingMethod,
+    QuadratureReport,
+    SamplingReport,
+    BiasCorrection,
+    ExpectedMemory,
+    LayerDiagnostics,
+    BulkMethod,
+    ReplicateMethod,
+    UndecidedOutlier,
+    SpikeSpan,
+    MissingOverlaps,
+    PathErrors,
+    OmittedPath,
+)
+"""All records of this module, in the order in which the manual lists them."""
