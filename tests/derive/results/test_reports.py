@@ -109,6 +109,5 @@ def test_sentences_say_the_numbers():
     assert METHODS[2].sentence == "exact forward pass for each of 64 values of a trait, moved by 1.0e-12 from 32"
     assert SAMPLING.memory.sentence == "about 3.0 GB at most, for order parameters"
     assert DIAGNOSTICS.spike_directions["right"].sentence == "13.2 of 16"
-    assert (
-        "at 2 of 30 times" in DIAGNOSTICS.path_errors.sentence and "not given at 1" in DIAGNOSTICS.path_errors.sentence
-    )
+    path_errors = DIAGNOSTICS.path_errors.sentence
+    assert "at 2 of 30 times" in path_errors and "not given at 1 of 30 times" in path_errors
