@@ -42,7 +42,8 @@ from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import Replicas, replica_outliers
 from numerics.outliers.restriction import Steps
-from numerics.runtime.interface import Key, ObservableOf, Probe, Setting
+from numerics.runtime.interface import ObservableOf, Probe, Setting
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
 from numerics.support.labelled import where_defined, with_none
@@ -63,7 +64,7 @@ from numerics.support.threads import threads_for
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
 from numerics.training.two_time import two_time_functions
-from numerics.two_time import Kernels, Name, NoTwoTime, TwoTime, checked, shown
+from numerics.two_time import Kernels, NoTwoTime, TwoTime, checked
 
 __all__ = [
     "Layer",
@@ -147,13 +148,13 @@ class Solution:
     """By name, one number per time, or a list of numbers with labels; None at times at which it is not defined."""
     observable_errors: dict[str, list[Any]] | None
     method: TrainingMethod
-    order: Mapping[Key, np.ndarray] | None
+    order: Mapping[OrderKey, np.ndarray] | None
     """Order parameters by name; None at points of a sweep, which do not keep them."""
     about: Setting
     """What was declared: names of fields, observables and parameters."""
     sampling: Sampling | None = None
     """How sites were sampled, where they were."""
-    two_time: dict[Name, TwoTime] = field(default_factory=dict)
+    two_time: dict[OrderKey, TwoTime] = field(default_factory=dict)
     """Two-time functions that were asked for so far."""
     traces: dict[Place, dict[str, list[float]]] = field(default_factory=dict)
     """Traces of resolvents with other matrices that were asked for so far: by label, z and side; real and imaginary."""
@@ -194,9 +195,7 @@ class Solution:
         """Compute two-time functions, those of one call in one pass, and keep them in `two_time`."""
         missing = tuple(name for name in checked(self.about, wanted) if name not in self.two_time)
         if missing and self.solver is None:
-            raise NoTwoTime(
-                f"{shown(missing[0])} was not asked for before this result was saved; solve again and ask for it"
-            )
+            raise NoTwoTime(f"{missing[0]} was not asked for before this result was saved; solve again and ask for it")
         if missing and self.solver is not None:
             self.two_time.update(two_time_functions(self.solver, self.parameters, missing, self.sampling))
 

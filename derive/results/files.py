@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from numerics.bulk.law import DensityPanel, DensityPiece, Panelled, SpectralLaw
 from numerics.certificate.records import Certificate, CertificateCheck
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
+from numerics.runtime.keys import OrderKey
 from numerics.simulation.compare import Row
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
 from numerics.solver import Layer, Solution as FoundSolution
@@ -153,6 +155,8 @@ def decoded(value: Any, numbers: np.ndarray) -> Any:
             return {decoded(key, numbers): decoded(part, numbers) for key, part in content}
         if kind == "tuple":
             return tuple(decoded(part, numbers) for part in content)
+        if kind == "key" and all(type(part) in (str, int) for part in content):
+            return OrderKey(*map(decoded, content, repeat(numbers)))
         if kind == "float":
             return float(content)
         start, shape, dtype = content

@@ -26,7 +26,8 @@ from numerics.outliers.paths import Course
 from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import NEAR, Replicas, edge_images, placed
 from numerics.outliers.restriction import Restriction, Steps
-from numerics.runtime.interface import Cycle, Key, Order
+from numerics.runtime.interface import Cycle, Order
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.operators import Composed, Operator, operator
 from numerics.support.nearby import Moved, Nearby, read
 from numerics.support.precision import in_float64
@@ -46,7 +47,7 @@ each of ten replicas makes up a third of it."""
 APART = 1e-6
 """Left and right vectors whose spaces are so close to a right angle do not belong to the same eigenvalues."""
 
-Shapes = dict[Key, tuple[int, ...]]
+Shapes = dict[OrderKey, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -169,13 +170,13 @@ class _OfRing:
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
         self.mean = self.written(problem.order)
 
-    def written(self, order: Order) -> dict[Key, np.ndarray]:
+    def written(self, order: Order) -> dict[OrderKey, np.ndarray]:
         """Order parameters that the matrix is made of."""
         found = read(order, self.ring.reads)
         check_size(*found.values())
         return found
 
-    def matrix(self, order: Mapping[Key, Any]) -> Operator:
+    def matrix(self, order: Mapping[OrderKey, Any]) -> Operator:
         """Of the last time, rows and columns as they are; order: order parameters, as arrays or operators."""
         return self.ring.pencil(self.problem.p, order)
 
@@ -224,7 +225,7 @@ class _OfRing:
                 replicas[time][number] = zs
         return _Found(last, outliers, path, replicas, off, rows)
 
-    def _stepped(self, changes: Mapping[Key, Operator], step: float) -> Operator:
+    def _stepped(self, changes: Mapping[OrderKey, Operator], step: float) -> Operator:
         """The matrix a step along a change of the order parameters."""
         return self.matrix({key: operator(x) + step * changes[key] for key, x in self.mean.items()})
 

@@ -12,7 +12,7 @@ import jax
 from derive.errors import ParameterError
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.large import ROWS
-from numerics.runtime.interface import Key
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.samples import SampledPass
 from numerics.support.precision import in_float64
@@ -70,7 +70,7 @@ def expected_memory(
 
 
 def _of_outliers(
-    p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int, last: bool
+    p: Point, matrix: ProbedMatrix, shapes: dict[OrderKey, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
     """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
     p = matrix.probe.begun(p)

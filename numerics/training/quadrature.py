@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
 from numerics.support.reports import USABLE, Closure, QuadratureReport, TrainingMethod
@@ -125,9 +126,9 @@ def _poles(order: Mapping[Any, np.ndarray]) -> dict[str, list[tuple[complex, com
     """For each sector with differing sites, and each number on its diagonals, where to set it against functions as
     steep as a resolvent near the bulk. The ends of the values that count depend on how many there are."""
     found = {}
-    for kind, sector, *_ in order:
-        if kind == "S":
-            law = order[kind, sector]
+    for key, law in order.items():
+        if key.kind == "S":
+            sector = str(key.of[0])
             counts = law[:, -1] > WEIGHING * np.max(law[:, -1])
             ends = [(float(np.min(entry)), float(np.max(entry))) for entry in law[counts, :-1].T]
             offs = [BESIDE * (high - low) * (1 + 1j) or 1.0 for low, high in ends]
@@ -140,12 +141,12 @@ def _without_nodes(
 ) -> dict[Any, np.ndarray]:
     """Order parameters that can be compared however many values a density is taken at: of what there is for each value
     of something on a diagonal, averages with functions of that value with these poles."""
-    found = {key: value for key, value in order.items() if key[0] not in BY_VALUE}
+    found = {key: value for key, value in order.items() if key.kind not in BY_VALUE}
     for key, value in order.items():
-        if key[0] in BY_VALUE:
-            law = order["S", key[1]]
-            weights = law[:, -1] if key[0] == "S" else value
-            for k, (entry, beside) in enumerate(zip(law[:, :-1].T, poles[key[1]], strict=True)):
+        if key.kind in BY_VALUE:
+            law = order[OrderKey("S", key.of[0])]
+            weights = law[:, -1] if key.kind == "S" else value
+            for k, (entry, beside) in enumerate(zip(law[:, :-1].T, poles[key.of[0]], strict=True)):
                 for end, pole in enumerate(beside):
                     found[(*key, k, end)] = np.tensordot(1 / (entry - pole), weights, axes=1)
     return found

@@ -25,6 +25,7 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.runtime.diagonals import no_reach, widened
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.sampled import Carried
 from numerics.runtime.samples import SampledPass
@@ -103,8 +104,7 @@ class Sampling:
     share: tuple[float, float] | None = None
 
 
-Order = Mapping[tuple[Any, ...], np.ndarray]
-"""Order parameters by ("C", a, b), ("R", a, b), ("M", i) and the like."""
+Order = Mapping[OrderKey, np.ndarray]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
-from numerics.runtime.interface import Key
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.samples import SampledPass
 from numerics.support.arrays import labels_in
 from numerics.support.nearby import Nearby
@@ -42,7 +42,7 @@ class Trained:
     nearby: if sampled, order parameters near them, which give results their errors and take off their bias.
     """
 
-    order: Mapping[Key, np.ndarray]
+    order: Mapping[OrderKey, np.ndarray]
     observables: Mapping[str, np.ndarray]
     finite: int
     errors: Mapping[str, np.ndarray] | None
@@ -168,7 +168,7 @@ def check_finite(trained: Trained) -> None:
     for name, value in (*trained.observables.items(), *trained.order.items()):
         if not np.all(np.isfinite(value)):
             raise NumericalError(
-                f"diverged at step {trained.finite} ({_shown(name)} is not finite); try a smaller step or fewer steps"
+                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
             )
     check_settled(trained.method)
     exploded = []
@@ -180,15 +180,11 @@ def check_finite(trained: Trained) -> None:
         step, name = min(exploded)
         raise NumericalError(f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps")
     for name, value in trained.order.items():
-        squares = np.abs(np.diagonal(value)) if name[0] == "C" and value.size else np.zeros(1)
+        squares = np.abs(np.diagonal(value)) if name.kind == "C" and value.size else np.zeros(1)
         if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
             raise NumericalError(
-                f"diverged within {trained.finite} steps ({_shown(name)} explodes); try a smaller step or fewer steps"
+                f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
             )
-
-
-def _shown(name: str | Key) -> str:
-    return name if isinstance(name, str) else f"{name[0]}[{', '.join(map(str, name[1:]))}]"
 
 
 def _as_numpy(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
