@@ -122,7 +122,7 @@ def _fetched(results: Results) -> Results:
     return order, observables, finite
 
 
-def _poles(order: Mapping[Any, np.ndarray]) -> dict[str, list[tuple[complex, complex]]]:
+def _poles(order: Mapping[OrderKey, np.ndarray]) -> dict[str, list[tuple[complex, complex]]]:
     """For each sector with differing sites, and each number on its diagonals, where to set it against functions as
     steep as a resolvent near the bulk. The ends of the values that count depend on how many there are."""
     found = {}
@@ -137,8 +137,8 @@ def _poles(order: Mapping[Any, np.ndarray]) -> dict[str, list[tuple[complex, com
 
 
 def _without_nodes(
-    order: Mapping[Any, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
-) -> dict[Any, np.ndarray]:
+    order: Mapping[OrderKey, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
+) -> dict[OrderKey | tuple[Any, ...], np.ndarray]:
     """Order parameters that can be compared however many values a density is taken at: of what there is for each value
     of something on a diagonal, averages with functions of that value with these poles."""
     found = {key: value for key, value in order.items() if key.kind not in BY_VALUE}

@@ -47,6 +47,7 @@ from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
 from derive.records.method import ClosureKind
 from numerics.runtime.gaussian import SMOOTH, SPLIT, GaussianFunction, columns, facts, integrate, residuals
+from numerics.runtime.keys import keyed
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
 from numerics.support.precision import in_float64
@@ -630,7 +631,7 @@ def test_what_there_is_for_each_value_on_a_diagonal_counts_as_well():
             shares = np.array([[0.0, 0.5], [1.0, 0.5]])
             seen = np.ones(2)
             {"S": shares[:, 1], "W": seen}[moving][...] += np.array([1, -1]) / nodes
-            return {("S", "D"): shares, ("W", "D", "C x", "C x"): seen}, {}, np.array(2)
+            return keyed({("S", "D"): shares, ("W", "D", "C x", "C x"): seen}), {}, np.array(2)
 
         return at
 
