@@ -138,10 +138,10 @@ def _poles(order: Mapping[OrderKey, np.ndarray]) -> dict[str, list[tuple[complex
 
 def _without_nodes(
     order: Mapping[OrderKey, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
-) -> dict[OrderKey | tuple[Any, ...], np.ndarray]:
+) -> dict[tuple[Any, ...], np.ndarray]:
     """Order parameters that can be compared however many values a density is taken at: of what there is for each value
     of something on a diagonal, averages with functions of that value with these poles."""
-    found = {key: value for key, value in order.items() if key.kind not in BY_VALUE}
+    found: dict[tuple[Any, ...], np.ndarray] = {key: x for key, x in order.items() if key.kind not in BY_VALUE}
     for key, value in order.items():
         if key.kind in BY_VALUE:
             law = order[OrderKey("S", key.of[0])]
