@@ -164,7 +164,7 @@ class ReplicateMethod(Described):
         if self.way == "followed":
             return f"followed from the mean; the farthest, solved again, agrees to {self.discrepancy:.1g} errors"
         if self.way == "solved":
-            return f"each replica solved anew: {self.reason}"
+            return f"each replicate solved anew: {self.reason}"
         if self.way == "from the mean":
             return "each solved from the mean's vectors"
         if self.way == "differences":
@@ -183,7 +183,7 @@ class UndecidedOutlier(Described):
     @property
     def sentence(self) -> str:
         if self.edge is None or self.error is None:
-            return "an outlier is so close to the edge that not all replicas have it; raise samples"
+            return "an outlier is so close to the edge that not all replicates have it; raise samples"
         return (
             f"whether there is an outlier at the edge {self.edge:.6g} is not decided: that is known to "
             f"{self.error:.1g}; raise samples"
@@ -229,10 +229,10 @@ class PathErrors(Described):
     def sentence(self) -> str:
         told = "followed from the mean"
         if self.anew:
-            told += f"; at {self.anew} of {self.times} times each replica is solved anew"
+            told += f"; at {self.anew} of {self.times} times each replicate is solved anew"
         if self.unknown:
             told += (
-                f"; not given at {self.unknown} of {self.times} times: replicas differ too much to be followed, and "
+                f"; not given at {self.unknown} of {self.times} times: replicates differ too much to be followed, and "
                 "matrices are too large to solve for each; raise samples"
             )
         return told
