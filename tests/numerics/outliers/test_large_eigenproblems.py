@@ -23,6 +23,7 @@ from numerics.outliers.leading import Leading, NotConverged, leading
 from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
 from numerics.outliers.restriction import Steps
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.operators import operator
 from numerics.runtime.sampled import Resolved
 from numerics.solver import load_built, solve, spiked_problem
@@ -292,11 +293,11 @@ def test_factors_are_the_same_block_by_block(setting, values, monkeypatch):
 )
 def test_columns_are_left_out_where_few_carry_responses_and_order_parameters_have_them(chosen, narrow, columns):
     """Of five noises, in a covariance ("G") beside a correlation with them ("K"); places beyond the last fill up."""
-    part = ((), (("K", "f", "W"), ("G", "W")))
+    part = ((), (OrderKey("K", "f", "W"), OrderKey("G", "W")))
     ensemble = SimpleNamespace(
         parts=(part, ()),
-        shapes=((("K", "f", "W"), (3, 5)), (("G", "W"), (5, 5))),
-        noises=[frozenset(part[1]), frozenset({("G", "V")})],
+        shapes=((OrderKey("K", "f", "W"), (3, 5)), (OrderKey("G", "W"), (5, 5))),
+        noises=[frozenset(part[1]), frozenset({OrderKey("G", "V")})],
         _is_narrow=lambda *_: narrow,
     )
     resolved = Resolved([(np.array(chosen), np.ones(1)), (np.array([2]), np.ones(1))])

@@ -11,6 +11,7 @@ import pytest
 
 from derive.errors import NumericalError
 from numerics.outliers.alignments import OutlierAlignment
+from numerics.runtime.keys import OrderKey
 from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, _Sample, joined
 from numerics.solver import Layer
@@ -246,7 +247,7 @@ def test_observables_are_compared_at_their_times_with_the_errors_of_these():
 
 def test_two_time_functions_are_compared_entry_by_entry():
     values, errors = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.1, 0.2], [0.3, 0.4]])
-    name = ("R", "x", "y")
+    name = OrderKey("R", "x", "y")
     draws = np.array([values * (1 + off) for off in OFF])
     two_time = ({name: TwoTime("R", "x", "y", ("t", "s"), values, errors)}, {name: draws})
     rows = rows_of(layer_with([3.0]), spectra_of([3.0]), two_time=two_time)

@@ -19,6 +19,7 @@ from numerics.bulk.support import law_of
 from numerics.outliers.alignments import OutlierAlignment, with_errors
 from numerics.outliers.errors import estimated_overlaps, estimated_path
 from numerics.outliers.leading import leading
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import BasisReport, Carried
 from numerics.simulation.compare import compare, mean_and_error
@@ -277,7 +278,7 @@ def test_outliers_on_the_way_have_the_errors_of_their_time():
 
 
 OUT, SITES, REPLICAS, DIRECTIONS = 50.0, 256, 10, 12
-KEPT, MADE = ("C", "f", "f"), ("C", "f", "g")
+KEPT, MADE = OrderKey("C", "f", "f"), OrderKey("C", "f", "g")
 
 
 class ByHand:
