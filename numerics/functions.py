@@ -34,8 +34,9 @@ def pure_function(
     base = solver.point(dict(values))
     forward: Callable[[Point], Any] = solver.rows.forward_pass
     if solver.quadrature:
-        nodes = int(Trained.exact(solver, dict(values)).method["nodes"])
-        forward = partial(solver.rows.forward_pass, nodes=nodes)
+        report = Trained.exact(solver, dict(values)).method.quadrature
+        assert report is not None, "a pass by quadrature has nodes"
+        forward = partial(solver.rows.forward_pass, nodes=report.nodes)
 
     shift, measured = "", None
     if quantity in ("outlier", "edge"):

@@ -36,13 +36,14 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.large import LargeSpectrum, is_large, large_spectrum, largest_rows
-from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
+from numerics.outliers.overlaps import are_resolved, spike_overlaps, spike_spans
 from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import Replicas, replica_outliers
 from numerics.outliers.restriction import Steps
-from numerics.runtime.interface import Key, ObservableOf, Probe, Setting
+from numerics.runtime.interface import ObservableOf, Probe, Setting
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
 from numerics.support.labelled import where_defined, with_none
@@ -50,11 +51,20 @@ from numerics.support.memory import check_expected, expected_memory
 from numerics.support.nearby import Nearby
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report, part
+from numerics.support.reports import (
+    BulkMethod,
+    LayerDiagnostics,
+    MissingOverlaps,
+    OmittedPath,
+    PathErrors,
+    TrainingMethod,
+    UndecidedOutlier,
+)
 from numerics.support.threads import threads_for
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
 from numerics.training.two_time import two_time_functions
-from numerics.two_time import Kernels, Name, NoTwoTime, TwoTime, checked, shown
+from numerics.two_time import Kernels, NoTwoTime, TwoTime, checked
 
 __all__ = [
     "Layer",
@@ -95,7 +105,7 @@ class Layer:
     law: SpectralLaw
     outliers: list[float]
     outlier_errors: list[float] | None
-    diagnostics: dict[str, Any]
+    diagnostics: LayerDiagnostics
     moments: list[float] = field(default_factory=list)
     curve: str | None = None
     shift: float = 0.0
@@ -111,6 +121,10 @@ class Layer:
     moment_errors: list[float] | None = None
     edge_errors: list[list[float | None]] | None = None
     given: dict[str, Any] = field(default_factory=dict)
+
+    def diagnosed(self, **changes: Any) -> Layer:
+        """The layer with other diagnostics."""
+        return replace(self, diagnostics=replace(self.diagnostics, **changes))
 
     @property
     def bulk_edges(self) -> list[list[float]]:
@@ -133,14 +147,14 @@ class Solution:
     observables: dict[str, list[Any]]
     """By name, one number per time, or a list of numbers with labels; None at times at which it is not defined."""
     observable_errors: dict[str, list[Any]] | None
-    method: dict[str, Any]
-    order: Mapping[Key, np.ndarray] | None
+    method: TrainingMethod
+    order: Mapping[OrderKey, np.ndarray] | None
     """Order parameters by name; None at points of a sweep, which do not keep them."""
     about: Setting
     """What was declared: names of fields, observables and parameters."""
     sampling: Sampling | None = None
     """How sites were sampled, where they were."""
-    two_time: dict[Name, TwoTime] = field(default_factory=dict)
+    two_time: dict[OrderKey, TwoTime] = field(default_factory=dict)
     """Two-time functions that were asked for so far."""
     traces: dict[Place, dict[str, list[float]]] = field(default_factory=dict)
     """Traces of resolvents with other matrices that were asked for so far: by label, z and side; real and imaginary."""
@@ -181,9 +195,7 @@ class Solution:
         """Compute two-time functions, those of one call in one pass, and keep them in `two_time`."""
         missing = tuple(name for name in checked(self.about, wanted) if name not in self.two_time)
         if missing and self.solver is None:
-            raise NoTwoTime(
-                f"{shown(missing[0])} was not asked for before this result was saved; solve again and ask for it"
-            )
+            raise NoTwoTime(f"{missing[0]} was not asked for before this result was saved; solve again and ask for it")
         if missing and self.solver is not None:
             self.two_time.update(two_time_functions(self.solver, self.parameters, missing, self.sampling))
 
@@ -201,8 +213,8 @@ class Solution:
         return self.layers[0].outlier_errors if self.layers else None
 
     @property
-    def diagnostics(self) -> dict[str, Any]:
-        return {**self.method, **(self.layers[0].diagnostics if self.layers else {})}
+    def diagnostics(self) -> LayerDiagnostics:
+        return self.layers[0].diagnostics
 
     def layer(self, label: str) -> Layer:
         return next(layer for layer in self.layers if layer.label == label)
@@ -295,9 +307,8 @@ def solve(
         along = any(_is_wanted(path, solver, m) for m in solver.matrices if layers is None or m.label in layers)
         expected = expected_memory(solver, values, sampling, layers, along and path)
         check_expected(expected, memory)
-        tell(0.0, f"sampling, {expected.told}")
-        trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
-        trained.method["memory"] = expected.told
+        tell(0.0, f"sampling, {expected.sentence}")
+        trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7), expected)
         sampling = replace(sampling, share=(trained.nearby.share, trained.nearby.doubt))
     rest = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
     found = spectra(solver, values, trained, options, layers=layers, progress=rest)
@@ -506,14 +517,23 @@ def _layer(
         key=lambda o: (o.z, o.condition),
         reverse=True,
     )
-    diagnostics = _diagnostics(found, matrix, branch)
     blurred, off = _bulk_errors(problem, law, trained.nearby)
     here = [float(o.z) for o in found]
-    without_bias, errors = here, None
+    without_bias, errors, replicate_method, undecided = here, None, None, None
     if trained.nearby.orders:
         replicas = replica_outliers(problem, rings, here, trained.nearby) if large is None else large.replicas
-        without_bias, errors, told = _estimated(problem, Blurs.of(law, blurred), here, replicas, trained.nearby)
-        diagnostics |= told
+        without_bias, errors, undecided = _estimated(problem, Blurs.of(law, blurred), here, replicas, trained.nearby)
+        replicate_method = replicas.method
+    diagnostics = LayerDiagnostics(
+        residual=max((float(o.residual) for o in found), default=0.0),
+        condition=max((float(o.condition) for o in found), default=1.0),
+        reduced=matrix.probe.reduced,
+        spiked=bool(matrix.probe.unknowns),
+        bulk=_bulk_method(branch),
+        outlier_errors=replicate_method,
+        undecided=undecided,
+        path=OmittedPath(large.rows) if large and not along and _is_wanted(path, solver, matrix) else None,
+    )
     layer = Layer(
         matrix.label,
         law,
@@ -526,8 +546,6 @@ def _layer(
         given=matrix.given_to(solver.numbers(values), branch.p),
     )
     layer = _with_any_vectors(layer, known, here, large, trained, overlaps, solver.setting.steps)
-    if large is not None and not along and _is_wanted(path, solver, matrix):
-        diagnostics["path"] = f"given if it is asked for: the eigenproblem has {large.rows} rows"
     if steps is not None:
         courses = [
             outlier_path(part.problem, part.steps(steps), tell, trained.nearby.orders, early)
@@ -571,17 +589,6 @@ def _posed(solver: Solver, values: dict[str, Any], trained: Trained, matrix: Pro
     return Foreseen(law, problem, components_of(problem))
 
 
-def _diagnostics(found: Sequence[Outlier], matrix: ProbedMatrix, branch: Branch) -> dict[str, Any]:
-    """How well the outliers are solved for, and how they and the bulk were found."""
-    return {
-        "residual": max((o.residual for o in found), default=0.0),
-        "eigenvalue_condition": max((o.condition for o in found), default=1.0),
-        "reduced": matrix.probe.reduced,
-        "spiked": bool(matrix.probe.unknowns),
-        "bulk": _way_to_the_bulk(branch),
-    }
-
-
 def _bulk_errors(problem: SpikedProblem, law: SpectralLaw, nearby: Nearby) -> tuple[Any, Any]:
     """Errors of the edges and of the moments of a bulk that depends on what is sampled; None where it does not."""
     if not (problem.moves and nearby.orders):
@@ -592,19 +599,16 @@ def _bulk_errors(problem: SpikedProblem, law: SpectralLaw, nearby: Nearby) -> tu
 
 def _estimated(
     problem: SpikedProblem, blurs: Blurs, here: list[float], replicas: Replicas, nearby: Nearby
-) -> tuple[list[float], list[float], dict[str, str]]:
-    """Outliers without bias, their errors, and what is to be told about them."""
-    told = {"outlier_errors": replicas.method}
+) -> tuple[list[float], list[float], UndecidedOutlier | None]:
+    """Outliers without bias, their errors, and an outlier that is not decided, if there is one."""
+    undecided = None
     estimates = estimated_outliers(here, replicas.positions, nearby)
     settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
     if not all(sure for _, _, sure in settled) or any(len(one) != len(here) for one in replicas.positions):
-        told["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
+        undecided = UndecidedOutlier()
     elif unsure := undecided_edges(problem, blurs.errors, here):
-        told["unsettled"] = (
-            f"whether there is an outlier at the edge {unsure[0]:.6g} is not decided: that is known to "
-            f"{blurs.errors[unsure[0]]:.1g}; raise samples"
-        )
-    return [value for value, _, _ in settled], [error for _, error, _ in settled], told
+        undecided = UndecidedOutlier(float(unsure[0]), float(blurs.errors[unsure[0]]))
+    return [value for value, _, _ in settled], [error for _, error, _ in settled], undecided
 
 
 def _with_any_vectors(
@@ -623,10 +627,8 @@ def _with_any_vectors(
     if wide and not here:
         return replace(layer, overlaps=[] if overlaps else None)
     if wide and overlaps:
-        layer.diagnostics["overlaps"] = (
-            f"not given: vectors are read off A(z), of about {2.5 * wide:.0f} rows; take fewer steps or labels"
-        )
-    elif not wide and (overlaps or problem.probe.directions):
+        return layer.diagnosed(overlaps=MissingOverlaps("large", round(2.5 * wide)))
+    if not wide and (overlaps or problem.probe.directions):
         return _with_vectors(layer, problem, trained, here, overlaps, steps)
     return layer
 
@@ -638,17 +640,16 @@ def _is_wanted(path: bool | None, solver: Solver, matrix: ProbedMatrix) -> bool:
     return wanted and steady and solver.setting.steps is not None
 
 
-def _way_to_the_bulk(branch: Branch) -> str:
-    if branch.law.eliminated:
-        return "curve of the resolvent"
-    count = len(branch.law.responses)
-    if branch.law.sites is None:
-        return f"{count} response equations, too many to eliminate, followed by Newton's method"
-    which = "sampled sites" if branch.law.sampled else "sites"
-    told = f"{count} response equations with averages over {which}, followed by Newton's method"
-    if not branch.law.settles:
-        return told
-    return f"{told}; densities at {branch.law.nodes} values, moved by {movement(branch):.1e} with twice as many"
+def _bulk_method(branch: Branch) -> BulkMethod:
+    """How the bulk was computed."""
+    law = branch.law
+    if law.eliminated:
+        return BulkMethod()
+    count = len(law.responses)
+    if law.sites is None:
+        return BulkMethod("responses", count)
+    nodes, error = (int(law.nodes), float(movement(branch))) if law.settles else (None, None)
+    return BulkMethod("sampled site averages" if law.sampled else "site averages", count, nodes, error)
 
 
 def _steps(solver: Solver, p: Point, values: Mapping[str, Any]) -> Steps:
@@ -695,14 +696,7 @@ def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Tr
     errors = None
     if trained.nearby.orders:
         whole, errors = estimated_path(whole, course.replicas, trained.nearby)
-        layer.diagnostics["path_errors"] = "followed from the mean" + (
-            f"; at {course.anew} of {steps.count} times each replica is solved anew" if course.anew else ""
-        )
-        if course.unknown:
-            layer.diagnostics["path_errors"] += (
-                f"; not given at {course.unknown} of {steps.count} times: replicas differ too much to be followed, and "
-                "matrices are too large to solve for each; raise samples"
-            )
+        layer = layer.diagnosed(path_errors=PathErrors(steps.count, course.anew, course.unknown))
     directed = None
     if problem.probe.directions:
         directed = [*_directed_path(problem, steps, [now for now, _ in course.path], trained), layer.alignments]
@@ -744,10 +738,10 @@ def _with_vectors(
     if not here:
         return replace(layer, overlaps=[] if overlaps else None)
     if overlaps and not are_resolved(problem, trained.noise):
-        layer.diagnostics["overlaps"] = "not given: the spikes are too nearly dependent for sampled order parameters"
+        layer = layer.diagnosed(overlaps=MissingOverlaps("dependent spikes"))
         overlaps = False
     if overlaps:
-        layer.diagnostics["spike_directions"] = span_sizes(problem)
+        layer = layer.diagnosed(spike_directions=spike_spans(problem))
     if not overlaps and not problem.probe.directions:
         return layer
     found = poles(problem, here)
@@ -757,8 +751,7 @@ def _with_vectors(
     try:
         replicas = replica_poles(problem, here, trained.nearby.orders)
     except Lost as lost:
-        layer.diagnostics["overlap_errors"] = f"not given: {lost}"
-        return layer
+        return layer.diagnosed(overlap_errors=str(lost))
     others = [alignments(one, steps) for one in replicas]
     layer = replace(layer, alignments=with_errors(layer.alignments, others, trained.nearby))
     if layer.overlaps is None:

@@ -16,11 +16,10 @@ import numpy as np
 
 from derive.errors import ParameterError
 from numerics.runtime.interface import FieldOf, Setting
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.two_time import Wanted
 from numerics.support.labelled import with_none
 
-Name = tuple[str, str, str]
-"""("C", a, b) or ("R", a, b)."""
 AXES = ("t", "label of a", "s", "label of b")
 KINDS = {"C": "correlation", "R": "response"}
 
@@ -48,7 +47,7 @@ class TwoTime:
 
     @property
     def name(self) -> str:
-        return shown((self.kind, self.a, self.b))
+        return str(OrderKey(self.kind, self.a, self.b))
 
     @property
     def exact(self) -> bool:
@@ -81,39 +80,38 @@ class TwoTime:
                 yield f"{self.name}({', '.join(map(str, at))})", at
 
 
-def shown(name: Name) -> str:
-    return f"{name[0]}[{name[1]},{name[2]}]"
-
-
-def parsed(text: str) -> Name:
-    """ "C[h0,h0]" as ("C", "h0", "h0")."""
+def parsed(text: str) -> OrderKey:
+    """The key that is written as C[a,b]."""
     found = re.fullmatch(r"\s*([CR])\s*\[\s*([^\[\],]+?)\s*,\s*([^\[\],]+?)\s*\]\s*", text)
     if found is None:
         raise NoTwoTime(f"{text} is no two-time function; write C[a,b] or R[a,b], with the names of two fields")
-    return found[1], found[2], found[3]
+    return OrderKey(found[1], found[2], found[3])
 
 
-def checked(setting: Setting, names: Iterable[Name]) -> Wanted:
+def checked(setting: Setting, names: Iterable[tuple[Any, ...]]) -> Wanted:
     """The names, each once, if the setting has all their fields.
 
     In a response to a field of another sector, R[a, b], what answers is a site of a, and what it feels of b is what a
     random matrix makes of it there: where that is one field, the name is its name.
     """
     fields = {f.name: f for f in setting.fields}
-    wanted: dict[Name, None] = {}
-    for name in names:
-        missing = [f for f in name[1:] if f not in fields]
-        if missing or name[0] not in KINDS:
-            raise NoTwoTime(f"{shown(name)}: there is no field {missing[0]}; {_there_is(setting)}")
-        a, b = fields[name[1]], fields[name[2]]
+    wanted: dict[OrderKey, None] = {}
+    for written in names:
+        if len(written) != 3 or written[0] not in KINDS:
+            raise NoTwoTime(f"{written} is not a two-time function; write C[a,b] or R[a,b], with names of fields")
+        name = OrderKey(*written)
+        missing = [f for f in name.of if f not in fields]
+        if missing:
+            raise NoTwoTime(f"{name}: there is no field {missing[0]}; {_there_is(setting)}")
+        a, b = (fields[f] for f in name.of)
         if a.sector != b.sector:
             here = [f.name for f in setting.fields if f.argument == b.name and f.sector == a.sector]
-            if name[0] == "R" and len(here) == 1:
-                name = ("R", a.name, here[0])
+            if name.kind == "R" and len(here) == 1:
+                name = OrderKey("R", a.name, here[0])
             else:
                 instead = f"what random matrices make of {b.name} on {a.sector} is {', '.join(here)}; " if here else ""
                 raise NoTwoTime(
-                    f"{shown(name)}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so that they share no "
+                    f"{name}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so that they share no "
                     f"site; {instead}{_there_is(setting)}"
                 )
         wanted[name] = None
@@ -136,21 +134,23 @@ def _there_is(setting: Setting) -> str:
 
 
 def finished(
-    setting: Setting, name: Name, values: np.ndarray, errors: np.ndarray | None = None, moved: float = 0.0
+    setting: Setting, name: OrderKey, values: np.ndarray, errors: np.ndarray | None = None, moved: float = 0.0
 ) -> TwoTime:
     """The result with the axes that the fields have, from times of a x labels of a x times of b x labels of b."""
     fields = {f.name: f for f in setting.fields}
-    a, b = fields[name[1]], fields[name[2]]
+    a, b = (fields[f] for f in name.of)
     gone = tuple(i for i, there in enumerate((*_has(a), *_has(b))) if not there)
     table = np.array(values, float)
     spread = None if errors is None else np.array(errors, float)
-    if name[0] == "R" and b.timed:
+    if name.kind == "R" and b.timed:
         when = np.arange(table.shape[0]) if a.timed else np.full(table.shape[0], -1)
         later = np.arange(table.shape[2])[None, :] > when[:, None]
         for array in (table, *([] if spread is None else [spread])):
             np.moveaxis(array, 2, 1)[later] = np.nan
     return TwoTime(
-        *name,
+        name.kind,
+        a.name,
+        b.name,
         axes_of(setting, name),
         table.squeeze(gone),
         None if spread is None else spread.squeeze(gone),
@@ -158,7 +158,7 @@ def finished(
     )
 
 
-def axes_of(setting: Setting, name: Name) -> tuple[str, ...]:
+def axes_of(setting: Setting, name: OrderKey) -> tuple[str, ...]:
     """What runs along each axis of a two-time function."""
     fields = {f.name: f for f in setting.fields}
     there = (*_has(fields[name[1]]), *_has(fields[name[2]]))
@@ -174,7 +174,7 @@ class Kernels(Mapping[tuple[str, str], TwoTime]):
     """All correlations, or all responses, of one solution: `solution.C["h0", "h0"]`. Each is computed when it is first
     asked for, and kept. It iterates over the pairs of declared fields."""
 
-    def __init__(self, kind: str, setting: Setting, found: dict[Name, TwoTime], compute: Callable[[Wanted], None]):
+    def __init__(self, kind: str, setting: Setting, found: dict[OrderKey, TwoTime], compute: Callable[[Wanted], None]):
         self._kind, self._setting, self._found, self._compute = kind, setting, found, compute
 
     def __getitem__(self, fields: tuple[str, str]) -> TwoTime:

@@ -11,7 +11,7 @@ import numpy as np
 from derive.api.solvers import DeclarationSource
 from derive.errors import DeriveError, NumericalError
 from derive.inputs.problems import Problem, array_names, grid_of
-from derive.results.limit import Limit, Limits
+from derive.results.limit import Limit, LimitDiagnostics, Limits
 from numerics.limit.stationary import at_rest
 from numerics.options import Options
 
@@ -36,11 +36,9 @@ def limit(source: DeclarationSource, problem: Problem, progress: Progress | None
     try:
         found = at_rest(solver.limit, solver.point(problem.inputs))
     except NumericalError as error:
-        return Limit(made, None, {}, (str(error),))
-    about = {"radius": found.radius, "error": found.error}
-    if found.nodes is not None:
-        about["nodes"] = found.nodes
-    return Limit(made, found.observables, about)
+        return Limit(made, None, None, (str(error),))
+    how = LimitDiagnostics(float(found.radius), float(found.error), found.nodes)
+    return Limit(made, found.observables, how)
 
 
 def limits(

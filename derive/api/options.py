@@ -12,9 +12,10 @@ import numpy as np
 from derive.errors import ParameterError
 from numerics.modules import Solver
 from numerics.options import Options, options_of, read_options
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.two_time import Wanted
 from numerics.support.progress import handful
-from numerics.two_time import Name, parsed
+from numerics.two_time import parsed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,10 +68,10 @@ def split_arguments(
     return found, own, {name: value for name, value in arguments.items() if name not in known}
 
 
-def wanted_kernels(names: str | Sequence[str | Name] | None) -> Wanted:
+def wanted_kernels(names: str | Sequence[str | tuple[Any, ...]] | None) -> Wanted:
     """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b"); one name may stand alone."""
     listed = (names,) if isinstance(names, str) else () if names is None else names
-    return tuple(parsed(name) if isinstance(name, str) else name for name in listed)
+    return tuple(parsed(name) if isinstance(name, str) else OrderKey(*name) for name in listed)
 
 
 def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Sequence[int] | None) -> list[int]:

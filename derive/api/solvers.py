@@ -16,7 +16,6 @@ from derive.results.made import Provenance, fingerprints, versions
 from derive.support.progress import reporting
 from numerics.modules import Solver, load_built, load_solver
 from numerics.options import Options
-from numerics.two_time import shown
 
 Progress = Callable[[float, str], None]
 
@@ -67,7 +66,7 @@ class DeclarationSource:
     def made(self, verb: str, problem: Problem, options: Options) -> Provenance:
         """How a result is made; options are those of the command line, as far as they were given."""
         told = options.told(verb)
-        told["kernel"] = [shown(name) for name in told.pop("kernels", ())] or None
+        told["kernel"] = [str(name) for name in told.pop("kernels", ())] or None
         told["align"] = list(problem.align) or None
         labels = tuple(label for label, _ in problem.model.probes)
         if problem.layers != labels:

@@ -37,7 +37,7 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
     Keys of --json:
       setting, axes, points    each point: parameters, observables, diagnostics; or parameters and error
       diagnostics of a point   radius of the circle in z that the values are means over, error (relative), nodes (values
-                               of a density, where there is one)
+                               of a density, null where there is none)
 
     \b
     Examples:

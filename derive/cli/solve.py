@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from numerics.options import options_of
 
 if TYPE_CHECKING:
     from derive.results import Layer, Solution
+    from numerics.support.reports import LayerDiagnostics, SamplingReport, TrainingMethod
 
 
 HELP = """
@@ -64,7 +66,17 @@ Keys of --json:
                            any), values and errors (null where nothing is sampled); a response is null where s > t
   layers                   the same for each layer, where a model names them
   certificate              what was checked: name, layer, what, value, expected, closeness, status, note of each
-  diagnostics              residuals and how the numbers were found
+  method                   how the training level was computed: closure (exact, quadrature or sampled); quadrature (null
+                           or over, nodes per axis, coarser nodes, error: the relative change between the two);
+                           sampling (null or samples, replicates, seed, draws, responses, rank of the past,
+                           truncated_variance, resolution, bias with share and doubt, rank_effect in errors, memory in
+                           bytes of passes, moments and outliers)
+  diagnostics              how the spectrum of a layer was computed: residual of A(z) at the outliers, condition of the
+                           eigenproblem, reduced (A(z) is an eigenproblem), spiked, bulk (way, responses, nodes, error),
+                           spike_directions (side to dimension of the span and number of spikes); null unless they
+                           apply: outlier_errors (way, discrepancy in errors, reason), undecided (edge and its error),
+                           overlaps (why there are none, rows of A(z)), overlap_errors, path (rows of the eigenproblem
+                           where it is left out), path_errors (times, of them solved anew, of them unknown)
 On a grid: setting, axes, points (parameters and the above, or parameters and error).
 
 \b
@@ -205,8 +217,9 @@ def _print_solution(
     for reason in solution.trouble:
         click.echo(f"not to be trusted: {reason}")
     if verbose:
-        for name, value in solution.diagnostics.items():
-            click.echo(f"{name.replace('_', ' ')}: {_readable(value)}")
+        _print_record("", solution.method.sampling or solution.method)
+        for layer in solution.layers:
+            _print_record(f", layer {layer.label}" if layer.label else "", layer.diagnostics)
 
 
 def _print_certificate(solution: Solution, verbose: bool) -> None:
@@ -221,13 +234,8 @@ def _print_certificate(solution: Solution, verbose: bool) -> None:
 
 def _how(solution: Solution) -> str:
     """How the numbers were found, in plain words."""
-    about = solution.diagnostics
-    if not solution.exact:
-        return f"sampled: {about.get('samples')} sites, seed {about.get('seed')}; in brackets one standard error"
-    moved = about.get("quadrature_error")
-    if moved is not None:
-        return f"{about.get('method', 'integrals by quadrature')}"
-    return "exact: nothing was sampled"
+    told = solution.method.sentence
+    return told if solution.exact else f"{told}; in brackets one standard error"
 
 
 def _print_layer(layer: Layer, grid: list[float] | None) -> None:
@@ -247,7 +255,7 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
     if lines:
         sides = [f"overlap, {side}" for side in ("right", "left") if side in overlaps]
         print_table(f"outliers{named}", ("place", "value", *sides), lines)
-    elif len(layer.bulk_edges) and layer.diagnostics["spiked"]:
+    elif len(layer.bulk_edges) and layer.diagnostics.spiked:
         click.echo(f"no outliers{named}: every eigenvalue lies in the bulk")
     elif len(layer.bulk_edges):
         click.echo(f"the matrix{named} has no spikes: its spectrum is the bulk")
@@ -287,14 +295,23 @@ def _complex(value: list[float]) -> str:
     return f"{shown_number(real)} {'-' if imaginary < 0 else '+'} {shown_number(abs(imaginary))}j"
 
 
+def _print_record(named: str, record: TrainingMethod | SamplingReport | LayerDiagnostics) -> None:
+    """One line for each field of a record that applies."""
+    for one in fields(record):
+        value = getattr(record, one.name)
+        if value is not None and value != {}:
+            click.echo(f"{one.name.replace('_', ' ')}{named}: {_readable(value)}")
+
+
 def _readable(value: Any) -> str:
     """A diagnostic in words."""
     from derive.results.words import shown_number
+    from numerics.support.reports import Described
 
+    if isinstance(value, Described):
+        return value.sentence
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return " ".join(f"{name} {_readable(part)}" for name, part in value.items())
-    if isinstance(value, list):
-        return "; ".join(map(_readable, value)) or "none"
+        return ", ".join(f"{name} {_readable(part)}" for name, part in value.items())
     return shown_number(value) if isinstance(value, float) else str(value)

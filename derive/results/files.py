@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from derive.errors import DeriveError
 from derive.results.comparison import Comparison
-from derive.results.limit import Limit
+from derive.results.limit import Limit, LimitDiagnostics
 from derive.results.made import Provenance
 from derive.results.saving import FORMAT, NUMBERS, SKELETON, Saved
 from derive.results.sealing import check_seal
@@ -28,9 +29,11 @@ from numerics.bulk.law import DensityPanel, DensityPiece, Panelled, SpectralLaw
 from numerics.certificate.records import Certificate, CertificateCheck
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
+from numerics.runtime.keys import OrderKey
 from numerics.simulation.compare import Row
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
 from numerics.solver import Layer, Solution as FoundSolution
+from numerics.support.reports import RECORDS
 from numerics.training.sampling import Sampling
 from numerics.two_time import TwoTime
 
@@ -61,6 +64,8 @@ KINDS = (
     Sampling,
     Certificate,
     CertificateCheck,
+    *RECORDS,
+    LimitDiagnostics,
 )
 """What a file may hold; nothing else is ever made from one."""
 _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}
@@ -150,6 +155,8 @@ def decoded(value: Any, numbers: np.ndarray) -> Any:
             return {decoded(key, numbers): decoded(part, numbers) for key, part in content}
         if kind == "tuple":
             return tuple(decoded(part, numbers) for part in content)
+        if kind == "key" and all(type(part) in (str, int) for part in content):
+            return OrderKey(*map(decoded, content, repeat(numbers)))
         if kind == "float":
             return float(content)
         start, shape, dtype = content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,16 @@ from derive.support.extras import optional
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+
+@dataclass(frozen=True)
+class LimitDiagnostics:
+    """How a stationary limit was computed. radius: of the circle in z that values are means over; error: relative;
+    nodes: values of a density, None where there is none."""
+
+    radius: float
+    error: float
+    nodes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ class Limit(Saved):
 
     made: Provenance
     found: Mapping[str, float | np.ndarray] | None
-    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: LimitDiagnostics | None = None
     trouble: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -100,7 +110,11 @@ class Limit(Saved):
         if self.found is None:
             return {**start, "error": self.trouble[0]}
         found = {name: np.asarray(value).tolist() for name, value in self.found.items()}
-        return {**start, "observables": found, "diagnostics": dict(self.diagnostics)}
+        return {
+            **start,
+            "observables": found,
+            "diagnostics": None if self.diagnostics is None else asdict(self.diagnostics),
+        }
 
     def to_frame(self) -> pandas.DataFrame:
         """One row, with a column per observable, and per label of one that is followed label by label."""

@@ -27,11 +27,12 @@ from derive.support.extras import check_installed, optional
 from derive.support.guarded import write_whole
 from derive.support.interrupts import removing
 from derive.support.places import path_of
+from numerics.runtime.keys import OrderKey
 
 if TYPE_CHECKING:
     import xarray
 
-FORMAT = 2
+FORMAT = 3
 """Version of the record; files of another one are refused."""
 SUFFIXES = (".nc", ".zarr")
 SKELETON, NUMBERS = "record-skeleton.json", "record-numbers.f8"
@@ -149,6 +150,10 @@ class Pool:
     @encoded.register
     def _tuple(self, value: tuple) -> Any:  # type: ignore[type-arg]
         return {"tuple": [self.encoded(part) for part in value]}
+
+    @encoded.register
+    def _key(self, value: OrderKey) -> Any:
+        return {"key": list(value)}
 
     @encoded.register
     def _mapping(self, value: Mapping) -> Any:  # type: ignore[type-arg]

@@ -149,11 +149,11 @@ class Simulation(Saved):
     def kernels(self) -> dict[str, dict[str, Any]]:
         """Two-time functions that were asked for: axes, mean over the seeds and standard error, as plain data."""
         from numerics.simulation.compare import mean_and_error
-        from numerics.two_time import axes_of, shown
+        from numerics.two_time import axes_of
 
         found = self._numbers
         return {
-            shown(name): {"axes": list(axes_of(found.about, name)), **mean_and_error(draws)}
+            str(name): {"axes": list(axes_of(found.about, name)), **mean_and_error(draws)}
             for name, draws in found.two_time.items()
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numerics.certificate.records import Certificate
     from numerics.outliers.alignments import OutlierAlignment
     from numerics.solver import Layer as FoundLayer, Solution as Found
+    from numerics.support.reports import LayerDiagnostics, TrainingMethod
     from numerics.two_time import Kernels
 
 LARGE_RESIDUAL = 1e-6
@@ -199,8 +200,9 @@ class Layer:
         return self.found.curve
 
     @property
-    def diagnostics(self) -> dict[str, Any]:
-        return dict(self.found.diagnostics)
+    def diagnostics(self) -> LayerDiagnostics:
+        """How the spectrum was computed, and how well: `residual`, `condition`, `bulk.nodes`, `undecided` and more."""
+        return self.found.diagnostics
 
     def density(self, x: Any) -> np.ndarray:
         """The density of the bulk at each x; atoms left out."""
@@ -344,7 +346,7 @@ class Layer:
         }
         if grid is not None:
             data["density"] = {"x": list(grid), "y": self.density(grid).tolist()}
-        return {**data, "diagnostics": found.diagnostics}
+        return {**data, "diagnostics": asdict(found.diagnostics)}
 
 
 @dataclass(frozen=True)
@@ -375,10 +377,10 @@ class Solution(Saved):
                 why = "an eigenvalue of the theory is not a number: the computation diverged; try a smaller step"
                 return Solution(made, None, (why,))
             where = f"layer {layer.label}: " if layer.label else ""
-            if "unsettled" in layer.diagnostics:
-                trouble.append(where + str(layer.diagnostics["unsettled"]))
-            if layer.diagnostics.get("residual", 0.0) > LARGE_RESIDUAL:
-                residual = layer.diagnostics["residual"]
+            if layer.diagnostics.undecided is not None:
+                trouble.append(where + layer.diagnostics.undecided.sentence)
+            if layer.diagnostics.residual > LARGE_RESIDUAL:
+                residual = layer.diagnostics.residual
                 trouble.append(f"{where}A(z) is not singular at an outlier (residual {residual:.1g}); try other values")
         for check in found.certificate.failed if found.certificate is not None else ():
             trouble.append(f"{check.sentence}; do not use these numbers, and run derive check {made.target or 'FILE'}")
@@ -561,9 +563,14 @@ class Solution(Saved):
         return self._numbers.R
 
     @property
-    def diagnostics(self) -> dict[str, Any]:
-        """How the numbers were found."""
-        return dict(self._numbers.diagnostics)
+    def method(self) -> TrainingMethod:
+        """How the training level was computed: `closure`, `quadrature` (nodes, error), `sampling` (samples, seed)."""
+        return self._numbers.method
+
+    @property
+    def diagnostics(self) -> LayerDiagnostics:
+        """How the spectrum of the first layer was computed, and how well."""
+        return self.layer().diagnostics
 
     @property
     def certificate(self) -> Certificate | None:
@@ -587,10 +594,15 @@ class Solution(Saved):
         if np.size(resolvent):
             for layer, data in zip(self.layers, layers, strict=True):
                 data["resolvent"] = self.resolvents(resolvent, layer.label, side)
-        first: dict[str, Any] = layers[0] if layers else {"bulk_edges": [], "outliers": [], "outlier_errors": None}
+        without: dict[str, Any] = {
+            "bulk_edges": [],
+            "outliers": [],
+            "outlier_errors": None,
+            "diagnostics": None,
+        }
         result: dict[str, Any] = {
             **start,
-            **{key: value for key, value in first.items() if key != "diagnostics"},
+            **(layers[0] if layers else without),
             "observables": self.found.observables,
             "observable_errors": self.found.observable_errors,
         }
@@ -602,7 +614,7 @@ class Solution(Saved):
         result["trouble"] = list(self.trouble)
         if self.certificate is not None:
             result["certificate"] = [check.as_dict() for check in self.certificate]
-        result["diagnostics"] = self.diagnostics
+        result["method"] = asdict(self.method)
         more = {name: series for name, series in self.found.observables.items() if name not in result}
         return {**result, **more}
 

@@ -45,6 +45,8 @@ def fits(value: Any, hint: Any) -> bool:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True
+    if origin is typing.Literal:
+        return any(type(value) is type(one) and value == one for one in inner)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, one) for one in inner)
     if hint is None or hint is type(None):

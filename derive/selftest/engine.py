@@ -200,7 +200,7 @@ def numbers_of(
                 _edge_errors(layer.edge_errors),
                 tuple(layer.outliers),
                 None if layer.outlier_errors is None else tuple(layer.outlier_errors),
-                float(layer.diagnostics["eigenvalue_condition"]),
+                layer.diagnostics.condition,
                 None if layer.outlier_path is None else tuple(tuple(now) for now in layer.outlier_path),
                 tuple(float(atom["at"]) for atom in layer.atoms),
             )

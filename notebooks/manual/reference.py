@@ -10,6 +10,7 @@ import ast
 import inspect
 import re
 import sys
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import click
 import derive
 from derive.cli import main
 from derive.words import LANGUAGE, UNDER, VERBS
+from numerics.support.reports import RECORDS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -83,6 +85,11 @@ def results() -> str:
                     if not key.startswith("_") and (isinstance(value, property) or inspect.isfunction(value))
                 ]
                 pages.append("\n".join(["| name | what it is |", "| --- | --- |", *rows]))
+    pages.append("# Records of how a result was computed\n\n`s.method` is a TrainingMethod, `layer.diagnostics` a "
+                 "LayerDiagnostics. `sentence` says a record in words; `--json` has its fields.")
+    for record in RECORDS:
+        rows = [f"| `{field.name}` | `{str(field.type).replace('|', chr(92) + '|')}` |" for field in fields(record)]
+        pages += [documented(record.__name__, record), "\n".join(["| field | type |", "| --- | --- |", *rows])]
     return "\n\n".join(pages) + "\n"
 
 

@@ -51,7 +51,7 @@ with tempfile.TemporaryDirectory() as directory:
     # a user's calls, at another g each time
     ways = time_in_turns(lambda: theory.solve(g=next(gains)), with_few_nodes, repeats={CALLS})
     found, few = theory.solve(), with_few_nodes()
-value, error = float(found.observables["late"][-1]), found.diagnostics["quadrature_error"]
+value, error = float(found.observables["late"][-1]), found.method.quadrature.error
 timings = [[way.seconds, way.compilation] for way in ways]
 print(json.dumps([value, timings, error / value, abs(few - value) / value]))
 """

@@ -80,7 +80,7 @@ def outliers(references: Path | None) -> Iterator[BenchRow]:
     )
     yield BenchRow(
         "outliers: residual",
-        solution.diagnostics["residual"],
+        solution.diagnostics.residual,
         "",
         "largest of the smallest singular values of A(z) at the outliers, relative to the largest entry",
     )

@@ -41,7 +41,7 @@ found, dips = by_contour(fresh(problem)), scan(fresh(problem), grid, {ACCURACY})
 ways = lambda: by_contour(fresh(problem)), lambda: scan(fresh(problem), grid, {ACCURACY})
 fast, slow = time_in_turns(*ways, repeats=3)
 above = [z for z in found if z > grid[0]]
-residual = solution.diagnostics["residual"]
+residual = solution.diagnostics.residual
 times = [fast.seconds, slow.seconds, fast.compilation]
 print(json.dumps([*times, len(found), len(above), len(dips), float(farthest(above, dips)), float(residual)]))
 """

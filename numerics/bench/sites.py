@@ -55,7 +55,7 @@ found = []
 for theory, timing in zip(theories, timings, strict=True):
     solved = theory.solve()
     error = float(solved.errors["square"][-1]) if solved.errors else 0.0
-    value, method = float(solved["square"][-1]), solved.diagnostics["method"]
+    value, method = float(solved["square"][-1]), solved.method.sentence
     found.append([timing.seconds, timing.compilation, value, error, method])
 print(json.dumps(found))
 """

@@ -38,7 +38,7 @@ import derive
 found = derive.load(sys.argv[1]).solve(P=50, T=50, samples={FIFTY_SAMPLES})
 print(time.process_time())
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
-print(found.diagnostics["memory"])
+print(found.method.sampling.memory.sentence)
 for layer in found.layers:
     pairs = zip(layer.outliers, layer.outlier_errors)
     print(f"layer {{layer.label}}:", ", ".join(f"{{z:.3f}} +- {{e:.3f}}" for z, e in pairs) or "no outlier")

@@ -21,6 +21,7 @@ from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, responses_a
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.problem import SpikedProblem
 from numerics.runtime.interface import Side
+from numerics.runtime.keys import OrderKey
 from numerics.support.nearby import read
 from numerics.support.precision import in_float64
 from numerics.training.trained import Trained
@@ -75,7 +76,7 @@ class Certifier:
     @cached_property
     def expected(self) -> ExpectedMoments | str:
         """What the declared equations say, or why they say nothing."""
-        names = [key[1:] for key in self.trained.order if key[0] == "C" and len(key) == 3]
+        names = [key.of for key in self.trained.order if key.kind == "C"]
         pairs = tuple((first, second) for first, second in names) if self.trained.errors is None else ()
         try:
             return expected_at(self.solver.simulation, self.solver.point(self.values, checked=True), self.steps, pairs)
@@ -236,7 +237,7 @@ def _correlated(declared: ExpectedMoments, trained: Trained, share: float) -> li
     found: list[ComparedPair] = []
     for names, overlaps in declared.correlations.items():
         expected = np.array(overlaps)
-        here = np.asarray(trained.order[("C", *names)])[: expected.shape[0], : expected.shape[1]]
+        here = np.asarray(trained.order[OrderKey("C", *names)])[: expected.shape[0], : expected.shape[1]]
         if here.shape == expected.shape:
             unit = share * max(ZERO, float(np.max(np.abs(expected))))
             place = np.unravel_index(np.argmax(np.abs(here - expected)), here.shape)

@@ -13,7 +13,8 @@ from typing import Any
 from numerics.outliers.paths import Course
 from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.restriction import Steps
-from numerics.runtime.interface import Array, Key, Order, Probe
+from numerics.runtime.interface import Array, Order, Probe
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.program import AlikeLabels, size_of
 
@@ -59,11 +60,11 @@ def _with_one_label(p: Point, alike: AlikeLabels) -> Point:
     return replaced(p, **dict.fromkeys(alike.axes, 1))
 
 
-def component_orders(order: Order, labels: int, components: int) -> tuple[dict[Key, Array], ...]:
+def component_orders(order: Order, labels: int, components: int) -> tuple[dict[OrderKey, Array], ...]:
     """The order parameters of each summand: of the sum over labels and of a difference, or of any label."""
-    found: list[dict[Key, Array]] = [{} for _ in range(components)]
+    found: list[dict[OrderKey, Array]] = [{} for _ in range(components)]
     for key, table in order.items():
-        if key[0] not in ("C", "R"):
+        if key.kind not in ("C", "R"):
             values = [table] * components
         elif components == 1:
             values = [table[::labels, ::labels]]

@@ -26,11 +26,13 @@ from numerics.outliers.paths import Course
 from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import NEAR, Replicas, edge_images, placed
 from numerics.outliers.restriction import Restriction, Steps
-from numerics.runtime.interface import Cycle, Key, Order
+from numerics.runtime.interface import Cycle, Order
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.operators import Composed, Operator, operator
 from numerics.support.nearby import Moved, Nearby, read
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report, part
+from numerics.support.reports import ReplicateMethod
 
 ROWS = 1000
 """Larger eigenproblems are not written down."""
@@ -45,7 +47,7 @@ each of ten replicas makes up a third of it."""
 APART = 1e-6
 """Left and right vectors whose spaces are so close to a right angle do not belong to the same eigenvalues."""
 
-Shapes = dict[Key, tuple[int, ...]]
+Shapes = dict[OrderKey, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,9 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
         sorted((z for each in found for z in each.replicas[last][number]), reverse=True)
         for number in range(len(nearby.orders))
     ]
-    told, rows = _told([one.off for one in found if one.off is not None]), max(one.rows for one in found)
+    method, rows = _replicate_method([one.off for one in found if one.off is not None]), max(one.rows for one in found)
     if steps is None:
-        return LargeSpectrum(outliers, Replicas(replicas, told), None, rows)
+        return LargeSpectrum(outliers, Replicas(replicas, method), None, rows)
     top = max((high for _, high in problem.excluded), default=float("nan"))
     times = range(steps.count + 1)
     course = Course(
@@ -111,16 +113,14 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
             for number in range(len(nearby.orders))
         ],
     )
-    return LargeSpectrum(outliers, Replicas(replicas, told), course, rows)
+    return LargeSpectrum(outliers, Replicas(replicas, method), course, rows)
 
 
-def _told(off: list[float]) -> str:
-    """How the outliers of replicas were found."""
+def _replicate_method(off: list[float]) -> ReplicateMethod:
+    """How the outliers of replicates were computed."""
     if not off:
-        return "each solved from the mean's vectors"
-    if max(off) > OFF:
-        return f"differences, since to first order they are off by {max(off):.1g} errors"
-    return f"to first order; differences of the one that moves most agree to {max(off):.1g} errors"
+        return ReplicateMethod("from the mean")
+    return ReplicateMethod("differences" if max(off) > OFF else "first order", float(max(off)))
 
 
 @dataclass(frozen=True)
@@ -170,13 +170,13 @@ class _OfRing:
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
         self.mean = self.written(problem.order)
 
-    def written(self, order: Order) -> dict[Key, np.ndarray]:
+    def written(self, order: Order) -> dict[OrderKey, np.ndarray]:
         """Order parameters that the matrix is made of."""
         found = read(order, self.ring.reads)
         check_size(*found.values())
         return found
 
-    def matrix(self, order: Mapping[Key, Any]) -> Operator:
+    def matrix(self, order: Mapping[OrderKey, Any]) -> Operator:
         """Of the last time, rows and columns as they are; order: order parameters, as arrays or operators."""
         return self.ring.pencil(self.problem.p, order)
 
@@ -225,7 +225,7 @@ class _OfRing:
                 replicas[time][number] = zs
         return _Found(last, outliers, path, replicas, off, rows)
 
-    def _stepped(self, changes: Mapping[Key, Operator], step: float) -> Operator:
+    def _stepped(self, changes: Mapping[OrderKey, Operator], step: float) -> Operator:
         """The matrix a step along a change of the order parameters."""
         return self.matrix({key: operator(x) + step * changes[key] for key, x in self.mean.items()})
 

@@ -17,6 +17,7 @@ from numerics.outliers.poles import Pole
 from numerics.outliers.problem import SpikedProblem, driver, responses_at
 from numerics.runtime.interface import Side
 from numerics.support.precision import in_float64
+from numerics.support.reports import SpikeSpan
 
 SPAN = 1e-12
 """A direction of weight w in the Gram matrix of the unit spikes counts with the share w / (w + SPAN * largest weight),
@@ -42,18 +43,13 @@ def are_resolved(problem: SpikedProblem, noise: float) -> bool:
 
 
 @in_float64
-def span_sizes(problem: SpikedProblem) -> dict[str, str]:
-    """On each side how many directions of how many spikes are counted, those in part in part."""
+def spike_spans(problem: SpikedProblem) -> dict[str, SpikeSpan]:
+    """The span of the spikes on each side."""
     sizes = {}
     for side in problem.probe.sides:
         gram = _gram(problem, side)
-        sizes[side.name] = f"{float(np.sum(_spanned(gram)[2])):.3g} of {len(gram)}"
+        sizes[side.name] = SpikeSpan(float(np.sum(_spanned(gram)[2])), len(gram))
     return sizes
-
-
-def directions_counted(size: str) -> float:
-    """How many directions such words say."""
-    return float(size.split()[0])
 
 
 def _gram(problem: SpikedProblem, side: Side) -> np.ndarray:

@@ -34,7 +34,8 @@ from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues,
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
-from numerics.runtime.interface import Cycle, Key, Order
+from numerics.runtime.interface import Cycle, Order
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import replaced
 from numerics.support.precision import in_float64
 
@@ -344,9 +345,9 @@ def _one_by_one(
 def _first(order: Order, steps: Steps, time: int) -> Order:
     """Order parameters of the times before one; a mean at a fixed time, ("F", i), stays."""
 
-    def part(key: Key, x: np.ndarray) -> np.ndarray:
+    def part(key: OrderKey, x: np.ndarray) -> np.ndarray:
         if key in steps.strides:
             return x[slices(x.shape, steps.strides[key], time)]
-        return x if key[0] == "F" else x[:time]
+        return x if key.kind == "F" else x[:time]
 
     return {key: part(key, x) for key, x in order.items()}

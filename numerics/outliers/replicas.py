@@ -33,6 +33,7 @@ from numerics.outliers.problem import SpikedProblem, with_slope
 from numerics.runtime.interface import Cycle, Order
 from numerics.support.nearby import Nearby
 from numerics.support.precision import in_float64
+from numerics.support.reports import ReplicateMethod
 
 NEAR = 0.1
 """Real eigenvalues so close, relatively, to that of an outlier or of an edge are followed too: they may change places
@@ -48,7 +49,7 @@ class Replicas:
     """Outliers, descending, of several sets of order parameters, and how they were found."""
 
     positions: list[list[float]]
-    method: str
+    method: ReplicateMethod
 
 
 @in_float64
@@ -69,11 +70,10 @@ def replica_outliers(
         if any(len(one) != len(outliers) for one in found):
             raise Lost("one is so close to the edge that not all replicas have it")
         worst = _check(problem, outliers, found, nearby)
-        return Replicas(found, f"followed from the mean; the farthest, solved again, agrees to {worst:.1g} errors")
+        return Replicas(found, ReplicateMethod("followed", worst))
     except Lost as lost:
-        return Replicas(
-            [outlier_positions(problem.with_order(order)) for order in orders], f"each replica solved anew: {lost}"
-        )
+        positions = [outlier_positions(problem.with_order(order)) for order in orders]
+        return Replicas(positions, ReplicateMethod("solved", reason=str(lost)))
 
 
 def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float]], nearby: Nearby) -> float:

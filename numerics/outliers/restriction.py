@@ -11,7 +11,8 @@ import numpy as np
 
 from numerics.outliers.finding import check_size, factors_at, ring_factors
 from numerics.outliers.problem import SpikedProblem
-from numerics.runtime.interface import Cycle, Key, Order, Strides
+from numerics.runtime.interface import Cycle, Order, Strides
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 
 CODED_BYTES = 2e7
@@ -27,7 +28,7 @@ class Steps:
 
     name: str
     count: int
-    strides: Mapping[Key, Strides]
+    strides: Mapping[OrderKey, Strides]
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,12 @@ class _Structure:
         )
 
 
-Shapes = tuple[tuple[Key, tuple[int, ...]], ...]
+Shapes = tuple[tuple[OrderKey, tuple[int, ...]], ...]
 
 
 @lru_cache(maxsize=64)
 def _structure(
-    ring: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
+    ring: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[OrderKey, Strides], ...], count: int
 ) -> _Structure:
     """The structure at order parameters without any zeros; p holds numbers without any relation to each other.
 
@@ -96,19 +97,19 @@ def _alive(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
     ]
 
 
-class _Drawn(Mapping[Key, np.ndarray]):
+class _Drawn(Mapping[OrderKey, np.ndarray]):
     """Order parameters without any zeros, drawn when they are asked for, since all together may be large; changed: what
     is done to each."""
 
-    def __init__(self, shapes: Shapes, changed: Callable[[Key, np.ndarray], np.ndarray] | None = None) -> None:
+    def __init__(self, shapes: Shapes, changed: Callable[[OrderKey, np.ndarray], np.ndarray] | None = None) -> None:
         self.shapes, self.changed = dict(shapes), changed
 
-    def __getitem__(self, key: Key) -> np.ndarray:
+    def __getitem__(self, key: OrderKey) -> np.ndarray:
         rng = np.random.default_rng(list(self.shapes).index(key))
         found = rng.uniform(0.5, 1.5, self.shapes[key])
         return found if self.changed is None else self.changed(key, found)
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[OrderKey]:
         return iter(self.shapes)
 
     def __len__(self) -> int:
@@ -116,14 +117,14 @@ class _Drawn(Mapping[Key, np.ndarray]):
 
 
 def _coded_births(
-    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], count: int
+    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[OrderKey, Strides], count: int
 ) -> list[np.ndarray]:
     """From when on rows and columns hold something, read off one set of factors: entries of order parameters are the
     smaller the later they are, so that the largest entry of a row says how early something is there. Where entries are
     products of order parameters it says something else, which `_are_nested` finds."""
     bits = CODED_BITS // count
 
-    def coded(key: Key, x: np.ndarray) -> np.ndarray:
+    def coded(key: OrderKey, x: np.ndarray) -> np.ndarray:
         sizes = np.ones((1,) * x.ndim)
         for axis, (length, step) in enumerate(zip(x.shape, strides.get(key, ()), strict=False)):
             when = np.arange(length) // step if step else np.zeros(length)
@@ -150,7 +151,7 @@ def _largest(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _are_nested(
-    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], births: Sequence[np.ndarray], count: int
+    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[OrderKey, Strides], births: Sequence[np.ndarray], count: int
 ) -> bool:
     """Whether factors of a few times hold something where births say it, and do there to vectors what those of the last
     time do."""
@@ -169,7 +170,7 @@ def _are_nested(
     del whole
     for time, expected in zip(times, then, strict=True):
 
-        def cut(key: Key, x: np.ndarray, time: int = time) -> np.ndarray:
+        def cut(key: OrderKey, x: np.ndarray, time: int = time) -> np.ndarray:
             return np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x
 
         early = factors_at(ring, p, _Drawn(shapes, cut))
@@ -187,12 +188,14 @@ def _generic(p: Point) -> Point:
     return Point(**{name: x if isinstance(x, int) else float(draw(0.5, 1.5)) for name, x in vars(p).items()})
 
 
-def _early(ring: Cycle, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
+def _early(
+    ring: Cycle, p: Point, order: Order, strides: Mapping[OrderKey, Strides], time: int
+) -> tuple[np.ndarray, ...]:
     """The factors with order parameters of later times set to zero."""
     return factors_at(ring, p, without_later(order, strides, time))
 
 
-def without_later(order: Order, strides: Mapping[Key, Strides], time: int) -> Order:
+def without_later(order: Order, strides: Mapping[OrderKey, Strides], time: int) -> Order:
     """Order parameters with those of later times set to zero."""
     return {
         key: np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x for key, x in order.items()

@@ -20,14 +20,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .keys import OrderKey, keys_of
 from .operators import Operator, operator
 from .point import Point, Table, replaced
 from .program import AlikeLabels
 from .traits import SiteAverage, monomial_at, triangular
 
 Array = Any
-Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
-Order = Mapping[Key, Array]
+Order = Mapping[OrderKey, Array]
 Strides = tuple[int, int]
 Coefficients = tuple[tuple[Any, ...], ...]
 """Rows of numbers: fractions, or decimals where something is not rational."""
@@ -137,7 +137,10 @@ class Cycle:
     scalar_map: Callable[..., Array]
     relation: Callable[[Point, Array], Array] | None
     inverse: Callable[[Point, Array], Array] | None = None
-    reads: tuple[Key, ...] = ()
+    reads: tuple[OrderKey, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", keys_of(self.reads))  # generated code writes tuples
 
     def factors(self, p: Point, order: Order) -> list[Array]:
         """The matrices whose product, from left to right, the matrix is."""
@@ -302,9 +305,12 @@ class SampledSites:
     it is made of traits, so that the bulk has their law and only A(z) this one."""
 
     law: str
-    key: tuple[str, str]
+    key: OrderKey
     steady: bool
     known: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", OrderKey(*self.key))  # generated code writes a tuple
 
     def at(self, p: Point, order: Order) -> Point:
         """The point with these numbers; without them where there are none and the bulk needs none."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import diagonals
+from .keys import OrderKey
 from .point import Point
 from .program import Channel, SitesOf, Training
 from .sampled import Entries, responses, stacked, with_rest
@@ -97,21 +98,21 @@ class OrderFromMoments(Sizes):
         return Entries(self.training.before(self.p) if self.vectors[name].timed else None, self.labels[name], *lag)
 
     def correlation(self, a: str, b: str) -> Array:
-        return self.moments["C", a, b]
+        return self.moments[OrderKey("C", a, b)]
 
     def response(self, a: str, noise: str) -> Array:
         channel = self.channel_of[noise]
         if (a, channel.name) not in self.made:
             lags = [self.reach.get((a, j), 0 if not self.vectors[j].timed else None) for j in channel.products]
             noises = tuple(self._entries(j, lag) for j, lag in zip(channel.products, lags, strict=True))
-            seen, covariance = self.moments["K", a, channel.name], self.moments["G", channel.name]
+            seen, covariance = self.moments[OrderKey("K", a, channel.name)], self.moments[OrderKey("G", channel.name)]
             self.made[a, channel.name] = responses(
                 seen, covariance, self._entries(a), noises, self.times, self.tolerance
             )
         return self.made[a, channel.name][channel.products.index(noise)]
 
     def series(self, key: str) -> Array:
-        return self.moments[key[0], int(key[1:])]
+        return self.moments[_mean(key)]
 
     series_before = series
 
@@ -123,12 +124,12 @@ class OrderFromMoments(Sizes):
         if one.known:
             assert one.laws is not None
             return diagonals.law_of_known(diagonals.grouped(*one.laws(self.p)), one.entries)
-        return diagonals.law_of_sites(self.moments["S", sector], reach_at(one, self.p))
+        return diagonals.law_of_sites(self.moments[OrderKey("S", sector)], reach_at(one, self.p))
 
     def by_value(self, sector: str, *ends: str) -> Array:
         one, pairs = self._sites(sector), list(zip(ends[::2], ends[1::2], strict=True))
         channels = [self.channel_of[name] for kind, name in pairs if kind == "R"]
-        key = (
+        key = OrderKey(
             "W",
             sector,
             *(f"C {name}" if kind == "C" else f"R {self.channel_of[name].name}" for kind, name in pairs),
@@ -136,14 +137,14 @@ class OrderFromMoments(Sizes):
         seen = self.moments[key]
         if one.known:
             assert one.laws is not None
-            seen = diagonals.as_shared(seen, self.moments["S", sector], diagonals.grouped(*one.laws(self.p)))
+            seen = diagonals.as_shared(seen, self.moments[OrderKey("S", sector)], diagonals.grouped(*one.laws(self.p)))
         if not channels:
             return seen
         if key not in self.tables:
             noises = [tuple(self._entries(j, 0) for j in channel.products) for channel in channels]
             given: list[Any] = []
             for channel, some in zip(channels, noises, strict=True):
-                given += [self.moments["G", channel.name], some]
+                given += [self.moments[OrderKey("G", channel.name)], some]
             given += [self.times, self.tolerance]
             if len(channels) == 2:
                 shares = self._shares(one)
@@ -159,10 +160,15 @@ class OrderFromMoments(Sizes):
         if one.known:
             assert one.laws is not None
             return diagonals.shares_known(diagonals.grouped(*one.laws(self.p)))
-        return diagonals.shares_by_cubics(self.moments["S", one.sector], reach_at(one, self.p))
+        return diagonals.shares_by_cubics(self.moments[OrderKey("S", one.sector)], reach_at(one, self.p))
 
 
-def moments_of(training: Training, p: Point, state: Mapping[str, Array]) -> dict[Any, Array]:
+def _mean(name: str) -> OrderKey:
+    """The key of a recorded mean such as "M 0"."""
+    return OrderKey(name[0], int(name[1:]))
+
+
+def moments_of(training: Training, p: Point, state: Mapping[str, Array]) -> dict[OrderKey, Array]:
     """What order parameters are made of, from what is kept of a pass."""
     sizes, asked = Sizes(training, p, None), Asked(training, p)
 
@@ -170,28 +176,29 @@ def moments_of(training: Training, p: Point, state: Mapping[str, Array]) -> dict
         vector = sizes.vectors[name]
         return first_times(sizes, state[f"past {name}" if vector.timed else f"rows {name} {vector.home}"], name)
 
-    found: dict[Any, Array] = {}
+    found: dict[OrderKey, Array] = {}
     for a, b in asked.correlations:
         left = rows(a) @ state[f"between {a} {b}"] if f"between {a} {b}" in state else rows(a)
         value = left @ rows(b).T
         left_out, right_out = (state.get(f"rest {name}") for name in (a, b))
         if sizes.base(a) == sizes.base(b) and left_out is not None and right_out is not None:
             value = with_rest(value, left_out, right_out, training.before(p))
-        found["C", a, b] = value
+        found[OrderKey("C", a, b)] = value
     noises = {name: noise_rows(sizes, sizes.channels[name], state) for name in asked.channels}
-    found |= {("G", name): made @ made.T for name, made in noises.items()}
+    found |= {OrderKey("G", name): made @ made.T for name, made in noises.items()}
     for a, channel in asked.answers:
         timed = sizes.vectors[a].timed
-        found["K", a, channel] = (
+        found[OrderKey("K", a, channel)] = (
             first_times(sizes, state[f"answer{'s' if timed else 'ed'} {a} {channel}"], a) @ noises[channel].T
         )
     for one in training.means:
         table = state[f"series {one.key}"]
-        found[one.key[0], int(one.key[1:])] = table[: training.before(p)] if one.key[0] == "M" else table
+        key = _mean(one.key)
+        found[key] = table[: training.before(p)] if key.kind == "M" else table
     for sites in training.sites:
-        found["S", sites.sector] = state[f"shares {sites.sector}"]
+        found[OrderKey("S", sites.sector)] = state[f"shares {sites.sector}"]
         if sites.reach is not None:
-            found["S", sites.sector, "reach"] = state[f"reach {sites.sector}"]
+            found[OrderKey("S", sites.sector, "reach")] = state[f"reach {sites.sector}"]
     for sector, left, right in asked.tables:
-        found["W", sector, " ".join(left), " ".join(right)] = state[table_key(sector, left, right)]
+        found[OrderKey("W", sector, " ".join(left), " ".join(right))] = state[table_key(sector, left, right)]
     return found

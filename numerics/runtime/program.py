@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .keys import OrderKey, keyed
 from .point import Point
 
 if TYPE_CHECKING:
     from .gaussian import GaussianFunction
 
 Array = Any
-Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
 Axes = tuple[str, ...]
 """Sizes of axes of labels: names of parameters, or numbers."""
-Wanted = tuple[tuple[str, str, str], ...]
-"""Two-time functions that are asked for: ("C", a, b) and ("R", a, b)."""
+Wanted = tuple[OrderKey, ...]
+"""Two-time functions that are asked for: C[a,b] and R[a,b]."""
 
 
 def size_of(p: Point, axes: Axes) -> int:
@@ -214,7 +214,7 @@ class Training:
     products: tuple[MatrixProduct, ...]
     observables: tuple[Recorded, ...]
     step: Callable[..., None] | None
-    order: Callable[..., Mapping[Key, Array]]
+    order: Callable[..., Mapping[tuple[Any, ...], Array]]
     start: Callable[..., None] | None = None
     tables: Callable[[Point], tuple[Array, ...]] | None = None
     traits: tuple[TraitLaw, ...] = ()
@@ -238,38 +238,42 @@ class Training:
     """Whether sites are drawn in pairs that differ by a sign."""
     responses: str = "stein"
     """How responses are estimated: "stein" or "pathwise"."""
-    refused: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    refused: Mapping[tuple[Any, ...], str] = field(default_factory=dict)
     """Two-time functions that there are not, and why."""
     alike: AlikeLabels | None = None
     """Labels whose permutations leave everything as it is, where there are any."""
     jumps: bool = False
     """Whether some law jumps, so that its derivative does not tell how it changes."""
 
-    def refusal(self, name: tuple[str, str, str]) -> str:
+    def order_parameters(self, p: Point, x: Any) -> dict[OrderKey, Array]:
+        """The order parameters that probed matrices need, in a closure."""
+        return keyed(self.order(p, x))
+
+    def refusal(self, name: OrderKey) -> str:
         """Why a two-time function is not given; empty if it is."""
-        if self.jumps and name[0] == "R":
+        if self.jumps and name.kind == "R":
             return (
                 "a law jumps, and its derivative does not tell how it changes: responses to a source are not followed"
             )
-        kind, _, b = name
-        return self.refused.get(name, self.refused.get((kind, "", b), ""))
+        _, b = name.of
+        return self.refused.get((name.kind, *name.of), self.refused.get((name.kind, "", b), ""))
 
     @property
     def densities(self) -> bool:
         """Whether traits have densities, which are taken at a number of nodes."""
         return any(not trait.discrete for trait in self.traits)
 
-    def strides(self, p: Point) -> dict[Key, tuple[int, ...]]:
+    def strides(self, p: Point) -> dict[OrderKey, tuple[int, ...]]:
         """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
         timed = {vector.name: size_of(p, vector.axes) for vector in self.vectors if vector.timed}
-        found: dict[Key, tuple[int, ...]] = {}
-        for key in self.order(p, _Nothing()):
-            if key[0] in ("C", "R"):
-                found[key] = tuple(timed.get(str(name), 0) for name in key[1:])
-            elif key[0] == "S":
+        found: dict[OrderKey, tuple[int, ...]] = {}
+        for key in self.order_parameters(p, _Nothing()):
+            if key.kind in ("C", "R"):
+                found[key] = tuple(timed.get(str(name), 0) for name in key.of)
+            elif key.kind == "S":
                 found[key] = (0, 0)
-            elif key[0] == "W":
-                found[key] = (0, *(timed.get(str(end).split(" ", 1)[1], 0) for end in key[2:]))
+            elif key.kind == "W":
+                found[key] = (0, *(timed.get(str(end).split(" ", 1)[1], 0) for end in key.of[1:]))
         return found
 
     def delays(self, name: str) -> tuple[tuple[str, int], ...]:

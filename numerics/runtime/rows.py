@@ -44,10 +44,11 @@ from .exact import (
     units,
     weighted,
 )
+from .keys import OrderKey
 from .labels import components_at
 from .pasts import PastPiece, TriangularPast
 from .point import Point
-from .program import Key, Recorded, Training, Vector, Wanted, size_of, sizes_of
+from .program import Recorded, Training, Vector, Wanted, size_of, sizes_of
 from .two_time import GaussianRows as Followed, kicked, two_time
 
 Array = Any
@@ -632,7 +633,7 @@ class RowsPass:
     def __init__(self, training: Training, closure: type[ExactClosure] = ExactClosure):
         self.training, self.closure, self.strides = training, closure, training.strides
 
-    def forward_pass(self, p: Point, nodes: int = NODES) -> tuple[Mapping[Key, Array], dict[str, Array], Array]:
+    def forward_pass(self, p: Point, nodes: int = NODES) -> tuple[Mapping[OrderKey, Array], dict[str, Array], Array]:
         """Order parameters before the last update, observables at all times, and how many times are free of overflow.
 
         nodes: of the quadratures, where there are any. Whole-number parameters fix shapes.
@@ -640,7 +641,7 @@ class RowsPass:
         training = self.training
         x = run(training, p, lambda times: self.closure(training, p, times, nodes=nodes))
         observables = {one.key: _series(x, one) for one in training.observables}
-        return training.order(p, x), observables, self._finite(x)
+        return training.order_parameters(p, x), observables, self._finite(x)
 
     def two_time(self, p: Point, wanted: Wanted, nodes: int = NODES) -> tuple[dict[Any, Array], Array]:
         """The two-time functions that are wanted, each as times of a x labels of a x times of b x labels of b, and how

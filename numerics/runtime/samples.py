@@ -22,9 +22,10 @@ import jax.numpy as jnp
 from . import diagonals, two_time as kicks
 from .closure import Closure
 from .exact import past_sum, store, weighted
+from .keys import OrderKey
 from .moments import Asked, OrderFromMoments, first_times, moments_of, noise_rows, reach_at, table_key
 from .point import Point
-from .program import Channel, Key, Memory, SpanOf, Training, Vector, Wanted, sizes_of
+from .program import Channel, Memory, SpanOf, Training, Vector, Wanted, sizes_of
 from .sampled import (
     SHARES,
     STAGED,
@@ -692,7 +693,9 @@ class SampledPass:
     def __init__(self, training: Training, wanted: Wanted = ()):
         self.training, self.wanted = training, wanted
         self.paired, self.responses, self.strides = training.paired, training.responses, training.strides
-        self.ranges = tuple((s.reach, ("S", s.sector, "reach"), s.count) for s in training.sites if s.reach is not None)
+        self.ranges = tuple(
+            (s.reach, OrderKey("S", s.sector, "reach"), s.count) for s in training.sites if s.reach is not None
+        )
 
     def shapes(self, p: Point, rank: int | None = None) -> dict[str, tuple[int, ...]]:
         """The shape of each kind of standard normals, for one site."""
@@ -738,13 +741,17 @@ class SampledPass:
         finite = x.state["finite"] if training.step is not None else 1
         return x.what_is_kept(), observables, finite, x.report()
 
-    def moments_of(self, p: Point, kept: Carried) -> dict[Any, Array]:
+    def moments_of(self, p: Point, kept: Carried) -> dict[OrderKey, Array]:
         """What order parameters are made of, from what is kept of a pass."""
         return {} if self.wanted else moments_of(self.training, p, vars(kept))
 
-    def order_parameters(self, moments: Mapping[Any, Array], p: Point, tolerance: Any = 1e-12) -> Mapping[Key, Array]:
+    def order_parameters(
+        self, moments: Mapping[OrderKey, Array], p: Point, tolerance: Any = 1e-12
+    ) -> Mapping[OrderKey, Array]:
         """Correlations, responses and means before the last update, times by times, from averaged moments."""
-        return {} if self.wanted else self.training.order(p, OrderFromMoments(self.training, p, moments, tolerance))
+        if self.wanted:
+            return {}
+        return self.training.order_parameters(p, OrderFromMoments(self.training, p, moments, tolerance))
 
 
 def _run(

@@ -14,10 +14,11 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from .exact import NoiseBlock, Site, dual, part
+from .keys import OrderKey
 
 Array = Any
-Wanted = tuple[tuple[str, str, str], ...]
-"""What is asked for: ("C", a, b) and ("R", a, b); with ("K", b, b) the field b is kicked all the same."""
+Wanted = tuple[OrderKey, ...]
+"""What is asked for: C[a,b] and R[a,b]; with K[b,b] the field b gets impulses all the same."""
 
 
 def kicked_fields(wanted: Wanted) -> tuple[str, ...]:
@@ -45,14 +46,14 @@ class GaussianRows(NamedTuple):
     covariances: tuple[Array, ...]
 
 
-def two_time(wanted: Wanted, fields: Mapping[str, GaussianRows]) -> dict[tuple[str, str, str], Array]:
+def two_time(wanted: Wanted, fields: Mapping[str, GaussianRows]) -> dict[OrderKey, Array]:
     """Two-time functions from rows."""
     found = {}
     for kind, name, other in wanted:
         a, b = fields[name], fields[other]
         correlation = kind == "C"
         table = dual(a.rows, a.site, *a.covariances) @ b.rows.T if correlation else part(a.rows, b.source) / b.scale
-        found[kind, name, other] = table.reshape(-1, a.labels, table.shape[1] // b.labels, b.labels)
+        found[OrderKey(kind, name, other)] = table.reshape(-1, a.labels, table.shape[1] // b.labels, b.labels)
     return found
 
 
@@ -148,7 +149,7 @@ def memory_slopes(
     return jnp.einsum("ctd,tmdn->mcn", response, slopes)
 
 
-def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dict[tuple[str, str, str], Array]:
+def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dict[OrderKey, Array]:
     """Two-time functions from values at sites. A kick is a random vector, so that slopes regressed on the kicks of all
     times up to their own are mean responses. Those of a field to its own kick lack the one at equal times (`with_own`):
     it is known, and no noise may join it."""
@@ -156,9 +157,9 @@ def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dic
     for kind, a, b in wanted:
         if kind == "C":
             left, right = fields[a].values, fields[b].values
-            found[kind, a, b] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
+            found[OrderKey(kind, a, b)] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
         if kind == "R":
-            found[kind, a, b] = _response(a, b, fields, kicked_fields(wanted).index(b))
+            found[OrderKey(kind, a, b)] = _response(a, b, fields, kicked_fields(wanted).index(b))
     return found
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.outliers.overlaps import directions_counted
 from numerics.support.labelled import single_draws, single_series, with_none
 from numerics.support.progress import handful
 
@@ -401,9 +400,9 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
     if layer.overlaps is None:
         return []
     rows = []
-    sizes = layer.diagnostics.get("spike_directions", {})
+    spans = layer.diagnostics.spike_directions
     for side, squared in simulated.overlaps.items():
-        theirs = directions_counted(sizes[side]) if side in sizes else math.inf
+        theirs = spans[side].dimension if side in spans else math.inf
         same = float(np.mean(simulated.counted[side])) - theirs < ANOTHER_SPAN
         draws = [
             simulated.without_excess(side, np.asarray(s), k)

@@ -13,6 +13,7 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import ProbedMatrix, Solver
 from numerics.runtime.interface import Setting
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
 from numerics.simulation.directions import Aligning, Named
@@ -21,7 +22,7 @@ from numerics.simulation.two_time import FollowedFields, check_declared
 from numerics.support.labelled import where_defined
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report
-from numerics.two_time import Name, checked, finished
+from numerics.two_time import checked, finished
 
 SPAN = 1e-12
 """A direction of the unit spikes with singular value s counts with the share s^2 / (s^2 + SPAN * largest s^2), as the
@@ -148,7 +149,7 @@ class Simulation:
     layers: list[SimulatedLayer]
     observables: dict[str, np.ndarray]
     """NaN at times at which one is not defined."""
-    two_time: dict[Name, np.ndarray]
+    two_time: dict[OrderKey, np.ndarray]
     """Correlations and responses that were asked for, with the axes of the theory's behind that of the seeds."""
     about: Setting
     """What was declared."""
@@ -317,7 +318,7 @@ class _Sample:
     aligned: Any
     sizes: dict[str, int]
     observables: dict[str, Any]
-    two_time: dict[Name, np.ndarray]
+    two_time: dict[OrderKey, np.ndarray]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from numerics.runtime.interface import Setting
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.two_time import Wanted
-from numerics.two_time import Name, NoTwoTime, shown
+from numerics.two_time import NoTwoTime
 
 KICKS = 1
 """Makes the random numbers of sources others than those of the sample."""
@@ -24,7 +25,7 @@ def check_declared(setting: Setting, wanted: Wanted) -> None:
         missing = [f for f in name[1:] if f in made]
         if missing:
             raise NoTwoTime(
-                f"{shown(name)}: {missing[0]} is made by the derivation, so that a simulation has it not; "
+                f"{name}: {missing[0]} is made by the derivation, so that a simulation has it not; "
                 "give it an equation of its own, or ask the theory alone"
             )
 
@@ -46,14 +47,14 @@ class FollowedFields:
             return np.asarray(self.convert(field))[None]
         return np.stack([np.asarray(self.convert(field[time])) for time in range(len(field))])
 
-    def two_time(self, run: Callable[..., Any], seed: np.random.SeedSequence) -> dict[Name, np.ndarray]:
+    def two_time(self, run: Callable[..., Any], seed: np.random.SeedSequence) -> dict[OrderKey, np.ndarray]:
         """Times of a x labels of a x times of b x labels of b. run: a sample with sources, from a generator; seed: that
         of this sample."""
-        found: dict[Name, np.ndarray] = {}
+        found: dict[OrderKey, np.ndarray] = {}
         for kind, a, b in self.wanted:
             if kind == "C":
                 left, right = self.fields[a], self.fields[b]
-                found[kind, a, b] = np.einsum("tic,sid->tcsd", left, right) / left.shape[1]
+                found[OrderKey(kind, a, b)] = np.einsum("tic,sid->tcsd", left, right) / left.shape[1]
         kicks = np.random.Generator(np.random.PCG64([*seed.generate_state(4).tolist(), KICKS]))
         for kicked in dict.fromkeys(b for kind, _, b in self.wanted if kind == "R"):
             # every site gets its own sign: what sites do to each other averages out
@@ -66,5 +67,5 @@ class FollowedFields:
             for kind, a, b in self.wanted:
                 if kind == "R" and b == kicked:
                     slopes = (sides[0][a] - sides[1][a]) / (2 * KICK)
-                    found[kind, a, b] = np.einsum("tic,sid->tcsd", slopes, signs) / slopes.shape[1]
+                    found[OrderKey(kind, a, b)] = np.einsum("tic,sid->tcsd", slopes, signs) / slopes.shape[1]
         return found

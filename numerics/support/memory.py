@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -13,10 +12,11 @@ import jax
 from derive.errors import ParameterError
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.large import ROWS
-from numerics.runtime.interface import Key
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.samples import SampledPass
 from numerics.support.precision import in_float64
+from numerics.support.reports import ExpectedMemory
 from numerics.training.ensemble import SMALL
 from numerics.training.sampling import WORKING_COPIES, Sampling, plans_for
 from numerics.training.shelf import IN_MEMORY
@@ -27,25 +27,6 @@ ALONE = 3e8
 """What Python and its libraries take."""
 PROGRAMS = 1.2e8
 """What one more program of a forward pass takes, with the compiler that wrote it."""
-
-
-@dataclass(frozen=True)
-class ExpectedMemory:
-    """Bytes: of passes over the sites, of moments and order parameters, and of the eigenproblems of the outliers, each
-    with what is there beside it."""
-
-    passes: float
-    moments: float
-    outliers: float
-
-    @property
-    def most(self) -> float:
-        return max(self.passes, self.moments, self.outliers)
-
-    @property
-    def told(self) -> str:
-        stages = {"sampling": self.passes, "order parameters": self.moments, "outliers": self.outliers}
-        return f"about {self.most / 1e9:.1f} GB at most, for {max(stages, key=lambda name: stages[name])}"
 
 
 def memory_of_machine() -> float:
@@ -92,13 +73,13 @@ def expected_memory(
     )
 
 
-def _shapes(strides: Mapping[Key, tuple[int, ...]], steps: int) -> dict[Key, tuple[int, ...]]:
+def _shapes(strides: Mapping[OrderKey, tuple[int, ...]], steps: int) -> dict[OrderKey, tuple[int, ...]]:
     """Shapes of order parameters after so many steps."""
     return {key: tuple(max(1, x * steps) for x in axes) for key, axes in strides.items()}
 
 
 def _of_outliers(
-    p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int, last: bool
+    p: Point, matrix: ProbedMatrix, shapes: dict[OrderKey, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
     """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
@@ -133,6 +114,6 @@ def check_expected(expected: ExpectedMemory, most: float | None) -> None:
     if expected.most == expected.outliers:
         less += ", or leave out spectra (layer=none) or their path (path=False)"
     raise ParameterError(
-        f"this takes {expected.told}, and {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
+        f"this takes {expected.sentence}, and {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
         "(memory=GB, --memory GB)"
     )

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from numerics.runtime.interface import Key, Order
+from numerics.runtime.interface import Order
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.operators import Operator
 
 V = TypeVar("V", float, np.ndarray)
@@ -24,14 +25,14 @@ def without_bias(whole: V, halves: V, share: float) -> V:
     return found
 
 
-class ReadTogether(Mapping[Key, np.ndarray]):
+class ReadTogether(Mapping[OrderKey, np.ndarray]):
     """Order parameters that are made when they are read, several for little more than one."""
 
     @abstractmethod
-    def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+    def read(self, keys: Sequence[OrderKey]) -> dict[OrderKey, np.ndarray]:
         """Those with these names."""
 
-    def __getitem__(self, key: Key) -> np.ndarray:
+    def __getitem__(self, key: OrderKey) -> np.ndarray:
         return self.read((key,))[key]
 
 
@@ -39,11 +40,11 @@ class Moved(ReadTogether):
     """Order parameters that are moved along a direction, to first order."""
 
     @abstractmethod
-    def changes(self, keys: Sequence[Key]) -> dict[Key, Operator]:
+    def changes(self, keys: Sequence[OrderKey]) -> dict[OrderKey, Operator]:
         """What those with these names are moved by."""
 
 
-def read(order: Order, keys: Sequence[Key] | None = None) -> dict[Key, np.ndarray]:
+def read(order: Order, keys: Sequence[OrderKey] | None = None) -> dict[OrderKey, np.ndarray]:
     """Order parameters with these names, all if none are given."""
     wanted = tuple(order) if keys is None else tuple(keys)
     return order.read(wanted) if isinstance(order, ReadTogether) else {key: order[key] for key in wanted}

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-from numerics.runtime.interface import Key
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.operators import Operator, SomeColumns, Zero, operator
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Noting, Resolved
@@ -28,9 +28,8 @@ from numerics.support.nearby import Moved, ReadTogether
 from numerics.training.quadrature import BY_VALUE
 from numerics.training.shelf import Shelf
 
-MomentKey = tuple[Any, ...]
-Moments = Mapping[MomentKey, np.ndarray]
-Shapes = tuple[tuple[MomentKey, tuple[int, ...]], ...]
+Moments = Mapping[OrderKey, np.ndarray]
+Shapes = tuple[tuple[OrderKey, tuple[int, ...]], ...]
 KeptShapes = tuple[tuple[str, tuple[int, ...]], ...]
 Layout = tuple[Any, tuple[tuple[tuple[int, ...], Any], ...]]
 """Names and whole numbers of a point, and the shapes and types of its other values."""
@@ -54,10 +53,10 @@ class Ensemble:
         self.training, self.p, self.shelf = training, p, shelf
         self.passes: list[Mapping[str, np.ndarray]] = []
         self.observables: list[Mapping[str, np.ndarray]] = []
-        self.known: dict[tuple[int, tuple[MomentKey, ...]], Moments] = {}
+        self.known: dict[tuple[int, tuple[OrderKey, ...]], Moments] = {}
         """Moments of passes that are small, so that they are made once."""
         self.narrow: dict[Part, bool] = {}
-        self.means: dict[tuple[tuple[tuple[float, PassSum], ...], MomentKey], Operator] = {}
+        self.means: dict[tuple[tuple[tuple[float, PassSum], ...], OrderKey], Operator] = {}
         """What several replicas in turn have of means."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
@@ -88,7 +87,7 @@ class Ensemble:
         tables = [(factor, self.observables[one] if isinstance(one, int) else one.observed) for factor, one in terms]
         return {name: np.asarray(sum(factor * table[name] for factor, table in tables)) for name in self.observables[0]}
 
-    def moments(self, number: int, keys: tuple[MomentKey, ...], columns: Columns = None) -> Moments:
+    def moments(self, number: int, keys: tuple[OrderKey, ...], columns: Columns = None) -> Moments:
         """Some moments of one pass; columns: of those over noises, all if None."""
         if (number, keys) in self.known:
             return self.known[number, keys]
@@ -100,7 +99,7 @@ class Ensemble:
             self.known[number, keys] = found
         return found
 
-    def matrix(self, number: int, key: MomentKey) -> Operator:
+    def matrix(self, number: int, key: OrderKey) -> Operator:
         """A moment of one pass, which is not written down."""
         kept = {name: self.passes[number][name] for name in self.made_of[key]}
         return operator(self.training.moments_of(self.p, _as_operators(kept, self.kept_shapes))[key])
@@ -111,7 +110,7 @@ class Ensemble:
         return tuple((name, np.shape(x)) for name, x in self.passes[0].items())
 
     @cached_property
-    def made_of(self) -> dict[MomentKey, tuple[str, ...]]:
+    def made_of(self) -> dict[OrderKey, tuple[str, ...]]:
         """For each moment what it is made of: a pass may be on disk, and no more is read than needed."""
         return _made_of(self.training, _layout_of(self.p), self.kept_shapes)
 
@@ -121,7 +120,7 @@ class Ensemble:
         return _shapes_of_moments(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
-    def noises(self) -> list[frozenset[MomentKey]]:
+    def noises(self) -> list[frozenset[OrderKey]]:
         """The moments that each factor of a covariance of noises is made of."""
         read = _noted_by(self.training, _layout_of(self.p), self.shapes)
         return [frozenset(read["left", k]) for k in range(len(read))]
@@ -164,7 +163,7 @@ class Ensemble:
             )
         return self.narrow[part]
 
-    def sum_of(self, terms: Sequence[Term], key: MomentKey) -> Operator:
+    def sum_of(self, terms: Sequence[Term], key: OrderKey) -> Operator:
         """A moment of a sum, which is not written down; of none, or of terms that cancel, zeros."""
         parts = [
             factor * (self.matrix(one, key) if isinstance(one, int) else operator(one.moments((key,))[key]))
@@ -174,7 +173,7 @@ class Ensemble:
         return reduce(add, parts) if parts else Zero((rows, columns))
 
     @cached_property
-    def of_order(self) -> dict[Key, tuple[int, ...]]:
+    def of_order(self) -> dict[OrderKey, tuple[int, ...]]:
         """Shapes of all order parameters."""
         return dict(_shapes_of_order(self.training, _layout_of(self.p), self.shapes))
 
@@ -190,10 +189,10 @@ class PassSum:
     def __init__(self, ensemble: Ensemble, terms: Sequence[Term]) -> None:
         self.ensemble, self.terms = ensemble, terms
         self.observed = ensemble.observed(terms)
-        self.known: dict[MomentKey, Moments] = {}
+        self.known: dict[OrderKey, Moments] = {}
         self.narrow: dict[tuple[Any, ...], Moments] = {}
 
-    def moments(self, keys: tuple[MomentKey, ...], columns: Columns = None) -> Moments:
+    def moments(self, keys: tuple[OrderKey, ...], columns: Columns = None) -> Moments:
         """Some moments; columns: of those over noises, all if None."""
         if columns is not None and not all(key in self.known for key in keys):
             name = (keys, columns.tobytes())
@@ -211,21 +210,21 @@ class PassSum:
 
 Term = tuple[float, int | PassSum]
 """A factor, and the pass, by its number, or the mean that has it."""
-Part = tuple[tuple[Key, ...], tuple[MomentKey, ...]]
+Part = tuple[tuple[OrderKey, ...], tuple[OrderKey, ...]]
 
 
-def over_noises(key: MomentKey) -> bool:
+def over_noises(key: OrderKey) -> bool:
     """Whether the columns of a moment are noises: correlations with them, and their covariance."""
-    return key[0] in ("K", "G")
+    return key.kind in ("K", "G")
 
 
 def _sum(
-    ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...], columns: Columns = None
-) -> dict[MomentKey, np.ndarray]:
+    ensemble: Ensemble, terms: Sequence[Term], keys: tuple[OrderKey, ...], columns: Columns = None
+) -> dict[OrderKey, np.ndarray]:
     """Moments of a sum; every pass is asked once, however often it occurs."""
     if len(ensemble.parts) > 1 and columns is None:
         return {key: written(ensemble.sum_of(terms, key)) for key in keys}
-    found: dict[MomentKey, np.ndarray] = {}
+    found: dict[OrderKey, np.ndarray] = {}
     for one, factor in _together_in(terms).items():
         table = ensemble.moments(one, keys, columns) if isinstance(one, int) else one.moments(keys, columns)
         for key in keys:
@@ -261,20 +260,20 @@ class Near(ReadTogether):
         self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float, mean: PassSum | None = None
     ) -> None:
         self.ensemble, self.terms, self.resolved, self.mean = ensemble, terms, resolved, mean
-        self.known: dict[Key, Mapping[Key, np.ndarray]] = {}
+        self.known: dict[OrderKey, Mapping[OrderKey, np.ndarray]] = {}
 
-    def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+    def read(self, keys: Sequence[OrderKey]) -> dict[OrderKey, np.ndarray]:
         for part in self.ensemble.parts:
             if any(key in part[0] and key not in self.known for key in keys):
                 made = self.ensemble.shelf.keep(self._made(part))
                 self.known.update(dict.fromkeys(part[0], made))
         return {key: self.known[key][key] for key in keys}
 
-    def whole(self) -> Mapping[Key, np.ndarray]:
+    def whole(self) -> Mapping[OrderKey, np.ndarray]:
         """All of them, to be kept in memory or on disk."""
         return self.ensemble.shelf.keep_parts(self._made(part) for part in self.ensemble.parts)
 
-    def _made(self, part: Part) -> dict[Key, np.ndarray]:
+    def _made(self, part: Part) -> dict[OrderKey, np.ndarray]:
         order, moments = part
         if _are_moments(part):
             table = _sum(self.ensemble, self.terms, moments)
@@ -285,7 +284,7 @@ class Near(ReadTogether):
     def _columns(self, part: Part) -> Columns:
         return self.ensemble.columns(part, self.resolved)
 
-    def _few(self, part: Part, change: bool = False) -> Iterator[tuple[Key, np.ndarray]]:
+    def _few(self, part: Part, change: bool = False) -> Iterator[tuple[OrderKey, np.ndarray]]:
         """Order parameters that are not moments, or how far they are moved, in the columns that are made."""
         order, moments = part
         training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
@@ -302,7 +301,7 @@ class Near(ReadTogether):
         made = run(base, moving, p, resolved, shapes=shapes, keys=order, change=change)
         return ((key, np.asarray(value)) for key, value in made.items())
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[OrderKey]:
         return (key for order, _ in self.ensemble.parts for key in order)
 
     def __len__(self) -> int:
@@ -312,8 +311,8 @@ class Near(ReadTogether):
 class NearMean(Near, Moved):
     """Order parameters of a mean, moved to first order by what a sum adds to its moments."""
 
-    def changes(self, keys: Sequence[Key]) -> dict[Key, Operator]:
-        found: dict[Key, Operator] = {}
+    def changes(self, keys: Sequence[OrderKey]) -> dict[OrderKey, Operator]:
+        found: dict[OrderKey, Operator] = {}
         self.ensemble.means = {name: known for name, known in self.ensemble.means.items() if name[1] in keys}
         for part in self.ensemble.parts:
             wanted = [key for key in part[0] if key in keys]
@@ -323,7 +322,7 @@ class NearMean(Near, Moved):
                 found |= {key: self._of_columns(part, key, value) for key, value in self._few(part, change=True)}
         return {key: found[key] for key in keys}
 
-    def _of_moment(self, key: MomentKey) -> Operator:
+    def _of_moment(self, key: OrderKey) -> Operator:
         own = [(factor, one) for factor, one in self.terms if isinstance(one, int)]
         shared = tuple((factor, one) for factor, one in self.terms if isinstance(one, PassSum))
         if not shared:
@@ -333,7 +332,7 @@ class NearMean(Near, Moved):
             means[shared, key] = operator(written(self.ensemble.sum_of(shared, key)))
         return self.ensemble.sum_of(own, key) + means[shared, key]
 
-    def _of_columns(self, part: Part, key: Key, value: np.ndarray) -> Operator:
+    def _of_columns(self, part: Part, key: OrderKey, value: np.ndarray) -> Operator:
         columns, shape = self._columns(part), self.ensemble.of_order[key]
         if columns is None or value.shape == shape:
             return operator(value)
@@ -371,7 +370,7 @@ def _as_operators(kept: Mapping[str, Any], shapes: KeptShapes) -> Carried:
 def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
     """Some moments of a pass, compiled once for each choice."""
 
-    def chosen(p: Point, kept: Any, columns: Any, keys: tuple[MomentKey, ...], shapes: tuple[Any, ...]) -> Any:
+    def chosen(p: Point, kept: Any, columns: Any, keys: tuple[OrderKey, ...], shapes: tuple[Any, ...]) -> Any:
         if columns is None:
             # of what is not there nothing is made that is asked for: the compiler leaves it out
             state = Carried(**{name: kept[name] if name in kept else jnp.zeros(shape) for name, shape in shapes})
@@ -398,7 +397,7 @@ def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
         p: Point,
         resolved: Resolved,
         shapes: Shapes,
-        keys: tuple[Key, ...],
+        keys: tuple[OrderKey, ...],
         change: bool,
     ) -> Any:
         def order(moments: Moments) -> Any:
@@ -416,14 +415,14 @@ def _order_of(
     p: Point,
     resolved: Resolved | float,
     shapes: Shapes,
-    keys: tuple[Key, ...],
+    keys: tuple[OrderKey, ...],
 ) -> Any:
     few = None
     if isinstance(resolved, Resolved):
         resolved = Resolved(resolved.chosen, resolved.columns)  # what one trace has made is not there in another
         few = resolved.columns
 
-    def nothing(key: MomentKey, shape: tuple[int, ...]) -> Any:
+    def nothing(key: OrderKey, shape: tuple[int, ...]) -> Any:
         return jnp.zeros(shape if few is None or not over_noises(key) else (shape[0], len(few)))
 
     # of what is not there nothing is made that is asked for: the compiler leaves it out
@@ -463,7 +462,7 @@ def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
 
 
 @lru_cache(maxsize=64)
-def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[MomentKey, tuple[str, ...]]:
+def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[OrderKey, tuple[str, ...]]:
     """For each moment what it is made of."""
     return _read_by(lambda p, kept: dict(training.moments_of(p, Carried(**kept))), _laid_out(layout), _arrays(kept))
 
@@ -475,7 +474,7 @@ def _shapes_of_moments(training: SampledPass, layout: Layout, kept: KeptShapes) 
 
 
 @lru_cache(maxsize=64)
-def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any, tuple[MomentKey, ...]]:
+def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any, tuple[OrderKey, ...]]:
     """The moments that what is noted about each factor of noises is made of."""
 
     def left_of(p: Point, table: Moments) -> Any:
@@ -484,7 +483,7 @@ def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any
     return _read_by(left_of, _laid_out(layout), _arrays(shapes))
 
 
-def _notes(training: SampledPass, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:
+def _notes(training: SampledPass, moments: Mapping[OrderKey, Any], p: Point, tolerance: Any) -> list[Any]:
     noting = Noting(tolerance)
     training.order_parameters(moments, p, tolerance=noting)
     return noting.noted
@@ -518,7 +517,9 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
 
 
 @lru_cache(maxsize=64)
-def _shapes_of_order(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[tuple[Key, tuple[int, ...]], ...]:
+def _shapes_of_order(
+    training: SampledPass, layout: Layout, shapes: Shapes
+) -> tuple[tuple[OrderKey, tuple[int, ...]], ...]:
     """Of all order parameters."""
     made = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), _arrays(shapes), _laid_out(layout))
     return tuple((key, tuple(x.shape)) for key, x in made.items())
@@ -533,7 +534,7 @@ def _parts(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[Part,
     of_order = _read_by(
         lambda p, table: training.order_parameters(table, p, tolerance=0.0), _laid_out(layout), _arrays(shapes)
     )
-    parts: list[tuple[list[Key], dict[MomentKey, None]]] = []
+    parts: list[tuple[list[OrderKey], dict[OrderKey, None]]] = []
     for key, read in of_order.items():
         sharing = [part for part in parts if any(name in part[1] for name in read)]
         parts = [part for part in parts if part not in sharing]
@@ -546,10 +547,12 @@ def _are_moments(part: Part) -> bool:
     """Whether order parameters are moments as they are, as correlations are; what there is for each value of something
     on a diagonal has the names of moments and other numbers."""
     order, moments = part
-    return order == moments and not any(key[0] in BY_VALUE for key in order)
+    return order == moments and not any(key.kind in BY_VALUE for key in order)
 
 
-def _read_by(function: Callable[[Point, Any], Any], p: Point, arguments: Mapping[K, Any]) -> dict[Key, tuple[K, ...]]:
+def _read_by(
+    function: Callable[[Point, Any], Any], p: Point, arguments: Mapping[K, Any]
+) -> dict[OrderKey, tuple[K, ...]]:
     """For each result of a function, by name, the arguments beside the point, by name, that it is computed from."""
     traced, results = jax.make_jaxpr(function, return_shape=True)(p, dict(arguments))
     names = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, dict(arguments)), is_leaf=_is_key)

@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
+from numerics.support.reports import USABLE, Closure, QuadratureReport, TrainingMethod
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Integrals:
     first: int
     most: int
     factor: Fraction
-    method: str
+    over: Literal["Gaussian fields", "trait"]
     trouble: str
 
     def more(self, nodes: int) -> int:
@@ -32,22 +34,27 @@ class Integrals:
     def fewer(self, nodes: int) -> int:
         return int(nodes / self.factor)
 
+    def method(self, nodes: int, error: float) -> TrainingMethod:
+        """A pass with so many nodes, whose results have this relative quadrature error."""
+        closure: Closure = "exact" if self.over == "trait" else "quadrature"
+        return TrainingMethod(closure, QuadratureReport(self.over, nodes, self.fewer(nodes), error))
+
 
 OF_LAWS = Integrals(
     64,
     486,
     Fraction(3, 2),  # as integrals over three variables become expensive quickly
-    "Gaussian quadrature, {nodes} nodes per axis, moved by {moved:.1e} from {before}",
+    "Gaussian fields",
     "the averages over Gaussian fields have not converged: with {nodes} nodes an axis results still move by "
-    "{moved:.1e}; try smaller couplings, or fewer steps",
+    "{error:.1e}; try smaller couplings, or fewer steps",
 )
 OF_TRAITS = Integrals(
     32,
     1024,
     Fraction(2),
-    "exact forward pass for each of {nodes} values of a trait, moved by {moved:.1e} from {before}",
+    "trait",
     "the averages over the density of a trait have not converged: with {nodes} of its values results still move by "
-    "{moved:.1e}; if its density has no such moment, cut it off with low=... and high=..., or take fewer steps",
+    "{error:.1e}; if its density has no such moment, cut it off with low=... and high=..., or take fewer steps",
 )
 
 
@@ -58,8 +65,6 @@ def integrals_of(training: RowsPass | SampledPass) -> Integrals:
 
 SETTLED = 1e-10
 """Nodes are added until order parameters and observables move by less than this, each relative to its largest."""
-USABLE = 1e-6
-"""What moves by more than this with the most nodes is refused."""
 HOPELESS = 0.5
 """What still moves by more than this with many nodes has no limit."""
 FASTER = 4.0
@@ -81,7 +86,7 @@ Results = tuple[Any, Any, Any]
 
 def settle(
     run: Callable[[int], Results], integrals: Integrals, points: int | None = None
-) -> tuple[Results, list[dict[str, Any]]]:
+) -> tuple[Results, list[TrainingMethod]]:
     """The results of run(nodes) with enough nodes, and for each point how they were found.
 
     points: how many there are side by side; None for one that stands alone.
@@ -101,19 +106,15 @@ def settle(
         before = now
     if moved > USABLE:  # results may all be zero but for the rounding of what is integrated, which has its own size
         each = [min(change, _moved(_one(before, k), _one(now, k), UNIT)) for k, change in zip(which, each, strict=True)]
-    return now, [_method(integrals, nodes, change) for change in each]
+    return now, [integrals.method(nodes, change) for change in each]
 
 
-def check_settled(method: dict[str, Any]) -> None:
-    """Refuse results that still move."""
-    if method.get("quadrature_error", 0.0) > USABLE:
-        raise NumericalError(method["trouble"])
-
-
-def _method(integrals: Integrals, nodes: int, moved: float) -> dict[str, Any]:
-    words = {"nodes": nodes, "moved": moved, "before": integrals.fewer(nodes)}
-    found = {"method": integrals.method.format(**words), "nodes": nodes, "quadrature_error": moved}
-    return {**found, "trouble": integrals.trouble.format(**words)} if moved > USABLE else found
+def check_settled(method: TrainingMethod) -> None:
+    """Refuse results whose quadrature has not converged."""
+    report = method.quadrature
+    if report is not None and not report.converged:
+        integrals = OF_TRAITS if report.over == OF_TRAITS.over else OF_LAWS
+        raise NumericalError(integrals.trouble.format(nodes=report.nodes, error=report.error))
 
 
 def _fetched(results: Results) -> Results:
@@ -121,13 +122,13 @@ def _fetched(results: Results) -> Results:
     return order, observables, finite
 
 
-def _poles(order: Mapping[Any, np.ndarray]) -> dict[str, list[tuple[complex, complex]]]:
+def _poles(order: Mapping[OrderKey, np.ndarray]) -> dict[str, list[tuple[complex, complex]]]:
     """For each sector with differing sites, and each number on its diagonals, where to set it against functions as
     steep as a resolvent near the bulk. The ends of the values that count depend on how many there are."""
     found = {}
-    for kind, sector, *_ in order:
-        if kind == "S":
-            law = order[kind, sector]
+    for key, law in order.items():
+        if key.kind == "S":
+            sector = str(key.of[0])
             counts = law[:, -1] > WEIGHING * np.max(law[:, -1])
             ends = [(float(np.min(entry)), float(np.max(entry))) for entry in law[counts, :-1].T]
             offs = [BESIDE * (high - low) * (1 + 1j) or 1.0 for low, high in ends]
@@ -136,16 +137,16 @@ def _poles(order: Mapping[Any, np.ndarray]) -> dict[str, list[tuple[complex, com
 
 
 def _without_nodes(
-    order: Mapping[Any, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
-) -> dict[Any, np.ndarray]:
+    order: Mapping[OrderKey, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
+) -> dict[tuple[Any, ...], np.ndarray]:
     """Order parameters that can be compared however many values a density is taken at: of what there is for each value
     of something on a diagonal, averages with functions of that value with these poles."""
-    found = {key: value for key, value in order.items() if key[0] not in BY_VALUE}
+    found: dict[tuple[Any, ...], np.ndarray] = {key: x for key, x in order.items() if key.kind not in BY_VALUE}
     for key, value in order.items():
-        if key[0] in BY_VALUE:
-            law = order["S", key[1]]
-            weights = law[:, -1] if key[0] == "S" else value
-            for k, (entry, beside) in enumerate(zip(law[:, :-1].T, poles[key[1]], strict=True)):
+        if key.kind in BY_VALUE:
+            law = order[OrderKey("S", key.of[0])]
+            weights = law[:, -1] if key.kind == "S" else value
+            for k, (entry, beside) in enumerate(zip(law[:, :-1].T, poles[key.of[0]], strict=True)):
                 for end, pole in enumerate(beside):
                     found[(*key, k, end)] = np.tensordot(1 / (entry - pole), weights, axes=1)
     return found

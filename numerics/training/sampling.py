@@ -25,12 +25,14 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.runtime.diagonals import no_reach, widened
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.sampled import Carried
 from numerics.runtime.samples import SampledPass
 from numerics.support import compiling
 from numerics.support.nearby import Nearby
 from numerics.support.progress import Report
+from numerics.support.reports import BiasCorrection, SamplingReport
 from numerics.support.threads import threads_for
 from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.ensemble import Ensemble, PassSum, Term
@@ -102,8 +104,7 @@ class Sampling:
     share: tuple[float, float] | None = None
 
 
-Order = Mapping[tuple[Any, ...], np.ndarray]
-"""Order parameters by ("C", a, b), ("R", a, b), ("M", i) and the like."""
+Order = Mapping[OrderKey, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Sampled:
     observables: Mapping[str, np.ndarray]
     finite: int
     errors: Mapping[str, np.ndarray]
-    method: dict[str, Any]
+    report: SamplingReport
 
 
 def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
@@ -150,9 +151,9 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
     varied = [ensemble.moved(mean, terms, noises) for terms in deviations]
     varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, kept / FINER)))
     errors = _errors(ensemble, [*deviations, [(doubt, mean), (-doubt, half)]])
-    told = {}
+    rank_effect = None
     if moved:
-        errors, told["rank_check"] = _with_fewer_directions(errors, moved, ensemble.observed(deviations[-1]))
+        errors, rank_effect = _with_fewer_directions(errors, moved, ensemble.observed(deviations[-1]))
     return Sampled(
         order,
         Nearby(
@@ -167,21 +168,18 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
         ensemble.observed([(1 + share, mean), (-share, half)]),
         min(one.finite for one in replicas.reports),
         errors,
-        {
-            "method": "sampled forward pass",
-            "responses": training.responses,
-            "samples": plan.replicas * plan.sites * (2 if how.debias else 1),
-            "replicas": plan.replicas,
-            "seed": how.seed,
-            "draws": how.draws,
-            "bias": f"taken off: {share:.2f}({doubt:.2f}) of the difference to halves"
-            if how.debias
-            else "not taken off",
-            "directions": replicas.directions,
-            "variance_drawn_anew": max(one.lost for one in replicas.reports),
-            "resolved": kept,
-            **told,
-        },
+        SamplingReport(
+            samples=plan.replicas * plan.sites * (2 if how.debias else 1),
+            replicates=plan.replicas,
+            seed=how.seed,
+            draws=how.draws,
+            responses=training.responses,
+            rank=replicas.directions,
+            truncated_variance=max(one.lost for one in replicas.reports),
+            resolution=float(kept),
+            bias=BiasCorrection(float(share), float(doubt)) if how.debias else None,
+            rank_effect=rank_effect,
+        ),
     )
 
 
@@ -313,8 +311,9 @@ def _errors(ensemble: Ensemble, deviations: Sequence[Sequence[Term]]) -> dict[st
 
 def _with_fewer_directions(
     errors: Mapping[str, np.ndarray], moved: Sequence[Mapping[str, np.ndarray]], counted: Mapping[str, np.ndarray]
-) -> tuple[dict[str, np.ndarray], str]:
-    """Errors with what twice the directions move observables by, beyond what is counted, and that in words."""
+) -> tuple[dict[str, np.ndarray], float]:
+    """Errors with what twice the directions move observables by, beyond what is counted, and the largest such change
+    in units of its error."""
     twice = _beyond_chance({name: np.array([one[name] for one in moved]) for name in errors}, errors)
     more = {name: np.maximum(0.0, twice[name] - np.square(counted[name])) for name in errors}
     found = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
@@ -322,7 +321,7 @@ def _with_fewer_directions(
         float(np.max(np.sqrt(x[found[name] > 0]) / found[name][found[name] > 0], initial=0.0))
         for name, x in twice.items()
     )
-    return found, f"room for twice the directions moves observables by at most {most:.2g} of their errors"
+    return found, most
 
 
 def forward_pass(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import jax
@@ -12,12 +12,13 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
-from numerics.runtime.interface import Key
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.samples import SampledPass
 from numerics.support.arrays import labels_in
 from numerics.support.nearby import Nearby
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report
+from numerics.support.reports import ExpectedMemory, TrainingMethod
 from numerics.training.quadrature import OF_TRAITS, check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 
@@ -41,17 +42,17 @@ class Trained:
     nearby: if sampled, order parameters near them, which give results their errors and take off their bias.
     """
 
-    order: Mapping[Key, np.ndarray]
+    order: Mapping[OrderKey, np.ndarray]
     observables: Mapping[str, np.ndarray]
     finite: int
     errors: Mapping[str, np.ndarray] | None
     nearby: Nearby
-    method: dict[str, Any]
+    method: TrainingMethod
 
     @staticmethod
-    def of(order: Any, observables: Any, finite: Any, method: dict[str, Any] | None = None) -> Trained:
-        how = method or {"method": "exact forward pass"}
-        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, Nearby(), how)
+    def of(order: Any, observables: Any, finite: Any, method: TrainingMethod | None = None) -> Trained:
+        method = method or TrainingMethod()
+        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, Nearby(), method)
 
     @staticmethod
     def exact(solver: Solver, values: dict[str, Any]) -> Trained:
@@ -69,12 +70,14 @@ class Trained:
 
     @property
     def noise(self) -> float:
-        """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
-        return float(2 * self.method.get("resolved", 0.0))
+        """The variance of sampling noise in normalised correlations; zero if they are exact."""
+        return 0.0 if self.method.sampling is None else 2 * self.method.sampling.resolution
 
     @staticmethod
-    def sampled(solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report) -> Trained:
-        """Means over independent replicas of the sampled forward pass."""
+    def sampled(
+        solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report, memory: ExpectedMemory | None = None
+    ) -> Trained:
+        """Means over independent replicates of the sampled forward pass. memory: what it was expected to take."""
         assert isinstance(solver.training, SampledPass), "an exact pass draws nothing"
         found = sampled_pass(solver.training, solver.point(values), sampling, tell)
         return Trained(
@@ -83,7 +86,7 @@ class Trained:
             found.finite,
             found.errors,
             found.nearby,
-            found.method,
+            TrainingMethod("sampled", sampling=replace(found.report, memory=memory)),
         )
 
 
@@ -97,7 +100,7 @@ def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int 
     if len(points) < batch:
         filled += [points[-1]] * (min(batch, most_together(check_memory(solver, points[0]))) - len(points))
     together = jax.tree.map(lambda *x: np.stack([np.asarray(v, float) for v in x]), *map(solver.point, filled))
-    methods: Sequence[dict[str, Any] | None] = [None] * len(points)
+    methods: Sequence[TrainingMethod | None] = [None] * len(points)
     if solver.quadrature:
         kind = integrals_of(solver.training)
         found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), kind, len(filled))
@@ -165,7 +168,7 @@ def check_finite(trained: Trained) -> None:
     for name, value in (*trained.observables.items(), *trained.order.items()):
         if not np.all(np.isfinite(value)):
             raise NumericalError(
-                f"diverged at step {trained.finite} ({_shown(name)} is not finite); try a smaller step or fewer steps"
+                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
             )
     check_settled(trained.method)
     exploded = []
@@ -177,15 +180,11 @@ def check_finite(trained: Trained) -> None:
         step, name = min(exploded)
         raise NumericalError(f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps")
     for name, value in trained.order.items():
-        squares = np.abs(np.diagonal(value)) if name[0] == "C" and value.size else np.zeros(1)
+        squares = np.abs(np.diagonal(value)) if name.kind == "C" and value.size else np.zeros(1)
         if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
             raise NumericalError(
-                f"diverged within {trained.finite} steps ({_shown(name)} explodes); try a smaller step or fewer steps"
+                f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
             )
-
-
-def _shown(name: str | Key) -> str:
-    return name if isinstance(name, str) else f"{name[0]}[{', '.join(map(str, name[1:]))}]"
 
 
 def _as_numpy(table: Mapping[K, Any]) -> dict[K, np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.rows import RowsPass
 from numerics.runtime.samples import SampledPass
 from numerics.runtime.two_time import Wanted, with_own
@@ -19,13 +20,13 @@ from numerics.support.precision import in_float64
 from numerics.training.quadrature import check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 from numerics.training.trained import MOST_BYTES, WORKING_COPIES
-from numerics.two_time import Name, NoTwoTime, TwoTime, checked, finished, shown
+from numerics.two_time import NoTwoTime, TwoTime, checked, finished
 
 
 @in_float64
 def two_time_functions(
     solver: Solver, values: dict[str, Any], wanted: Wanted, sampling: Sampling | None
-) -> dict[Name, TwoTime]:
+) -> dict[OrderKey, TwoTime]:
     """Those that are wanted. sampling: how the rest was sampled, where it was, so that the same sites are taken."""
     wanted = checked(solver.setting, wanted)
     if not wanted:
@@ -33,7 +34,7 @@ def two_time_functions(
     training, p = solver.training, solver.point(values)
     for name in wanted:
         if training.training.refusal(name):
-            raise NoTwoTime(f"{shown(name)} is not given: {training.training.refusal(name)}")
+            raise NoTwoTime(f"{name} is not given: {training.training.refusal(name)}")
     if isinstance(training, SampledPass):
         assert sampling is not None, "a sampled setting is solved by sampling"
         found = sampled_pass(
@@ -49,19 +50,19 @@ def two_time_functions(
         run = _functions(training, wanted)
         (results, _, _), (method,) = settle(lambda nodes: (run(p, nodes), {}, 0), integrals)
         check_settled(method)
-        moved = method["quadrature_error"]
+        moved = 0.0 if method.quadrature is None else method.quadrature.error
     else:
         results = jax.tree.map(np.asarray, _functions(training, wanted)(p, 1))
     return {name: finished(solver.setting, name, _finite(name, results), moved=moved) for name in wanted}
 
 
-def _by_name(table: Mapping[Any, np.ndarray]) -> dict[Name, np.ndarray]:
+def _by_name(table: Mapping[Any, np.ndarray]) -> dict[OrderKey, np.ndarray]:
     return dict(table)
 
 
-def _finite(name: Name, table: Mapping[Any, np.ndarray]) -> np.ndarray:
+def _finite(name: OrderKey, table: Mapping[Any, np.ndarray]) -> np.ndarray:
     if not np.all(np.isfinite(table[name])):
-        raise NumericalError(f"{shown(name)} is not finite; try a smaller step or fewer steps")
+        raise NumericalError(f"{name} is not finite; try a smaller step or fewer steps")
     return table[name]
 
 
@@ -70,7 +71,7 @@ def _with_memories(training: SampledPass, wanted: Wanted) -> Wanted:
     if not any(kind == "R" for kind, _, _ in wanted):
         return wanted
     noises = dict.fromkeys(memory.noise for product in training.training.products for memory in product.memories)
-    return (*wanted, *(("K", name, name) for name in noises))
+    return (*wanted, *(OrderKey("K", name, name) for name in noises))
 
 
 def _check_memory(training: RowsPass, wanted: Wanted, p: Any, nodes: int) -> None:
@@ -78,7 +79,7 @@ def _check_memory(training: RowsPass, wanted: Wanted, p: Any, nodes: int) -> Non
     results = jax.eval_shape(lambda p: training.two_time(p, wanted, nodes), p)
     entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
     if 8 * WORKING_COPIES * entries > MOST_BYTES:
-        names = ", ".join(map(shown, wanted))
+        names = ", ".join(map(str, wanted))
         raise ParameterError(f"{names} take about {8 * entries / 1e9:.0f} GB; ask for fewer, or take fewer steps")
 
 

@@ -95,7 +95,7 @@ def seen_in(solutions: list[Solution]) -> dict[Quantity, Seen]:
     """All quantities, kernels among them."""
     found = over_seeds(solutions)
     tables = [kernels_of(one) for one in solutions]
-    freedom = min(one.method["replicas"] for one in solutions) - 1
+    freedom = min(one.method.sampling.replicates for one in solutions) - 1
     for name in tables[0]:
         values, errors = np.array([table[name] for table in tables]).T
         if np.ptp(values) > 1e-12 * np.max(np.abs(values)):
@@ -111,7 +111,7 @@ def rows(title: str, samples: int, solve: Solve, first: int, seeds: int) -> Iter
     long = solve(first + seeds, LONGER * samples)
     truth = {name: (one.values[0], one.errors[0]) for name, one in seen_in([long, long]).items()}
     truth |= {name: pair for name, pair in kernels_of(long).items()}
-    directions = solutions[0].method["directions"]
+    directions = solutions[0].method.sampling.rank
     for kind in dict.fromkeys(str(name[0]) for name in seen):
         these = {name: one for name, one in seen.items() if name[0] == kind and one.spread > 0}
         if not these:
@@ -146,7 +146,7 @@ def rows(title: str, samples: int, solve: Solve, first: int, seeds: int) -> Iter
             "wrong": wrong(these, {name: pair for name, pair in truth.items() if name in these}),
             "samples": samples,
             "directions": int(directions),
-            "replicas": int(solutions[0].method["replicas"]),
+            "replicas": int(solutions[0].method.sampling.replicates),
             "cpu": time.process_time() - start,
         }
 

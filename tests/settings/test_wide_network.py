@@ -234,7 +234,7 @@ def test_the_derivation_says_how_responses_are_found(how, words):
 def test_without_outliers_there_are_no_overlaps_and_nothing_is_said_of_them():
     solver, values = problem(*LAZY)
     layer = solve(solver, values, samples=80_000, overlaps=True).layers[0]
-    assert layer.outliers == [] and layer.overlaps == [] and "overlaps" not in layer.diagnostics
+    assert layer.outliers == [] and layer.overlaps == [] and layer.diagnostics.overlaps is None
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ class Seen:
 def over_seeds(solutions: Sequence[Solution]) -> dict[Quantity, Seen]:
     """The quantities that every solution has and that are not exact."""
     tables = [{name: (value, error) for name, value, error in quantities(one)} for one in solutions]
-    freedom = min(one.method["replicas"] for one in solutions) - 1
+    freedom = min(one.method.sampling.replicates for one in solutions) - 1
     found = {}
     for name in tables[0]:
         if all(name in table for table in tables):

@@ -230,11 +230,12 @@ def test_solve_prints_exactly_the_promised_keys():
         "atoms",
         "moments",
         "curve",
+        "diagnostics",
         "observables",
         "observable_errors",
         "trouble",
         "certificate",
-        "diagnostics",
+        "method",
         "spike_norm",
         "digest",
     ]

@@ -301,7 +301,7 @@ def test_a_coupling_at_zero_is_the_term_left_out():
     c, D = parameter("c", default=0.0), sectors("D")
     M, Q = goe("M", D), goe("Q", D)
     found = derive.load(Model((c,), probe=spectrum(M @ M @ M + c * M @ Q @ M))).solve()
-    assert "too many to eliminate" in found.diagnostics["bulk"]
+    assert found.diagnostics.bulk.way == "responses"
     (layer,) = found.layers
     np.testing.assert_allclose(layer.bulk_edges, [[-8, 8]], rtol=1e-9)
     np.testing.assert_allclose(layer.moments[:5], [1, 0, 5, 0, 132], atol=1e-9)

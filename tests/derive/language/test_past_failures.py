@@ -433,7 +433,7 @@ def test_before_the_first_step_no_contour_is_drawn():
     probe = spectrum(V(whole) @ V(whole) + V(whole))
     m = derive.load(Model(parameters=(whole,), equations=equations, probe=probe))
     start = m.solve(path=True)
-    assert not start.diagnostics["reduced"] and len(start.outliers) == 0
+    assert not start.diagnostics.reduced and len(start.outliers) == 0
     assert [len(found) for found in start.layers[0].outlier_path] == [0]
     assert start.bulk_edges == pytest.approx(np.array([[-0.25, 6.0]]), rel=1e-9)
 

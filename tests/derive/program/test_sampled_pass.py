@@ -767,8 +767,8 @@ def test_replicas_take_a_training_level_and_a_point():
     training = sampling_of(layout, Needs(letters))
     found = sampled_pass(training, point_of(model), Sampling(samples=5_000, seed=1), lambda *_: None)
     truth, observed = exactly(model, "C x x", "R x M0_x")
-    replicas = found.method["replicas"]
+    replicas = found.report.replicates
     assert len(found.nearby.varied) == replicas + 1 >= 11 and len(found.nearby.orders) == replicas + 3
-    assert found.finite == 4 and found.method["responses"] == "stein"
+    assert found.finite == 4 and found.report.responses == "stein"
     close(found.observables["norm"], observed["norm"], 1e-6)
     close(found.order["C", "x", "x"], truth["C", "x", "x"], 1e-2)

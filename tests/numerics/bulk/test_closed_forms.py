@@ -170,4 +170,4 @@ def test_the_cube_of_a_goe_matrix():
     np.testing.assert_allclose(found.bulk_edges, [(-8.0, 8.0)], rtol=1e-12)
     catalan = [comb(6 * k, 3 * k) / (3 * k + 1) for k in range(5)]
     np.testing.assert_allclose(found.layers[0].moments[::2], catalan, rtol=1e-13)
-    assert found.layers[0].diagnostics["bulk"] == "curve of the resolvent"
+    assert found.layers[0].diagnostics.bulk.way == "curve"

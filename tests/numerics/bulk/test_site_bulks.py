@@ -31,6 +31,7 @@ from derive.program.text import ModuleNames, NoCode, Text
 from numerics.bulk.branch import Branch
 from numerics.bulk.support import law_of, law_without_curve
 from numerics.modules import load_solver
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.traits import density
 from numerics.solver import solve
 from numerics.training.quadrature import OF_TRAITS, settle
@@ -207,10 +208,10 @@ def test_whether_values_of_a_density_settle_does_not_depend_on_which_of_them_cou
 
     def results(nodes):
         values, shares = density(lambda x: x**2 * np.exp(-6 * x), 0.01, 6.0, nodes, np)
-        return {("S", "N"): np.stack([values, shares], axis=1)}, {}, 2
+        return {OrderKey("S", "N"): np.stack([values, shares], axis=1)}, {}, 2
 
     _, (method,) = settle(results, OF_TRAITS)
-    assert method["quadrature_error"] < 1e-10
+    assert method.quadrature.error < 1e-10
 
 
 def test_numbers_beyond_machine_integers_are_written_to_the_last_digit_or_as_decimals():

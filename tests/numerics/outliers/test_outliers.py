@@ -129,7 +129,7 @@ def test_outliers_that_are_found_by_contours_scale_with_the_matrix(scale):
         solve(load_solver(solver_files(Model(parameters=(), probe=spectrum(c**2 * W @ W.T), name="scaled"))), {})
         for c in (1, scale)
     )
-    assert not plain.diagnostics["reduced"] and len(plain.outliers) >= 3
+    assert not plain.diagnostics.reduced and len(plain.outliers) >= 3
     assert np.allclose(scaled.outliers, np.array(plain.outliers) * float(scale) ** 2, rtol=1e-8)
 
 
@@ -141,7 +141,7 @@ def test_no_spurious_outlier_at_the_atom():
 @pytest.mark.slow
 def test_sixty_spikes_to_rounding():
     solution = solve(solver_of("coupled_spikes"), values_of("coupled_spikes", S=60, kappa=0.05))
-    assert solution.outliers and solution.diagnostics["residual"] < 1e-10
+    assert solution.outliers and solution.diagnostics.residual < 1e-10
 
 
 def test_no_spikes_no_outliers():

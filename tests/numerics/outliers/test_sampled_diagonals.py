@@ -40,6 +40,7 @@ from derive.records.method import ClosureKind
 from derive.stages.probe import project_probe
 from numerics.modules import load_solver
 from numerics.runtime import diagonals
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.solver import solve
 from numerics.support.precision import in_float64
@@ -253,7 +254,7 @@ def test_a_network_with_memory_agrees_with_simulation():
 
 def test_the_law_of_sites_is_not_a_moment():
     """Its moments are shares alone; correlations are moments as they are."""
-    correlation, law = ("C", "f", "f"), ("S", "D")
+    correlation, law = OrderKey("C", "f", "f"), OrderKey("S", "D")
     assert _are_moments(((correlation,), (correlation,)))
     assert not _are_moments(((correlation, law), (correlation, law)))
 

@@ -11,9 +11,11 @@ import pytest
 
 from derive.errors import NumericalError
 from numerics.outliers.alignments import OutlierAlignment
+from numerics.runtime.keys import OrderKey
 from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, _Sample, joined
 from numerics.solver import Layer
+from numerics.support.reports import LayerDiagnostics, SpikeSpan
 from numerics.two_time import TwoTime
 
 BULK = np.array([-1.9, -1.0, 0.5, 1.2, 1.8])
@@ -24,7 +26,7 @@ ERROR = math.sqrt((0.04**2 + 0.01**2 + 0.05**2) / 2 / 3)
 
 def layer_with(outliers: list[float], errors: list[float] | None = None, edges=((-2.0, 2.0),), **given) -> Layer:
     law = SimpleNamespace(edges=edges, atoms=given.pop("atoms", ()), moved=given.pop("moved", None))
-    return Layer("", law, outliers, errors, given.pop("diagnostics", {}), **given)
+    return Layer("", law, outliers, errors, given.pop("diagnostics", LayerDiagnostics()), **given)
 
 
 def spectra_of(outliers: list[float], bulk: np.ndarray = BULK) -> list[np.ndarray]:
@@ -159,7 +161,7 @@ def test_overlaps_are_those_of_the_outlier_without_what_chance_holds():
         [5.0, 4.0],
         overlaps=[{"right": 0.9, "left": None}, {"right": 0.5, "left": None}],
         overlap_errors=[{"right": 0.01, "left": None}, {"right": 0.02, "left": None}],
-        diagnostics={"spike_directions": {"right": "2 of 2"}},
+        diagnostics=LayerDiagnostics(spike_directions={"right": SpikeSpan(2.0, 2)}),
     )
     given = {"overlaps": {"right": squares}, "counted": {"right": [2.0] * 3}, "lengths": {"right": 20}}
     rows = rows_of(layer, spectra_of([5.0, 4.0]), **given)
@@ -245,7 +247,7 @@ def test_observables_are_compared_at_their_times_with_the_errors_of_these():
 
 def test_two_time_functions_are_compared_entry_by_entry():
     values, errors = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.1, 0.2], [0.3, 0.4]])
-    name = ("R", "x", "y")
+    name = OrderKey("R", "x", "y")
     draws = np.array([values * (1 + off) for off in OFF])
     two_time = ({name: TwoTime("R", "x", "y", ("t", "s"), values, errors)}, {name: draws})
     rows = rows_of(layer_with([3.0]), spectra_of([3.0]), two_time=two_time)

@@ -19,6 +19,7 @@ from numerics.bulk.support import law_of
 from numerics.outliers.alignments import OutlierAlignment, with_errors
 from numerics.outliers.errors import estimated_overlaps, estimated_path
 from numerics.outliers.leading import leading
+from numerics.runtime.keys import OrderKey
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import BasisReport, Carried
 from numerics.simulation.compare import compare, mean_and_error
@@ -277,7 +278,7 @@ def test_outliers_on_the_way_have_the_errors_of_their_time():
 
 
 OUT, SITES, REPLICAS, DIRECTIONS = 50.0, 256, 10, 12
-KEPT, MADE = ("C", "f", "f"), ("C", "f", "g")
+KEPT, MADE = OrderKey("C", "f", "f"), OrderKey("C", "f", "g")
 
 
 class ByHand:
@@ -342,7 +343,7 @@ def test_errors_of_a_sampled_pass_are_those_by_hand(monkeypatch, rank, told):
     assert found.errors["x"] == pytest.approx([math.sqrt(spread + (doubt * (mean - half)) ** 2 + wider)], rel=1e-7)
     if wider:
         part = 3 * OUT * tolerance / float(found.errors["x"][0])
-        assert found.method["rank_check"].endswith(f"moves observables by at most {part:.2g} of their errors")
+        assert found.report.rank_effect == pytest.approx(part, rel=1e-6)
     value, error = found.nearby.estimate(mean**2, [float(one[MADE][0, 0]) for one in found.nearby.orders])
     assert float(found.order[MADE][0, 0]) == pytest.approx(mean**2, rel=1e-12)
     assert value == pytest.approx(mean**2 + share * (mean**2 - half**2), rel=1e-12)
@@ -352,17 +353,12 @@ def test_errors_of_a_sampled_pass_are_those_by_hand(monkeypatch, rank, told):
         moved = mean**2 + 2 * mean * share * (mean - half)
         assert float(found.nearby.unbiased[MADE][0, 0]) == pytest.approx(moved, rel=1e-12)
     assert found.finite == 3 - debias
-    assert (
-        found.method
-        | {
-            "samples": SITES * REPLICAS * (1 + debias),
-            "replicas": REPLICAS,
-            "directions": DIRECTIONS,
-            "variance_drawn_anew": 0.2 if debias else 0.1,
-            "bias": f"taken off: {share:.2f}({doubt:.2f}) of the difference to halves" if debias else "not taken off",
-        }
-        == found.method
-    )
+    report = found.report
+    assert (report.samples, report.replicates, report.rank) == (SITES * REPLICAS * (1 + debias), REPLICAS, DIRECTIONS)
+    assert report.truncated_variance == (0.2 if debias else 0.1)
+    assert (report.bias is not None) == debias
+    if report.bias is not None:
+        assert (report.bias.share, report.bias.doubt) == pytest.approx((share, doubt), rel=1e-9)
     # that of the pilot, which has the normals of the first replica, is drawn twice
     assert len(set(seeds)) == len(seeds) - (rank is not None)
 

@@ -80,7 +80,7 @@ def same(law, center, variance) -> None:
     found, expected = (
         derive.load(learner(*pair)).solve(T=3) for pair in (with_law(law), with_moments(center, variance))
     )
-    assert found.diagnostics["method"] == "exact forward pass"
+    assert found.method.closure == "exact"
     for name in ("square", "start", "both"):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)
     assert len(found.outliers) > 0
@@ -142,7 +142,7 @@ def threshold(kind: str, fourth: bool = False) -> Model:
 def test_a_static_vector_is_a_trait():
     """Exactly by groups, and by sampling."""
     groups, sites = (derive.load(threshold(kind)).solve(T=3) for kind in ("trait", "drawn"))
-    assert "quadrature" in groups.diagnostics["method"] and "sampled" in sites.diagnostics["method"]
+    assert (groups.method.closure, sites.method.closure) == ("quadrature", "sampled")
     for name in ("square", "first", "with"):
         assert np.all(np.abs(groups[name] - sites[name]) < 5 * np.maximum(sites.errors[name], 1e-12)), name
         assert np.all(sites.errors[name] < 0.02)

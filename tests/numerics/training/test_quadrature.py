@@ -47,9 +47,11 @@ from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_pass
 from derive.records.method import ClosureKind
 from numerics.runtime.gaussian import SMOOTH, SPLIT, GaussianFunction, columns, facts, integrate, residuals
+from numerics.runtime.keys import keyed
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
 from numerics.support.precision import in_float64
+from numerics.support.reports import TrainingMethod
 from numerics.training.quadrature import OF_LAWS, check_settled, settle
 
 a = parameter("a", default=1.5, domain=positive)
@@ -459,8 +461,8 @@ def test_a_random_recurrent_network_has_ten_digits(values, late, figure):
     found = solved(Model(parameters=base.parameters, equations=base.equations, observe=observe), dt=0.1, **values)
     truth = recurrent_network(values["g"], 0.1, values["begin"], values["T"])
     times = np.arange(values["T"] + 1)
-    assert found.observable_errors is None and found.method["quadrature_error"] < 1e-10
-    assert found.method["method"].startswith("Gaussian quadrature")
+    assert found.observable_errors is None and found.method.quadrature.error < 1e-10
+    assert found.method.closure == "quadrature"
     np.testing.assert_allclose(found.observables["square"], truth[times, times], rtol=1e-10)
     np.testing.assert_allclose(found.observables["late"][late:], truth[times[late:], times[:-late]], rtol=1e-10)
     if figure is not None:
@@ -557,7 +559,7 @@ def test_points_side_by_side_and_derivatives():
     together = list(solve_many(solver, points))
     for point, found in zip(points, together, strict=True):
         np.testing.assert_allclose(found.observables["square"], solve(solver, point).observables["square"], rtol=1e-12)
-        assert found.method["quadrature_error"] < 1e-10
+        assert found.method.quadrature.error < 1e-10
 
     def last(value):
         p = replaced(solver.point(points[1]), g=value)
@@ -577,10 +579,10 @@ def test_results_that_are_all_zero_but_for_rounding_have_settled():
 
     for run, good in ((zero, True), (growing, False)):
         _, (how,) = settle(run, OF_LAWS)
-        assert (how["quadrature_error"] == 0) is good and ("trouble" not in how) is good
+        assert (how.quadrature.error == 0) is good and how.quadrature.converged is good
 
 
-def settled(*errors, points: int | None = None) -> tuple[list[int], list[dict]]:
+def settled(*errors, points: int | None = None) -> tuple[list[int], list[TrainingMethod]]:
     """The numbers of nodes that are tried where results are off by functions of them, and how each was found."""
     tried: list[int] = []
 
@@ -595,18 +597,20 @@ def settled(*errors, points: int | None = None) -> tuple[list[int], list[dict]]:
 
 def test_nodes_are_added_until_results_stand_still_and_errors_are_what_they_last_moved_by():
     tried, (how,) = settled(lambda nodes: 2.0 ** (-nodes / 4))
-    assert tried == [64, 96, 144, 216] and how["nodes"] == 216 and "trouble" not in how
-    assert how["quadrature_error"] == pytest.approx((2.0**-36 - 2.0**-54) / 3, rel=1e-3)
-    assert "216 nodes per axis" in how["method"] and how["method"].endswith("from 144")
+    assert tried == [64, 96, 144, 216] and how.quadrature.nodes == 216 and how.quadrature.converged
+    assert how.quadrature.error == pytest.approx((2.0**-36 - 2.0**-54) / 3, rel=1e-3)
+    assert how.closure == "quadrature" and how.quadrature.coarser == 144
+    assert how.sentence == f"Gaussian quadrature, 216 nodes per axis, moved by {how.quadrature.error:.1e} from 144"
     # side by side the worst decides how many, and each has its own error
     tried, (fast, slow) = settled(lambda nodes: 0.0, lambda nodes: 2.0 ** (-nodes / 4), points=2)
-    assert tried[-1] == 216 and fast["quadrature_error"] == 0 and slow == pytest.approx(how)
+    assert tried[-1] == 216 and fast.quadrature.error == 0
+    assert slow.quadrature.error == pytest.approx(how.quadrature.error)
 
 
 def test_results_that_rounding_moves_are_as_good_as_they_get():
     """More nodes gain less than a factor of four where movements are below 1e-8 and above the tolerance."""
     tried, (how,) = settled(lambda nodes: 3e-9 * (-1) ** (nodes % 5))
-    assert len(tried) == 3 and 1e-10 < how["quadrature_error"] < 1e-8
+    assert len(tried) == 3 and 1e-10 < how.quadrature.error < 1e-8
     check_settled(how)
 
 
@@ -627,10 +631,10 @@ def test_what_there_is_for_each_value_on_a_diagonal_counts_as_well():
             shares = np.array([[0.0, 0.5], [1.0, 0.5]])
             seen = np.ones(2)
             {"S": shares[:, 1], "W": seen}[moving][...] += np.array([1, -1]) / nodes
-            return {("S", "D"): shares, ("W", "D", "C x", "C x"): seen}, {}, np.array(2)
+            return keyed({("S", "D"): shares, ("W", "D", "C x", "C x"): seen}), {}, np.array(2)
 
         return at
 
     for moving in ("S", "W"):
         _, (how,) = settle(run(moving), OF_LAWS)
-        assert how["quadrature_error"] > 1e-4 and "trouble" in how
+        assert how.quadrature.error > 1e-4 and not how.quadrature.converged

@@ -16,6 +16,7 @@ from derive.pipeline import derive_model
 from derive.program.forward_text import ForwardText
 from derive.program.lowering import forward_program
 from numerics.runtime import exact
+from numerics.runtime.keys import OrderKey, keys_of
 from numerics.runtime.point import Point
 from numerics.runtime.quadrature import QuadratureClosure
 from numerics.runtime.rows import ExactClosure, RowsPass
@@ -65,7 +66,7 @@ def test_the_mean_square_of_an_error_function():
 
 def test_a_law_responds_by_its_mean_slope():
     """R[y, h] = <erf'(h)>; C[y, h] = q R[y, h]; what is drawn responds to itself by one whatever its scale."""
-    wanted = (("R", "y", "h"), ("C", "y", "h"), ("R", "w", "w"), ("C", "w", "w"))
+    wanted = keys_of([("R", "y", "h"), ("C", "y", "h"), ("R", "w", "w"), ("C", "w", "w")])
     with jax.enable_x64():
         found, _ = jax.jit(lambda p: saturated().two_time(p, wanted, NODES))(POINT)
     for name, expected in zip(wanted, (SLOPE, VARIANCE * SLOPE, 1.0, VARIANCE), strict=True):
@@ -76,8 +77,8 @@ def test_responses_of_jumps_of_several_arguments_are_refused():
     w, v, (h, y) = normal("w", D), normal("v", D), fields("h y", D)
     gate = [Eq(h(), J @ w / sqrt(D)), Eq(y(), Heaviside(h()) * v)]
     training = pass_of(Model(parameters=(), equations=gate, observe={"square": mean(y() ** 2)})).training
-    assert "jumps" in training.refusal(("R", "y", "h"))
-    assert not training.refusal(("C", "y", "h"))
+    assert "jumps" in training.refusal(OrderKey("R", "y", "h"))
+    assert not training.refusal(OrderKey("C", "y", "h"))
 
 
 def growing():

@@ -513,14 +513,14 @@ def test_what_too_small_a_rank_moves_counts_as_an_error(monkeypatch):
     """Without the check by doubling the rank all times were off by two errors."""
     solver, values = growing()
     truth = solve(solver, values, samples=100_000, seed=9)
-    assert "rank_check" not in truth.method
+    assert truth.method.sampling.rank_effect is None
 
     def far(pairs):
         monkeypatch.setattr(sampling, "PAIRS", pairs)
         seen = []
         for seed in (1, 2, 3):
             found = solve(solver, values, samples=20_000, seed=seed, rank=8)
-            assert ("room for twice the directions moves" in found.method.get("rank_check", "")) == (pairs > 0)
+            assert (found.method.sampling.rank_effect is not None) == (pairs > 0)
             for name in ("square", "late"):
                 off = np.subtract(found.observables[name][6:], truth.observables[name][6:])
                 seen.append(off / np.array(found.observable_errors[name][6:]))
@@ -544,4 +544,4 @@ def test_the_check_of_the_rank_draws_numbers_that_no_replicate_has(monkeypatch):
     most = max(sites for sites, _ in drawn)
     checks, replicates = [s for n, s in drawn if n < most], {s for n, s in drawn if n == most}
     assert len(checks) == len(set(checks)) == sampling.PAIRS
-    assert len(replicates) == found.method["replicas"] and not replicates & set(checks)
+    assert len(replicates) == found.method.sampling.replicates and not replicates & set(checks)

@@ -271,7 +271,7 @@ def test_the_same_seed_gives_the_same_results():
 @pytest.mark.slow
 def test_errors_fall_at_least_as_the_root_of_the_samples():
     few, many = (np.sqrt(np.mean([stacked(trained(n, k).errors) ** 2 for k in range(6)], axis=0)) for n in (FEW, MANY))
-    sites = [trained(n, 0).method["samples"] for n in (FEW, MANY)]
+    sites = [trained(n, 0).method.sampling.samples for n in (FEW, MANY)]
     assert np.exp(np.mean(np.log(few / many))) > 0.8 * math.sqrt(sites[1] / sites[0])
 
 
@@ -305,7 +305,7 @@ def test_pathwise_and_stein_responses_agree():
     values = values_of("coupled_spikes_tanh", **SPIKES)
     paths = load_solver(solver_files(replace(model, responses="pathwise", observe=dict(model.observe))))
     one, other = (solve(s, values, samples=MANY, seed=k) for k, s in enumerate((paths, solver_of(model.name))))
-    assert (one.method["responses"], other.method["responses"]) == ("pathwise", "stein")
+    assert (one.method.sampling.responses, other.method.sampling.responses) == ("pathwise", "stein")
     error = math.hypot(one.outlier_errors[0], other.outlier_errors[0])
     assert abs(one.outliers[0] - other.outliers[0]) < 3 * error < 0.1 * one.outliers[0]
 

@@ -239,7 +239,7 @@ def test_moments_of_densities(law, moments):
     found = derive.load(Model(parameters=(), observe=names)).solve()
     for k, expected in enumerate(moments, 1):
         assert found[f"moment{k}"] == pytest.approx([expected], rel=1e-9)
-    assert found.diagnostics["quadrature_error"] < 1e-10
+    assert found.method.quadrature.error < 1e-10
 
 
 # -- structured regression
