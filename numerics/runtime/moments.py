@@ -1,6 +1,6 @@
-"""Averages that order parameters are made of where sites are sampled, and order parameters from them.
+"""Moments of sampled passes, and order parameters computed from their means.
 
-Averages of several passes are averaged before responses are made of them, which are not linear in them.
+Responses are nonlinear in the moments, so that moments of several passes are averaged first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = Any
 
 
 def reach_at(one: SitesOf, p: Point) -> Array:
-    """Between which numbers lies what stands on diagonals: as traits say, or as it is found in one pass."""
+    """Return the range of the diagonal entries: from the laws of traits, or as measured in one pass."""
     if one.reach is not None:
         return getattr(p, one.reach)
     assert one.laws is not None
@@ -26,14 +26,14 @@ def reach_at(one: SitesOf, p: Point) -> Array:
 
 
 def first_times(sizes: Sizes, past: Array, name: str) -> Array:
-    """What stands before the last update."""
+    """Return the rows of the times before the last update."""
     if not sizes.vectors[name].timed:
         return past
     return past[: sizes.training.before(sizes.p) * sizes.labels[name]]
 
 
 def noise_rows(sizes: Sizes, channel: Channel, state: Mapping[str, Array]) -> Array:
-    """The noises of a random matrix in terms of its normals."""
+    """Return the coordinates of the noises of a random matrix in its normals."""
     found = []
     for name in channel.products:
         product = sizes.products[name]
@@ -45,11 +45,12 @@ def noise_rows(sizes: Sizes, channel: Channel, state: Mapping[str, Array]) -> Ar
 
 
 def table_key(sector: str, left: tuple[str, str], right: tuple[str, str]) -> str:
+    """Return the key of a table of averages by value of the diagonal entries."""
     return f"sites {sector} {' '.join(left)} {' '.join(right)}"
 
 
 class Asked:
-    """Which averages order parameters are made of, found by asking for them."""
+    """Dependency analysis: records which moments the order parameters read."""
 
     def __init__(self, training: Training, p: Point):
         self.training, self.p = training, p
@@ -65,12 +66,15 @@ class Asked:
         self.channels = tuple(dict.fromkeys((*(channel for _, channel in self.answers), *at_sites)))
 
     def correlation(self, a: str, b: str) -> None:
+        """Record a correlation."""
         self._pairs.setdefault((a, b))
 
     def response(self, a: str, noise: str) -> None:
+        """Record a response."""
         self._answering.setdefault((a, self.channel_of[noise]))
 
     def by_value(self, sector: str, *ends: str) -> None:
+        """Record a table by value of the diagonal entries."""
         left, right = (
             (kind, name if kind == "C" else self.channel_of[name])
             for kind, name in zip(ends[::2], ends[1::2], strict=True)
@@ -78,7 +82,7 @@ class Asked:
         self._tables.setdefault((sector, left, right))
 
     def ignored(self, *_: Any) -> None:
-        """What is not made of such averages."""
+        """Order parameters that need no further moments."""
 
     series = series_before = law_of_sites = ignored
 
@@ -94,12 +98,15 @@ class OrderFromMoments(Sizes):
         self.tables: dict[Any, Any] = {}
 
     def _entries(self, name: str, *lag: int | None) -> Entries:
+        """Return the index set of a vector."""
         return Entries(self.training.before(self.p) if self.vectors[name].timed else None, self.labels[name], *lag)
 
     def correlation(self, a: str, b: str) -> Array:
+        """Return C[a, b]."""
         return self.moments["C", a, b]
 
     def response(self, a: str, noise: str) -> Array:
+        """Return R[a, noise]."""
         channel = self.channel_of[noise]
         if (a, channel.name) not in self.made:
             lags = [self.reach.get((a, j), 0 if not self.vectors[j].timed else None) for j in channel.products]
@@ -111,14 +118,17 @@ class OrderFromMoments(Sizes):
         return self.made[a, channel.name][channel.products.index(noise)]
 
     def series(self, key: str) -> Array:
+        """Return a recorded mean."""
         return self.moments[key[0], int(key[1:])]
 
     series_before = series
 
     def _sites(self, sector: str) -> SitesOf:
+        """Return the diagonal entries of a sector."""
         return next(one for one in self.training.sites if one.sector == sector)
 
     def law_of_sites(self, sector: str, *_: Any) -> Array:
+        """Return the law of the diagonal entries of a sector: values and weights."""
         one = self._sites(sector)
         if one.known:
             assert one.laws is not None
@@ -126,6 +136,7 @@ class OrderFromMoments(Sizes):
         return diagonals.law_of_sites(self.moments["S", sector], reach_at(one, self.p))
 
     def by_value(self, sector: str, *ends: str) -> Array:
+        """Return correlations or responses by value of the diagonal entries."""
         one, pairs = self._sites(sector), list(zip(ends[::2], ends[1::2], strict=True))
         channels = [self.channel_of[name] for kind, name in pairs if kind == "R"]
         key = (
@@ -156,6 +167,7 @@ class OrderFromMoments(Sizes):
         return self.tables[key][places if len(places) == 2 else places[0]]
 
     def _shares(self, one: SitesOf) -> Array:
+        """Return the weights of the values of the diagonal entries."""
         if one.known:
             assert one.laws is not None
             return diagonals.shares_known(diagonals.grouped(*one.laws(self.p)))
@@ -163,10 +175,11 @@ class OrderFromMoments(Sizes):
 
 
 def moments_of(training: Training, p: Point, state: Mapping[str, Array]) -> dict[Any, Array]:
-    """What order parameters are made of, from what is kept of a pass."""
+    """Return the moments of a pass from its stored arrays."""
     sizes, asked = Sizes(training, p, None), Asked(training, p)
 
     def rows(name: str) -> Array:
+        """Return the coordinates of a vector before the last update."""
         vector = sizes.vectors[name]
         return first_times(sizes, state[f"past {name}" if vector.timed else f"rows {name} {vector.home}"], name)
 

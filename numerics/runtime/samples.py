@@ -1,12 +1,12 @@
-"""The sampled closure: a vector is its values at many sites, an array of sites x labels.
+"""The sampled closure: a vector is represented by its values at many sites, an array of sites x labels.
 
-The past of the sites is kept as coordinates in a few orthonormal directions over the sites, a span: the coordinates of
-a vector at one time are labels x directions, and those of all times stand below each other, time by time. The noise of
-a random matrix has one standard normal per site and direction. Responses are mean derivatives by those normals, from
-correlations with them (Stein's lemma) or along the path of each site.
+The past of a vector is stored as coordinates in a truncated orthonormal basis over the sites (Gram-Schmidt), called a
+span. Coordinates at one time are labels x directions, and those of all times are stacked along the rows. The noise of a
+random matrix has one standard normal per site and direction. Responses are mean derivatives by these normals, from
+correlations with them (Stein's lemma) or from pathwise derivatives.
 
-Slopes are derivatives along slots, sites x labels x slots: along the normals of random matrices where responses are
-found pathwise, along random impulses where two-time functions are asked for.
+Slopes are directional derivatives (tangents), sites x labels x slots: by the normals of random matrices for pathwise
+responses, and along random impulses for two-time functions.
 """
 
 from __future__ import annotations
@@ -65,8 +65,11 @@ State = dict[str, Any]
 
 
 class Values:
-    """A vector over sites: values, and slopes where they are followed. Combinations of the directions of a span are put
-    off until values are needed, so that they are made once. name, lag: which vector it is, how many steps ago."""
+    """A vector over sites, with tangents where they are propagated.
+
+    Linear combinations of basis directions are evaluated lazily, so that each is computed once. name, lag: the vector
+    and the number of steps back that the values belong to.
+    """
 
     __array_ufunc__ = None  # NumPy's numbers leave products to this class
 
@@ -84,7 +87,7 @@ class Values:
 
     @property
     def values(self) -> Array:
-        """The values themselves: sites x labels."""
+        """Values at the sites: sites x labels."""
         found = self.dense
         for span, rows in self.pending.items():
             part = expressed(self.closure.state[f"span {span}"], rows)
@@ -126,15 +129,17 @@ class Values:
 
 
 def _is_zero(value: Any) -> bool:
+    """Whether a value is the number zero."""
     return isinstance(value, (int, float)) and value == 0
 
 
 def _sum(one: Array | None, other: Array | None) -> Array | None:
+    """Return a sum in which None is zero."""
     return other if one is None else one if other is None else one + other
 
 
 class SampledClosure(Closure, Sizes):
-    """The closure over some sites. tolerance: share of its variance below which a new direction is left out."""
+    """The sampled closure over a set of sites. tolerance: relative variance cutoff of new directions."""
 
     def __init__(
         self,
@@ -146,7 +151,7 @@ class SampledClosure(Closure, Sizes):
         whole: int | None,
         wanted: Wanted = (),
     ):
-        """rank: most directions of a span at this stage; whole: the same at the last one."""
+        """Allocate the closure. rank: largest rank of a basis at this stage; whole: that at the last stage."""
         Sizes.__init__(self, training, p, rank, wanted)
         Closure.__init__(self, training, p, self.times)
         self.normals, self.tolerance = normals, tolerance
@@ -163,7 +168,7 @@ class SampledClosure(Closure, Sizes):
     # -- what is carried
 
     def empty(self) -> State:
-        """What is carried through time, before anything is known."""
+        """Return the loop state before the first time, all zero."""
         state: State = {"finite": jnp.zeros((), int)}
         for span in self.training.spans:
             slots = self.slots(self.vectors[span.vectors[0]].group) if self.pathwise else None
@@ -195,10 +200,11 @@ class SampledClosure(Closure, Sizes):
         return state | {f"kept {key}": jnp.zeros(self.times) for key in self.training.kept}
 
     def _no_slopes(self, vector: Vector) -> Array:
+        """Return zero tangents of a vector."""
         return jnp.zeros((self.sites, self.labels[vector.name], self.slots(vector.group)))
 
     def _is_drawn_anew(self, name: str, span: SpanOf) -> bool:
-        """Whether what is left out of a vector is needed: for the noise of a random matrix, or in a correlation."""
+        """Whether the truncated part of a vector is needed, for the noise of a random matrix or in a correlation."""
         base = self.base(name)
         under = any(owner == base and self.channels[c].span == span.name for c, owner in self.beyonds)
         relatives = [f for f in (*self.correlated, base) if self.base(f) == base]
@@ -208,26 +214,26 @@ class SampledClosure(Closure, Sizes):
     # -- time
 
     def begin(self, t: Array, state: State) -> None:
-        """Take up what is carried, at a time."""
+        """Load the loop state at time t."""
         self.t, self.state = t, dict(state)
         self.now: dict[str, Values] = {}
         self.rows: dict[tuple[str, str], Array] = {}
         """Coordinates at the current time, by vector and span."""
         self.rests: dict[tuple[str, str], Array] = {}
-        """Factors of the covariance of what is left out of a vector at the current time."""
+        """Covariance factors of the truncated part of a vector at the current time."""
         self.answered: dict[tuple[str, str], Array] = {}
         self.factors: dict[str, Array] = {}
-        """What multiples of other vectors are multiplied by."""
+        """Factors of vectors that are multiples of others."""
         self.defect: Array = 0.0
 
     def start(self) -> None:
-        """What is known before the first time: traits, and what is drawn once."""
+        """Add vectors without time to their bases: constants, and normals that are drawn once."""
         for vector in self.training.vectors:
             if vector.role in ("normal", "constant") and not vector.timed:
                 self._remember(vector, fresh=False)
 
     def begin_step(self) -> None:
-        """What each time starts from: spans of matrices that are drawn anew are empty, and what is drawn is known."""
+        """Start a time step: empty the bases of matrices that are redrawn, and add the normals of this time."""
         for span in self.training.spans:
             if span.fresh:
                 self.state[f"span {span.name}"] = emptied(self.state[f"span {span.name}"])
@@ -238,7 +244,7 @@ class SampledClosure(Closure, Sizes):
                 self._remember(vector)
 
     def end_step(self) -> State:
-        """What is carried on."""
+        """Return the loop state after a time step."""
         for vector in self.training.vectors:
             for k in range(vector.lags, 0, -1):
                 self._carry_late(vector, k)
@@ -253,6 +259,7 @@ class SampledClosure(Closure, Sizes):
         return self.state
 
     def _carry_late(self, vector: Vector, k: int) -> None:
+        """Shift the stored value of k - 1 steps ago to k steps ago."""
         name = vector.name
         if k > 1:
             self.state[f"late {name} {k}"] = self.state[f"late {name} {k - 1}"]
@@ -268,15 +275,17 @@ class SampledClosure(Closure, Sizes):
             self.state[f"slopes {name} 1"] = slopes
 
     def _anew(self, group: int) -> list[Channel]:
+        """Channels of a group whose matrix is redrawn at every time."""
         return [channel for channel in self.of_group(group) if channel.fresh]
 
     def _slopes_of(self, value: Values, vector: Vector) -> Array:
+        """Return the tangents of a value, zero if it has none."""
         return self._no_slopes(vector) if value.slopes is None else value.slopes
 
     # -- vectors
 
     def drawn(self, name: str, lag: int = 0) -> Values:
-        """What is drawn, so many steps ago."""
+        """Return a drawn vector, `lag` steps ago."""
         vector = self.vectors[name]
         if vector.role == "constant":
             values = ones(self.sites, self.t, lag) if lag else ones(self.sites)
@@ -287,7 +296,7 @@ class SampledClosure(Closure, Sizes):
         return Values(self, values, self._kick(vector, lag), name=name, lag=lag)
 
     def _kick(self, vector: Vector, lag: int = 0) -> Array | None:
-        """What an impulse in the equation of a vector adds to its slopes."""
+        """Return the tangents that an impulse in the equation of a vector adds; None without impulses."""
         if not self.wanted or not self.sloped:
             return None
         when = (self.t, lag) if vector.timed else ()
@@ -295,28 +304,28 @@ class SampledClosure(Closure, Sizes):
         return found
 
     def earlier(self, name: str, lag: int) -> Values:
-        """A vector so many steps ago; zero before the start."""
+        """Return a vector `lag` steps ago; zero before the start."""
         slopes = self.state[f"slopes {name} {lag}"] if self.sloped else None
         return Values(self, self.state[f"late {name} {lag}"], slopes, name=name, lag=lag)
 
     def value(self, name: str) -> Values:
-        """A vector without time."""
+        """Return a vector without time."""
         return Values(self, self.state[f"value {name}"], self.state.get(f"slopes {name}"), name=name)
 
     def _value(self, name: str) -> Values:
-        """A vector at the current time, or one without time."""
+        """Return a vector at the current time, or one without time."""
         if name in self.now:
             return self.now[name]
         return self.drawn(name) if self.vectors[name].role in ("normal", "constant") else self.value(name)
 
     def trait(self, name: str) -> Array:
-        """The values of a trait at all sites."""
+        """Return the values of a trait at all sites."""
         trait = next(one for one in self.training.traits if one.name == name)
         assert trait.draw is not None
         return trait.draw(self.p, self.normals[f"traits_{trait.sector}"], self.traits[trait.sector].index(name))
 
     def starting(self, first: tuple[Any, ...], later: Any) -> Values:
-        """One of the first values at the first times, the later one at all others."""
+        """Return the k-th initial value at time k, and the later value at all other times."""
         found, slopes = self._dense(later)
         for k, one in enumerate(first):
             at_start = jnp.equal(self.t, k)
@@ -328,12 +337,13 @@ class SampledClosure(Closure, Sizes):
         return Values(self, found, slopes)
 
     def _dense(self, value: Any) -> tuple[Array, Array | None]:
+        """Return values and tangents of an operand."""
         if _is_zero(value):
             return 0.0, None
         return (value.values, value.slopes) if isinstance(value, Values) else (value, None)
 
     def put(self, name: str, value: Any) -> Values:
-        """The value of a field at the current time."""
+        """Set the value of a field at the current time and return it."""
         vector = self.vectors[name]
         values, slopes = self._dense(value)
         values = jnp.broadcast_to(jnp.asarray(values, float), (self.sites, self.labels[name]))
@@ -346,7 +356,7 @@ class SampledClosure(Closure, Sizes):
         return self._known(vector, Values(self, values, slopes, name=name))
 
     def put_multiple(self, name: str, factor: Array, base: str) -> Values:
-        """The value of a field that is a multiple of another: it needs no directions of its own."""
+        """Set a field that is a multiple of another one, which adds no direction to a basis."""
         self.factors[name] = factor
         vector, found = self.vectors[name], self._value(base) * factor
         if self.sloped and self.wanted:
@@ -354,6 +364,7 @@ class SampledClosure(Closure, Sizes):
         return self._known(vector, Values(self, found.values, found.slopes, name=name))
 
     def _known(self, vector: Vector, value: Values) -> Values:
+        """Store a new value and add it to its bases."""
         name = vector.name
         self.now[name] = value
         if not vector.timed:
@@ -369,14 +380,14 @@ class SampledClosure(Closure, Sizes):
         return value
 
     def total(self, value: Any) -> Any:
-        """The sum over labels, of a vector or of numbers."""
+        """Return the sum over labels of a vector or of numbers."""
         if not isinstance(value, Values):
             return jnp.sum(value)
         slopes = None if value.slopes is None else total(value.slopes)
         return Values(self, total(value.values), slopes)
 
     def mixed(self, table: Array, value: Any, transposed: int) -> Any:
-        """A table times the labels of a vector, or of numbers."""
+        """Return a table times the labels of a vector or of numbers."""
         acting = table if transposed else table.T
         if not isinstance(value, Values):
             return value @ acting
@@ -384,13 +395,13 @@ class SampledClosure(Closure, Sizes):
         return Values(self, value.values @ acting, slopes)
 
     def met(self, right: Values, left: Values, value: Values) -> Values:
-        """C[right, left] at one time, times a vector over the labels of the left."""
+        """Return C[right, left] at one time times a vector over the labels of the left."""
         acting = overlaps(left.values, right.values)
         slopes = None if value.slopes is None else mixed_slopes(value.slopes, acting)
         return Values(self, value.values @ acting, slopes)
 
     def law(self, function: Callable[..., Array], *values: Values) -> Values:
-        """A function of values, site by site."""
+        """Return a function of values site by site, with tangents by a JVP."""
         if not self.sloped or not values:
             return Values(self, jnp.asarray(function(*(value.values for value in values)), float))
         slots = max((one.slopes.shape[-1] for one in values if one.slopes is not None), default=None)
@@ -400,8 +411,7 @@ class SampledClosure(Closure, Sizes):
         return Values(self, *law_and_slopes(function, tuple(v.values for v in values), slopes))
 
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Values | None = None) -> Values:
-        """The sum over times s < t + reach of weight(s) * C[right, left](s) * the vector at s; C is left out without a
-        pair."""
+        """Return sum_{s < t + reach} weight(s) C[right, left](s) x(s) for the vector x; without a pair, C is one."""
         labels, home = self.labels[name], self.vectors[name].home
         when, last = jnp.arange(self.times), self.t + reach - 1
         values = weight(jnp.minimum(when, last)) if callable(weight) else weight
@@ -419,20 +429,21 @@ class SampledClosure(Closure, Sizes):
         return Values(self, None, slopes, {home: rows})
 
     def _past(self, name: str) -> Array:
-        """The coordinates of a vector at all times, known up to the current one."""
+        """Return the coordinates of a vector at all times up to the current one."""
         vector = self.vectors[name]
         return self.state[f"past {name}"] if vector.timed else self._rows(name, vector.home)
 
     def _rows(self, name: str, span: str) -> Array:
+        """Return the coordinates of a vector in a span at the current time."""
         return self.rows[name, span] if (name, span) in self.rows else self.state[f"rows {name} {span}"]
 
     def _series(self, name: str) -> Array:
-        """The same in a sum over times, where a vector without time is the same at all of them."""
+        """Return the coordinates at all times; those of a vector without time are repeated."""
         past = self._past(name)
         return past if self.vectors[name].timed else repeated(past, self.times)
 
     def _coordinates(self, value: Values, other: str) -> Array:
-        """The coordinates of a value in the span that holds the past of another vector."""
+        """Return the coordinates of a value in the span that holds the past of another vector."""
         span = self.vectors[other].home
         if value.lag == 0 and value.name is not None:
             if (value.name, span) in self.rows or f"rows {value.name} {span}" in self.state:
@@ -442,10 +453,12 @@ class SampledClosure(Closure, Sizes):
     # -- random matrices
 
     def product(self, name: str, memories: tuple[Array, ...], coefficients: tuple[Array, ...]) -> Values:
-        """A random matrix times a vector: its noise, and what it remembers of the vectors that have responded to it.
+        """Return a random matrix times a vector: Gaussian noise plus memory terms.
 
-        memories: by matrix and by what responds to it, in units of the strength of the noise. coefficients: of each
-        memory.
+        Args:
+            name: the product.
+            memories: coefficient of each pair of a responding vector and a matrix, in units of the noise strength.
+            coefficients: coefficient of each memory term.
         """
         made, channel = self.products[name], self.channel_of[name]
         assert made.strength is not None
@@ -471,14 +484,16 @@ class SampledClosure(Closure, Sizes):
         return found
 
     def _answering(self, name: str) -> list[tuple[str, str]]:
-        """Which vectors have responded to which matrices in the memories of a product."""
+        """Pairs of a responding vector and a channel in the memory terms of a product."""
         memories = self.products[name].memories
         return list(dict.fromkeys((m.a, self.channel_of[m.noise].name) for m in memories))
 
     def _memory_slopes(self, memory: Memory) -> Array:
-        """The slopes of what a random matrix remembers of a vector: responses, from the impulses of the noise, times
-        the slopes of the vector at all times. Directions of the past would not do: they do not hold the impulse of a
-        vector that has nothing new."""
+        """Return the tangents of a memory term: responses to impulses in the noise, times the tangents of the vector at
+        all times.
+
+        Coordinates in a basis do not suffice: an impulse in a vector without a new direction lies outside of the span.
+        """
         a, on = self._value(memory.a), memory.on
         slopes = self._slopes_of(a, self.vectors[memory.a])
         timed = self.vectors[memory.a].timed and self.vectors[memory.noise].timed
@@ -495,7 +510,7 @@ class SampledClosure(Closure, Sizes):
         )
 
     def _all_slopes(self, name: str) -> Array:
-        """The slopes of a vector at all times so far: times x sites x labels x slots."""
+        """Return the tangents of a vector at all times so far: times x sites x labels x slots."""
         vector = self.vectors[name]
         if vector.role == "normal":
             times = self.times if vector.timed else 1
@@ -505,11 +520,12 @@ class SampledClosure(Closure, Sizes):
         return self.state[f"all slopes {name}"] if vector.timed else self.state[f"slopes {name}"][None]
 
     def _normals_now(self, channel: Channel) -> Array:
+        """Return the normals of a channel at the current time."""
         normals = self.noises[channel.name]
         return drawn_at(normals, self.t) if channel.fresh else normals
 
     def _noise(self, channel: Channel, argument: str, rows: Array) -> Array:
-        """What the random matrix makes of its argument: of its coordinates, and of what lies beyond its span."""
+        """Return the Gaussian part of a product, from the coordinates of its argument and from the truncated part."""
         rest = self.rests.get((argument, channel.span))
         outside: tuple[Array, ...] = ()
         if rest is not None:
@@ -517,7 +533,7 @@ class SampledClosure(Closure, Sizes):
         return noise(self._normals_now(channel), rows, *outside)
 
     def _answers(self, name: str, channel: Channel) -> Array:
-        """The mean derivatives of a vector by the normals of a random matrix."""
+        """Return the mean derivatives of a vector by the normals of a channel."""
         key = name, channel.name
         if key not in self.answered:
             base = self.vectors[name].multiple_of
@@ -534,8 +550,8 @@ class SampledClosure(Closure, Sizes):
         return self.answered[key]
 
     def _remember(self, vector: Vector, fresh: bool | None = None) -> None:
-        """Coordinates of a new value in its spans, and its responses to the noises so far. fresh: only in spans that
-        start anew at every time, or only in the others."""
+        """Add a new value to its bases and store its responses. fresh: restrict to bases that are redrawn (True) or
+        kept (False)."""
         name = vector.name
         for span in vector.spans:
             if fresh is None or self.spans[span].fresh == fresh:
@@ -551,6 +567,7 @@ class SampledClosure(Closure, Sizes):
                 self.state[f"answered {name} {channel}"] = rows
 
     def _join(self, vector: Vector, span: SpanOf) -> None:
+        """Extend a basis by a vector (one Gram-Schmidt step) and store its coordinates."""
         name, key = vector.name, f"span {span.name}"
         drawn_anew = self._is_drawn_anew(name, span)
         if not vector.multiple_of:
@@ -575,23 +592,25 @@ class SampledClosure(Closure, Sizes):
     # -- averages and numbers with labels, as rows
 
     def mean(self, value: Values, labelled: int) -> Array:
-        """The mean over sites, as a row over labels or as a number."""
+        """Return the mean over sites, as a row over labels or as a number."""
         values = value.values
         return jnp.mean(values, axis=0, keepdims=True) if labelled else jnp.mean(values)
 
     def average(self, function: Callable[..., Array], values: tuple[Values, ...], labelled: int) -> Array:
-        """The mean over sites of a function of values."""
+        """Return the mean over sites of a function of values."""
         found = function(*(value.values for value in values))
         return jnp.mean(found, axis=0, keepdims=True) if labelled else jnp.mean(found)
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
-        """The mean over sites of a function of traits."""
+        """Return the mean over sites of a function of traits."""
         return jnp.mean(function(*map(self.trait, names)))
 
     def oriented(self, numbers: Array) -> Array:
+        """Return numbers along labels as a row."""
         return numbers.reshape(1, -1)
 
     def record(self, key: str, value: Array) -> None:
+        """Record a number at the current time."""
         if not self.wanted:
             table = self.state[f"series {key}"]
             self.state[f"series {key}"] = record(table, value, self.t if self.recorded[key].timed else 0)
@@ -599,16 +618,17 @@ class SampledClosure(Closure, Sizes):
     # -- after the last time
 
     def report(self) -> BasisReport:
-        """On the directions of the pass."""
+        """Return the rank and the truncation of the bases."""
         spans = [(span, self.state[f"span {span.name}"]) for span in self.training.spans]
         kept, anew = (tuple(one for span, one in spans if span.fresh == fresh) for fresh in (False, True))
         return report_on(kept, anew)
 
     def two_time(self) -> dict[Any, Array]:
-        """The two-time functions that are wanted."""
+        """Return the requested two-time functions."""
         return kicks.sampled_two_time(self.wanted, {v.name: self._followed(v) for v in self.impulses})
 
     def _followed(self, vector: Vector) -> kicks.RecordedField:
+        """Return a vector at all times, with its tangents and impulses."""
         name = vector.name
         if vector.role == "normal":
             scale = 1.0 if vector.scale is None else vector.scale(self.p)
@@ -621,7 +641,7 @@ class SampledClosure(Closure, Sizes):
         return kicks.RecordedField(values, self._all_slopes(name), self.normals[f"kick {name}"], delays)
 
     def what_is_kept(self) -> Carried:
-        """What moments are made of."""
+        """Return the arrays from which moments are computed."""
         names = [f"series {one.key}" for one in self.training.means]
         for a, b in self.asked.correlations:
             for name in (a, b):
@@ -644,7 +664,7 @@ class SampledClosure(Closure, Sizes):
         return Carried(**found, **self._of_sites())
 
     def _of_sites(self) -> dict[str, Array]:
-        """Averages over sites for each value of what stands on diagonals there."""
+        """Return averages over sites by value of the diagonal entries."""
         found: dict[str, Array] = {}
         weights: dict[str, Array] = {}
         for one in self.training.sites:
@@ -667,7 +687,7 @@ class SampledClosure(Closure, Sizes):
         return found
 
     def _taken(self, name: str, time: Any) -> Array:
-        """A vector at all sites, at the one time at which it stands on a diagonal, or a trait."""
+        """Return a trait, or a vector at the time at which it is a diagonal entry, at all sites."""
         vector = self.vectors.get(name)
         if vector is None:
             return self.trait(name)
@@ -679,7 +699,7 @@ class SampledClosure(Closure, Sizes):
         return expressed(self.state[f"span {vector.home}"], rows)
 
     def _at_sites(self, kind: str, name: str) -> Array:
-        """A vector at all sites and all times before the last update, or the noises of a random matrix."""
+        """Return a vector at all sites and times before the last update, or the noises of a random matrix."""
         if kind == "C":
             vector = self.vectors[name]
             return expressed(self.state[f"span {vector.home}"], first_times(self, self._past(name), name))
@@ -687,7 +707,7 @@ class SampledClosure(Closure, Sizes):
 
 
 class SampledPass:
-    """The functions of a sampled forward pass. wanted: two-time functions, which take the place of observables."""
+    """The sampled forward pass of a training level. wanted: two-time functions, which replace the observables."""
 
     def __init__(self, training: Training, wanted: Wanted = ()):
         self.training, self.wanted = training, wanted
@@ -695,30 +715,36 @@ class SampledPass:
         self.ranges = tuple((s.reach, ("S", s.sector, "reach"), s.count) for s in training.sites if s.reach is not None)
 
     def shapes(self, p: Point, rank: int | None = None) -> dict[str, tuple[int, ...]]:
-        """The shape of each kind of standard normals, for one site."""
+        """Return the shape per site of each kind of standard normals."""
         return Sizes(self.training, p, rank, self.wanted).shapes()
 
     def footprint(self, p: Point, rank: int | None = None) -> int:
-        """How many numbers are kept for one site of each kind."""
+        """Return the number of floats stored per site."""
         return Sizes(self.training, p, rank, self.wanted).footprint()
 
     def is_light(self, p: Point, rank: int | None, sites: int) -> bool:
-        """Whether compiling a pass over so many sites takes longer than running it for all replicas."""
+        """Whether compiling a pass over this many sites takes longer than running all replicates."""
         return Sizes(self.training, p, rank, self.wanted).is_light(sites)
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Normals that belong to the same sites."""
+        """Names of normals that belong to the same sites."""
         return groups_of(self.training, self.wanted)
 
     def forward_pass(
         self, p: Point, normals: Mapping[str, Array], rank: int | None = None, tolerance: Array = 1e-12
     ) -> tuple[Carried, dict[Any, Array], Array, BasisReport]:
-        """What moments are made of, observables at all times, the number of times before anything overflowed, and a
-        report on the directions that are remembered.
+        """Run the forward pass.
 
-        normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span, all if None.
-        tolerance: share of its variance below which a new direction is left out.
+        Args:
+            p: parameter values and data.
+            normals: standard normals with the shapes of `shapes`, sites first.
+            rank: largest rank of each basis; None for full rank.
+            tolerance: relative variance cutoff of new directions.
+
+        Returns:
+            The arrays from which moments are computed, observables at all times, the number of times before anything
+            overflowed, and the rank and truncation of the bases.
         """
         training = self.training
         tables = () if training.tables is None else training.tables(p)
@@ -739,25 +765,26 @@ class SampledPass:
         return x.what_is_kept(), observables, finite, x.report()
 
     def moments_of(self, p: Point, kept: Carried) -> dict[Any, Array]:
-        """What order parameters are made of, from what is kept of a pass."""
+        """Return the moments of a pass."""
         return {} if self.wanted else moments_of(self.training, p, vars(kept))
 
     def order_parameters(self, moments: Mapping[Any, Array], p: Point, tolerance: Any = 1e-12) -> Mapping[Key, Array]:
-        """Correlations, responses and means before the last update, times by times, from averaged moments."""
+        """Return correlations, responses and means before the last update, times x times, from averaged moments."""
         return {} if self.wanted else self.training.order(p, OrderFromMoments(self.training, p, moments, tolerance))
 
 
 def _run(
     training: Training, p: Point, rank: int | None, closure: Callable[[int | None], SampledClosure]
 ) -> SampledClosure:
-    """The closure after the last time.
+    """Return the closure after the last time.
 
-    Spans are widened in a few stages: what is wider than needed costs as much as what is needed. Each width is compiled
-    by itself, which takes longer than a light pass. With one width the loop has a fixed length, so that it can be
-    differentiated in reverse; with several, forward only.
+    The rank of the bases grows in a few stages, because a step costs as much as the allotted rank. Each stage is
+    compiled separately, which takes longer than a light pass. With one stage the loop has a fixed length and is
+    reverse-mode differentiable; with several it is forward-mode only.
     """
 
     def begun(most: int | None) -> State:
+        """Return the loop state before the first time."""
         x = closure(most)
         x.begin(0, x.empty())
         x.start()
@@ -766,6 +793,7 @@ def _run(
         return x.state
 
     def step(x: SampledClosure, t: Array, state: State) -> State:
+        """Return the loop state after one time step."""
         x.begin(t, state)
         x.begin_step()
         assert training.step is not None
@@ -797,6 +825,7 @@ def _run(
         limits = {f"span {name}": x.size(name) - joining[name][0] for name in narrow}
 
         def go_on(now: tuple[Array, State], limits: dict[str, int] = limits) -> Array:
+            """Whether the basis of this stage still has room."""
             t, state = now
             return jnp.all(jnp.stack([t < times, *(state[name].used <= k for name, k in limits.items())]))
 
@@ -810,7 +839,7 @@ def _run(
 
 
 def _widened(state: State, shapes: State) -> State:
-    """The state with zeros behind what is narrower than it will be."""
+    """Return the state padded with zeros to larger shapes."""
 
     def wide(x: Array, shape: jax.ShapeDtypeStruct) -> Array:
         missing = [(0, new - old) for old, new in zip(x.shape, shape.shape, strict=True)]

@@ -1,8 +1,8 @@
-"""Order parameters of weighted means over passes, made when somebody reads them.
+"""Order parameters of weighted means over passes, computed when they are read.
 
-A pass keeps coordinates, times x directions. Moments are times x times, and where labels and times are many they are
-larger than all that they are made of. So passes are kept as they are, and moments are made for the order parameters
-that are read: all at once where they are small, else those that share a moment together.
+A pass stores coordinates (times x directions). Moments are times x times and, for many labels and times, larger than
+the coordinates that they are computed from. Passes are therefore stored as they are, and moments are computed for the
+order parameters that are read: all at once where they are small, otherwise in groups that share a moment.
 """
 
 from __future__ import annotations
@@ -37,59 +37,63 @@ Layout = tuple[Any, tuple[tuple[tuple[int, ...], Any], ...]]
 Columns = np.ndarray | None
 K = TypeVar("K")
 SMALL = 2e8
-"""Moments and order parameters that take less are made all at once."""
+"""Bytes below which all moments and order parameters are computed at once. Trades peak memory for fewer compiled
+programs."""
 FEW, STEP = 512, 128
-"""Where there are more noises, those that carry responses are put together; their number is rounded up to such steps,
-because each number is compiled by itself."""
+"""Number of noises above which those that carry responses are gathered; their number is rounded up to multiples of
+STEP. A small STEP compiles more programs, a large one pads more columns."""
 MOST_COLUMNS = 0.7
-"""Of moments over noises only those that carry responses are made, if they are no more than this share."""
+"""Fraction of the noises above which moments over all noises are computed instead of gathered columns."""
 LEAST = 0.25
-"""What is left of the variance of a noise that carries responses may fall to this share of what is left in the mean."""
+"""Smallest conditional variance that a noise with responses may have, as a fraction of that in the mean. Bounds the
+condition number of the covariance factor of perturbed order parameters."""
 
 
 class Ensemble:
-    """Passes over different sites, at the same parameters."""
+    """Passes over independent sites at the same parameters."""
 
     def __init__(self, training: SampledPass, p: Point, shelf: Shelf) -> None:
         self.training, self.p, self.shelf = training, p, shelf
         self.passes: list[Mapping[str, np.ndarray]] = []
         self.observables: list[Mapping[str, np.ndarray]] = []
         self.known: dict[tuple[int, tuple[MomentKey, ...]], Moments] = {}
-        """Moments of passes that are small, so that they are made once."""
+        """Moments of passes that are small enough to store."""
         self.narrow: dict[Part, bool] = {}
         self.means: dict[tuple[tuple[tuple[float, PassSum], ...], MomentKey], Operator] = {}
-        """What several replicas in turn have of means."""
+        """Contributions of means that several replicates share."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
-        """The number of one more pass, of which this is kept."""
+        """Store one more pass and return its index."""
         self.observables.append(observables)
         self.passes.append(self.shelf.keep({name: np.asarray(x) for name, x in vars(kept).items()}))
         return len(self.passes) - 1
 
     def mean(self, terms: Sequence[Term]) -> PassSum:
+        """Return a weighted sum of passes that caches its moments."""
         return PassSum(self, terms)
 
     def order(self, terms: Sequence[Term], resolved: Resolved | float) -> Near:
-        """The order parameters of a sum of moments; resolved: noises that carry responses, or a tolerance."""
+        """Return the order parameters of a weighted sum of moments. resolved: noises that carry responses, or a
+        tolerance."""
         return Near(self, terms, resolved)
 
     def moved(self, mean: PassSum, terms: Sequence[Term], resolved: Resolved) -> Near:
-        """The order parameters of a mean, moved as they move, to first order, when a sum is added to its moments."""
+        """Return the order parameters of a mean, perturbed to first order (JVP) along a weighted sum of moments."""
         return NearMean(self, terms, resolved, mean)
 
     def resolved(self, mean: PassSum, tolerance: float) -> Resolved:
-        """The noises that carry responses: not those that earlier ones determine in the mean but for a share
-        `tolerance` of their variance."""
+        """Return the noises that carry responses: those whose conditional variance, given earlier ones, exceeds the
+        fraction `tolerance` of their variance in the mean."""
         noted = _noted(self.training, self.p, tolerance, self.shapes, mean)
         return Resolved(_together(*map(np.asarray, one)) for one in noted)
 
     def observed(self, terms: Sequence[Term]) -> dict[str, np.ndarray]:
-        """The observables of a sum."""
+        """Return the observables of a weighted sum."""
         tables = [(factor, self.observables[one] if isinstance(one, int) else one.observed) for factor, one in terms]
         return {name: np.asarray(sum(factor * table[name] for factor, table in tables)) for name in self.observables[0]}
 
     def moments(self, number: int, keys: tuple[MomentKey, ...], columns: Columns = None) -> Moments:
-        """Some moments of one pass; columns: of those over noises, all if None."""
+        """Return moments of one pass. columns: those to compute of moments over noises; None for all."""
         if (number, keys) in self.known:
             return self.known[number, keys]
         names = tuple(dict.fromkeys(name for key in keys for name in self.made_of[key]))
@@ -101,33 +105,34 @@ class Ensemble:
         return found
 
     def matrix(self, number: int, key: MomentKey) -> Operator:
-        """A moment of one pass, which is not written down."""
+        """Return a moment of one pass as an operator."""
         kept = {name: self.passes[number][name] for name in self.made_of[key]}
         return operator(self.training.moments_of(self.p, _as_operators(kept, self.kept_shapes))[key])
 
     @cached_property
     def kept_shapes(self) -> KeptShapes:
-        """Of what is kept of a pass."""
+        """Shapes of the stored arrays of a pass."""
         return tuple((name, np.shape(x)) for name, x in self.passes[0].items())
 
     @cached_property
     def made_of(self) -> dict[MomentKey, tuple[str, ...]]:
-        """For each moment what it is made of: a pass may be on disk, and no more is read than needed."""
+        """For each moment the names of the stored arrays that it reads; a pass may be on disk, so that only these are
+        loaded."""
         return _made_of(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
     def shapes(self) -> Shapes:
-        """Of all moments."""
+        """Shapes of all moments."""
         return _shapes_of_moments(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
     def noises(self) -> list[frozenset[MomentKey]]:
-        """The moments that each factor of a covariance of noises is made of."""
+        """For each covariance factor of noises the moments that it reads."""
         read = _noted_by(self.training, _layout_of(self.p), self.shapes)
         return [frozenset(read["left", k]) for k in range(len(read))]
 
     def columns(self, part: Part, resolved: Resolved | float) -> Columns:
-        """Noises that carry responses, where these are made of moments over noises; None where all may."""
+        """Return the columns of the noises that carry responses, or None where all columns are computed."""
         keys = part[1]
         if len(self.parts) == 1 or not isinstance(resolved, Resolved):
             return None
@@ -144,7 +149,7 @@ class Ensemble:
         return found if len(found) <= MOST_COLUMNS * count and self._is_narrow(part, count) else None
 
     def _is_narrow(self, part: Part, count: int) -> bool:
-        """Whether order parameters have the columns of the moments that they are made of."""
+        """Whether the order parameters have the same columns as the moments that they are computed from."""
         if part not in self.narrow:
             struct: Any = jax.ShapeDtypeStruct
             order, moments = part
@@ -165,7 +170,7 @@ class Ensemble:
         return self.narrow[part]
 
     def sum_of(self, terms: Sequence[Term], key: MomentKey) -> Operator:
-        """A moment of a sum, which is not written down; of none, or of terms that cancel, zeros."""
+        """Return a moment of a weighted sum as an operator; zero for an empty sum."""
         parts = [
             factor * (self.matrix(one, key) if isinstance(one, int) else operator(one.moments((key,))[key]))
             for one, factor in _together_in(terms).items()
@@ -180,12 +185,12 @@ class Ensemble:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """Order parameters that are made together, and the moments that they are made of."""
+        """Groups of order parameters that are computed together, with the moments that they read."""
         return _parts(self.training, _layout_of(self.p), self.shapes)
 
 
 class PassSum:
-    """A sum of passes whose moments are made once."""
+    """A weighted sum of passes that caches its moments."""
 
     def __init__(self, ensemble: Ensemble, terms: Sequence[Term]) -> None:
         self.ensemble, self.terms = ensemble, terms
@@ -194,7 +199,7 @@ class PassSum:
         self.narrow: dict[tuple[Any, ...], Moments] = {}
 
     def moments(self, keys: tuple[MomentKey, ...], columns: Columns = None) -> Moments:
-        """Some moments; columns: of those over noises, all if None."""
+        """Return moments of the sum. columns: those to compute of moments over noises; None for all."""
         if columns is not None and not all(key in self.known for key in keys):
             name = (keys, columns.tobytes())
             if name not in self.narrow:
@@ -210,19 +215,19 @@ class PassSum:
 
 
 Term = tuple[float, int | PassSum]
-"""A factor, and the pass, by its number, or the mean that has it."""
+"""A coefficient, and a pass by its index or a mean."""
 Part = tuple[tuple[Key, ...], tuple[MomentKey, ...]]
 
 
 def over_noises(key: MomentKey) -> bool:
-    """Whether the columns of a moment are noises: correlations with them, and their covariance."""
+    """Whether the columns of a moment run over noises: correlations with noises, and their covariance."""
     return key[0] in ("K", "G")
 
 
 def _sum(
     ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...], columns: Columns = None
 ) -> dict[MomentKey, np.ndarray]:
-    """Moments of a sum; every pass is asked once, however often it occurs."""
+    """Return moments of a weighted sum; each pass is read once."""
     if len(ensemble.parts) > 1 and columns is None:
         return {key: written(ensemble.sum_of(terms, key)) for key in keys}
     found: dict[MomentKey, np.ndarray] = {}
@@ -237,7 +242,7 @@ def _sum(
 
 
 def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
-    """Each pass, or mean, of a sum once."""
+    """Return the total coefficient of each pass or mean in a sum."""
     factors: dict[int | PassSum, float] = {}
     for factor, one in terms:
         factors[one] = factors.get(one, 0.0) + factor
@@ -245,7 +250,7 @@ def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
 
 
 def _among(columns: np.ndarray, resolved: Resolved) -> Resolved:
-    """The noises that carry responses by their places among some."""
+    """Return the noises that carry responses by their positions among some columns."""
     chosen = []
     for which, least in resolved.chosen:
         places = np.searchsorted(columns, which)
@@ -255,7 +260,7 @@ def _among(columns: np.ndarray, resolved: Resolved) -> Resolved:
 
 
 class Near(ReadTogether):
-    """Order parameters of a sum of passes. What has been read is kept, in memory or on disk."""
+    """Order parameters of a weighted sum of passes; values that were read are cached, in memory or on disk."""
 
     def __init__(
         self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float, mean: PassSum | None = None
@@ -264,6 +269,7 @@ class Near(ReadTogether):
         self.known: dict[Key, Mapping[Key, np.ndarray]] = {}
 
     def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+        """Return the order parameters with these keys."""
         for part in self.ensemble.parts:
             if any(key in part[0] and key not in self.known for key in keys):
                 made = self.ensemble.shelf.keep(self._made(part))
@@ -271,10 +277,11 @@ class Near(ReadTogether):
         return {key: self.known[key][key] for key in keys}
 
     def whole(self) -> Mapping[Key, np.ndarray]:
-        """All of them, to be kept in memory or on disk."""
+        """Return all order parameters, stored in memory or on disk."""
         return self.ensemble.shelf.keep_parts(self._made(part) for part in self.ensemble.parts)
 
     def _made(self, part: Part) -> dict[Key, np.ndarray]:
+        """Compute one group of order parameters."""
         order, moments = part
         if _are_moments(part):
             table = _sum(self.ensemble, self.terms, moments)
@@ -286,7 +293,8 @@ class Near(ReadTogether):
         return self.ensemble.columns(part, self.resolved)
 
     def _few(self, part: Part, change: bool = False) -> Iterator[tuple[Key, np.ndarray]]:
-        """Order parameters that are not moments, or how far they are moved, in the columns that are made."""
+        """Yield the order parameters that are not moments, or their first-order change, restricted to the computed
+        columns."""
         order, moments = part
         training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
         columns, resolved = self._columns(part), self.resolved
@@ -310,9 +318,10 @@ class Near(ReadTogether):
 
 
 class NearMean(Near, Moved):
-    """Order parameters of a mean, moved to first order by what a sum adds to its moments."""
+    """Order parameters of a mean, perturbed to first order along a weighted sum of its moments."""
 
     def changes(self, keys: Sequence[Key]) -> dict[Key, Operator]:
+        """Return the first-order changes of order parameters as operators."""
         found: dict[Key, Operator] = {}
         self.ensemble.means = {name: known for name, known in self.ensemble.means.items() if name[1] in keys}
         for part in self.ensemble.parts:
@@ -324,6 +333,7 @@ class NearMean(Near, Moved):
         return {key: found[key] for key in keys}
 
     def _of_moment(self, key: MomentKey) -> Operator:
+        """Return the change of an order parameter that is a moment; terms that replicates share are computed once."""
         own = [(factor, one) for factor, one in self.terms if isinstance(one, int)]
         shared = tuple((factor, one) for factor, one in self.terms if isinstance(one, PassSum))
         if not shared:
@@ -334,6 +344,7 @@ class NearMean(Near, Moved):
         return self.ensemble.sum_of(own, key) + means[shared, key]
 
     def _of_columns(self, part: Part, key: Key, value: np.ndarray) -> Operator:
+        """Return a change as an operator whose other columns are zero."""
         columns, shape = self._columns(part), self.ensemble.of_order[key]
         if columns is None or value.shape == shape:
             return operator(value)
@@ -341,7 +352,7 @@ class NearMean(Near, Moved):
 
 
 def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.ndarray:
-    """Columns in a matrix whose other columns are zero."""
+    """Return a matrix with the given columns and zeros elsewhere."""
     if columns is None or value.shape == shape:
         return value
     found = np.zeros(shape)
@@ -350,14 +361,14 @@ def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.n
 
 
 def written(moment: Operator) -> np.ndarray:
-    """All entries of a moment; no more is made beside them than has to be."""
+    """Return the entries of an operator as an array, without large temporaries."""
     found = np.zeros(moment.shape)
     moment.add_to(found, 1.0)
     return found
 
 
 def _as_operators(kept: Mapping[str, Any], shapes: KeptShapes) -> Carried:
-    """What is kept of a pass, matrices as operators; zeros in place of what is not there."""
+    """Return the stored arrays of a pass with matrices as operators, and zeros for arrays that were not loaded."""
     state: dict[str, Any] = {}
     for name, shape in shapes:
         if name in kept:
@@ -369,7 +380,7 @@ def _as_operators(kept: Mapping[str, Any], shapes: KeptShapes) -> Carried:
 
 @lru_cache(maxsize=64)
 def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
-    """Some moments of a pass, compiled once for each choice."""
+    """Return a compiled function that computes chosen moments of a pass."""
 
     def chosen(p: Point, kept: Any, columns: Any, keys: tuple[MomentKey, ...], shapes: tuple[Any, ...]) -> Any:
         if columns is None:
@@ -389,8 +400,8 @@ def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
 
 @lru_cache(maxsize=64)
 def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
-    """Some order parameters, from the moments that they are made of, moved to first order in a change of the moments,
-    or only how far; compiled once for each choice."""
+    """Return a compiled function that gives order parameters plus their JVP along a change of the moments, or the JVP
+    alone."""
 
     def moved(
         moments: Moments,
@@ -418,6 +429,7 @@ def _order_of(
     shapes: Shapes,
     keys: tuple[Key, ...],
 ) -> Any:
+    """Return chosen order parameters from the moments that they read."""
     few = None
     if isinstance(resolved, Resolved):
         resolved = Resolved(resolved.chosen, resolved.columns)  # what one trace has made is not there in another
@@ -433,7 +445,7 @@ def _order_of(
 
 
 def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: PassSum) -> Any:
-    """What is noted about the noises of each random matrix, from the moments that it takes."""
+    """Return the pivots of the noises of each random matrix, from the moments that they read."""
     names = tuple(key for key, _ in shapes)
     read = _noted_by(training, _layout_of(p), shapes)
     wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
@@ -444,12 +456,13 @@ def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, me
 
 
 def _layout_of(p: Point) -> Layout:
+    """Return the shapes and types of a point, without its values."""
     leaves, names = jax.tree.flatten(p)
     return names, tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
 
 
 def _laid_out(layout: Layout) -> Point:
-    """A point without numbers, to trace functions at."""
+    """Return a point of abstract values, to trace functions at."""
     names, leaves = layout
     struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
     point: Point = jax.tree.unflatten(names, [struct(*leaf) for leaf in leaves])
@@ -457,26 +470,27 @@ def _laid_out(layout: Layout) -> Point:
 
 
 def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
-    """Arrays of these shapes without numbers."""
+    """Return abstract arrays of these shapes."""
     struct: Any = jax.ShapeDtypeStruct
     return {key: struct(shape, float) for key, shape in shapes}
 
 
 @lru_cache(maxsize=64)
 def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[MomentKey, tuple[str, ...]]:
-    """For each moment what it is made of."""
+    """Return for each moment the names of the stored arrays that it reads."""
     return _read_by(lambda p, kept: dict(training.moments_of(p, Carried(**kept))), _laid_out(layout), _arrays(kept))
 
 
 @lru_cache(maxsize=64)
 def _shapes_of_moments(training: SampledPass, layout: Layout, kept: KeptShapes) -> Shapes:
+    """Return the shapes of all moments."""
     made = jax.eval_shape(training.moments_of, _laid_out(layout), Carried(**_arrays(kept)))
     return tuple((key, tuple(x.shape)) for key, x in made.items())
 
 
 @lru_cache(maxsize=64)
 def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any, tuple[MomentKey, ...]]:
-    """The moments that what is noted about each factor of noises is made of."""
+    """Return for each covariance factor of noises the moments that it reads."""
 
     def left_of(p: Point, table: Moments) -> Any:
         return {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, 0.0))}
@@ -485,6 +499,7 @@ def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any
 
 
 def _notes(training: SampledPass, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:
+    """Return the pivots that a tolerance records while order parameters are computed."""
     noting = Noting(tolerance)
     training.order_parameters(moments, p, tolerance=noting)
     return noting.noted
@@ -492,6 +507,8 @@ def _notes(training: SampledPass, moments: Mapping[MomentKey, Any], p: Point, to
 
 @lru_cache(maxsize=64)
 def _compiled_notes(training: SampledPass, quickly: bool) -> Callable[..., Any]:
+    """Return a compiled function that computes the pivots of noises."""
+
     def noted(moments: Moments, p: Point, tolerance: float, shapes: Shapes) -> Any:
         every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
         return _notes(training, every, p, tolerance)
@@ -500,13 +517,13 @@ def _compiled_notes(training: SampledPass, quickly: bool) -> Callable[..., Any]:
 
 
 def _are_few(shapes: Shapes) -> bool:
-    """Whether moments have so few rows and columns that order parameters are made faster than optimised code for it."""
+    """Whether moments are so small that compiling optimised code takes longer than it saves."""
     return max((side for _, shape in shapes for side in shape), default=0) <= FEW
 
 
 def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the noises that are taken, and the least that may be left of their variance; where there are many, put
-    together and filled up with places beyond the last."""
+    """Return positions of the selected noises and lower bounds of their conditional variances. Many noises are gathered
+    and padded with positions beyond the last."""
     count = len(which)
     if count <= FEW:
         return which, np.where(taken, LEAST * left, 0.0)
@@ -519,14 +536,14 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
 
 @lru_cache(maxsize=64)
 def _shapes_of_order(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[tuple[Key, tuple[int, ...]], ...]:
-    """Of all order parameters."""
+    """Return the shapes of all order parameters."""
     made = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), _arrays(shapes), _laid_out(layout))
     return tuple((key, tuple(x.shape)) for key, x in made.items())
 
 
 @lru_cache(maxsize=64)
 def _parts(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[Part, ...]:
-    """Order parameters that share a moment, and their moments; all of them where they are small."""
+    """Group order parameters that share a moment; a single group where all are small."""
     order = _shapes_of_order(training, layout, shapes)
     if sum(8 * math.prod(shape) for _, shape in (*shapes, *order)) <= SMALL:
         return ((tuple(key for key, _ in order), tuple(key for key, _ in shapes)),)
@@ -543,14 +560,14 @@ def _parts(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[Part,
 
 
 def _are_moments(part: Part) -> bool:
-    """Whether order parameters are moments as they are, as correlations are; what there is for each value of something
-    on a diagonal has the names of moments and other numbers."""
+    """Whether the order parameters of a group equal its moments, as correlations do. Tables by value of a diagonal
+    entry share the keys of moments but have other values."""
     order, moments = part
     return order == moments and not any(key[0] in BY_VALUE for key in order)
 
 
 def _read_by(function: Callable[[Point, Any], Any], p: Point, arguments: Mapping[K, Any]) -> dict[Key, tuple[K, ...]]:
-    """For each result of a function, by name, the arguments beside the point, by name, that it is computed from."""
+    """Return for each named result of a function the named arguments that it depends on."""
     traced, results = jax.make_jaxpr(function, return_shape=True)(p, dict(arguments))
     names = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, dict(arguments)), is_leaf=_is_key)
     labels = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, results), is_leaf=_is_key)
@@ -567,9 +584,10 @@ def _read_by(function: Callable[[Point, Any], Any], p: Point, arguments: Mapping
 
 
 def _variables(atoms: Iterable[Any]) -> list[Any]:
-    """The variables that an equation of a traced function reads or returns, without constants."""
+    """Return the variables among the inputs or outputs of a traced equation, without constants."""
     return [atom for atom in atoms if not isinstance(atom, Literal)]
 
 
 def _is_key(x: Any) -> bool:
+    """Whether a pytree node is a key."""
     return isinstance(x, tuple)

@@ -1,14 +1,18 @@
-"""The sampled forward pass: replicas that fit into memory, their mean, its error, and the bias that is taken off.
+"""Monte Carlo estimates of the training level: replicates of the sampled forward pass, bias correction, standard
+errors.
 
-A replica is a forward pass over some sites. Its order parameters are means over those sites, so they carry an error
-of order sites^(-1/2) and, because they feed back into the laws, a bias of order 1/sites. Replicas are independent:
-their mean has the smaller error and their spread says how large it is. Passes over the halves of the sites of each
-replica show the bias, which is taken off results, not off order parameters: twice the moments of all sites minus those
-of halves are not the moments of anything, and matrices made of them need not be positive. How much of the difference to
-halves is bias is read off how the variance falls. Errors need derivatives only: each replica moves the moments of all
-sites a little, by what it has, with its halves, on a result without bias. Where there is no room for all directions of
-the past, what is left out is drawn as independent noise, and passes that leave out more show what that does, which is
-counted as an error; so is what leaving out fewer responses does.
+A replicate is a forward pass over M sites. Its order parameters are means over these sites. They have a standard error
+of order M^(-1/2) and, because they feed back into the laws, a bias of order 1/M. The mean over independent replicates
+is the estimate, and their spread gives its standard error.
+
+The bias is estimated by Richardson extrapolation from passes over the two halves of the sites of each replicate. The
+correction applies to results and not to order parameters: twice the moments of all sites minus those of halves need not
+be positive semidefinite. The fraction of the difference that is bias follows from how the variance falls between M/2
+and M sites.
+
+Errors of results are propagated to first order (JVP) from the deviation of each replicate. Where the basis of the past
+is truncated, the truncated part is drawn as independent noise. Passes with a coarser truncation estimate what this
+changes, and the change counts as an error. So does the change from resolving more responses.
 """
 
 from __future__ import annotations
@@ -87,11 +91,18 @@ fourth."""
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a sampled pass is made. samples: sites that are followed, in all; with `debias` half of them in passes over
-    halves. rank: most directions of the past, as many as fit into memory if None. tolerance: share of its variance
-    below which a direction is left out; chosen if None. share: how much of the difference to halves is bias, and how
-    far that may be off; estimated from the observables if None, so that a second pass over the same sites is told what
-    the first has found."""
+    """Options of the sampled forward pass.
+
+    Attributes:
+        samples: number of sites over all replicates; with `debias` half of them belong to passes over halves.
+        seed: seed of the pseudo-random numbers.
+        draws: one of `draws.DRAWS`.
+        rank: largest rank of the basis of the past; None for as large as memory allows.
+        tolerance: relative variance cutoff of the basis; None to choose it.
+        debias: whether to correct the bias of order 1/sites.
+        share: fraction of the difference to halves that is bias, and its uncertainty; None to estimate both from
+            observables. A second pass over the same sites takes the values of the first.
+    """
 
     samples: int = DEFAULT_SAMPLES
     seed: int = 0
@@ -108,8 +119,16 @@ Order = Mapping[tuple[Any, ...], np.ndarray]
 
 @dataclass(frozen=True)
 class Sampled:
-    """Order parameters of all replicas together, and those near them that give results their errors and take off their
-    bias. observables: without bias; errors: their standard errors."""
+    """Result of a sampled forward pass: order parameters, observables and their standard errors.
+
+    Attributes:
+        order: order parameters of the mean over replicates.
+        nearby: perturbed order parameters, from which results get standard errors and a bias correction.
+        observables: bias-corrected estimates.
+        finite: number of times before anything overflowed.
+        errors: standard errors of the observables.
+        method: description of the computation.
+    """
 
     order: Order
     nearby: Nearby
@@ -120,7 +139,17 @@ class Sampled:
 
 
 def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
-    """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
+    """Return the training level at p, estimated by independent replicates of the sampled forward pass.
+
+    Args:
+        training: the forward pass.
+        p: parameter values and data.
+        how: options.
+        tell: progress report.
+
+    Raises:
+        NumericalError: if the truncated basis is too small, or sampling noise diverges.
+    """
     with threads_for(0):  # what is factored here, moments of normals, has few rows
         try:
             return _sampled_pass(training, p, how, tell)
@@ -130,6 +159,7 @@ def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -
 
 
 def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -> Sampled:
+    """Return the estimate at a fixed number of samples."""
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
     run = _SampledRun(training, p, how, tell)
@@ -187,7 +217,7 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
 
 @dataclass(frozen=True)
 class _SampledRun:
-    """A sampled pass as it was asked for: its single passes."""
+    """A sampled forward pass with its options; its methods run single passes."""
 
     training: SampledPass
     p: Point
@@ -195,27 +225,29 @@ class _SampledRun:
     tell: Report
 
     def drawn(self, plan: _Plan, number: int) -> dict[str, Any]:
-        """The normals of one replica."""
+        """Draw the normals of one replicate."""
         shapes, training = self.training.shapes(self.p, plan.rank), self.training
         return draw(training.groups, shapes, plan.sites, (self.how.seed, number), self.how.draws, training.paired)
 
     def halves(self, normals: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """The normals of each half of the sites."""
+        """Return the normals of each half of the sites."""
         return halves(self.training.groups, normals, self.how.draws, self.training.paired)
 
     def passing(self, plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
-        """One pass; coarser: how many times more it leaves out than spans are chosen for."""
+        """Run one pass. coarser: factor by which its truncation exceeds the cutoff that allots places in the basis."""
         shares = np.array([tolerance, coarser * tolerance])
         return _Pass.of(forward_pass(self.training, self.p, normals, plan.rank, shares))
 
     def pilot(self, plan: _Plan) -> Callable[[float], _Pass]:
-        """A pass over half of the sites of one replica, by the share that it leaves out."""
+        """Return a function that runs half of the sites of one replicate at a given relative variance cutoff."""
         self.tell(0.0, f"how much of the past {plan.rank} directions hold")
         return partial(self.passing, plan, self.halves(self.drawn(plan, 0))[0])
 
     def doubled(self, plan: _Plan, tolerance: float, number: int) -> dict[str, np.ndarray]:
-        """What observables move by with room for twice the directions, which a fourth of the share takes: on half of
-        the sites of one replica more, with the same normals for the directions that both have."""
+        """Return the change of observables when the rank doubles and the cutoff falls by `COARSER`.
+
+        Both passes take half of the sites of an additional replicate and share the normals of common directions.
+        """
         self.tell(0.0, f"what twice the {plan.rank} directions would change")
         wide = _Plan(plan.sites // 2, 1, 2 * (plan.rank or 1))
         normals = self.drawn(wide, plan.replicas + number)
@@ -223,12 +255,13 @@ class _SampledRun:
         return {name: value - rough.observables[name] for name, value in fine.observables.items()}
 
     def enlarged(self, plan: _Plan, tolerance: float) -> _Pass:
-        """A pass over more sites."""
+        """Run one pass over `MORE_SITES` times the sites."""
         wide = _Plan(MORE_SITES * plan.sites, 1, plan.rank)
         return self.passing(wide, self.drawn(wide, plan.replicas), tolerance)
 
     def replicas(self, plan: _Plan, tolerance: float) -> _Replicas:
-        """All replicas, each with its halves where bias is taken off, the first ones also with more left out."""
+        """Run all replicates, each with its halves where bias is corrected, the first few also with a coarser
+        truncation."""
         found = _Replicas(Ensemble(self.training, self.p, Shelf()), plan)
         truncated, diverged = True, False
         for number in range(plan.replicas):
@@ -256,8 +289,14 @@ class _SampledRun:
 
 @dataclass
 class _Replicas:
-    """Passes of all replicas by their numbers in an ensemble: over all sites, over halves of them, and pairs of one
-    with more left out and one without; reports: what else is known of each pass."""
+    """Passes of all replicates, by their indices in an ensemble.
+
+    Attributes:
+        wholes: passes over all sites.
+        halved: pairs of passes over halves.
+        coarser: pairs of a pass with coarser truncation and the pass over the same sites without.
+        reports: truncation and overflow of each pass.
+    """
 
     ensemble: Ensemble
     plan: _Plan
@@ -267,35 +306,36 @@ class _Replicas:
     reports: list[_Pass] = field(default_factory=list)
 
     def added(self, one: _Pass) -> int:
-        """The number of a pass that is put into the ensemble."""
+        """Add a pass to the ensemble and return its index."""
         return self.ensemble.add(one.kept, one.observables)
 
     @cached_property
     def mean(self) -> PassSum:
-        """The mean of passes over all sites."""
+        """Mean of the passes over all sites."""
         return self.ensemble.mean([(1 / len(self.wholes), one) for one in self.wholes])
 
     @cached_property
     def half(self) -> PassSum:
-        """The mean of passes over halves; that over all sites where there are none."""
+        """Mean of the passes over halves; without bias correction, that over all sites."""
         if not self.halved:
             return self.mean
         return self.ensemble.mean([(0.5 / len(self.halved), one) for both in self.halved for one in both])
 
     @property
     def directions(self) -> int:
+        """Largest rank that a basis has reached."""
         return max(one.directions for one in self.reports)
 
     @property
     def left_out(self) -> list[list[Term]]:
-        """What leaving out moves a result by, where it does."""
+        """Estimated truncation error as a sum of passes; empty where nothing is truncated."""
         if not self.coarser:
             return []
         part = 1 / ((COARSER - 1) * len(self.coarser))
         return [[term for rough, whole in self.coarser for term in ((part, rough), (-part, whole))]]
 
     def bias(self, known: tuple[float, float] | None) -> tuple[float, float]:
-        """How much of the difference to halves is bias, and how far that may be off."""
+        """Return the fraction of the difference to halves that is bias, and its uncertainty."""
         if not self.halved:
             return 0.0, 0.0
         if known is not None:
@@ -306,7 +346,7 @@ class _Replicas:
 
 
 def _errors(ensemble: Ensemble, deviations: Sequence[Sequence[Term]]) -> dict[str, np.ndarray]:
-    """Standard errors of observables, from what moves them."""
+    """Return standard errors of observables from independent deviations."""
     changes = [ensemble.observed(terms) for terms in deviations]
     return {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in changes[0]}
 
@@ -314,7 +354,7 @@ def _errors(ensemble: Ensemble, deviations: Sequence[Sequence[Term]]) -> dict[st
 def _with_fewer_directions(
     errors: Mapping[str, np.ndarray], moved: Sequence[Mapping[str, np.ndarray]], counted: Mapping[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], str]:
-    """Errors with what twice the directions move observables by, beyond what is counted, and that in words."""
+    """Return errors that include the change of observables under a doubled rank, and a sentence that states it."""
     twice = _beyond_chance({name: np.array([one[name] for one in moved]) for name in errors}, errors)
     more = {name: np.maximum(0.0, twice[name] - np.square(counted[name])) for name in errors}
     found = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
@@ -328,14 +368,14 @@ def _with_fewer_directions(
 def forward_pass(
     training: SampledPass, p: Point, normals: Mapping[str, Any], rank: int | None, tolerance: np.ndarray
 ) -> Any:
-    """A pass over the sites of these normals, by a program that is optimised where that pays."""
+    """Run one pass over the sites of these normals; optimise the compiled program only where that saves time."""
     sites = max((len(x) for x in normals.values()), default=1)
     run = compiled(training.forward_pass, quickly=training.is_light(p, rank, sites))
     return run(p, normals, rank=rank, tolerance=tolerance)
 
 
 def _within(training: SampledPass, p: Point, normals: Mapping[str, Any], rank: int | None) -> Point:
-    """The point that says between which ends numbers on sampled diagonals lie, as they do in one pass."""
+    """Return the point with the ranges of sampled diagonal entries, measured in one pass."""
     p = replaced(p, **{name: no_reach(count) for name, _, count in training.ranges})
     kept, *_ = forward_pass(training, p, normals, rank, np.full(2, ROUNDING))
     seen = compiled(training.moments_of, quickly=True)(p, kept)
@@ -349,11 +389,11 @@ def _within(training: SampledPass, p: Point, normals: Mapping[str, Any], rank: i
 
 
 class _NoiseDiverged(NumericalError):
-    """The noise of sampling has diverged, and the model has not."""
+    """Sampling noise has diverged although the model has not."""
 
 
 def _check_noise(step: int, sites: int, enlarged: _Pass) -> None:
-    """Refuse passes that overflow at a step where one over more sites does not."""
+    """Raise if a pass overflows at a step at which a pass over more sites does not."""
     if enlarged.overflow is None or enlarged.overflow > (1 + LATER) * step:
         later = "does not overflow" if enlarged.overflow is None else f"overflows at step {enlarged.overflow}"
         raise _NoiseDiverged(
@@ -364,7 +404,7 @@ def _check_noise(step: int, sites: int, enlarged: _Pass) -> None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """rank: most directions, None where there is room for all."""
+    """Sites per replicate, number of replicates, and largest rank of a basis (None for full rank)."""
 
     sites: int
     replicas: int
@@ -372,30 +412,35 @@ class _Plan:
 
 
 def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
-    """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions; then with twice
-    the room and the sites that it takes, as long as memory has them."""
+    """Return plans of increasing rank.
+
+    The sites per replicate are the power of two nearest to what the options ask for. Each further plan doubles the rank
+    and takes the sites that this rank needs, as long as they fit into memory.
+    """
     budget = how.samples / (2 if how.debias else 1)
 
     def width(rank: int | None) -> int:
-        """Normals of one site, of the kind that has most: no span has more directions."""
+        """Largest number of normals of one kind per site, which bounds the rank of every basis."""
         shapes = training.shapes(p, rank)
         return max((math.prod(shapes[name]) for group in training.groups for name in group), default=1)
 
     def together(rank: int | None) -> int:
-        """Normals of one site, of all kinds: noise in responses comes from all of them."""
+        """Number of normals per site over all kinds, which sets the noise of responses."""
         shapes = training.shapes(p, rank)
         return max((sum(math.prod(shapes[name]) for name in group) for group in training.groups), default=1)
 
     def most(rank: int | None) -> float:
-        """Sites that memory has room for."""
+        """Number of sites that fit into memory."""
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
         return SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
 
     def sites(rank: int | None, least: int = SITES_AT_LEAST) -> int:
+        """Sites per replicate, a power of two."""
         wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * together(rank)), least)
         return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most(rank)))))
 
     def fits(rank: int | None) -> bool:
+        """Whether the basis is well determined at this rank."""
         return sites(rank) >= FEWEST_SITES * width(rank)
 
     ranks = [how.rank]
@@ -413,10 +458,14 @@ def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
 def _chosen(
     plans: Sequence[_Plan], how: Sampling, pilot: Callable[[_Plan], Callable[[float], _Pass]]
 ) -> tuple[_Plan, float]:
-    """The first plan that has room for what may not be left out, or else the last one, and the smallest share to leave
-    out with which there is room; refused before anything else is done if there is none.
+    """Return the plan of smallest rank that holds the basis at an acceptable cutoff, and the smallest such cutoff.
 
-    pilot: a pass over half of the sites of one replica, where noise takes more directions than on all.
+    Args:
+        pilot: gives a pass over half of the sites of one replicate, where noise raises the rank above that of all
+            sites.
+
+    Raises:
+        NumericalError: if no plan holds the basis at the largest cutoff.
     """
     if how.tolerance is not None or plans[0].rank is None:
         return plans[0], ROUNDING if how.tolerance is None else how.tolerance
@@ -440,29 +489,39 @@ def _chosen(
 
 @dataclass(frozen=True)
 class _Pass:
+    """Result of one forward pass.
+
+    Attributes:
+        kept: data from which moments are computed.
+        finite: number of times before anything overflowed.
+        lost: largest truncated fraction of the variance of a field.
+        directions: largest rank of a basis.
+        full: whether some basis had no room left.
+    """
+
     kept: Carried
     observables: Mapping[str, np.ndarray]
     finite: int
     lost: float
     directions: int
     full: bool
-    """Whether something found no room."""
 
     @property
     def overflow(self) -> int | None:
-        """The first step at which an observable has overflowed, or grown beyond all measure."""
+        """First step at which an observable is not finite or exceeds `OVERFLOW`; None without overflow."""
         large = [
             ~(np.abs(x.reshape(len(x), -1)).max(axis=1, initial=0.0) < OVERFLOW) for x in self.observables.values()
         ]
         return min((int(np.argmax(steps)) for steps in large if steps.any()), default=None)
 
     def equals(self, other: _Pass) -> bool:
-        """Whether both give the same numbers."""
+        """Whether both passes agree bit by bit."""
         pairs = zip(*(jax.tree.leaves((one.kept, one.observables)) for one in (self, other)), strict=True)
         return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
     @staticmethod
     def of(result: Any) -> _Pass:
+        """Convert the result of a compiled pass."""
         kept, observables, finite, report = result
         seen = {name: np.asarray(value) for name, value in observables.items()}
         return _Pass(kept, seen, int(finite), float(report.lost), int(report.directions), bool(report.full))
@@ -471,8 +530,10 @@ class _Pass:
 def _deviations(
     mean: PassSum, half: PassSum, wholes: Sequence[int], halved: Sequence[Sequence[int]], share: float
 ) -> list[list[Term]]:
-    """What each replica moves a result without bias by, which is one plus the share of that of all sites less the share
-    of that of halves: squares of these add up to its variance."""
+    """Return the deviation of each replicate's bias-corrected result, (1 + share) whole - share half, from the mean.
+
+    The squares of the deviations add up to the variance of the estimate.
+    """
     scale = 1 / math.sqrt(len(wholes) * (len(wholes) - 1))
     found: list[list[Term]] = [[((1 + share) * scale, k), (-(1 + share) * scale, mean)] for k in wholes]
     for terms, pair in zip(found, halved, strict=False):
@@ -481,11 +542,11 @@ def _deviations(
 
 
 def _beyond_chance(moved: Mapping[str, np.ndarray], errors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The squares of what leaving out moves observables by, for all of the share, from a few passes along the first
-    axis.
+    """Return squared truncation errors of observables from a few paired differences (along the first axis).
 
-    Of each observable alone a few passes tell little but chance. So squares less what chance gives them, in units of
-    squared errors, are put together, and counted for all alike; for one alone where it is beyond doubt.
+    The squared mean difference of a single observable is dominated by noise. Squares minus their sampling variance, in
+    units of squared errors, are therefore pooled over all observables. A single observable gets its own error only
+    where it exceeds `BEYOND_DOUBT` times the sampling variance.
     """
     whole = 1 / (1 - 1 / COARSER) ** 2
     squares = {name: whole * np.mean(each, axis=0) ** 2 for name, each in moved.items()}
@@ -501,11 +562,11 @@ def _beyond_chance(moved: Mapping[str, np.ndarray], errors: Mapping[str, np.ndar
 def _share(
     wholes: Sequence[Mapping[str, np.ndarray]], halved: Sequence[Sequence[Mapping[str, np.ndarray]]]
 ) -> tuple[float, float]:
-    """The bias of all sites in units of how much more halves have, and how far that may be off.
+    """Return the fraction of the difference to halves that is bias, and its uncertainty.
 
-    It comes from squares of noise, so it falls as a variance does when sites are doubled: to a half for independent
-    normals, further for those of a sequence. The variance of the observables, all together, has some of both, and the
-    noise that makes the bias may have more of the former: the share is between theirs and one.
+    The bias is quadratic in the noise, so it scales as a variance does when the number of sites doubles: by 1/2 for
+    independent normals, by less for a Sobol sequence. The variance of the observables mixes both, and the noise behind
+    the bias may have more of the former. The fraction therefore lies between that of the observables and one.
     """
     falls = []
     for name in wholes[0]:
@@ -521,7 +582,7 @@ def _share(
 
 @lru_cache(maxsize=64)
 def compiled(function: Callable[..., Any], quickly: bool = False) -> Callable[..., Any]:
-    """A function of a generated module, compiled once for each set of whole numbers and each rank."""
+    """Return a function of a generated module, compiled once for each set of whole numbers and each rank."""
     ranked = ("rank",) if "rank" in signature(function).parameters else ()
     if quickly:
         return compiling.compiled(function, quickly=True, static=ranked)

@@ -1,4 +1,4 @@
-"""Two-time functions of a solution: the forward pass again, for those that are asked for."""
+"""Two-time functions C[a, b](t, s) and R[a, b](t, s) of a solution, from a second forward pass with impulses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,14 @@ from numerics.two_time import Name, NoTwoTime, TwoTime, checked, finished, shown
 def two_time_functions(
     solver: Solver, values: dict[str, Any], wanted: Wanted, sampling: Sampling | None
 ) -> dict[Name, TwoTime]:
-    """Those that are wanted. sampling: how the rest was sampled, where it was, so that the same sites are taken."""
+    """Return the requested two-time functions.
+
+    Args:
+        solver: the generated solver.
+        values: parameter values and data.
+        wanted: names of two-time functions.
+        sampling: options of the sampled solution, so that the same sites are drawn; None without sampling.
+    """
     wanted = checked(solver.setting, wanted)
     if not wanted:
         return {}
@@ -56,17 +63,19 @@ def two_time_functions(
 
 
 def _by_name(table: Mapping[Any, np.ndarray]) -> dict[Name, np.ndarray]:
+    """Return a table whose keys are names of two-time functions."""
     return dict(table)
 
 
 def _finite(name: Name, table: Mapping[Any, np.ndarray]) -> np.ndarray:
+    """Return an array of a table; raise if it is not finite."""
     if not np.all(np.isfinite(table[name])):
         raise NumericalError(f"{shown(name)} is not finite; try a smaller step or fewer steps")
     return table[name]
 
 
 def _with_memories(training: SampledPass, wanted: Wanted) -> Wanted:
-    """What is wanted; for responses, with impulses in all noises that random matrices remember."""
+    """Return the requested functions; for responses, with impulses in all noises of random matrices with memory."""
     if not any(kind == "R" for kind, _, _ in wanted):
         return wanted
     noises = dict.fromkeys(memory.noise for product in training.training.products for memory in product.memories)
@@ -74,7 +83,7 @@ def _with_memories(training: SampledPass, wanted: Wanted) -> Wanted:
 
 
 def _check_memory(training: RowsPass, wanted: Wanted, p: Any, nodes: int) -> None:
-    """Refuse sizes that cannot be meant before any array is made."""
+    """Raise if the requested functions do not fit into memory."""
     results = jax.eval_shape(lambda p: training.two_time(p, wanted, nodes), p)
     entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
     if 8 * WORKING_COPIES * entries > MOST_BYTES:
@@ -84,10 +93,11 @@ def _check_memory(training: RowsPass, wanted: Wanted, p: Any, nodes: int) -> Non
 
 @lru_cache(maxsize=64)
 def _functions(training: RowsPass, wanted: Wanted) -> jax.stages.Wrapped:
+    """Return a compiled function that computes two-time functions."""
     return jax.jit(lambda p, nodes: training.two_time(p, wanted, nodes)[0], static_argnums=1)
 
 
 @lru_cache(maxsize=64)
 def _asked(training: SampledPass, wanted: Wanted) -> SampledPass:
-    """A sampled pass whose observables are the two-time functions."""
+    """Return a sampled pass whose observables are the two-time functions."""
     return SampledPass(training.training, wanted)
