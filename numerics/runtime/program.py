@@ -1,7 +1,8 @@
-"""What a generated training level consists of: its vectors, random matrices and records, and one function per phase.
+"""Records of a generated training level: its vectors, random matrices and recorded numbers, and one function per phase.
 
-`start(p, x)` computes what has no time, `step(p, x, t)` all fields of one time, `order(p, x)` the order parameters that
-probed matrices need. `p` is a Point; `x` is the closure, which represents vectors over sites and averages over them.
+`start(p, x)` computes vectors without time, `step(p, x, t)` all fields at one time, `order(p, x)` the order parameters
+that probed matrices need. `p` is a Point; `x` is the closure, which represents vectors over sites and averages over
+them.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ Wanted = tuple[tuple[str, str, str], ...]
 
 
 def size_of(p: Point, axes: Axes) -> int:
-    """How many labels there are along some axes."""
+    """Return the number of labels along some axes."""
     return math.prod(sizes_of(p, axes))
 
 
 def sizes_of(p: Point, axes: Axes) -> tuple[int, ...]:
-    """The sizes of some axes."""
+    """Return the sizes of some axes."""
     return tuple(int(axis) if axis.isdigit() else int(getattr(p, axis)) for axis in axes)
 
 
@@ -39,14 +40,16 @@ def sizes_of(p: Point, axes: Axes) -> tuple[int, ...]:
 class Vector:
     """A vector over the sites of a sector.
 
-    role: "field" has an equation, "product" is a random matrix times a field, "normal" is drawn with the standard
-    deviation scale(p), one if that is None, "constant" is one at all sites, and "law" is a nonlinear law. past: its
-    values at all earlier times are needed. idle: no result depends on it.
-
-    lags: how many earlier values are needed at single times, whether or not the past is.
-
-    Where sites are sampled, spans: those in which it has coordinates; home: the one that holds its past. multiple_of:
-    the field that it is a multiple of at each time. group: vectors of one group share their sites.
+    Attributes:
+        role: "field" has an equation, "product" is a random matrix times a field, "normal" is Gaussian with standard
+            deviation scale(p) (one if None), "constant" is one at all sites, "law" is a nonlinear law.
+        past: whether its values at all earlier times are needed.
+        idle: whether no result depends on it.
+        lags: number of single earlier values that are needed.
+        spans: where sites are sampled, the bases in which it has coordinates.
+        home: the basis that holds its past.
+        multiple_of: the field that it is proportional to at each time.
+        group: vectors of one group share their sites.
     """
 
     name: str
@@ -66,8 +69,8 @@ class Vector:
 
 @dataclass(frozen=True)
 class Memory:
-    """R[a, noise] that acts on a field. fresh: at equal times only, because the matrix is drawn anew. lag: how many
-    steps after the noise a first responds."""
+    """The memory term R[a, noise] acting on a field. fresh: the matrix is redrawn, so that only equal times enter. lag:
+    steps after which a first responds to the noise."""
 
     a: str
     noise: str
@@ -88,8 +91,7 @@ class Covariance:
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """A random matrix times a field, by the name of the product. matrix: the name of the matrix, "T" behind it where it
-    is transposed."""
+    """A random matrix times a field. matrix: the name of the matrix, with the suffix "T" for its transpose."""
 
     name: str
     matrix: str
@@ -102,7 +104,7 @@ class MatrixProduct:
 
 @dataclass(frozen=True)
 class SpanOf:
-    """Vectors whose directions over the sites are remembered together. fresh: it starts anew at every time."""
+    """Vectors that share an orthonormal basis over the sites. fresh: the basis restarts at every time."""
 
     name: str
     vectors: tuple[str, ...]
@@ -111,8 +113,8 @@ class SpanOf:
 
 @dataclass(frozen=True)
 class Channel:
-    """A random matrix, or its transpose, whose noises are sampled: what it is applied to, in which span that is, and
-    the products. fresh: it is drawn anew at every time."""
+    """A random matrix, or its transpose, with sampled noises: its arguments, their basis, and the products. fresh: it
+    is redrawn at every time."""
 
     name: str
     span: str
@@ -123,10 +125,15 @@ class Channel:
 
 @dataclass(frozen=True)
 class SitesOf:
-    """What stands on diagonals at the sites of a sector. values: the vectors and traits that entries are made of, and
-    the times of those that have one; entries(*values). reach: the parameter that says between which numbers the entries
-    lie; None where traits say it. known: whether it is a function of traits with a list of values. laws(p): the laws of
-    these traits."""
+    """Diagonal entries of the sites of a sector.
+
+    Attributes:
+        values: vectors and traits that the entries are functions of, with the times of the former.
+        entries(*values): the diagonal entries.
+        reach: parameter that holds the range of the entries; None where traits determine it.
+        known: whether the entries are functions of traits with finitely many values.
+        laws(p): the laws of these traits.
+    """
 
     sector: str
     values: tuple[str, ...]
@@ -140,7 +147,7 @@ class SitesOf:
 
 @dataclass(frozen=True)
 class TraitLaw:
-    """The law of a trait of the sites of a sector. law(p, nodes): a density is taken at so many nodes."""
+    """The law of a trait of a sector. law(p, nodes): values and weights, a density at this many nodes."""
 
     name: str
     sector: str
@@ -161,9 +168,13 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Integrand:
-    """A nonlinear law of Gaussian arguments: its functions, and the vectors that it takes. numbers: how many it takes
-    behind them. traits: those of its sites that it takes last. holds: the first time at which it is the law, and the
-    one after the last, None if there is none."""
+    """A nonlinear law of Gaussian arguments.
+
+    Attributes:
+        numbers: how many further numbers it takes.
+        traits: traits of its sites that it takes last.
+        holds: first time at which the law applies, and the first after; None for no end.
+    """
 
     law: GaussianFunction
     arguments: tuple[str, ...]
@@ -183,16 +194,15 @@ class Meeting:
 
 @dataclass(frozen=True)
 class AlikeLabels:
-    """Labels along some axes whose permutations leave the training level as it is. components: how many irreducible
-    representations the labels of a vector fall into, one where signs may be changed label by label as well, else
-    two."""
+    """Axes of labels whose permutations are a symmetry of the training level. components: number of irreducible
+    components of a labelled vector, one with sign symmetry, else two."""
 
     axes: Axes
     components: int
 
 
 class _Nothing:
-    """A closure that has no numbers, to be asked which order parameters there are."""
+    """A closure without numbers that reveals which order parameters exist."""
 
     def __getattr__(self, name: str) -> Callable[..., float]:
         return lambda *_: 0.0
@@ -200,11 +210,16 @@ class _Nothing:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The training level. closure: "exact", "quadrature" or "sampled". times(p): how many times fields have;
-    before(p): how many of these order parameters have. observables and means: what `step` records.
+    """The training level.
 
-    laws(p), meetings: nonlinear laws by their names, and which of them meet. carried: for each field the laws that are
-    in it. refused: two-time functions that there are not, and why; ("R", "", b) is the response of any field to b.
+    Attributes:
+        closure: "exact", "quadrature" or "sampled".
+        times(p): number of times of fields.
+        before(p): number of times of order parameters.
+        observables, means: numbers that `step` records.
+        laws(p), meetings: nonlinear laws by name, and pairs of them whose correlations are needed.
+        carried: for each field the laws that it contains.
+        refused: two-time functions that are not available, and why; ("R", "", b) is the response of any field to b.
     """
 
     closure: str
@@ -246,7 +261,7 @@ class Training:
     """Whether some law jumps, so that its derivative does not tell how it changes."""
 
     def refusal(self, name: tuple[str, str, str]) -> str:
-        """Why a two-time function is not given; empty if it is."""
+        """Return why a two-time function is not available; empty if it is."""
         if self.jumps and name[0] == "R":
             return (
                 "a law jumps, and its derivative does not tell how it changes: responses to a source are not followed"
@@ -256,7 +271,7 @@ class Training:
 
     @property
     def densities(self) -> bool:
-        """Whether traits have densities, which are taken at a number of nodes."""
+        """Whether a trait has a density, which needs quadrature nodes."""
         return any(not trait.discrete for trait in self.traits)
 
     def strides(self, p: Point) -> dict[Key, tuple[int, ...]]:
@@ -273,7 +288,7 @@ class Training:
         return found
 
     def delays(self, name: str) -> tuple[tuple[str, int], ...]:
-        """The vectors that respond to a source in the equation of one, and after how many steps they first do."""
+        """Return the vectors that respond to an impulse in the equation of one, with their smallest delays."""
         onward: dict[str, list[tuple[str, int]]] = {}
         for target, sources in self.links.items():
             for source, lag in sources.items():

@@ -1,11 +1,11 @@
-"""The exact closure: a vector is a set of rows of coefficients over the Gaussian variables of a site.
+"""The exact closure: a vector is represented by coefficient rows over the Gaussian variables of a site.
 
-Where laws are linear, a field at one time is a row of coefficients over the noises of random matrices and over what is
-drawn, one row per label. Rows of a field at all times stand below each other, time by time: that is its past. Noises of
-one random matrix have a covariance of their own; what is drawn is independent and of variance one.
+Where laws are linear, a field at one time is a linear combination of the noises of random matrices and of the drawn
+variables, one row of coefficients per label. The rows of all times, stacked, are the past of the field. The noises of
+one random matrix have a covariance matrix; drawn variables are independent with variance one.
 
-Sites with equal traits are a group. All groups have the same variables and rows of their own, which stand beside each
-other in one long row; a mean over sites is a mean over the groups by their weights.
+Sites with equal traits form a group. All groups have the same variables and separate rows, which are concatenated. A
+mean over sites is the weighted mean over groups.
 """
 
 from __future__ import annotations
@@ -52,12 +52,15 @@ from .two_time import GaussianRows as Followed, kicked, two_time
 
 Array = Any
 NODES = 128
-"""How many nodes are taken where their number is not given."""
+"""Default number of quadrature nodes."""
 
 
 class Rows:
-    """A vector over the sites of one sector. Products with the past of a field are put off until the rows are needed,
-    so that two of them with one past are one. name, lag: which field it is, how many steps ago; None if it is none."""
+    """A vector over the sites of one sector.
+
+    Products of kernels with the past of a field are evaluated lazily, so that several kernels on one past cost one
+    product. name, lag: the field and the number of steps back; None for other vectors.
+    """
 
     __array_ufunc__ = None  # NumPy's numbers leave products to this class
 
@@ -74,7 +77,7 @@ class Rows:
 
     @property
     def rows(self) -> Array:
-        """The rows themselves, one per label."""
+        """Coefficient rows, one per label."""
         for name, kernel in self.kernels.items():
             product = self.closure.read(name, self.closure.past(name).combine(kernel))
             self.dense = self.closure.added(self.dense, product)
@@ -100,7 +103,7 @@ class Rows:
     __rmul__ = __mul__
 
     def scaled(self, factor: Any) -> Rows:
-        """The vector times a number, of labels or of groups of sites too."""
+        """Return the vector times a number, which may depend on labels or groups of sites."""
         if not isinstance(factor, (int, float)):
             factor = self.closure.of_one_label(jnp.asarray(factor))
             if factor.ndim == 2 and factor.shape[1] != 1 and self.kernels:  # differs from group to group
@@ -110,7 +113,7 @@ class Rows:
 
 
 class Quadratic:
-    """A sum of products of two vectors, each with a number, which is to be averaged."""
+    """A sum of products of two vectors, each with a coefficient, to be averaged over sites."""
 
     __array_ufunc__ = None
 
@@ -132,22 +135,20 @@ class Quadratic:
 
 
 def channel_of_laws(sector: str) -> str:
-    """The name of the covariance of nonlinear laws among those of random matrices, whose names have no spaces."""
+    """Return the name of the channel of nonlinear laws; names of random matrices contain no spaces."""
     return f"laws of {sector}"
 
 
 def _is_zero(value: Any) -> bool:
+    """Whether a value is the number zero."""
     return isinstance(value, (int, float)) and value == 0
 
 
 class ExactClosure(Closure):
-    """The closure at one point, with room for so many times.
+    """The exact closure at one point, for a number of times.
 
-    wanted: two-time functions that are asked for; fields that they respond to have impulses in their equations.
-    nodes: at how many values a density is taken.
-
-    Where it follows the closure of an earlier stage, first is the first time of its own, and frozen has the pasts of
-    the times before.
+    wanted: requested two-time functions; fields that they respond to get impulses in their equations. nodes: nodes of a
+    density. A later stage has its first own time in `first`, and the pasts of earlier stages in `frozen`.
     """
 
     def __init__(self, training: Training, p: Point, times: int, wanted: Wanted = (), nodes: int = 1):
@@ -161,7 +162,7 @@ class ExactClosure(Closure):
         self.sites: dict[str, Site] = {}
         self.blocks: dict[str, NoiseBlock] = {}
         self.channels: dict[str, tuple[str, int]] = {}
-        """Of each random matrix the sector of its products, and its place among those of that sector."""
+        """For each random matrix the sector of its products, and its index among the matrices of that sector."""
         for sector in dict.fromkeys(vector.sector for vector in training.vectors):
             self._lay_out(sector)
         self.first = 0
@@ -171,6 +172,7 @@ class ExactClosure(Closure):
     # -- the variables of a site
 
     def _lay_out(self, sector: str) -> None:
+        """Lay out the Gaussian variables of a sector."""
         mine = [vector for vector in self.training.vectors if vector.sector == sector]
         channels: dict[str, list[str]] = {}
         for vector in mine:
@@ -193,13 +195,15 @@ class ExactClosure(Closure):
         self.channels.update({matrix: (sector, number) for number, matrix in enumerate(channels)})
 
     def site_of(self, name: str) -> Site:
+        """Return the Gaussian variables of a vector's site."""
         return self.sites[self.vectors[name].sector]
 
     def covariances_of(self, sector: str) -> tuple[Array, ...]:
+        """Return the covariances of all random matrices of a sector."""
         return tuple(self.state[f"covariance {m}"] for m, (home, _) in self.channels.items() if home == sector)
 
     def carried(self) -> dict[str, Extents]:
-        """The axes of all that is carried through time, each as the lengths of its parts."""
+        """Return the axes of the loop state, each as the lengths of its parts."""
         found: dict[str, Extents] = {}
         for vector in self.training.vectors:
             if vector.role not in ("field", "product"):
@@ -221,14 +225,16 @@ class ExactClosure(Closure):
         return {**found, **{f"kept {key}": ((self.times,),) for key in self.training.kept}, "finite": ()}
 
     def _lines_of(self, name: str) -> int:
-        """How many rows the past of a vector has."""
+        """Return the number of rows of the past of a vector."""
         return self.labels[name] * (self.times if self.vectors[name].timed else 1)
 
     def _is_kept(self, vector: Vector) -> bool:
+        """Whether the past of a vector is stored."""
         return vector.past or not vector.timed or vector.name in self.asked
 
     def _deferred(self, vector: Vector) -> tuple[str, ...]:
-        """The fields whose products with kernels are put off to the next time, where other kernels may join them."""
+        """Return the fields whose products with kernels are deferred to the next time, where further kernels are
+        added."""
         if vector.role != "product" or vector.lags != 1 or self._is_kept(vector):
             return ()
         return tuple(dict.fromkeys(memory.on for memory in self.products[vector.name].memories if not memory.fresh))
@@ -236,7 +242,8 @@ class ExactClosure(Closure):
     # -- stages
 
     def follow(self, before: ExactClosure, state: Mapping[str, Array]) -> dict[str, Array]:
-        """Take over what another closure carried through its times; its pasts are frozen where all sites are alike."""
+        """Take over the state of an earlier stage, padded; pasts of earlier stages are frozen where all sites are
+        alike."""
         extents, found = before.carried(), dict(state)
         self.first = before.times
         for vector in self.training.vectors:
@@ -248,28 +255,28 @@ class ExactClosure(Closure):
         return {name: grow(found[name], extents[name], axes) for name, axes in self.carried().items()}
 
     def _first(self, name: str) -> int:
-        """The first time that is carried of the past of a field."""
+        """Return the first time of a field's past in this stage."""
         return self.first if name in self.frozen else 0
 
     # -- time
 
     def begin(self, t: Array, state: Mapping[str, Array]) -> None:
-        """Take up what is carried, at a time."""
+        """Load the loop state at time t."""
         self.t, self.state = t, dict(state)
         self.now: dict[str, Rows] = {}
         self.late: dict[str, Array] = {}
-        """What the next time needs of this one, by its name in the state."""
+        """Values that the next time needs, by their names in the state."""
         self.duals: dict[tuple[str, int], tuple[int, Array]] = {}
         self.overlaps: dict[tuple[str, int, str, bool], Array] = {}
         self.reads: dict[str, list[Array]] = {}
         self.known: dict[str, int] = dict.fromkeys(self.sites, 0)
-        """How many noises of a sector have their covariances of the current time."""
+        """Number of noises of a sector whose covariances at the current time are computed."""
         self.known_after: dict[str, int] = {}
-        """The same, with the last noise that the rows of a field hold."""
+        """The same, including the last noise that the rows of a field contain."""
         self.defect: Array = 0.0
 
     def end(self) -> dict[str, Array]:
-        """What is carried on."""
+        """Return the loop state after a time step."""
         finite = self.state["finite"]
         self.state["finite"] = jnp.where((finite == self.t) & jnp.isfinite(self.defect), self.t + 1.0, finite)
         for a, b in self.training.overlaps:
@@ -280,46 +287,47 @@ class ExactClosure(Closure):
     # -- vectors
 
     def past(self, name: str) -> TriangularPast:
-        """The rows of a field at all times that are known; of what is drawn, all."""
+        """Return the rows of a field at all times so far; for drawn variables, at all times."""
         drawn = self.vectors[name].role in ("normal", "constant")
         rows = self._scaled(name, units(self.blocks[name])) if drawn else self.state[f"past {name}"]
         return TriangularPast((*self.frozen.get(name, ()), PastPiece(rows, self.site_of(name).parts)))
 
     def read(self, name: str, found: Array) -> Array:
-        """What was found from a past: it must be known before the past is changed in place."""
+        """Register a value computed from a past, so that it is evaluated before the past is updated in place."""
         if name not in self.now:
             self.reads.setdefault(name, []).append(found)
         return found
 
     def drawn(self, name: str, lag: int = 0) -> Rows:
-        """What is drawn, so many steps ago."""
+        """Return a drawn vector, `lag` steps ago."""
         when = self.t - lag if self.vectors[name].timed else 0
         return Rows(self, self._scaled(name, unit(self.blocks[name], when)), name=name, lag=lag)
 
     def _scaled(self, name: str, rows: Array) -> Array:
-        """Rows of what is drawn times its standard deviation."""
+        """Return rows of a drawn vector times its standard deviation."""
         scale = self.vectors[name].scale
         return rows if scale is None else scale(self.p) * rows
 
     def earlier(self, name: str, lag: int) -> Rows:
-        """A field so many steps ago; zero before the start."""
+        """Return a field `lag` steps ago; zero before the start."""
         kernels = {other: self.state[f"kernel {name} {other}"] for other in self._deferred(self.vectors[name])}
         return Rows(self, self.state[f"late {name} {lag}"], kernels, name, lag)
 
     def value(self, name: str) -> Rows:
-        """A field without time."""
+        """Return a field without time."""
         return Rows(self, self.past(name).whole(), name=name)
 
     def trait(self, name: str) -> Array:
-        """The values of a trait along a row."""
+        """Return the values of a trait along a row."""
         sector = next(trait.sector for trait in self.training.traits if trait.name == name)
         return self.sites[sector].along(self._place(sector, name))
 
     def _place(self, sector: str, name: str) -> int:
+        """Return the index of a trait in its sector."""
         return [trait.name for trait in self.training.traits if trait.sector == sector].index(name)
 
     def starting(self, first: tuple[Any, ...], later: Any) -> Rows:
-        """One of the first values at the first times, the later one at all others."""
+        """Return the k-th initial value at time k, and the later value at all other times."""
         values: list[Array] = [0.0 if _is_zero(one) else one.rows for one in (later, *first)]
         most = max((len(rows) for rows in values if jnp.ndim(rows)), default=1)
         found, *early = (self.spread(rows, most) for rows in values)
@@ -328,7 +336,7 @@ class ExactClosure(Closure):
         return Rows(self, found)
 
     def put(self, name: str, value: Any) -> Rows:
-        """The value of a field at the current time."""
+        """Set the value of a field at the current time and return it."""
         vector, labels, place = self.vectors[name], self.labels[name], self.site_of(name)
         if vector.role == "product" and not self._is_kept(vector):  # kernels wait for those that join them
             found = Rows(self, value.dense, value.kernels, name)
@@ -349,7 +357,7 @@ class ExactClosure(Closure):
         return found
 
     def _pass_on(self, vector: Vector, found: Rows) -> None:
-        """Pass single values on to the times that need them."""
+        """Store single values for the times that need them."""
         if not vector.lags:
             return
         name = vector.name
@@ -360,11 +368,12 @@ class ExactClosure(Closure):
             self.late[f"late {name} {k}"] = self.state[f"late {name} {k - 1}"]
 
     def _watch(self, name: str, numbers: Array) -> None:
-        """Take note of numbers of a vector that are not finite, unless no result depends on it."""
+        """Record non-finite numbers of a vector, unless no result depends on it."""
         if not self.vectors[name].idle or name in self.asked:
             self.defect = self.defect + jnp.sum(0.0 * numbers)  # zero, unless something is infinite or not a number
 
     def _store(self, vector: Vector, rows: Array) -> Array:
+        """Insert rows into the past of a vector, after all pending reads."""
         key = f"past {vector.name}"
         if not vector.timed:
             self.state[key] = rows
@@ -376,23 +385,22 @@ class ExactClosure(Closure):
         return stored(self.state[key], self.labels[vector.name], place)
 
     def total(self, value: Any) -> Any:
-        """The sum over labels, of a vector or of numbers."""
+        """Return the sum over labels of a vector or of numbers."""
         if self.alike is not None and isinstance(value, Rows):
             return Rows(self, self.alike.total(value.rows))
         return Rows(self, total(value.rows)) if isinstance(value, Rows) else total(value)
 
     def mixed(self, table: Array, value: Any, transposed: int) -> Any:
-        """A table times the labels of a vector, or of numbers."""
+        """Return a table times the labels of a vector or of numbers."""
         acting = table.T if transposed else table
         return Rows(self, acting @ value.rows) if isinstance(value, Rows) else acting @ value
 
     def met(self, right: Rows, left: Rows, value: Rows) -> Rows:
-        """C[right, left] at one time, times a vector over the labels of the left."""
+        """Return C[right, left] at one time times a vector over the labels of the left."""
         return Rows(self, (self.dual(right, left) @ left.rows.T) @ value.rows)
 
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Rows | None = None) -> Rows:
-        """The sum over times s < t + reach of weight(s) * C[right, left](s) * the field at s; C is left out without a
-        pair."""
+        """Return sum_{s < t + reach} weight(s) C[right, left](s) x(s) for the field x; without a pair, C is one."""
         labels, when, last = self.labels[name], jnp.arange(self.times), self.t + reach - 1
         values = weight(jnp.minimum(when, last)) if callable(weight) else weight
         weights = jnp.where(when <= last, values, 0.0)
@@ -403,7 +411,7 @@ class ExactClosure(Closure):
         return Rows(self, self.read(name, self.past(name).weigh(weights, labels)))
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Rows:
-        """A random matrix times a field: its noise, and what it remembers of other fields."""
+        """Return a random matrix times a field: Gaussian noise plus memory terms."""
         vector, made = self.vectors[name], self.products[name]
         self.pending = name, covariances
         found = Rows(self, unit(self.blocks[name], self.t if vector.timed else 0))
@@ -418,13 +426,13 @@ class ExactClosure(Closure):
         return found
 
     def _value(self, name: str) -> Rows:
-        """A vector at the current time, or one without time."""
+        """Return a vector at the current time, or one without time."""
         if name in self.now:
             return self.now[name]
         return self.drawn(name) if self.vectors[name].role in ("normal", "constant") else self.value(name)
 
     def _put_covariances(self, name: str) -> None:
-        """Put the covariance of a new noise with all noises that are known in its two places."""
+        """Insert the covariance of a new noise with all noises computed so far, symmetrically."""
         vector, made, (named, numbers) = self.vectors[name], self.products[name], self.pending
         assert named == name
         key = f"covariance {made.matrix}"
@@ -448,9 +456,9 @@ class ExactClosure(Closure):
     # -- averages
 
     def dual(self, value: Rows, other: Rows | str) -> Array:
-        """Rows times the covariance of the variables of a site: their scalar product with other rows is a mean.
+        """Return rows times the covariance of the site's variables, whose scalar product with other rows is a mean.
 
-        It is computed again only if the other vector holds noises whose covariances were not known before.
+        It is recomputed only if the other vector contains noises whose covariances were not available before.
         """
         key = (value.name or "", value.lag)
         needed = self.known_after.get(other if isinstance(other, str) else other.name or "", 0)
@@ -460,10 +468,11 @@ class ExactClosure(Closure):
         return self.duals[key][1]
 
     def _dual(self, rows: Array, sector: str) -> Array:
+        """Multiply rows by the covariance of a sector's variables."""
         return dual(rows, self.sites[sector], *self.covariances_of(sector))
 
     def with_past(self, value: Rows, name: str) -> Array:
-        """Means of products of a value with a vector at all times, as far as they are known."""
+        """Return means of products of a value with a vector at all times so far."""
         key = (value.name or "", value.lag, name, name in self.now)
         if key[1:] == (1, name, False) and (key[0], name) in self.training.overlaps:
             return self.state[f"overlaps {key[0]} {name}"]
@@ -472,7 +481,7 @@ class ExactClosure(Closure):
         return self.overlaps[key]
 
     def mean(self, value: Any, labelled: int) -> Array:
-        """The mean over sites, as a column over labels or as a number."""
+        """Return the mean over sites, as a column over labels or as a number."""
         found: Array = jnp.zeros((1, 1))
         for factor, a, b in value.terms:
             seen = self.dual(a, b)
@@ -484,36 +493,37 @@ class ExactClosure(Closure):
         return found if labelled else found.reshape(())
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
-        """The mean over sites of a function of traits."""
+        """Return the mean over sites of a function of traits."""
         place = self.sites[sector]
         return jnp.sum(place.weights * function(*(place.traits[self._place(sector, name)] for name in names)))
 
     # -- labels that are alike: vectors have components, numbers keep all labels
 
     def _has_labels(self, name: str) -> bool:
+        """Whether a vector has labels."""
         return bool(self.vectors[name].axes)
 
     def of_one_label(self, factor: Array) -> Array:
-        """A number that multiplies the components of a vector, where labels are alike: that of any label."""
+        """Return the factor of any one label, where labels are equivalent."""
         if self.alike is None or jnp.ndim(factor) != 2 or factor.shape[0] != self.alike.labels:
             return factor
         return factor[:1]
 
     def spread(self, rows: Array, lines: int) -> Array:
-        """Rows, or kernels, of a vector without labels as so many components; others as they are."""
+        """Return the components of rows or kernels without labels; others are returned unchanged."""
         if self.alike is None or not jnp.ndim(rows) or len(rows) == lines:
             return rows
         return self.alike.spread(rows)
 
     def added(self, one: Array | None, other: Array | None) -> Array | None:
-        """The sum of rows or kernels, one of which may have no labels; None stands for zero."""
+        """Return the sum of rows or kernels, either of which may have no labels; None is zero."""
         if one is None or other is None:
             return other if one is None else one
         lines = max(len(one), len(other))
         return self.spread(one, lines) + self.spread(other, lines)
 
     def expanded(self, table: Array, a: str, b: str) -> Array:
-        """Times and components of two vectors as times and labels."""
+        """Return a table over times and labels from one over times and components."""
         if self.alike is None:
             return table
         each = table.reshape(-1, self.labels[a], table.shape[1] // self.labels[b], self.labels[b])
@@ -523,9 +533,11 @@ class ExactClosure(Closure):
     # -- numbers with labels, as columns
 
     def oriented(self, numbers: Array) -> Array:
+        """Return numbers along labels as a column."""
         return numbers.reshape(-1, 1)
 
     def record(self, key: str, value: Array) -> None:
+        """Record a number at the current time."""
         table = self.state[f"series {key}"]
         row = jnp.broadcast_to(jnp.asarray(value, float).reshape(1, -1), (1, table.shape[1]))
         self.state[f"series {key}"] = store(table, row, self.t if self.recorded[key].timed else 0)
@@ -533,7 +545,7 @@ class ExactClosure(Closure):
     # -- order parameters
 
     def _before(self, name: str, time: Array | None = None) -> Array:
-        """The rows of a field at the times of order parameters, or at one time."""
+        """Return the rows of a field at the times of order parameters, or at one time."""
         past, labels = self.past(name).whole(), self.labels[name]
         if not self.vectors[name].timed:
             return past
@@ -542,37 +554,38 @@ class ExactClosure(Closure):
         return past[: self.training.before(self.p) * labels]
 
     def _count(self, name: str) -> int:
+        """Return the number of rows of a vector at the times of order parameters."""
         return self.labels[name] * (self.training.before(self.p) if self.vectors[name].timed else 1)
 
     def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
-        """C[a, b]; with a time, one column of it."""
+        """Return C[a, b]; with a time, one column of it."""
         return self.expanded(self._dual(self._before(a), self.vectors[a].sector) @ self._before(b, time).T, a, b)
 
     def response(self, a: str, noise: str, time: Array | None = None) -> Array:
-        """R[a, noise]; with a time, one row of it."""
+        """Return R[a, noise]; with a time, one row of it."""
         found = part_before(self._before(a, time), self.blocks[noise], self._count(noise))
         return self.expanded(found, a, noise)
 
     def covariance(self, name: str) -> Array:
-        """The covariance of a noise."""
+        """Return the covariance of a noise."""
         matrix = self.products[name].matrix
         found = covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
         return self.expanded(found, name, name)
 
     def series(self, key: str) -> Array:
-        """A number that was recorded, at all times."""
+        """Return a recorded number at all times."""
         return self.state[f"series {key}"]
 
     def series_before(self, key: str) -> Array:
-        """The same at the times of order parameters."""
+        """Return a recorded number at the times of order parameters."""
         return self.series(key)[: self.training.before(self.p)]
 
     def law_of_sites(self, sector: str, *entries: Array) -> Array:
-        """What stands on diagonals in each group of sites, with the weights of the groups."""
+        """Return the diagonal entries of each group of sites, with the weights of the groups."""
         return law_of_groups(self.sites[sector], *entries)
 
     def by_value(self, sector: str, _: str, left: str, kind: str, right: str) -> Array:
-        """Means of products, or responses, in each group of sites."""
+        """Return means of products, or responses, in each group of sites."""
         rows = self._before(left)
         if kind == "C":
             found = products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
@@ -581,7 +594,7 @@ class ExactClosure(Closure):
         return jax.vmap(lambda table: self.expanded(table, left, right))(found)
 
     def two_time(self) -> dict[Any, Array]:
-        """The two-time functions that are wanted."""
+        """Return the requested two-time functions."""
         found = two_time(self.wanted, {name: self._followed(name) for name in self.asked})
         if self.alike is None:
             return found
@@ -591,6 +604,7 @@ class ExactClosure(Closure):
         }
 
     def _followed(self, name: str) -> Followed:
+        """Return the rows of a vector at all times, with its covariances and impulses."""
         vector = self.vectors[name]
         covariances = self.covariances_of(vector.sector)
         scale = 1.0 if vector.scale is None else vector.scale(self.p)
@@ -599,7 +613,7 @@ class ExactClosure(Closure):
 
 
 def run(training: Training, p: Point, closure: Callable[[int], ExactClosure]) -> ExactClosure:
-    """The closure after the last time. Arrays are made longer in a few stages, so that early times cost less."""
+    """Return the closure after the last time. Arrays grow in a few stages, so that early times cost less."""
     times = training.times(p)
     tables = () if training.tables is None else training.tables(p)
     numbers = sum(math.prod(shape_of(axes)) for axes in closure(times).carried().values())
@@ -620,6 +634,7 @@ def run(training: Training, p: Point, closure: Callable[[int], ExactClosure]) ->
 
 
 def _step(training: Training, p: Point, x: ExactClosure, t: Array, state: dict[str, Array]) -> dict[str, Array]:
+    """Return the loop state after one time step."""
     assert training.step is not None
     x.begin(t, state)
     training.step(p, x, t)
@@ -627,15 +642,16 @@ def _step(training: Training, p: Point, x: ExactClosure, t: Array, state: dict[s
 
 
 class RowsPass:
-    """The functions of a forward pass over rows."""
+    """The forward pass of a training level over coefficient rows."""
 
     def __init__(self, training: Training, closure: type[ExactClosure] = ExactClosure):
         self.training, self.closure, self.strides = training, closure, training.strides
 
     def forward_pass(self, p: Point, nodes: int = NODES) -> tuple[Mapping[Key, Array], dict[str, Array], Array]:
-        """Order parameters before the last update, observables at all times, and how many times are free of overflow.
+        """Run the forward pass. Whole-number parameters fix shapes.
 
-        nodes: of the quadratures, where there are any. Whole-number parameters fix shapes.
+        Returns:
+            Order parameters before the last update, observables at all times, and the number of times before overflow.
         """
         training = self.training
         x = run(training, p, lambda times: self.closure(training, p, times, nodes=nodes))
@@ -643,15 +659,17 @@ class RowsPass:
         return training.order(p, x), observables, self._finite(x)
 
     def two_time(self, p: Point, wanted: Wanted, nodes: int = NODES) -> tuple[dict[Any, Array], Array]:
-        """The two-time functions that are wanted, each as times of a x labels of a x times of b x labels of b, and how
-        many times are free of overflow."""
+        """Return the requested two-time functions, each times of a x labels of a x times of b x labels of b, and the
+        number of times before overflow."""
         x = run(self.training, p, lambda times: self.closure(self.training, p, times, wanted, nodes))
         return x.two_time(), self._finite(x)
 
     def _finite(self, x: ExactClosure) -> Array:
+        """Return the number of times before overflow."""
         return x.state["finite"].astype(int) if self.training.step is not None else 1
 
 
 def _series(x: ExactClosure, one: Recorded) -> Array:
+    """Return an observable at all times, one axis per axis of labels."""
     table = x.series(one.key)
     return table.reshape(len(table), *sizes_of(x.p, one.axes))

@@ -1,8 +1,8 @@
-"""Traits: laws of what differs from site to site, as values with weights.
+"""Laws of traits as discrete measures: values with weights.
 
-Sites of one value are a group. A density becomes values with weights by the trapezoidal rule after a change of variable
-under which the integrand falls off doubly exponentially, so that ends where the density is singular, or that are
-infinite, cost nothing. With more nodes the rule is finer and reaches further: an infinite integral never settles.
+Sites with equal traits form a group. A density is discretised by the trapezoidal rule after a double-exponential change
+of variables, so that singular or infinite ends converge exponentially. With more nodes the rule is finer and reaches
+further into the tails; a divergent integral therefore never converges.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ FINE = 4096
 
 
 class TraitValues(NamedTuple):
-    """Values, and the share of the sites that has each; of several traits together values have a column for each."""
+    """Values and weights of a discrete law; for several traits, one column of values each."""
 
     values: Array
     weights: Array
 
 
 def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> TraitValues:
-    """Values with weights; with equal ones if none are given."""
+    """Return values with weights, equal ones by default."""
     found = xp.stack([xp.asarray(v, float) for v in values]) if isinstance(values, tuple) else xp.asarray(values)
     if weights is None:
         return TraitValues(found, xp.full(found.shape, 1.0 / found.shape[0]))
@@ -47,7 +47,7 @@ def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> TraitValues:
 
 
 def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp) -> TraitValues:
-    """A density, which is divided by its integral, as so many values with weights."""
+    """Return a normalised density, discretised at a number of nodes."""
     _, values, shares = rule(function, low, high, nodes, xp, evenly=True)
     # what has no weight at all must not overflow: it takes a value that has some
     usual = values[xp.argmax(shares)]
@@ -57,7 +57,7 @@ def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int,
 def rule(
     function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp, evenly: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Places in the new variable, values there, and the density times what each stands for."""
+    """Return nodes in the transformed variable, values there, and the density times the quadrature weights."""
     reach = REACH + FURTHER * np.log2(nodes / FEW)
     even = 0.0
     if evenly and nodes >= MANY and not _is_infinite(low) and not _is_infinite(high):
@@ -69,9 +69,9 @@ def rule(
 
 
 def stretched(places: Array, low: Any, high: Any, xp: Any = jnp, even: float = 0.0) -> tuple[Array, Array]:
-    """Values between the ends at places of the new variable, and how fast they change with it.
+    """Return values between the ends at nodes of the transformed variable, and their derivatives.
 
-    even: up to there on both sides of zero places are spread evenly between ends that are finite.
+    even: half-width of the interval where nodes are equally spaced between finite ends.
     """
     own = np if isinstance(places, np.ndarray) else xp
     if even:
@@ -91,7 +91,7 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp, even: float = 0
 def _between(
     low: Any, high: Any, left: Array, right: Array, changing: Array, places: Array, xp: Any
 ) -> tuple[Array, Array]:
-    """Values at shares of the way between finite ends, and how fast they change."""
+    """Return values at fractions of the way between finite ends, and their derivatives."""
     width = high - low
     evenly = xp.where(places < 0, low + width * left, high - width * right)
     # between positive ends shares of the way are those of the logarithm: a power law is as good as a constant
@@ -102,7 +102,8 @@ def _between(
 
 
 def _evenly(places: Array, even: float) -> tuple[Array, Array, Array]:
-    """Shares of the way from either end and their speed: constant, with tails that fall off doubly exponentially."""
+    """Return the distances from either end and their derivative: linear in the middle, doubly exponential in the
+    tails."""
     ahead, behind = np.exp(SLOWLY * (places - even)), np.exp(-SLOWLY * (places + even))
     bent, speed = places + ahead - behind, 1 + SLOWLY * (ahead + behind)
     left, right = (np.logaddexp(0, at + even) - np.logaddexp(0, at - even) for at in (bent, -bent))
@@ -111,10 +112,9 @@ def _evenly(places: Array, even: float) -> tuple[Array, Array, Array]:
 
 
 def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> TraitValues:
-    """Standard normal numbers as so many values with weights, as far as weights matter at all.
+    """Return nodes and weights for a standard normal variable (trapezoidal rule, exponentially convergent).
 
-    The trapezoidal rule is exact to rounding once it is fine enough for smooth functions; halves: those of functions
-    that are smooth on either side of zero only are taken apart.
+    halves: integrate both half-lines separately, for functions that are smooth on either side of zero.
     """
     if not halves:
         values = np.linspace(-FARTHEST, FARTHEST, nodes)
@@ -128,7 +128,8 @@ def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> TraitValues:
 def density_between(
     function: Callable[[Array], Array], low: Any, high: Any, nodes: int, breaks: tuple[Any, ...], xp: Any = jnp
 ) -> TraitValues:
-    """The same as `density` for functions that are smooth between some places only: those parts are taken apart."""
+    """Return a discretised density for functions that are smooth between breakpoints; each part is integrated
+    separately."""
     inside = xp.sort(xp.stack([xp.clip(xp.asarray(place, float), low, high) for place in breaks]))
     ends = [low, *(inside[k] for k in range(len(breaks))), high]
     parts = [rule(function, a, b, nodes // (len(breaks) + 1), xp)[1:] for a, b in itertools.pairwise(ends)]
@@ -138,7 +139,7 @@ def density_between(
 
 
 def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> TraitValues:
-    """Standard normal numbers for functions that are smooth between some places only."""
+    """Return nodes for a standard normal variable and functions that are smooth between breakpoints."""
     return density_between(lambda x: xp.exp(-(x**2) / 2), -FARTHEST, FARTHEST, nodes, breaks, xp)
 
 
@@ -146,8 +147,8 @@ def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> TraitV
 
 
 def of_values(normals: Array, number: int, values: Any, weights: Any) -> Array:
-    """One value per site, from one of its standard normals: as many sites have a value as its weight says, up to one,
-    where the normals are spread as evenly as those of a Sobol sequence are."""
+    """Return one trait value per site as a quantile of a standard normal; with a Sobol sequence each value has its
+    weight's number of sites, up to one."""
     law = discrete(values, weights)
     bounds = jnp.cumsum(law.weights)
     chosen = jnp.searchsorted(bounds / bounds[-1], ndtr(normals[:, number]), side="right")
@@ -155,7 +156,7 @@ def of_values(normals: Array, number: int, values: Any, weights: Any) -> Array:
 
 
 def of_density(normals: Array, number: int, function: Callable[[Array], Array], low: Any, high: Any) -> Array:
-    """The same for a density: the quantile of each site."""
+    """Return one trait value per site as a quantile of a density."""
     places, _, shares = rule(function, low, high, FINE)
     below = jnp.concatenate([jnp.zeros(1), jnp.cumsum((shares[1:] + shares[:-1]) / 2)])
     found = jnp.interp(ndtr(normals[:, number]) * below[-1], below, jnp.asarray(places))
@@ -163,21 +164,22 @@ def of_density(normals: Array, number: int, function: Callable[[Array], Array], 
 
 
 def _is_infinite(end: Any) -> bool:
+    """Whether an end is infinite."""
     return isinstance(end, float) and bool(np.isinf(end))
 
 
 class SiteAverage(NamedTuple):
-    """The average over sites of a product of whole powers of polynomials in z and the responses.
+    """The average over sites of a product of integer powers of polynomials in z and the responses.
 
-    weights: of groups of sites. factors: for each the power, and its terms: products of names, "1" for none, and what
-    multiplies them at each group.
+    weights: of groups of sites. factors: for each its exponent and its monomials, products of names ("1" for the
+    constant) with coefficients per group.
     """
 
     weights: Array
     factors: tuple[tuple[int, tuple[tuple[str, Array], ...]], ...]
 
     def at(self, variables: Mapping[str, Array]) -> Array:
-        """The average at numbers of the shape of z, under their names."""
+        """Return the average at values of the variables, in the shape of z."""
         found: Any = 1.0
         for power, terms in self.factors:
             found = found * sum(scale * monomial_at(name, variables) for name, scale in terms) ** power
@@ -185,18 +187,18 @@ class SiteAverage(NamedTuple):
 
 
 def monomial_at(name: str, variables: Mapping[str, Array]) -> Array:
-    """A product of variables by their names."""
+    """Return a product of named variables."""
     return 1 if name == "1" else math.prod(variables[word] for word in name.split())
 
 
 def site_average(function: Callable[..., Any], *laws: TraitValues) -> SiteAverage:
-    """An average over the laws of independent traits, of which its factors are a function."""
+    """Return the average over independent traits of given factors."""
     weights, values = _together(laws)
     return SiteAverage(weights, function(*values))
 
 
 def _together(laws: Sequence[TraitValues]) -> tuple[Array, list[Array]]:
-    """Weights of groups of sites with independent traits, and columns of the values of each trait."""
+    """Return the weights of groups of independent traits, and one column of values per trait."""
     weights, values = laws[0].weights, _columns(laws[0])
     for law in laws[1:]:
         values = [*(x.repeat(len(law.weights)) for x in values), (0 * weights[:, None] + law.values).ravel()]
@@ -205,15 +207,16 @@ def _together(laws: Sequence[TraitValues]) -> tuple[Array, list[Array]]:
 
 
 def over_sites(z: Array, function: Callable[..., Array], *laws: TraitValues) -> Array:
-    """The average of a function of independent traits over their laws, in the shape of z.
+    """Return the average of a function of independent traits, in the shape of z.
 
-    What it depends on besides the traits has the shape of z: groups of sites stand on an axis in front.
+    Other arguments have the shape of z; groups of sites run along a leading axis.
     """
     weights, values = _together(laws)
     return _in_shape(weights @ function(*values), z)
 
 
 def _in_shape(total: Array, z: Array) -> Array:
+    """Reshape the values of a trait so that they broadcast against z."""
     xp = np if isinstance(total, np.ndarray) else jnp
     if total.size != np.size(z):  # it depends on nothing but the traits
         return xp.broadcast_to(total, np.shape(z))
@@ -221,25 +224,25 @@ def _in_shape(total: Array, z: Array) -> Array:
 
 
 def _columns(law: TraitValues) -> list[Array]:
-    """The values of each of the traits that a law is of."""
+    """Return the values of each trait of a law."""
     return [law.values] if law.values.ndim == 1 else list(law.values.T)
 
 
 def sampled_law(table: Table) -> TraitValues:
-    """The law of what was sampled: one row for each value, with the share of the sites behind it."""
+    """Return a sampled law: one row per value, with its weight last."""
     return TraitValues(table.numbers[:, :-1], table.numbers[:, -1])
 
 
 def weighed(function: Callable[..., Array], law: TraitValues, table: Array) -> Array:
-    """The mean over sites of a function of what they differ by, times what a table has for each value of it."""
+    """Return the average over sites of a function of their diagonal entries times a table by value."""
     weights = jnp.broadcast_to(function(*_columns(law)), law.weights.shape)
     return jnp.tensordot(weights, jnp.asarray(table), axes=1)
 
 
 def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
-    """The triangular root of a covariance, given by the rows of its lower triangle, and the inverse of that.
+    """Return the Cholesky factor of a covariance, given by the rows of its lower triangle, and its inverse.
 
-    Directions without variance, beside what the values have in others, are zero in both.
+    Directions without variance are zero in both (pseudo-inverse).
     """
     count = len(rows)
     lower, inverse = np.zeros((count, count)), np.zeros((count, count))
@@ -258,12 +261,15 @@ def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]
 
 
 class NotSmooth(ArithmeticError):
-    """An integral over a density is finite, and has not converged: the density has a kink or a jump."""
+    """An integral over a density is finite but has not converged: the density has a kink or a jump."""
 
 
 def integral(function: Callable[[Array], Array], low: Any, high: Any) -> float:
-    """The integral of a density; NaN if it is infinite, or the density negative somewhere. NotSmooth if it has not
-    converged."""
+    """Return the integral of a density; NaN if it diverges or the density is negative somewhere.
+
+    Raises:
+        NotSmooth: if the quadrature has not converged.
+    """
     with np.errstate(all="ignore"):
         found = [rule(function, low, high, nodes, np)[2] for nodes in (FINE // 2, FINE)]
     totals = [float(np.sum(shares)) for shares in found]
@@ -284,7 +290,7 @@ FINITE = 1e-2
 
 
 def mean_size(function: Callable[[Array], Array], density: Callable[[Array], Array], low: Any, high: Any) -> float:
-    """The mean size of a function over a density; infinite if it does not exist."""
+    """Return the mean absolute value of a function over a density; infinite if it does not exist."""
     found = []
     with np.errstate(all="ignore"):
         for reach in (NEARER, FARTHER):
@@ -296,7 +302,7 @@ def mean_size(function: Callable[[Array], Array], density: Callable[[Array], Arr
 
 
 def extent(function: Callable[..., Array], *laws: TraitValues) -> float:
-    """The largest size of a function of traits over their values; NaN if it has no value somewhere."""
+    """Return the largest absolute value of a function of traits; NaN if it is undefined somewhere."""
     grids = np.meshgrid(*(np.asarray(law.values)[np.asarray(law.weights) > 0] for law in laws))
     with np.errstate(all="ignore"):
         found = np.abs(np.asarray(function(*grids), float))
