@@ -1,4 +1,4 @@
-"""Quantities of a solver as pure functions of some parameters, in double precision whatever the caller's is."""
+"""Quantities of a solver as pure JAX functions of some parameters, computed in double precision."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def pure_function(
     label: str | None,
     inside: Callable[[Array], Any],
 ) -> Callable[..., Array]:
-    """A function of the parameters `of`, in this order, the others as in `values`.
+    """Return a function of the parameters `of`, in this order, with the others as in `values`.
 
-    quantity: "outlier", "edge", or an observable. label: of the probed matrix. inside: whether the model is defined at
-    these parameters; elsewhere the value and all slopes are NaN.
+    quantity: "outlier", "edge", or an observable. label: the probed matrix. inside: whether the model is defined at
+    these parameters; elsewhere the value and all derivatives are NaN.
     """
     base = solver.point(dict(values))
     forward: Callable[[Point], Any] = solver.rows.forward_pass
@@ -73,7 +73,7 @@ def pure_function(
 
 
 def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
-    """Refuse an edge or an outlier that is found by steps which depend on the parameters."""
+    """Raise for an edge or an outlier whose algorithm branches on parameter values."""
     if matrix.bulk.settles:
         raise NumericalError(
             f"the bulk of {name} is an average over a density, which is taken at more or fewer values from "
@@ -90,5 +90,5 @@ def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
 
 
 def is_traced(value: Any) -> bool:
-    """Whether JAX is about to transform or compile what is done with a value."""
+    """Whether a value is a JAX tracer."""
     return isinstance(value, jax.core.Tracer)

@@ -1,8 +1,8 @@
 """Two-time functions as results: correlations C[a, b](t, s) and responses R[a, b](t, s) of the fields of a model.
 
-C[a, b](t, s) is the mean over sites of a(t) b(s). R[a, b](t, s) is the mean over sites of the derivative of a(t) by a
-source that is added to the right side of the equation of b at time s, on the same site; for b = W @ ... that source is
-its noise. Where s is after t there is no response, and the entry is NaN.
+C[a, b](t, s) is the mean over sites of a(t) b(s). R[a, b](t, s) is the impulse response: the mean derivative of a(t) by
+a source added to the equation of b at time s, on the same site; for b = W @ ... that source is its noise. By causality
+there is no response for s > t, and the entry is NaN.
 """
 
 from __future__ import annotations
@@ -26,16 +26,21 @@ KINDS = {"C": "correlation", "R": "response"}
 
 
 class NoTwoTime(ParameterError, KeyError):
-    """There is no such two-time function."""
+    """The requested two-time function does not exist."""
 
     __str__ = Exception.__str__
 
 
 @dataclass(frozen=True)
 class TwoTime:
-    """C[a, b] or R[a, b]. axes: what runs along each axis of `values`: "t" and "s", the times of a and b, and "label of
-    a" and "label of b"; a field without times or labels has no such axis. errors: one standard error each, None where
-    nothing is sampled."""
+    """A correlation C[a, b] or response R[a, b].
+
+    Attributes:
+        axes: meaning of each axis of `values`: "t" and "s" for the times of a and b, "label of a" and "label of b";
+            absent for a field without times or labels.
+        values: the values.
+        errors: standard errors; None where nothing is sampled.
+    """
 
     kind: str
     a: str
@@ -48,6 +53,7 @@ class TwoTime:
 
     @property
     def name(self) -> str:
+        """Name, such as C[h0,h0]."""
         return shown((self.kind, self.a, self.b))
 
     @property
@@ -63,13 +69,12 @@ class TwoTime:
         return f"{KINDS[self.kind]} {self.name}{f' over {sizes}' if sizes else ''}; .values, .errors, .axes"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data; entries that are not defined are None."""
+        """Return plain data; undefined entries are None."""
         errors = None if self.errors is None else with_none(self.errors)
         return {"axes": list(self.axes), "values": with_none(self.values), "errors": errors}
 
     def entries(self, times: Callable[[int], Sequence[int]]) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """A few entries, each with its place as text: times chosen from how many there are, of labels the first, and of
-        two different ones the first two."""
+        """Yield a few entries, each as text and index: times selected by `times`, and the first two labels."""
         chosen = []
         for axis, count in zip(self.axes, self.values.shape, strict=True):
             chosen.append(list(times(count)) if axis in ("t", "s") else [0, 1][: min(count, 2)])
@@ -82,11 +87,12 @@ class TwoTime:
 
 
 def shown(name: Name) -> str:
+    """Return a name as text, such as C[h0,h0]."""
     return f"{name[0]}[{name[1]},{name[2]}]"
 
 
 def parsed(text: str) -> Name:
-    """ "C[h0,h0]" as ("C", "h0", "h0")."""
+    """Parse "C[h0,h0]" to ("C", "h0", "h0")."""
     found = re.fullmatch(r"\s*([CR])\s*\[\s*([^\[\],]+?)\s*,\s*([^\[\],]+?)\s*\]\s*", text)
     if found is None:
         raise NoTwoTime(f"{text} is no two-time function; write C[a,b] or R[a,b], with the names of two fields")
@@ -94,10 +100,10 @@ def parsed(text: str) -> Name:
 
 
 def checked(setting: Setting, names: Iterable[Name]) -> Wanted:
-    """The names, each once, if the setting has all their fields.
+    """Return the names without duplicates; raise if a field does not exist.
 
-    In a response to a field of another sector, R[a, b], what answers is a site of a, and what it feels of b is what a
-    random matrix makes of it there: where that is one field, the name is its name.
+    In R[a, b] with b on another sector, the source acts on the product of a random matrix with b on the sector of a.
+    Where there is one such product, its name replaces b.
     """
     fields = {f.name: f for f in setting.fields}
     wanted: dict[Name, None] = {}
@@ -121,12 +127,13 @@ def checked(setting: Setting, names: Iterable[Name]) -> Wanted:
 
 
 def pairs(setting: Setting) -> list[tuple[str, str]]:
-    """The pairs of declared fields on the same sector."""
+    """Return the pairs of declared fields on the same sector."""
     declared = [f for f in setting.fields if f.declared]
     return [(a.name, b.name) for a in declared for b in declared if a.sector == b.sector]
 
 
 def _there_is(setting: Setting) -> str:
+    """Return a sentence that lists the fields by sector."""
     by_sector: dict[str, list[str]] = {}
     for f in sorted(setting.fields, key=lambda f: not f.declared):
         by_sector.setdefault(f.sector, []).append(f.name)
@@ -138,7 +145,8 @@ def _there_is(setting: Setting) -> str:
 def finished(
     setting: Setting, name: Name, values: np.ndarray, errors: np.ndarray | None = None, moved: float = 0.0
 ) -> TwoTime:
-    """The result with the axes that the fields have, from times of a x labels of a x times of b x labels of b."""
+    """Return the result with the axes that the fields have, from times of a x labels of a x times of b x labels of
+    b."""
     fields = {f.name: f for f in setting.fields}
     a, b = fields[name[1]], fields[name[2]]
     gone = tuple(i for i, there in enumerate((*_has(a), *_has(b))) if not there)
@@ -159,20 +167,22 @@ def finished(
 
 
 def axes_of(setting: Setting, name: Name) -> tuple[str, ...]:
-    """What runs along each axis of a two-time function."""
+    """Return the meaning of each axis of a two-time function."""
     fields = {f.name: f for f in setting.fields}
     there = (*_has(fields[name[1]]), *_has(fields[name[2]]))
     return tuple(axis for axis, is_there in zip(AXES, there, strict=True) if is_there)
 
 
 def _has(field: FieldOf) -> tuple[bool, bool]:
-    """Whether a field has times, and labels."""
+    """Return whether a field has times, and whether it has labels."""
     return field.timed, bool(field.labels)
 
 
 class Kernels(Mapping[tuple[str, str], TwoTime]):
-    """All correlations, or all responses, of one solution: `solution.C["h0", "h0"]`. Each is computed when it is first
-    asked for, and kept. It iterates over the pairs of declared fields."""
+    """All correlations, or all responses, of one solution: `solution.C["h0", "h0"]`.
+
+    Each is computed on first access and cached. Iteration runs over the pairs of declared fields.
+    """
 
     def __init__(self, kind: str, setting: Setting, found: dict[Name, TwoTime], compute: Callable[[Wanted], None]):
         self._kind, self._setting, self._found, self._compute = kind, setting, found, compute

@@ -51,7 +51,7 @@ def coefficients(table: Array, t: Array, position: int, times: int) -> Array:
 
 
 def by_time(table: Array) -> Array:
-    """Return a table with one row per time; a single column becomes a vector."""
+    """Return a table with one column as a vector over times."""
     return jnp.ravel(table)
 
 

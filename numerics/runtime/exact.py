@@ -31,8 +31,7 @@ NEXT_STAGE = 8
 """Factor in work per further stage (doubling the steps multiplies work by it). Each stage is compiled separately."""
 
 MOST_STAGES = 4
-"""Largest number of stages. With n stages the products with pasts cost 1/n + 1/n^2 ... of one stage and approach 1/3;
-further stages save less than they take to compile."""
+"""Largest number of stages. Each further stage saves less: the cost tends to about a third of that of one stage."""
 
 FEW_LINES = 4
 """Number of rows up to which scalar products with a past are computed one by one: a matrix product would copy the

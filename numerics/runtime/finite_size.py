@@ -49,7 +49,7 @@ def drawn_from(rng: np.random.Generator, xp: Any, law: tuple[Any, ...], size: in
 
 
 def _drawn(rng: np.random.Generator, law: tuple[Any, ...], shape: tuple[int, int]) -> np.ndarray:
-    """Draw standardised entries from a law by name."""
+    """Draw independent entries from a law, or from a mixture of laws."""
     kind, *numbers = law
     if kind == "uniform":
         return rng.uniform(numbers[0], numbers[1], shape)

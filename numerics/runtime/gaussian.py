@@ -242,6 +242,7 @@ def _planes(
 
 
 FAR = 1e9
+"""Breakpoint that stands for none: it lies beyond all nodes."""
 
 
 def _breaks(planes: list[tuple[list[Array], Array]], axis: int, before: list[Array]) -> list[Array]:
@@ -284,6 +285,7 @@ def columns(numbers: tuple[Array, ...], labels: int) -> Array:
 
 
 def _column(table: Array, number: int) -> Array:
+    """Return a column of a table."""
     return jax.lax.index_in_dim(table, number, axis=1, keepdims=False)
 
 
@@ -382,7 +384,7 @@ def _coefficients(nodes: int, law: GaussianFunction, means: list[Array], square:
 
 
 def _root(variance: Array) -> Array:
-    """Return a square root with zero derivative at zero."""
+    """Return a standard deviation whose derivative at zero variance is zero."""
     fine = variance > 0
     return jnp.where(fine, jnp.sqrt(jnp.where(fine, variance, 1.0)), 0.0)
 
@@ -573,7 +575,7 @@ def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:
 
 
 FARTHEST = 39.0
-"""A normal is nowhere farther from zero: the density of one there is zero in float64."""
+"""Largest standardised position of a kink: beyond it the normal density is zero in double precision."""
 
 
 def _kinks_of(nodes: int, law: GaussianFunction, facts: _Facts) -> tuple[Array, Array, Array]:
@@ -665,12 +667,12 @@ def _powers(x: Array, count: int) -> Array:
 
 
 def _entry(square: Square, i: int, j: int) -> Array:
-    """Return the entries of a pair of arguments."""
+    """Return an entry of a symmetric matrix that is stored as its lower triangle."""
     return square[max(i, j)][min(i, j)]
 
 
 def _of_both(one: int, two: int) -> int:
-    """Return the kind of a common argument of two factors of a product."""
+    """Return the kind of an argument in a product of two laws."""
     if SPLIT in (one, two):
         return SPLIT
     return SMOOTH if SMOOTH in (one, two) else one + two

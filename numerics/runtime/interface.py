@@ -384,7 +384,7 @@ class CoefficientTable:
 
 
 def _term(word: str) -> tuple[int | Fraction, tuple[int, ...]]:
-    """Return a monomial times its number."""
+    """Parse a monomial: its coefficient and its exponents."""
     number, *powers = word.split()
     whole, _, divisor = number.partition("/")
     return Fraction(int(whole, 0), int(divisor, 0)) if divisor else int(whole, 0), tuple(map(int, powers))
@@ -475,7 +475,7 @@ def _plain(number: Array) -> Array:
 
 
 def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
-    """Return the laws of sites, if there are any."""
+    """Return the laws of sites as the last argument; empty where sites do not differ."""
     return () if sites is None else (sites(p, nodes),)
 
 

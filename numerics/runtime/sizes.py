@@ -10,8 +10,8 @@ from .program import Channel, SpanOf, Training, Vector, Wanted, size_of
 from .sampled import beyond, room
 
 LIGHT = 4e6
-"""Numbers of all sites and times that a light pass writes at most: optimising its program takes longer than all
-replicates save by it. `derive bench --long --only "optimising"` measures this size."""
+"""Floats, over all sites and times, up to which a pass is light. Trades compile time for run time; reproduce with
+`derive bench --long --only "optimising"`."""
 
 
 class Sizes:

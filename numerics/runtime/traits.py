@@ -21,14 +21,16 @@ from .point import Table
 Array = Any
 
 FEW, REACH, FURTHER = 32, 3.5, 0.25
-"""With so many nodes the new variable ends there on both sides; twice as many reach so much further."""
+"""Number of nodes of the coarsest rule, half-width of its transformed interval, and how much each doubling widens
+it."""
 MANY, APART, SLOWLY, TAIL = 512, 0.35, 0.1, 60.0
-"""With so many nodes and more between finite ends all but a tail on either side are spread evenly: averages in which
-one value nearly makes a resolvent infinite need them everywhere. Distance of nodes, how tails bend, their length."""
+"""Number of nodes from which nodes between finite ends are equally spaced except in the tails; their spacing in the
+transformed variable, the curvature of the tails, and their length. Averages with a nearly singular resolvent need equal
+spacing."""
 FARTHEST = 8.2
-"""Normal numbers beyond weigh less than rounding."""
+"""Standard normal values beyond this have weights below rounding."""
 FINE = 4096
-"""Nodes where nothing but one integral is asked for."""
+"""Nodes for a single integral."""
 
 
 class TraitValues(NamedTuple):
@@ -216,7 +218,7 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: TraitValues) -> 
 
 
 def _in_shape(total: Array, z: Array) -> Array:
-    """Reshape the values of a trait so that they broadcast against z."""
+    """Return an average in the shape of z; one that depends on traits alone is broadcast."""
     xp = np if isinstance(total, np.ndarray) else jnp
     if total.size != np.size(z):  # it depends on nothing but the traits
         return xp.broadcast_to(total, np.shape(z))
@@ -282,11 +284,12 @@ def integral(function: Callable[[Array], Array], low: Any, high: Any) -> float:
 
 
 CONVERGED = 1e-9
-"""How far the integral of a smooth density may change, relatively, with twice as many nodes."""
+"""Relative tolerance of the integral of a smooth density under doubling of the nodes."""
 NEARER, FARTHER, STEP = 3.8, 4.5, 1 / 256
-"""Ends of the new variable: values up to about 1e15 and 1e30 where there is no end, and the distance of its places."""
+"""Half-widths of the transformed interval (values up to about 1e15 and 1e30 at an infinite end), and the node
+spacing."""
 FINITE = 1e-2
-"""An integral that changes by more than this from one to the other is infinite, or as good as that for any sample."""
+"""Relative change between the two half-widths above which an integral diverges."""
 
 
 def mean_size(function: Callable[[Array], Array], density: Callable[[Array], Array], low: Any, high: Any) -> float:

@@ -1,8 +1,8 @@
-"""What JAX has compiled, kept between runs beside derived code and signed as that is.
+"""Persistent cache of compiled JAX programs, stored and signed as derived code is.
 
-JAX's own cache reads whatever lies in its directory, warns about an entry that is damaged and never replaces it. So
-JAX is given this one, which hands out what this user has written and nothing else. There is no public way of giving it
-one; where a version of JAX keeps its cache elsewhere, compiled code is not kept.
+JAX's own cache reads any file in its directory, warns about damaged entries and never replaces them. This cache returns
+only what this user has written. JAX has no public interface for a custom cache; where a version of JAX stores its cache
+elsewhere, programs are not cached.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from derive.support.places import kept
 
 KIND = "compiled"
 SHORTEST_COMPILE = 0.05
-"""What compiles faster than so many seconds is not kept: reading it back takes a tenth of compiling it, not nothing."""
+"""Compile time (seconds) below which a program is not cached. Trades disk reads for compilation."""
 
 
 class SignedCache:
-    """What JAX asks for compiled code by key, and gives it to."""
+    """Cache of compiled programs, in the interface that JAX expects."""
 
     def get(self, key: str) -> bytes | None:
+        """Return a program and its compile time; None for both if absent."""
         place = kept()
         return None if place is None else place.read(KIND, _question(key))
 
     def put(self, key: str, value: bytes) -> None:
+        """Store a program."""
         place = kept()
         if place is not None:
             place.write(KIND, _question(key), value)
@@ -40,7 +42,7 @@ class SignedCache:
 
 @cache
 def keep_compiled() -> None:
-    """Let JAX keep compiled code from now on, if nobody has told it where to keep it."""
+    """Switch on the persistent cache, unless the user configured another one."""
     config: Any = jax.config
     held: Any = None
     with suppress(ImportError):
@@ -54,13 +56,13 @@ def keep_compiled() -> None:
 
 
 def _question(key: str) -> str:
-    """JAX's key, which stands for the program and the versions of JAX, and the processor that it was compiled for."""
+    """Return the cache key: JAX's key (program and versions) and the processor."""
     return f"{key} {_processor()}"
 
 
 @cache
 def _processor() -> str:
-    """A digest of what the processors here can do: several kinds of machines may share a home directory."""
+    """Return a digest of processor features; different machines may share a home directory."""
     told = platform.machine() + platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

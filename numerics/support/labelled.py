@@ -1,4 +1,4 @@
-"""Observables that have labels, such as the prediction at each training point, as one series a label."""
+"""Observables with labels, such as the prediction at each training point, as one series per label."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from numerics.runtime.interface import ObservableOf
 def where_defined(
     observables: Iterable[ObservableOf], table: Mapping[str, Any], axis: int = 0
 ) -> dict[str, np.ndarray]:
-    """Observables as arrays, NaN at times at which something that they are made of is not there yet: before the start
-    equations take zero for it, which is no value of an observable."""
+    """Return observables as arrays, with NaN at times before all of their fields are defined."""
     found = {name: np.array(series, float) for name, series in table.items()}
     for observable in observables:
         if observable.first and observable.name in found:
@@ -24,19 +23,19 @@ def where_defined(
 
 
 def with_none(array: np.ndarray) -> Any:
-    """Nested lists with None for NaN."""
+    """Return nested lists with None for NaN."""
     found = np.asarray(array, float).astype(object)
     found[np.isnan(np.asarray(array, float))] = None
     return found.tolist()
 
 
 SHOWN = 3
-"""Of an observable with labels, so many are compared and printed; the others are in the results all the same."""
+"""Number of labels of an observable that are compared and printed; results contain all."""
 
 
 def single_series(observables: Mapping[str, Any], most: int | None = SHOWN) -> dict[str, list[float]]:
-    """Each observable as a list over time; of one with labels the first few, as name[0], name[1], ...,
-    or name[0,0] along two axes."""
+    """Return each observable as a list over time; of a labelled one the first few, as name[0], name[1], ..., or
+    name[0,0] along two axes."""
     found: dict[str, list[float]] = {}
     for name, series in observables.items():
         if series and isinstance(series[0], (list, tuple)):
@@ -49,7 +48,7 @@ def single_series(observables: Mapping[str, Any], most: int | None = SHOWN) -> d
 
 
 def single_draws(name: str, observables: Mapping[str, Any]) -> Any:
-    """The draws of one series of the same name, seeds by times."""
+    """Return the draws of one such series, seeds x times."""
     if name in observables:
         return observables[name]
     plain, _, label = name.rstrip("]").partition("[")

@@ -1,4 +1,4 @@
-"""How much memory a solution takes at most at one time, from shapes alone, before anything is drawn."""
+"""Estimated peak memory of a sampled solution, from shapes alone."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from numerics.training.sampling import WORKING_COPIES, Sampling, plans_for
 from numerics.training.shelf import IN_MEMORY
 
 SHARE = 0.9
-"""Of the memory of the machine a solution may take so much, unless it is told otherwise."""
+"""Fraction of the machine's memory that a solution may take by default."""
 ALONE = 3e8
-"""What Python and its libraries take."""
+"""Bytes of Python and its libraries."""
 PROGRAMS = 1.2e8
-"""What one more program of a forward pass takes, with the compiler that wrote it."""
+"""Bytes of one further compiled forward pass, compiler included."""
 
 
 @dataclass(frozen=True)
 class ExpectedMemory:
-    """Bytes: of passes over the sites, of moments and order parameters, and of the eigenproblems of the outliers, each
-    with what is there beside it."""
+    """Peak memory in bytes while sampling, while computing order parameters, and while solving eigenproblems."""
 
     passes: float
     moments: float
@@ -40,16 +39,18 @@ class ExpectedMemory:
 
     @property
     def most(self) -> float:
+        """Peak memory in bytes."""
         return max(self.passes, self.moments, self.outliers)
 
     @property
     def told(self) -> str:
+        """The estimate as text."""
         stages = {"sampling": self.passes, "order parameters": self.moments, "outliers": self.outliers}
         return f"about {self.most / 1e9:.1f} GB at most, for {max(stages, key=lambda name: stages[name])}"
 
 
 def memory_of_machine() -> float:
-    """Bytes; infinite where the system does not say."""
+    """Return the physical memory in bytes; infinite where the system does not report it."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -60,8 +61,15 @@ def memory_of_machine() -> float:
 def expected_memory(
     solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool | None
 ) -> ExpectedMemory:
-    """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
-    outliers at every time are, None for those of eigenproblems that are not large."""
+    """Return the estimated peak memory of a sampled solution.
+
+    Args:
+        solver: the generated solver.
+        values: parameter values and data.
+        sampling: options of the sampled pass.
+        labels: requested probed matrices; None for all.
+        path: whether outliers at every time are requested; None for those of small eigenproblems.
+    """
     training, p = solver.training, solver.point(values)
     assert isinstance(training, SampledPass), "an exact pass draws nothing"
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
@@ -91,7 +99,7 @@ def expected_memory(
 def _of_outliers(
     p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
-    """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
+    """Return the bytes of the eigenproblems of a matrix. last: whether large ones are solved for the last time only."""
     p = matrix.probe.begun(p)
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
         return 0.0
@@ -117,7 +125,7 @@ def _of_outliers(
 
 
 def check_expected(expected: ExpectedMemory, most: float | None) -> None:
-    """Refuse what would take more than `most` bytes; unless that is given, a share of the memory of the machine."""
+    """Raise if the estimate exceeds `most` bytes, by default a fraction of the machine's memory."""
     bound = SHARE * memory_of_machine() if most is None else most
     if expected.most <= bound:
         return

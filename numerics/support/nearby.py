@@ -1,4 +1,4 @@
-"""From results at order parameters near each other to one result without bias, and its error."""
+"""Bias-corrected estimates and standard errors, from results at perturbed order parameters."""
 
 from __future__ import annotations
 
@@ -15,49 +15,53 @@ from numerics.runtime.operators import Operator
 
 V = TypeVar("V", float, np.ndarray)
 KNOWN = 0.9
-"""An error is given where so many of the contributions to it are known."""
+"""Fraction of the contributions to an error that must be available."""
 
 
 def without_bias(whole: V, halves: V, share: float) -> V:
-    """The value of all sites and a share of how far it is from that of halves: one where a bias falls as 1/sites."""
+    """Return the bias-corrected estimate whole + share (whole - halves); share is one for a bias of order 1/sites."""
     found: V = whole + share * (whole - halves)
     return found
 
 
 class ReadTogether(Mapping[Key, np.ndarray]):
-    """Order parameters that are made when they are read, several for little more than one."""
+    """Order parameters that are computed when they are read; reading several together is cheaper."""
 
     @abstractmethod
     def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
-        """Those with these names."""
+        """Return the order parameters with these keys."""
 
     def __getitem__(self, key: Key) -> np.ndarray:
         return self.read((key,))[key]
 
 
 class Moved(ReadTogether):
-    """Order parameters that are moved along a direction, to first order."""
+    """Order parameters perturbed to first order along a direction."""
 
     @abstractmethod
     def changes(self, keys: Sequence[Key]) -> dict[Key, Operator]:
-        """What those with these names are moved by."""
+        """Return the first-order changes of the order parameters with these keys."""
 
 
 def read(order: Order, keys: Sequence[Key] | None = None) -> dict[Key, np.ndarray]:
-    """Order parameters with these names, all if none are given."""
+    """Return the order parameters with these keys; None for all."""
     wanted = tuple(order) if keys is None else tuple(keys)
     return order.read(wanted) if isinstance(order, ReadTogether) else {key: order[key] for key in wanted}
 
 
 @dataclass(frozen=True)
 class Nearby:
-    """Order parameters near those of all sites.
+    """Perturbed order parameters around those of all sites.
 
-    varied: moved by each independent contribution to the error of a result without bias, one standard deviation at a
-    time; counted: how much of what each of them changes is an error. half: of passes over half of the sites; None where
-    the bias is left. share: the bias of all sites in units of how much more halves have, and doubt how far that may be
-    off. replicas: so many of `varied`, the first ones, are moved by noise, by amounts that add up to nothing. unbiased:
-    moved, to first order, by what is taken off results; None where the bias is left.
+    Attributes:
+        varied: perturbed by one standard deviation of each independent contribution to the error of a bias-corrected
+            result.
+        counted: fraction of each contribution that counts as an error.
+        half: those of passes over half of the sites; None without bias correction.
+        share: fraction of the difference to halves that is bias.
+        doubt: uncertainty of `share`.
+        replicas: number of leading `varied` that come from replicates; these perturbations add up to zero.
+        unbiased: perturbed to first order by the bias correction; None without it.
     """
 
     varied: tuple[Order, ...] = ()
@@ -70,12 +74,15 @@ class Nearby:
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """All of them, in the order in which `estimate` takes results."""
+        """All perturbed order parameters, in the order in which `estimate` takes results."""
         return (*self.varied, *(order for order in (self.half, self.unbiased) if order is not None))
 
     def estimate(self, value: float, others: Sequence[float | None]) -> tuple[float, float]:
-        """A result without bias and its standard error, from its value at the order parameters of all sites and at
-        those near them; None where there is none. The error is infinite where too few are known."""
+        """Return the bias-corrected result and its standard error, from its values at the central and the perturbed
+        order parameters.
+
+        others: None where a value is not available; the error is infinite where too few are.
+        """
         count = len(self.varied)
         base, unsure = value, 0.0
         if self.half is not None:
@@ -90,8 +97,10 @@ class Nearby:
         return base, math.sqrt(sum(known) * count / len(known) + unsure**2)
 
     def added_by_noise(self, value: float, others: Sequence[float | None]) -> float:
-        """What noise adds to a result on average. What replicas change it by in first order adds up to nothing, so that
-        their sum is of second order, and noise has the same."""
+        """Return the second-order contribution of noise to the mean of a result.
+
+        First-order changes by replicates add up to zero, so that their sum is of second order.
+        """
         pairs = zip(self.counted[: self.replicas], others, strict=False)
         known = [part**2 * (x - value) for part, x in pairs if x is not None]
         return sum(known) * self.replicas / len(known) if known else 0.0
