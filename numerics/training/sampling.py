@@ -40,53 +40,53 @@ from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.ensemble import Ensemble, PassSum, Term
 from numerics.training.shelf import Shelf, give_back
 
-DEFAULT_SAMPLES = 100_000
-REPLICAS, FEWEST_REPLICAS = 20, 10
-"""How many replicas there are, and down to how many there may be where sites are few for all directions."""
-COARSER_REPLICAS = 4
-"""Replicas that are run again with more left out: they share their numbers, so that a few are enough."""
-SITES_BYTES = 1.2e9
-"""What the sites of one replica may take."""
-WORKING_COPIES = 3
-"""A pass takes about so many times what it keeps for each site."""
-ROUNDING = 1e-12
-"""Share of its variance below which a direction is rounding error."""
-SITES_WANTED, FEWEST_SITES = 16, 4
-"""Sites per normal of a site: as many as one wants, and per direction of the past: fewer than which one must not
-have."""
-SITES_AT_LEAST = 256
-"""However few samples are asked for: with fewer, what halves show is not yet a bias of order 1/sites."""
-COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
-"""Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
-ENOUGH = 1e-2
-"""Where so much would have to be left out to make room, there is more room with more sites, if memory has it."""
-COARSER = 4.0
-"""Passes that show what leaving out does leave out so many times more. Of the difference a third counts as an error: so
-much it is if it grows in proportion."""
-NEXT_ORDER = 1.5
-"""What is taken off is the bias of order 1/sites. So many times directions/sites of the difference to halves may be the
-next order, which counts as an error: with five sites per direction a quarter of it was seen."""
-RESOLVED, AT_LEAST, AT_MOST = 0.5, 2.0, 30.0
-"""Noises that earlier ones determine, but for so many times directions/sites of their variance, sites of all replicas
-counted, carry no response: that of a noise with the share v has an error of 1/(v sites) in square, and errors of
-responses to as many noises as there are directions add up. Between so many and so many times 1/sites at least and at
-most. An outlier of 4.219 was off by +0.0047, +0.0014, -0.0012 and -0.0012 (0.0008) with 30, 10, 3 and 1 over the sites,
-nine directions and 3000 samples, and its spread was the same; with 60 directions and 4000 samples a second outlier
-appeared at the edge in nine of ten solutions with 2 or 5 over the sites, in six with 10 or 30."""
-PAIRS = 6
-"""Passes that are run with room for twice the directions and without. They share their numbers, so that a few tell how
-far leaving out moves observables; with three, chance made errors a third larger. What a fourth of the share moves is
-three fourths of it if it grows in proportion."""
-BEYOND_DOUBT = 25.0
-"""Squares of what such passes move one observable by count for it alone beyond so many times what chance gives them."""
-OVERFLOW = 1e25
-"""Observables that exceed this have diverged."""
-MORE_SITES, LATER = 4, 0.1
-"""A pass that overflows is repeated with so many times the sites: where it then overflows later by more than this share
-of the steps, noise has diverged and not the model."""
-FINER = 4.0
-"""What so many times smaller a share would change counts as an error: in small networks a tenth changed no more than a
-fourth."""
+# Tuned constants: value, unit, and what the value trades off. Those marked [C] are reproduced by
+# tests/campaigns/calibrate_sampling.py, which varies one of them and compares reported with observed errors, bias and
+# CPU time; notebooks/manual/evidence.md has the figures. The others are bounds of memory or of rounding.
+#
+# -- number of sites and replicates
+DEFAULT_SAMPLES = 100_000  # sites: standard error against time
+REPLICATES = 20  # replicates: accuracy of the standard error against sites per replicate [C]
+FEWEST_REPLICATES = 10  # replicates: the same where a replicate needs many sites [C]
+SITES_WANTED = 16  # sites per normal: bias of higher order against number of replicates [C]
+FEWEST_SITES = 4  # sites per direction: below, the basis is not determined; above, fewer directions fit [C]
+SITES_AT_LEAST = (
+    256  # sites per replicate: below, the bias is not yet of order 1/sites; above, few samples cost more [C]
+)
+# -- memory
+SITES_BYTES = 1.2e9  # bytes per replicate: memory against number of replicates
+WORKING_COPIES = 3  # temporary arrays per stored float of a pass: safety of the memory estimate against its size
+# -- truncation of the basis of the past
+ROUNDING = 1e-12  # relative variance: directions below are rounding errors
+COARSE = (
+    1e-6,
+    1e-5,
+    1e-4,
+    1e-3,
+    3e-3,
+    1e-2,
+    3e-2,
+)  # relative variance: cutoffs in order; truncation error against rank
+ENOUGH = 1e-2  # relative variance: largest cutoff before the rank doubles; truncation error against memory [C]
+COARSER = (
+    4.0  # ratio of cutoffs: signal of the truncation error against linearity; 1 / (COARSER - 1) of it is the error [C]
+)
+COARSER_REPLICATES = (
+    4  # replicates run again with the coarser cutoff: accuracy of the truncation error against time [C]
+)
+PAIRS = 6  # pairs of passes at the rank and at twice the rank: accuracy of the truncation error against time [C]
+BEYOND_DOUBT = (
+    25.0  # sampling variances: a single observable gets its own truncation error above; power against noise [C]
+)
+# -- bias and responses
+NEXT_ORDER = 1.5  # directions / sites: fraction of the bias correction that counts as error; coverage against size [C]
+RESPONSE_CUTOFF = 0.5  # directions / sites, relative variance: noise of responses against truncated responses [C]
+LEAST_CUTOFF, LARGEST_CUTOFF = 2.0, 30.0  # 1 / sites, relative variance: bounds of the response cutoff [C]
+FINER = 4.0  # ratio of cutoffs: the change under the finer response cutoff counts as an error [C]
+# -- overflow
+OVERFLOW = 1e25  # size of an observable: above, it has diverged
+MORE_SITES = 4  # ratio of sites: certainty that noise has diverged and not the model, against time
+LATER = 0.1  # fraction of the steps: by more than this the larger pass must overflow later
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,11 @@ def sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) -
     Raises:
         NumericalError: if the truncated basis is too small, or sampling noise diverges.
     """
-    with threads_for(0):  # what is factored here, moments of normals, has few rows
+    with threads_for(0):  # the factored matrices, moments of normals, have few rows
         try:
             return _sampled_pass(training, p, how, tell)
         except _NoiseDiverged:
-            tell(0.0, "sampled responses are too noisy: once more with more sites")
+            tell(0.0, "sampled responses are too noisy: repeating with more sites")
             return _sampled_pass(training, p, replace(how, samples=MORE_SITES * how.samples), tell)
 
 
@@ -173,16 +173,16 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
     ensemble, mean, half = replicas.ensemble, replicas.mean, replicas.half
     share, doubt = replicas.bias(how.share)
     deviations = _deviations(mean, half, replicas.wholes, replicas.halved, share) + replicas.left_out
-    resolved = min(AT_MOST, max(AT_LEAST, RESOLVED * replicas.directions))
+    resolved = min(LARGEST_CUTOFF, max(LEAST_CUTOFF, RESPONSE_CUTOFF * replicas.directions))
     kept = resolved / (plan.replicas * plan.sites) if how.tolerance is None else how.tolerance
     noises = ensemble.resolved(mean, kept)
     order = ensemble.order([(1.0, mean)], noises).whole()
     varied = [ensemble.moved(mean, terms, noises) for terms in deviations]
     varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, kept / FINER)))
     errors = _errors(ensemble, [*deviations, [(doubt, mean), (-doubt, half)]])
-    told = {}
+    rank_check = {}
     if moved:
-        errors, told["rank_check"] = _with_fewer_directions(errors, moved, ensemble.observed(deviations[-1]))
+        errors, rank_check["rank_check"] = _with_fewer_directions(errors, moved, ensemble.observed(deviations[-1]))
     return Sampled(
         order,
         Nearby(
@@ -195,7 +195,7 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
             ensemble.moved(mean, [(share, mean), (-share, half)], noises) if replicas.halved else None,
         ),
         ensemble.observed([(1 + share, mean), (-share, half)]),
-        min(one.finite for one in replicas.reports),
+        min(report.finite for report in replicas.reports),
         errors,
         {
             "method": "sampled forward pass",
@@ -208,9 +208,9 @@ def _sampled_pass(training: SampledPass, p: Point, how: Sampling, tell: Report) 
             if how.debias
             else "not taken off",
             "directions": replicas.directions,
-            "variance_drawn_anew": max(one.lost for one in replicas.reports),
+            "variance_drawn_anew": max(report.lost for report in replicas.reports),
             "resolved": kept,
-            **told,
+            **rank_check,
         },
     )
 
@@ -240,7 +240,7 @@ class _SampledRun:
 
     def pilot(self, plan: _Plan) -> Callable[[float], _Pass]:
         """Return a function that runs half of the sites of one replicate at a given relative variance cutoff."""
-        self.tell(0.0, f"how much of the past {plan.rank} directions hold")
+        self.tell(0.0, f"choosing the truncation at rank {plan.rank}")
         return partial(self.passing, plan, self.halves(self.drawn(plan, 0))[0])
 
     def doubled(self, plan: _Plan, tolerance: float, number: int) -> dict[str, np.ndarray]:
@@ -248,7 +248,7 @@ class _SampledRun:
 
         Both passes take half of the sites of an additional replicate and share the normals of common directions.
         """
-        self.tell(0.0, f"what twice the {plan.rank} directions would change")
+        self.tell(0.0, f"truncation error at rank {plan.rank}")
         wide = _Plan(plan.sites // 2, 1, 2 * (plan.rank or 1))
         normals = self.drawn(wide, plan.replicas + number)
         fine, rough = (self.passing(wide, normals, tolerance / COARSER, times) for times in (1.0, COARSER))
@@ -259,36 +259,36 @@ class _SampledRun:
         wide = _Plan(MORE_SITES * plan.sites, 1, plan.rank)
         return self.passing(wide, self.drawn(wide, plan.replicas), tolerance)
 
-    def replicas(self, plan: _Plan, tolerance: float) -> _Replicas:
+    def replicas(self, plan: _Plan, tolerance: float) -> _Replicates:
         """Run all replicates, each with its halves where bias is corrected, the first few also with a coarser
         truncation."""
-        found = _Replicas(Ensemble(self.training, self.p, Shelf()), plan)
+        results = _Replicates(Ensemble(self.training, self.p, Shelf()), plan)
         truncated, diverged = True, False
         for number in range(plan.replicas):
             normals = self.drawn(plan, number)
             passes = [self.passing(plan, normals, tolerance)]
-            found.wholes.append(found.added(passes[0]))
-            if number < COARSER_REPLICAS and truncated:
+            results.wholes.append(results.added(passes[0]))
+            if number < COARSER_REPLICATES and truncated:
                 rough = self.passing(plan, normals, tolerance, COARSER)
                 truncated = not rough.equals(passes[0])
                 if truncated:
-                    found.coarser.append((found.added(rough), found.wholes[-1]))
+                    results.coarser.append((results.added(rough), results.wholes[-1]))
             if self.how.debias:
                 both = [self.passing(plan, half, tolerance) for half in self.halves(normals)]
-                found.halved.append([found.added(one) for one in both])
+                results.halved.append([results.added(half) for half in both])
                 passes += both
-            steps = [one.overflow for one in passes if one.overflow is not None]
+            steps = [run.overflow for run in passes if run.overflow is not None]
             if steps and not diverged:
                 _check_noise(min(steps), plan.sites, self.enlarged(plan, tolerance))
                 diverged = True
-            found.reports.extend(replace(one, kept=Carried(), observables={}) for one in passes)
-            self.tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
+            results.reports.extend(replace(run, kept=Carried(), observables={}) for run in passes)
+            self.tell((number + 1) / plan.replicas, f"sampling, replicate {number + 1} of {plan.replicas}")
         give_back()
-        return found
+        return results
 
 
 @dataclass
-class _Replicas:
+class _Replicates:
     """Passes of all replicates, by their indices in an ensemble.
 
     Attributes:
@@ -305,26 +305,26 @@ class _Replicas:
     coarser: list[tuple[int, int]] = field(default_factory=list)
     reports: list[_Pass] = field(default_factory=list)
 
-    def added(self, one: _Pass) -> int:
+    def added(self, result: _Pass) -> int:
         """Add a pass to the ensemble and return its index."""
-        return self.ensemble.add(one.kept, one.observables)
+        return self.ensemble.add(result.kept, result.observables)
 
     @cached_property
     def mean(self) -> PassSum:
         """Mean of the passes over all sites."""
-        return self.ensemble.mean([(1 / len(self.wholes), one) for one in self.wholes])
+        return self.ensemble.mean([(1 / len(self.wholes), number) for number in self.wholes])
 
     @cached_property
     def half(self) -> PassSum:
         """Mean of the passes over halves; without bias correction, that over all sites."""
         if not self.halved:
             return self.mean
-        return self.ensemble.mean([(0.5 / len(self.halved), one) for both in self.halved for one in both])
+        return self.ensemble.mean([(0.5 / len(self.halved), number) for both in self.halved for number in both])
 
     @property
     def directions(self) -> int:
         """Largest rank that a basis has reached."""
-        return max(one.directions for one in self.reports)
+        return max(report.directions for report in self.reports)
 
     @property
     def left_out(self) -> list[list[Term]]:
@@ -334,12 +334,12 @@ class _Replicas:
         part = 1 / ((COARSER - 1) * len(self.coarser))
         return [[term for rough, whole in self.coarser for term in ((part, rough), (-part, whole))]]
 
-    def bias(self, known: tuple[float, float] | None) -> tuple[float, float]:
+    def bias(self, given: tuple[float, float] | None) -> tuple[float, float]:
         """Return the fraction of the difference to halves that is bias, and its uncertainty."""
         if not self.halved:
             return 0.0, 0.0
-        if known is not None:
-            return known
+        if given is not None:
+            return given
         seen = self.ensemble.observables
         share, doubt = _share([seen[k] for k in self.wholes], [[seen[k] for k in both] for both in self.halved])
         return share, math.hypot(doubt, NEXT_ORDER * self.directions / self.plan.sites)
@@ -348,21 +348,21 @@ class _Replicas:
 def _errors(ensemble: Ensemble, deviations: Sequence[Sequence[Term]]) -> dict[str, np.ndarray]:
     """Return standard errors of observables from independent deviations."""
     changes = [ensemble.observed(terms) for terms in deviations]
-    return {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in changes[0]}
+    return {name: np.sqrt(sum(change[name] ** 2 for change in changes)) for name in changes[0]}
 
 
 def _with_fewer_directions(
     errors: Mapping[str, np.ndarray], moved: Sequence[Mapping[str, np.ndarray]], counted: Mapping[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], str]:
     """Return errors that include the change of observables under a doubled rank, and a sentence that states it."""
-    twice = _beyond_chance({name: np.array([one[name] for one in moved]) for name in errors}, errors)
+    twice = _beyond_chance({name: np.array([change[name] for change in moved]) for name in errors}, errors)
     more = {name: np.maximum(0.0, twice[name] - np.square(counted[name])) for name in errors}
-    found = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
+    total = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
     most = max(
-        float(np.max(np.sqrt(x[found[name] > 0]) / found[name][found[name] > 0], initial=0.0))
+        float(np.max(np.sqrt(x[total[name] > 0]) / total[name][total[name] > 0], initial=0.0))
         for name, x in twice.items()
     )
-    return found, f"room for twice the directions moves observables by at most {most:.2g} of their errors"
+    return total, f"room for twice the directions moves observables by at most {most:.2g} of their errors"
 
 
 def forward_pass(
@@ -383,8 +383,8 @@ def _within(training: SampledPass, p: Point, normals: Mapping[str, Any], rank: i
         return replaced(p, **{name: widened(np.asarray(seen[key])) for name, key, _ in training.ranges})
     except ValueError as many:
         raise NumericalError(
-            f"what stands on a diagonal jumps between {many}, which are too many to be kept apart; use functions that "
-            "have fewer steps, or that are smooth"
+            f"a diagonal entry takes {many}, which are too many point masses; use functions with fewer jumps, or "
+            "smooth ones"
         ) from None
 
 
@@ -398,7 +398,7 @@ def _check_noise(step: int, sites: int, enlarged: _Pass) -> None:
         later = "does not overflow" if enlarged.overflow is None else f"overflows at step {enlarged.overflow}"
         raise _NoiseDiverged(
             f"the noise of sampled responses has diverged at step {step} with {sites} sites; with {MORE_SITES * sites} "
-            f"the same pass {later}, so that the model has not; raise --samples {MORE_SITES} times"
+            f"sites the pass {later}, so that the model has not diverged; raise --samples by a factor of {MORE_SITES}"
         )
 
 
@@ -436,7 +436,7 @@ def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
 
     def sites(rank: int | None, least: int = SITES_AT_LEAST) -> int:
         """Sites per replicate, a power of two."""
-        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * together(rank)), least)
+        wanted = max(budget / REPLICATES, min(budget / FEWEST_REPLICATES, SITES_WANTED * together(rank)), least)
         return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most(rank)))))
 
     def fits(rank: int | None) -> bool:
@@ -448,11 +448,11 @@ def plans_for(training: SampledPass, p: Point, how: Sampling) -> list[_Plan]:
         first = max(filter(fits, (2**k for k in range(4, 13))), default=16)
         larger = [first << k for k in range(1, 13) if first << k < width(None)]
         ranks = [first, *(rank for rank in larger if most(rank) >= FEWEST_SITES * rank)]
-    found = []
+    plans = []
     for rank in ranks:
         count = sites(rank, SITES_AT_LEAST if rank == ranks[0] else FEWEST_SITES * width(rank))
-        found.append(_Plan(count, max(FEWEST_REPLICAS, math.ceil(budget / count)), rank))
-    return found
+        plans.append(_Plan(count, max(FEWEST_REPLICATES, math.ceil(budget / count)), rank))
+    return plans
 
 
 def _chosen(
@@ -482,8 +482,8 @@ def _chosen(
     rank = plans[-1].rank or 1
     raised = "take fewer steps" if how.rank is None else f"raise --rank, for instance to {2 * rank}, or leave it out"
     raise NumericalError(
-        f"{rank} directions of the past are too few: with a share {shares[-1]:g} of the variance of each field left "
-        f"out there are still more; {raised}"
+        f"{rank} directions of the past are too few: with a relative variance cutoff of {shares[-1]:g} the basis still "
+        f"needs more; {raised}"
     )
 
 
@@ -535,10 +535,10 @@ def _deviations(
     The squares of the deviations add up to the variance of the estimate.
     """
     scale = 1 / math.sqrt(len(wholes) * (len(wholes) - 1))
-    found: list[list[Term]] = [[((1 + share) * scale, k), (-(1 + share) * scale, mean)] for k in wholes]
-    for terms, pair in zip(found, halved, strict=False):
+    deviations: list[list[Term]] = [[((1 + share) * scale, k), (-(1 + share) * scale, mean)] for k in wholes]
+    for terms, pair in zip(deviations, halved, strict=False):
         terms += [*((-share * scale / 2, k) for k in pair), (share * scale, half)]
-    return found
+    return deviations
 
 
 def _beyond_chance(moved: Mapping[str, np.ndarray], errors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -574,7 +574,7 @@ def _share(
         half = np.mean([np.var([both[k][name] for both in halved], axis=0) for k in (0, 1)], axis=0)
         scattered = half > ROUNDING**2 * np.mean(np.square([one[name] for one in wholes]), axis=0)
         falls += np.log(np.maximum(whole, 1e-300)[scattered] / half[scattered]).tolist()
-    # logarithms of variances from few values are low, by about one over their degrees of freedom
+    # the logarithm of a sample variance is biased low by about 1 / degrees of freedom
     fall = min(0.5, math.exp(float(np.mean(falls)) + 0.5 / (len(wholes) - 1))) if falls else 0.5
     share = fall / (1 - fall)
     return (1 + share) / 2, (1 - share) / 2
@@ -586,5 +586,5 @@ def compiled(function: Callable[..., Any], quickly: bool = False) -> Callable[..
     ranked = ("rank",) if "rank" in signature(function).parameters else ()
     if quickly:
         return compiling.compiled(function, quickly=True, static=ranked)
-    # XLA's older way of writing loops (`support.compiling`) takes twice as long to compile this, and is not faster
+    # the older loop emitters (`support.compiling`) compile this program more slowly and are not faster
     return jax.jit(function, static_argnames=ranked)
