@@ -244,8 +244,8 @@ def _check(demand: Demand, p: Point) -> None:
     times = None if demand.times is None else demand.times(p)
     with np.errstate(all="ignore"):
         try:
-            found = demand.value(p) if times is None else demand.value(p, np.array(times, float))
-            numbers = np.broadcast_to(np.asarray(found, float), 1 if times is None else len(times))
+            value = demand.value(p) if times is None else demand.value(p, np.array(times, float))
+            numbers = np.broadcast_to(np.asarray(value, float), 1 if times is None else len(times))
         except NotSmooth:
             raise ParameterError(
                 f"{demand.what} has not converged: a density must be smooth between its ends; give one with a kink or "
@@ -262,12 +262,12 @@ def _check(demand: Demand, p: Point) -> None:
     if np.all(fits):
         return
     worst = int(np.argmin(fits))
-    told = f"{numbers[worst]:g}" if math.isfinite(numbers[worst]) else "not a finite number"
+    shown = f"{numbers[worst]:g}" if math.isfinite(numbers[worst]) else "not a finite number"
     if times is not None:
         raise ParameterError(
-            f"{demand.what} is {told} at time {times[worst]}; it must be {demand.kind}, so change it or the parameters"
+            f"{demand.what} is {shown} at time {times[worst]}; it must be {demand.kind}, so change it or the parameters"
         )
-    raise ParameterError(f"{demand.what} is {told} at these parameters; it must be {demand.kind}, so change them")
+    raise ParameterError(f"{demand.what} is {shown} at these parameters; it must be {demand.kind}, so change them")
 
 
 def load_solver(files: Mapping[str, str]) -> Solver:
@@ -286,9 +286,9 @@ def _executed(texts: tuple[tuple[str, str], ...]) -> Solver:
     def module(stem: str) -> types.ModuleType:
         text, label = files[f"{stem}.py"], f"<generated {stem}>"
         linecache.cache[label] = (len(text), None, text.splitlines(keepends=True), label)
-        made = types.ModuleType(f"generated_in_memory_{stem}")
-        exec(compile(text, label, "exec"), made.__dict__)  # noqa: S102 - our own generated source
-        return made
+        loaded = types.ModuleType(f"generated_in_memory_{stem}")
+        exec(compile(text, label, "exec"), loaded.__dict__)  # noqa: S102 - our own generated source
+        return loaded
 
     return _assembled(module("__init__").SETTING, module)
 

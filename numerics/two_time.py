@@ -93,10 +93,10 @@ def shown(name: Name) -> str:
 
 def parsed(text: str) -> Name:
     """Parse "C[h0,h0]" to ("C", "h0", "h0")."""
-    found = re.fullmatch(r"\s*([CR])\s*\[\s*([^\[\],]+?)\s*,\s*([^\[\],]+?)\s*\]\s*", text)
-    if found is None:
+    match = re.fullmatch(r"\s*([CR])\s*\[\s*([^\[\],]+?)\s*,\s*([^\[\],]+?)\s*\]\s*", text)
+    if match is None:
         raise NoTwoTime(f"{text} is no two-time function; write C[a,b] or R[a,b], with the names of two fields")
-    return found[1], found[2], found[3]
+    return match[1], match[2], match[3]
 
 
 def checked(setting: Setting, names: Iterable[Name]) -> Wanted:

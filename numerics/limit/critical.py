@@ -82,8 +82,8 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
     of = needed_for(of, loss)
     nodes = NODES
     search = _Search(of, point_at, nodes)
-    found = search.critical(start)
-    if search.step(found.low).adds_up():
+    critical = search.critical(start)
+    if search.step(critical.low).adds_up():
         raise NumericalError(
             f"noise of each step adds up in {loss} along modes that nothing damps; add a ridge, or observe another loss"
         )
@@ -94,11 +94,11 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
                 f"the critical rate has not converged with {nodes // 2} values of the density of a trait; cut its "
                 "density off, or take values and weights instead"
             )
-        finer = _Search(of, point_at, nodes).critical(found.rate, NEAR)
-        moved, found = abs(finer.rate - found.rate), finer
-        if moved <= max(SETTLED * found.rate, found.error):
-            return replace(found, error=found.error + moved, low=found.low - moved, high=found.high + moved)
-    return found
+        finer = _Search(of, point_at, nodes).critical(critical.rate, NEAR)
+        moved, critical = abs(finer.rate - critical.rate), finer
+        if moved <= max(SETTLED * critical.rate, critical.error):
+            return replace(critical, error=critical.error + moved, low=critical.low - moved, high=critical.high + moved)
+    return critical
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ class _Search:
 
     def grows(self, rate: float) -> bool:
         """Whether training is unstable at a rate; False where undecided."""
-        found = self.examined(rate)
-        return found.decided and not found.stable
+        examined = self.examined(rate)
+        return examined.decided and not examined.stable
 
     def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
         """Return a root with its error and interval."""
@@ -173,17 +173,19 @@ class _Search:
                 break
             radii.append(radius)
             if radius >= 1 - error:
-                found = _crossing(self._excess, below, rate)
-                return self._of_covariances(rate if found is None else found, below, above)
+                crossing = _crossing(self._excess, below, rate)
+                return self._of_covariances(rate if crossing is None else crossing, below, above)
             below = rate
         return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
 
     def _white(self, rate: float) -> tuple[float, float]:
         """Return the spectral radius of the covariances of redrawn noises, and its error."""
         if rate not in self.radii:
-            known = self.seen.get(rate)
-            finite = known is not None and math.isfinite(known.white)
-            self.radii[rate] = (known.white, known.white_error) if known and finite else self.step(rate).white_radius()
+            examined = self.seen.get(rate)
+            finite = examined is not None and math.isfinite(examined.white)
+            self.radii[rate] = (
+                (examined.white, examined.white_error) if examined and finite else self.step(rate).white_radius()
+            )
         return self.radii[rate]
 
     def _excess(self, rate: float) -> float:
@@ -250,8 +252,8 @@ class _Search:
 
     def _kind(self, high: float) -> str:
         """Return the kind of instability at an unstable rate."""
-        found = self.examined(high)
-        return "covariance" if not found.grows and found.fixed < 1 - TOUCHING else "mean"
+        examined = self.examined(high)
+        return "covariance" if not examined.grows and examined.fixed < 1 - TOUCHING else "mean"
 
     # -- equations of the critical rate
 
@@ -259,9 +261,9 @@ class _Search:
         """Yield candidate roots of the equations that may hold between a stable and an unstable rate."""
         step, lost = self.step(low), self.examined(high)
         if self._kind(high) == "covariance" or step.finite_memory is not None:
-            found = _crossing(self._excess, low, high)
-            if found is not None:
-                yield _Root(found, None, "covariance")
+            crossing = _crossing(self._excess, low, high)
+            if crossing is not None:
+                yield _Root(crossing, None, "covariance")
         if self._kind(high) == "covariance":
             return
         equations = (self._pole,) if lost.fixed < BRANCHING else (self._fold, self._radius, self._pole)
@@ -302,8 +304,8 @@ class _Search:
             rate, turn, r, v = unpack(x)
             now = steps[rate] if rate in steps else steps.setdefault(rate, self.step(rate))
             value, _, slope = now.system(np.array([on_circle(turn)]), np.asarray(r, complex)[None])
-            found = np.concatenate([value[0], slope[0] @ v, [weights @ v - 1]])
-            return np.asarray(found.real if real else np.concatenate([found.real, found.imag]))
+            equations = np.concatenate([value[0], slope[0] @ v, [weights @ v - 1]])
+            return np.asarray(equations.real if real else np.concatenate([equations.real, equations.imag]))
 
         if real:
             phase = np.exp(-1j * np.angle(null[np.argmax(np.abs(null))]))
@@ -332,14 +334,14 @@ class _Search:
             if real:
                 return radius_at(here, angle) - 1
             span = (max(0.0, best[0] - 0.2), min(math.pi, best[0] + 0.2))
-            found = minimize_scalar(
+            minimum = minimize_scalar(
                 lambda turn: -radius_at(here, turn), bounds=span, method="bounded", options={"xatol": 1e-7}
             )
-            best[0] = float(found.x)
-            return -float(found.fun) - 1
+            best[0] = float(minimum.x)
+            return -float(minimum.fun) - 1
 
-        found = _crossing(excess, low, high)
-        return None if found is None else _Root(found, best[0])
+        crossing = _crossing(excess, low, high)
+        return None if crossing is None else _Root(crossing, best[0])
 
     def _pole(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
         """Return the rate at which a site's response, or the inverse of 1 - A(w), has a pole on the circle."""
@@ -359,9 +361,9 @@ class _Search:
             ends = [values(rate, angle) for rate in (low, high)]
             if real:
                 for place in np.flatnonzero(ends[0].real * ends[1].real < 0):
-                    found = _crossing(lambda rate, k=int(place): float(values(rate, angle)[k].real), low, high)  # type: ignore[misc]  # a default
-                    if found is not None:
-                        return _Root(found, angle)
+                    crossing = _crossing(lambda rate, k=int(place): float(values(rate, angle)[k].real), low, high)  # type: ignore[misc]  # a default
+                    if crossing is not None:
+                        return _Root(crossing, angle)
                 return None
             which = int(np.argmin(np.abs(ends[0])))
 

@@ -49,16 +49,16 @@ class FiniteMemory:
     @cached_property
     def _powers(self) -> np.ndarray:
         """Coefficients of w^delay (1 - w)^power: powers of w x factors."""
-        found = np.zeros((_depth(self.sites) + 1, len(self.sites.factors)))
+        coefficients = np.zeros((_depth(self.sites) + 1, len(self.sites.factors)))
         for k, (delay, power) in enumerate(self.sites.factors):
             for j in range(power + 1):
-                found[delay + j, k] = (-1) ** j * math.comb(power, j)
-        return found
+                coefficients[delay + j, k] = (-1) ** j * math.comb(power, j)
+        return coefficients
 
     @cached_property
     def _steps(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """By sector the companion matrix and the input matrix: groups x state x state, groups x state x rows."""
-        found, sites = {}, self.sites
+        matrices, sites = {}, self.sites
         for name, polynomial in sites.polynomials(self._powers).items():
             first = np.linalg.inv(polynomial[0].real)
             groups, rows = first.shape[:2]
@@ -68,8 +68,8 @@ class FiniteMemory:
             for k, power in enumerate(polynomial[1:]):
                 step[:, :rows, k * rows : (k + 1) * rows] = -first @ power.real
             step[:, rows:, :-rows] = np.eye(state - rows)
-            found[name] = step, enters
-        return found
+            matrices[name] = step, enters
+        return matrices
 
     @cached_property
     def leading(self) -> complex:
@@ -82,8 +82,8 @@ class FiniteMemory:
     def white_radius(self, pairs: Pairs) -> tuple[float, float]:
         """Return the spectral radius of the covariances of redrawn noises, summed over later times, and its error;
         infinite where a mode does not decay."""
-        found = self._transfer(pairs) if abs(self.leading) < 1 - DECAYS else None
-        return (math.inf, 0.0) if found is None else (spectral_radius(found[0]), found[1])
+        transfer = self._transfer(pairs) if abs(self.leading) < 1 - DECAYS else None
+        return (math.inf, 0.0) if transfer is None else (spectral_radius(transfer[0]), transfer[1])
 
     def _transfer(self, to: Pairs) -> tuple[np.ndarray, float] | None:
         """Return the contribution of redrawn noises of one time to covariances of all later times, pairs x pairs, and
@@ -95,13 +95,13 @@ class FiniteMemory:
             step, enters = self._steps[sites.places[c.left].sector]
             left, right = (np.moveaxis(enters[:, :, sector.places[x]], 2, 0) for x in (c.left, c.right))
             drive = np.einsum("igs,jgt->ijgst", left, right)
-            found = _gramian(step, drive)
-            if found is None:
+            gramian = _gramian(step, drive)
+            if gramian is None:
                 return None
             weights = sector.weights * np.broadcast_to(scale, (len(sector.weights), 1, 1))[:, 0, 0]
             for (a, b), rows in to.items():
                 if a in sector.places and b in sector.places:
-                    block = found[..., sector.places[a], sector.places[b]]
+                    block = gramian[..., sector.places[a], sector.places[b]]
                     added = np.einsum("g,ijgkl->klij", weights, block)
                     total[rows, to[c.of]] += added.reshape(added.shape[0] * added.shape[1], -1)
                     # a mode of modulus 1 - x is known to ROUNDING / x of its sum

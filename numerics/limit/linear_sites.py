@@ -114,12 +114,12 @@ class SitesAt:
             traits[i, :, 0, 0] = self.laws[i].values[[group[place] for group in groups]]
         rows, factors = end_of(places), self.factors
         operator = np.zeros((len(factors), len(groups), rows, rows), complex)
-        made = SectorAt(places, rows, weights, tuple(traits), operator)
+        assembled = SectorAt(places, rows, weights, tuple(traits), operator)
         for term in of.operator:
             if term.target in places:
-                added = made.operator[factors.index((term.delay, term.power))]
-                added[:, places[term.target], places[term.of]] += self.block(made, term)
-        return made
+                added = assembled.operator[factors.index((term.delay, term.power))]
+                added[:, places[term.target], places[term.of]] += self.block(assembled, term)
+        return assembled
 
     def coefficient(self, sector: SectorAt, coefficient: Coefficient) -> np.ndarray:
         """Return a coefficient at the groups of sites: groups x labels x 1, with one label where all are equal."""
@@ -164,12 +164,12 @@ class SitesAt:
 
     def _places(self, pairs: Iterable[tuple[str, str]], what: str = "responses") -> Pairs:
         """Return the slices of pairs of fields in a vector; raise if there are too many."""
-        found: Pairs = slices({(a, b): self.sizes[a] * self.sizes[b] for a, b in pairs})
-        if end_of(found) > MOST:
+        places: Pairs = slices({(a, b): self.sizes[a] * self.sizes[b] for a, b in pairs})
+        if end_of(places) > MOST:
             raise ParameterError(
-                f"there are {end_of(found)} {what} between labels, more than {MOST}; take fewer labels"
+                f"there are {end_of(places)} {what} between labels, more than {MOST}; take fewer labels"
             )
-        return found
+        return places
 
     @property
     def count(self) -> int:
@@ -179,14 +179,14 @@ class SitesAt:
     @cached_property
     def at_once(self) -> dict[tuple[str, str], np.ndarray]:
         """All equal-time responses (v = 1), by fixed-point iteration. Causality makes it terminate."""
-        found = {(a, b): np.zeros((self.sizes[a], self.sizes[b])) for a, b in self._responses}
-        for _ in range(2 * len(found) + 2):
-            inverse = self._inverted(np.ones(1), {pair: one[None] for pair, one in found.items()}, found)
-            new = {(a, b): self._mean(inverse, a, b)[0].real for a, b in found}
-            if all(np.array_equal(new[pair], one) for pair, one in found.items()):
+        responses = {(a, b): np.zeros((self.sizes[a], self.sizes[b])) for a, b in self._responses}
+        for _ in range(2 * len(responses) + 2):
+            inverse = self._inverted(np.ones(1), {pair: one[None] for pair, one in responses.items()}, responses)
+            new = {(a, b): self._mean(inverse, a, b)[0].real for a, b in responses}
+            if all(np.array_equal(new[pair], one) for pair, one in responses.items()):
                 break
-            found = new
-        return found
+            responses = new
+        return responses
 
     def matrices(self, r: np.ndarray) -> dict[tuple[str, str], np.ndarray]:
         """Return the unknown responses at points as matrices over labels."""
@@ -201,7 +201,7 @@ class SitesAt:
         at_once: Mapping[tuple[str, str], np.ndarray],
     ) -> Inverses:
         """Return G at points, from responses at the points and equal-time responses."""
-        found, factors = {}, powers_at(v, self.factors)
+        inverses, factors = {}, powers_at(v, self.factors)
         for name, sector in self.sectors.items():
             if not sector.rows:
                 continue
@@ -210,19 +210,19 @@ class SitesAt:
                 if m.target in sector.places and m.on in sector.places:
                     value = at_once[m.response] if m.fresh else responses[m.response][:, None]
                     matrix[:, :, sector.places[m.target], sector.places[m.on]] -= scale * value
-            found[name] = np.linalg.inv(matrix)
-        return found
+            inverses[name] = np.linalg.inv(matrix)
+        return inverses
 
     def polynomials(self, powers: np.ndarray) -> Inverses:
         """Return the coefficients of S in powers of w, without memory of fixed matrices. powers: expansion of the
         factors, powers x factors."""
-        found = {name: sector.combined(powers) for name, sector in self.sectors.items() if sector.rows}
+        coefficients = {name: sector.combined(powers) for name, sector in self.sectors.items() if sector.rows}
         for m, scale in self._memories:
             sector = self.sector_of(m.target)
             if m.on in sector.places:
                 value = scale * self.at_once[m.response]
-                found[self.places[m.target].sector][0][:, sector.places[m.target], sector.places[m.on]] -= value
-        return found
+                coefficients[self.places[m.target].sector][0][:, sector.places[m.target], sector.places[m.on]] -= value
+        return coefficients
 
     def inverses(self, v: np.ndarray, r: np.ndarray) -> Inverses:
         """Return G at points with their responses."""
@@ -284,14 +284,14 @@ class SitesAt:
         other: G at the points of the two times."""
         of = self.white_pairs if fresh else self.fixed_pairs
         points = len(next(iter(one.values())))
-        found = np.zeros((points, end_of(to), end_of(of)), complex)
+        table = np.zeros((points, end_of(to), end_of(of)), complex)
         for (a, b), rows in to.items():
             for c, scale in self.covariance_terms:
                 sector = self.sector_of(c.left)
                 if c.fresh == fresh and a in sector.places and b in sector.places:
                     left, right = self.answer(one, a, c.left), self.answer(other, b, c.right)
-                    found[:, rows, of[c.of]] += _kron(sector.weights[:, None, None] * scale * left, right)
-        return found
+                    table[:, rows, of[c.of]] += _kron(sector.weights[:, None, None] * scale * left, right)
+        return table
 
 
 def powers_at(v: np.ndarray, factors: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -302,19 +302,19 @@ def powers_at(v: np.ndarray, factors: Sequence[tuple[int, int]]) -> np.ndarray:
 
 def _powers_rate(v: np.ndarray, factors: Sequence[tuple[int, int]]) -> np.ndarray:
     """Return the derivatives of (1 - v)^delay v^power in v."""
-    found = np.zeros((len(v), len(factors)), complex)
+    rates = np.zeros((len(v), len(factors)), complex)
     for k, (delay, power) in enumerate(factors):
         if power:
-            found[:, k] += power * v ** (power - 1) * (1 - v) ** delay
+            rates[:, k] += power * v ** (power - 1) * (1 - v) ** delay
         if delay:
-            found[:, k] -= delay * (1 - v) ** (delay - 1) * v**power
-    return found
+            rates[:, k] -= delay * (1 - v) ** (delay - 1) * v**power
+    return rates
 
 
 def _kron(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the sum over groups of Kronecker products, point by point."""
-    found: np.ndarray = np.einsum("mgij,mgkl->mikjl", left, right)
-    return found.reshape(len(left), left.shape[2] * right.shape[2], -1)
+    product: np.ndarray = np.einsum("mgij,mgkl->mikjl", left, right)
+    return product.reshape(len(left), left.shape[2] * right.shape[2], -1)
 
 
 def conjugate(inverse: Inverses) -> Inverses:

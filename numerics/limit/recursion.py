@@ -153,7 +153,7 @@ class Step(ResponsesAt):
         if not self.of.stirred:
             return False
         pairs: Pairs = slices({(a, a): self.sizes[a] ** 2 for a in fields})
-        found = []
+        densities = []
         here = self.along([STEADY[0]], self.start)[-1]
         for angle in STEADY:
             here = self.advanced(here, on_circle(angle))
@@ -162,27 +162,27 @@ class Step(ResponsesAt):
             if self.fixed_pairs:
                 back = self._resolved(inverse, self._stirring(inverse, self.fixed_pairs))
                 density = density + self._added(inverse, pairs, False) @ back
-            found.append(float(np.max(np.abs(density))))
-        return found[1] > ADDS_UP * found[0]
+            densities.append(float(np.max(np.abs(density))))
+        return densities[1] > ADDS_UP * densities[0]
 
     def _stirring(self, inverse: Inverses, pairs: Pairs) -> np.ndarray:
         """Return the contribution of noise of each step to correlations of pairs of fields: points x pairs x 1."""
         points = len(next(iter(inverse.values())))
-        found = np.zeros((points, end_of(pairs), 1), complex)
+        added_noise = np.zeros((points, end_of(pairs), 1), complex)
         for (a, b), where in pairs.items():
             for noise in self.of.stirred:
                 if self.places[a].sector == self.places[b].sector == self.places[noise].sector:
                     one, other = self.answer(inverse, a, noise), np.conj(self.answer(inverse, b, noise))
                     added = np.einsum("g,mgij,mgkj->mik", self.sector_of(noise).weights, one, other)
-                    found[:, where, 0] += added.reshape(points, -1)
-        return found
+                    added_noise[:, where, 0] += added.reshape(points, -1)
+        return added_noise
 
     # -- overlaps
 
     def overlapping(self, inverse: Inverses, v: np.ndarray) -> np.ndarray:
         """Return A(w), which couples overlaps with planted directions: points x overlaps x overlaps."""
         overlaps = self.of.overlaps
-        found = np.zeros((len(v), len(overlaps), len(overlaps)), complex)
+        matrix = np.zeros((len(v), len(overlaps), len(overlaps)), complex)
         at_once = self.inverses(*self.start.row) if self.of.renewed and overlaps else inverse
         for k, overlap in enumerate(overlaps):
             for j, other in enumerate(overlaps):
@@ -194,19 +194,19 @@ class Step(ResponsesAt):
                     weighed = sector.weights * np.prod(list(scales), axis=0)
                     seen = at_once if overlap.source in self.of.renewed else inverse
                     answer = self.answer(seen, overlap.field, term.target)[:, :, 0, 0]
-                    found[:, k, j] += (1 - v) ** overlap.delay * (answer @ weighed)
-        return found
+                    matrix[:, k, j] += (1 - v) ** overlap.delay * (answer @ weighed)
+        return matrix
 
     # -- stability
 
     def denominators(self, v: complex, r: np.ndarray) -> np.ndarray:
         """Return the determinants that vanish at poles of a site's response or of (1 - A(w))^-1."""
         inverse = self.inverses(np.array([v]), r[None])
-        found = [1 / np.linalg.det(own[0]) for own in inverse.values()]
+        determinants = [1 / np.linalg.det(own[0]) for own in inverse.values()]
         if self.of.overlaps:
             joined = np.eye(len(self.of.overlaps)) - self.overlapping(inverse, np.array([v]))
-            found.append(np.linalg.det(joined))
-        return np.concatenate(found)
+            determinants.append(np.linalg.det(joined))
+        return np.concatenate(determinants)
 
     def functions(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Inverses]:
         """Return the functions that must be analytic in the disc, one row per point, and G there."""
@@ -306,11 +306,11 @@ class _Examination:
         if self.radius >= 1 - TOUCHING:
             return Examined(self.radius, self.at or step.start, math.inf, True)
         tried, right = np.array(INSIDE), right[: len(INSIDE)].real
-        found, here = step.from_contour(INDENT, points[-1], step.functions, tried, self._look_on)
+        from_circle, here = step.from_contour(INDENT, points[-1], step.functions, tried, self._look_on)
         self._look(*here.row, step.inverses(*here.row))
         self._sharpen()
         sizes = np.abs(right)
-        grows = bool(np.any(np.abs(found - right) > FOLLOWS * np.max(sizes, axis=0) + FOLLOWS**2 * np.max(sizes)))
+        grows = bool(np.any(np.abs(from_circle - right) > FOLLOWS * np.max(sizes, axis=0) + FOLLOWS**2 * np.max(sizes)))
         at = self.at or here
         if grows or self.radius >= 1 - TOUCHING:
             return Examined(self.radius, at, math.inf, grows)

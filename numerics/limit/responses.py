@@ -72,8 +72,8 @@ class ResponsesAt(SitesAt):
 
     def newton(self, v: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return responses corrected by Newton's method, their derivative in v, and whether it converged."""
-        found, rate, good = self.newtons(np.array([v], complex), r[None])
-        return found[0], rate[0], good
+        responses, rate, good = self.newtons(np.array([v], complex), r[None])
+        return responses[0], rate[0], good
 
     def newtons(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """Return the same at several points at once."""
@@ -108,9 +108,9 @@ class ResponsesAt(SitesAt):
                 share = min(share, 1.0 - done)
                 v = here.v + way * (done + share)
                 guess = r + tangent * way * share
-                found, rate, good = self.newton(v, guess)
-                if good and _near(found, guess):
-                    r, tangent, done = found, rate, done + share
+                corrected, rate, good = self.newton(v, guess)
+                if good and _near(corrected, guess):
+                    r, tangent, done = corrected, rate, done + share
                     share *= 2.0
                     continue
                 share /= 3.0
@@ -132,16 +132,16 @@ class ResponsesAt(SitesAt):
         upper = (3 - 2 * x) * end.responses + (x - 1) * way * end.rates
         guess = (1 - x) ** 2 * lower + x**2 * upper
         with np.errstate(all="ignore"):
-            found, _, good = self.newtons(v, guess)
-        return found if good and _near(found, guess) else None
+            corrected, _, good = self.newtons(v, guess)
+        return corrected if good and _near(corrected, guess) else None
 
     def along(self, points: Iterable[complex], here: Reached) -> list[Reached]:
         """Return the responses along a sequence of points."""
-        found = []
+        reached = []
         for point in points:
             here = self.advanced(here, complex(point))
-            found.append(here)
-        return found
+            reached.append(here)
+        return reached
 
     # -- contours
 
@@ -241,7 +241,7 @@ def _rough(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
     return bool(np.any(tail > RESOLVED * np.max(sizes, axis=0) + ROUNDING * np.max(sizes)))
 
 
-def _near(found: np.ndarray, guess: np.ndarray) -> bool:
+def _near(corrected: np.ndarray, guess: np.ndarray) -> bool:
     """Whether Newton's method moved a guess so little that it stayed on the branch."""
-    size = np.abs(found) + 0.01 * np.max(np.abs(found), axis=-1, keepdims=True) + 1e-300
-    return bool(np.max(np.abs(found - guess) / size) < 0.05)
+    size = np.abs(corrected) + 0.01 * np.max(np.abs(corrected), axis=-1, keepdims=True) + 1e-300
+    return bool(np.max(np.abs(corrected - guess) / size) < 0.05)

@@ -104,20 +104,20 @@ def stable_rate(
     """
     tell = progress or (lambda fraction, text: None)
     _check(solver, rate, loss, layer, over)
-    asked = _RateQuestion(solver, values, rate, loss)
+    question = _RateQuestion(solver, values, rate, loss)
     tell(0.0, "where the loss diverges")
     exact = _exact(solver, values, rate, loss)
     horizons: tuple[Horizon, ...] = ()
     if exact is not None:
         by_divergence, error = exact.rate, exact.error
     else:
-        by_divergence, error, horizons = asked.extrapolated(tolerance)
-    size, noisy_above = _noise(asked.run, values, rate, loss, by_divergence)
+        by_divergence, error, horizons = question.extrapolated(tolerance)
+    size, noisy_above = _noise(question.run, values, rate, loss, by_divergence)
     by_curvature = at_start = None
     if layer is not None:
         tell(0.5, "where the sharpest direction overshoots")
         unit = 1.0 if over is None else float(values[over])
-        by_curvature, at_start = asked.overshooting(layer, unit, tolerance)
+        by_curvature, at_start = question.overshooting(layer, unit, tolerance)
         tell(1.0, "done")
     return StableRate(
         by_divergence=by_divergence,

@@ -68,7 +68,7 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
     Raises:
         NumericalError: if training is unstable, has no limit, or the limit depends on an unknown start.
     """
-    found = limit_at(limit, p, NODES).rested()
+    limits = limit_at(limit, p, NODES).rested()
     nodes, moved = NODES, 0.0
     while limit.settles:
         if nodes >= MOST:
@@ -78,19 +78,19 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
             )
         nodes *= 2
         finer = limit_at(limit, p, nodes).rested()
-        now, before = (np.concatenate([np.ravel(x) for x in one.observables.values()]) for one in (finer, found))
+        now, before = (np.concatenate([np.ravel(x) for x in one.observables.values()]) for one in (finer, limits))
         moved = float(np.max(np.abs(now - before) / np.maximum(np.abs(now), 1e-3 * np.max(np.abs(now)))))
-        found = replace(finer, error=max(finer.error, moved))
+        limits = replace(finer, error=max(finer.error, moved))
         if moved <= SETTLED:
             break
     last = limit_at(limit, p, nodes)
-    last.check_stable(found.radius)
-    if limit.forgotten and last.remembers(found.radius):
+    last.check_stable(limits.radius)
+    if limit.forgotten and last.remembers(limits.radius):
         raise NumericalError(
             f"some directions never forget how they began, and {limit.forgotten} is not given by what is drawn; add a "
             "ridge, or start all fields from what is drawn"
         )
-    return replace(found, nodes=nodes if limit.settles else None)
+    return replace(limits, nodes=nodes if limit.settles else None)
 
 
 def limit_at(limit: LimitOf, p: Point, nodes: int) -> LimitAt:
@@ -115,26 +115,26 @@ class LimitAt(ResponsesAt):
     @cached_property
     def _drives(self) -> dict[str, dict[tuple[int, int], np.ndarray]]:
         """By sector and (delay, power) the coefficients of the sources: groups x rows x sources."""
-        found: dict[str, dict[tuple[int, int], np.ndarray]] = {name: {} for name in self.sectors}
+        drives: dict[str, dict[tuple[int, int], np.ndarray]] = {name: {} for name in self.sectors}
         for term in self.of.drives:
             name = self.places[term.target].sector
             sector = self.sectors[name]
             empty = np.zeros((len(sector.weights), sector.rows, end_of(self._drawn)))
-            added = found[name].setdefault((term.delay, term.power), empty)
+            added = drives[name].setdefault((term.delay, term.power), empty)
             added[:, sector.places[term.target], self._drawn[term.of]] += self.block(sector, term)
-        return found
+        return drives
 
     @cached_property
     def _variances(self) -> np.ndarray:
         """Variances of the sources, label by label."""
-        found = np.zeros(end_of(self._drawn))
+        variances = np.zeros(end_of(self._drawn))
         for source, variance in zip(self.of.sources, self.of.variances, strict=True):
-            found[self._drawn[source.name]] = self.coefficient(self.sectors[source.sector], variance)[0, :, 0]
-        return found
+            variances[self._drawn[source.name]] = self.coefficient(self.sectors[source.sector], variance)[0, :, 0]
+        return variances
 
     def _to_drawn(self, v: np.ndarray, r: np.ndarray, inverse: Inverses) -> Inverses:
         """Return the responses of the fields of each sector to the sources: points x groups x rows x sources."""
-        responses, found = self.matrices(r), {}
+        responses, answers = self.matrices(r), {}
         for name, own in inverse.items():
             sector = self.sectors[name]
             drive = np.zeros((*own.shape[:3], end_of(self._drawn)), complex)
@@ -143,8 +143,8 @@ class LimitAt(ResponsesAt):
             for m, scale in self._memories:
                 if m.target in sector.places and m.on not in sector.places:
                     drive[:, :, sector.places[m.target], self._drawn[m.on]] += scale * responses[m.response][:, None]
-            found[name] = own @ drive
-        return found
+            answers[name] = own @ drive
+        return answers
 
     def _seen(self, drawn: Inverses, name: str) -> np.ndarray:
         """Return the response of a field, or of a source, to the sources: points x groups x labels x sources."""
@@ -169,11 +169,11 @@ class LimitAt(ResponsesAt):
         drawn = self._to_drawn(v, r, inverse)
         correlations = self._correlations(inverse, drawn)
         sizes = self._mean_sizes
-        found = np.zeros((len(v), end_of(sizes)), complex)
+        means = np.zeros((len(v), end_of(sizes)), complex)
         for k, products in enumerate(self.of.means):
             for product in products:
-                found[:, sizes[k]] += self._mean_of(product, inverse, drawn, correlations)
-        return found
+                means[:, sizes[k]] += self._mean_of(product, inverse, drawn, correlations)
+        return means
 
     def _correlations(self, inverse: Inverses, drawn: Inverses) -> dict[tuple[str, str], np.ndarray]:
         """Return the correlations of noises, from their linear equations."""
@@ -187,9 +187,10 @@ class LimitAt(ResponsesAt):
             free = np.einsum("mgid,mgjd->mij", weighed, other)
             right[:, where, 0] = free.reshape(len(free), -1)
         matrix = np.eye(end_of(pairs)) - self.products(inverse, inverse, pairs, False)
-        found = np.linalg.solve(matrix, right)[..., 0]
+        solution = np.linalg.solve(matrix, right)[..., 0]
         return {
-            (a, b): found[:, where].reshape(len(found), self.sizes[a], self.sizes[b]) for (a, b), where in pairs.items()
+            (a, b): solution[:, where].reshape(len(solution), self.sizes[a], self.sizes[b])
+            for (a, b), where in pairs.items()
         }
 
     def _mean_of(
@@ -204,14 +205,14 @@ class LimitAt(ResponsesAt):
         scale = sector.weights[:, None] * self.coefficient(sector, product.coefficient)[..., 0]
         if product.a is None or product.b is None:
             return np.asarray(np.sum(scale, axis=0))
-        found = np.sum(self._seen(drawn, product.a) * self._variances * self._seen(drawn, product.b), axis=3)
+        covariance = np.sum(self._seen(drawn, product.a) * self._variances * self._seen(drawn, product.b), axis=3)
         if product.a in sector.places and product.b in sector.places:
             for c, strength in self.covariance_terms:
                 if c.left in sector.places:
                     left, right = self.answer(inverse, product.a, c.left), self.answer(inverse, product.b, c.right)
                     noise = np.sum(left @ correlations[c.of][:, None] * right, axis=3)
-                    found = found + strength[:, 0] * noise
-        return np.asarray(np.sum(scale * found, axis=1))
+                    covariance = covariance + strength[:, 0] * noise
+        return np.asarray(np.sum(scale * covariance, axis=1))
 
     @cached_property
     def _mean_sizes(self) -> dict[int, slice]:
@@ -226,18 +227,18 @@ class LimitAt(ResponsesAt):
     def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
         """Return observables by name from stationary means; labelled ones are arrays."""
         rows = tuple(means[None, where] for where in self._mean_sizes.values())
-        found: dict[str, float | np.ndarray] = {}
+        observables: dict[str, float | np.ndarray] = {}
         for name, value in zip(self.of.observables, self.of.observing(self.p, rows), strict=True):
             array = np.asarray(value, float)
-            found[name] = float(array.ravel()[0]) if array.size == 1 else np.squeeze(array, axis=0)
-        return found
+            observables[name] = float(array.ravel()[0]) if array.size == 1 else np.squeeze(array, axis=0)
+        return observables
 
     # -- the value in the centre
 
     def inward(self, radius: float) -> Reached:
         """Return the responses on the real axis at v = radius, continued from the nearest known point outside."""
-        known = (one for one in self.reached if one.v.real >= radius)
-        here = min(known, key=lambda one: one.v.real, default=self.start)
+        outside = (one for one in self.reached if one.v.real >= radius)
+        here = min(outside, key=lambda one: one.v.real, default=self.start)
         if here.v == radius:
             return here
         count = 2 + int(2 * np.log2(here.v.real / radius))
@@ -246,7 +247,7 @@ class LimitAt(ResponsesAt):
 
     def _half_circle(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return angles of points on the upper half-circle, the responses there, and those at v = -radius."""
-        here, found = self.inward(radius), []
+        here, responses = self.inward(radius), []
         angles = np.pi * (np.arange(PIECES * POINTS) + 0.5) / (PIECES * POINTS)
         for piece, part in enumerate(angles.reshape(PIECES, POINTS), start=1):
             points = radius * np.exp(1j * part)
@@ -254,9 +255,9 @@ class LimitAt(ResponsesAt):
             between = self.between(here, end, points)
             if between is None:
                 between = np.array([one.responses for one in self.along(points, here)])
-            found.append(between)
+            responses.append(between)
             here = end
-        return angles, np.concatenate(found), here.responses
+        return angles, np.concatenate(responses), here.responses
 
     def rested(self) -> AtRest:
         """Return the observables at v = 0, from the largest circle without other singularities inside."""
@@ -302,13 +303,13 @@ class LimitAt(ResponsesAt):
         tried, responses = np.array([one.v for one in points]), np.array([one.responses for one in points])
         right = self._functions(tried, responses)[0].real
         try:
-            found, _ = self.from_contour(radius, self.inward(radius), self._functions, tried)
+            from_circle, _ = self.from_contour(radius, self.inward(radius), self._functions, tried)
         except (NumericalError, np.linalg.LinAlgError):
             raise NumericalError(
                 "it cannot be told whether training comes to rest: at these parameters it is close to growing; lower "
                 "the rate or the momentum a little"
             ) from None
-        if not np.all(np.abs(found - right) <= STABLE * (np.max(np.abs(right), axis=0) + 1e-300)):
+        if not np.all(np.abs(from_circle - right) <= STABLE * (np.max(np.abs(right), axis=0) + 1e-300)):
             raise NumericalError(
                 "training does not come to rest: it grows without bound at these parameters; lower the rate"
             )

@@ -56,8 +56,8 @@ class Closure(ABC):
 
     def entries(self, array: Array, turned: int, lag: int | None = None, time: Array | None = None) -> Array:
         """Return the entries of a table along labels. turned: column by column."""
-        found = self.table(array, lag, time)
-        return self.oriented(found.T if turned else found)
+        entries = self.table(array, lag, time)
+        return self.oriented(entries.T if turned else entries)
 
     def root(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
         """Return the symmetric square root of a covariance matrix."""

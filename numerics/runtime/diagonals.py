@@ -39,8 +39,8 @@ WITHIN = np.array([-1.0, -1 / np.sqrt(5), 1 / np.sqrt(5), 1.0])
 def _ends(count: int) -> np.ndarray:
     """Return the cell boundaries as fractions of the range, denser at the ends (Chebyshev), where saturating functions
     accumulate sites."""
-    found: np.ndarray = (1 - np.cos(np.pi * np.arange(count + 1) / count)) / 2
-    return found
+    ends: np.ndarray = (1 - np.cos(np.pi * np.arange(count + 1) / count)) / 2
+    return ends
 
 
 def _in_cells(reach: Array) -> Array:
@@ -82,9 +82,9 @@ def _often(numbers: Array, most: int) -> Array:
     count = jnp.zeros(ordered.size).at[first].add(1.0) * begins
     enough = count >= jnp.maximum(OFTEN * ordered.size, FEW + 1)
     order = jnp.argsort(-jnp.where(enough, count, 0.0))[:most]
-    found = jnp.where(enough[order], ordered[order], jnp.nan)
+    masses = jnp.where(enough[order], ordered[order], jnp.nan)
     room = jnp.full(max(0, most - ordered.size), jnp.nan)
-    return jnp.concatenate([jnp.sum(enough)[None].astype(float), found, room])
+    return jnp.concatenate([jnp.sum(enough)[None].astype(float), masses, room])
 
 
 def widened(reach: np.ndarray) -> np.ndarray:
@@ -121,13 +121,13 @@ def _slots(entry: Array, reach: Array, k: int) -> _Slots:
     for j, own in enumerate(WITHIN):
         cubics.append(math.prod((place - other) / (own - other) for other in WITHIN if other != own))
         hats.append(jnp.interp(place, WITHIN, np.eye(len(WITHIN))[j]))
-    by_cubics, by_hats = (jnp.stack(some, axis=1) for some in (cubics, hats))
+    by_cubics, by_hats = (jnp.stack(weights, axis=1) for weights in (cubics, hats))
     if reach.shape[0] > 2:
         off = jnp.abs(jnp.reshape(entry, (-1, 1)) - reach[2:, k])
         alike = off <= ALIKE * width
-        some, alone = jnp.any(alike, axis=1), jnp.eye(len(WITHIN))[0]
-        cell = jnp.where(some, len(ends) - 1 + jnp.argmax(alike, axis=1), cell)
-        by_cubics, by_hats = (jnp.where(some[:, None], alone, x) for x in (by_cubics, by_hats))
+        weights, alone = jnp.any(alike, axis=1), jnp.eye(len(WITHIN))[0]
+        cell = jnp.where(weights, len(ends) - 1 + jnp.argmax(alike, axis=1), cell)
+        by_cubics, by_hats = (jnp.where(weights[:, None], alone, x) for x in (by_cubics, by_hats))
     return _Slots(len(WITHIN) * cell, by_cubics, by_hats)
 
 
@@ -141,15 +141,15 @@ def _value_of_slot(reach: Array) -> np.ndarray:
 
 def belonging(entries: tuple[Array, ...], reach: Array) -> Array:
     """Return the weight of each site at each node, or pair of nodes: sites x nodes."""
-    value, found = jnp.asarray(_value_of_slot(reach)), None
+    value, weights = jnp.asarray(_value_of_slot(reach)), None
     for k, entry in enumerate(entries):
         slots = _slots(entry, reach, k)
         rows = jnp.arange(slots.first.shape[0])
-        made = jnp.zeros((rows.size, _in_cells(reach).shape[0] + reach.shape[0] - 2))
+        own = jnp.zeros((rows.size, _in_cells(reach).shape[0] + reach.shape[0] - 2))
         for j in range(len(WITHIN)):
-            made = made.at[rows, value[slots.first + j]].add(slots.by_cubics[:, j])
-        found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(rows.size, -1)
-    return found
+            own = own.at[rows, value[slots.first + j]].add(slots.by_cubics[:, j])
+        weights = own if weights is None else (weights[:, :, None] * own[:, None, :]).reshape(rows.size, -1)
+    return weights
 
 
 def shares_of(entries: tuple[Array, ...], reach: Array) -> Array:
@@ -192,8 +192,8 @@ def _positive(shares: Array, reach: Array) -> Array:
     wanting = cubics < 0
     needed = jnp.where(wanting, -cubics / jnp.where(wanting, hats - cubics, 1.0), 0.0)
     part = jax.lax.stop_gradient(jnp.max(needed, axis=tuple(range(1, 2 * axes, 2)), keepdims=True))
-    found = jnp.maximum(_by_value(((1 - part) * cubics + part * hats).ravel(), reach), 0.0)
-    return found / jnp.sum(found)
+    weights = jnp.maximum(_by_value(((1 - part) * cubics + part * hats).ravel(), reach), 0.0)
+    return weights / jnp.sum(weights)
 
 
 def grouped(*laws: TraitValues) -> TraitValues:
@@ -207,11 +207,11 @@ def grouped(*laws: TraitValues) -> TraitValues:
 def belonging_to(groups: TraitValues, *values: Array) -> Array:
     """Return the indicator of the group of each site: sites x groups. Groups with equal values share their sites
     evenly."""
-    found = jnp.ones((values[0].shape[0], groups.weights.shape[0]))
+    indicator = jnp.ones((values[0].shape[0], groups.weights.shape[0]))
     for k, value in enumerate(values):
         off = jnp.abs(jnp.reshape(value, (-1, 1)) - groups.values[:, k])
-        found = found * (off == jnp.min(off, axis=1, keepdims=True))
-    return found / jnp.sum(found, axis=1, keepdims=True)
+        indicator = indicator * (off == jnp.min(off, axis=1, keepdims=True))
+    return indicator / jnp.sum(indicator, axis=1, keepdims=True)
 
 
 def shares_seen(weights: Array) -> Array:
@@ -232,14 +232,14 @@ def as_shared(seen: Array, shares: Array, groups: TraitValues) -> Array:
 
 def reach_known(groups: TraitValues, entries: Callable[..., tuple[Array, ...]]) -> Array:
     """Return the minimum and maximum of each diagonal entry over the groups."""
-    made = jnp.stack([jnp.broadcast_to(x, groups.weights.shape) for x in entries(*groups.values.T)], axis=1)
-    return jnp.stack([jnp.min(made, axis=0), jnp.max(made, axis=0)])
+    numbers = jnp.stack([jnp.broadcast_to(x, groups.weights.shape) for x in entries(*groups.values.T)], axis=1)
+    return jnp.stack([jnp.min(numbers, axis=0), jnp.max(numbers, axis=0)])
 
 
 def law_of_known(groups: TraitValues, entries: Callable[..., tuple[Array, ...]]) -> Array:
     """Return the diagonal entries of each group and its weight, one row per group."""
-    made = entries(*groups.values.T)
-    return jnp.stack([*(jnp.broadcast_to(x, groups.weights.shape) for x in made), groups.weights], axis=1)
+    numbers = entries(*groups.values.T)
+    return jnp.stack([*(jnp.broadcast_to(x, groups.weights.shape) for x in numbers), groups.weights], axis=1)
 
 
 def by_value(weights: Array, left: Array, right: Array) -> Array:
@@ -268,8 +268,10 @@ def responses_by_value(
     """Return the responses to the noises of a random matrix by node, one table per noise. A diagonal entry may respond
     to noises of all times."""
     values, rows, columns = seen.shape
-    made = responses(seen.reshape(values * rows, columns), noise, Entries(None, values * rows), noises, last, tolerance)
-    return tuple(one.reshape(values, rows, -1) for one in made)
+    tables = responses(
+        seen.reshape(values * rows, columns), noise, Entries(None, values * rows), noises, last, tolerance
+    )
+    return tuple(one.reshape(values, rows, -1) for one in tables)
 
 
 def twice_by_value(
@@ -288,8 +290,8 @@ def twice_by_value(
     """
     beyond = seen - shares[:, None, None] * jnp.sum(seen, axis=0)
     by_right = responses_by_value(beyond, right, right_noises, last, tolerance)
-    found = {}
+    tables = {}
     for j, one in enumerate(by_right):
         by_left = responses_by_value(jnp.swapaxes(one, 1, 2), left, left_noises, last, tolerance)
-        found.update({(i, j): jnp.swapaxes(both, 1, 2) for i, both in enumerate(by_left)})
-    return found
+        tables.update({(i, j): jnp.swapaxes(both, 1, 2) for i, both in enumerate(by_left)})
+    return tables

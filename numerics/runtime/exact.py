@@ -133,14 +133,14 @@ def site(
     weights, values = _groups(traits)
     size *= 1 if weights is None else len(weights)
     start = 0
-    made = []
+    groups = []
     for group in (*channels, drawn, kicks):
         place, blocks = 0, []
         for times, labels in group:
             blocks.append(NoiseBlock(start, place, times, labels, size, weights))
             start, place = start + times * labels, place + times * labels
-        made.append(tuple(blocks))
-    return Site(tuple(made[:-2]), made[-2], made[-1], size, weights, values)
+        groups.append(tuple(blocks))
+    return Site(tuple(groups[:-2]), groups[-2], groups[-1], size, weights, values)
 
 
 def _groups(traits: tuple[TraitValues, ...]) -> tuple[Array, tuple[Array, ...]]:
@@ -302,8 +302,8 @@ def lengthened(array: Array, axis: int, old: Axis, new: Axis) -> Array:
     if isinstance(old, InGroups) and isinstance(new, InGroups):
         shape = array.shape
         each = array.reshape(*shape[:axis], old.groups, sum(old.parts), *shape[axis + 1 :])
-        made = _longer(each, axis + 1, old.parts, new.parts)
-        return made.reshape(*shape[:axis], new.groups * sum(new.parts), *shape[axis + 1 :])
+        padded = _longer(each, axis + 1, old.parts, new.parts)
+        return padded.reshape(*shape[:axis], new.groups * sum(new.parts), *shape[axis + 1 :])
     assert not isinstance(old, InGroups) and not isinstance(new, InGroups)
     return _longer(array, axis, old, new)
 

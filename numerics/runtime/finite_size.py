@@ -64,8 +64,8 @@ def _drawn(rng: np.random.Generator, law: tuple[Any, ...], shape: tuple[int, int
     shares, parts = np.array(numbers[0], float), numbers[1]
     chosen = rng.choice(len(parts), shape, p=shares / shares.sum())
     each = [np.full(shape, part, float) if kind == "discrete" else _drawn(rng, part, shape) for part in parts]
-    found: np.ndarray = np.select([chosen == k for k in range(len(parts))], each)
-    return found
+    mixture: np.ndarray = np.select([chosen == k for k in range(len(parts))], each)
+    return mixture
 
 
 def trait_of_values(rng: np.random.Generator, xp: Any, size: int, values: Any, weights: Any) -> Array:
@@ -81,8 +81,8 @@ def trait_of_density(rng: np.random.Generator, xp: Any, size: int, density: Any,
     """Draw one value per site by stratified sampling: equally spaced quantiles of a density, in random order."""
     places, _, shares = rule(density, low, high, FINE, np)
     below = np.concatenate([[0.0], np.cumsum((shares[1:] + shares[:-1]) / 2)])
-    found = np.interp(_spread(rng, size) * below[-1], below, places)
-    return xp.asarray(stretched(found, low, high, np)[0])[:, None]
+    quantiles = np.interp(_spread(rng, size) * below[-1], below, places)
+    return xp.asarray(stretched(quantiles, low, high, np)[0])[:, None]
 
 
 def _spread(rng: np.random.Generator, size: int) -> np.ndarray:
@@ -111,8 +111,8 @@ class Past:
 
     def append(self, value: Array) -> None:
         """Append the value of the next time, with its impulse."""
-        made = value if self._kicks is None else value + self._kicks[len(self._values)]
-        self._values.append(filled(made, *self._shape))
+        kicked = value if self._kicks is None else value + self._kicks[len(self._values)]
+        self._values.append(filled(kicked, *self._shape))
 
     def __len__(self) -> int:
         return len(self._values)
@@ -238,7 +238,7 @@ def project(left: Array, right: Array, vector: Array) -> Array:
 
 def columns(xp: Any, size: int, *vectors: Array | Iterable[Array]) -> Array:
     """Return the columns of all vectors, and of series of vectors, as one matrix."""
-    found: list[Array] = []
+    parts: list[Array] = []
     for each in vectors:
-        found += [each] if hasattr(each, "ndim") else list(each)
-    return xp.concatenate(found, axis=1) if found else xp.zeros((size, 0))
+        parts += [each] if hasattr(each, "ndim") else list(each)
+    return xp.concatenate(parts, axis=1) if parts else xp.zeros((size, 0))

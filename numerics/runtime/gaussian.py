@@ -147,15 +147,15 @@ def factor(covariance: Square) -> Square:
     lower: Square = []
     inverse: list[Array] = []
     for i, row in enumerate(covariance):
-        made: list[Array] = []
+        rows: list[Array] = []
         for j in range(i):
-            rest = row[j] - sum(made[k] * lower[j][k] for k in range(j))
-            made.append(rest * inverse[j])
-        pivot = row[i] - sum(x * x for x in made)
+            rest = row[j] - sum(rows[k] * lower[j][k] for k in range(j))
+            rows.append(rest * inverse[j])
+        pivot = row[i] - sum(x * x for x in rows)
         fine = pivot > DEGENERATE * row[i]
         root = jnp.sqrt(jnp.where(fine, pivot, 1.0))
         inverse.append(jnp.where(fine, 1 / root, 0.0))
-        lower.append([*made, jnp.where(fine, root, 0.0)])
+        lower.append([*rows, jnp.where(fine, root, 0.0)])
     return lower
 
 
@@ -215,10 +215,10 @@ def integrate(
             value = value * w
         return jnp.sum(value)
 
-    found = integrands(*(values[k] for k in back))
+    integrand = integrands(*(values[k] for k in back))
     if not stein:
-        return tuple(map(averaged, found))
-    (value,) = found
+        return tuple(map(averaged, integrand))
+    (value,) = integrand
     slopes: list[Array] = [0.0] * count
     for i in range(count - 1, -1, -1):  # L^T slopes = correlations with the normals
         rest = averaged(value * normals[i]) - sum(lower[j][i] * slopes[j] for j in range(i + 1, count))
@@ -234,11 +234,11 @@ def _planes(
     count = len(places)
     offsets = kinks(*mean)
     moved = [kinks(*(m + 1.0 if k == place else m for k, m in enumerate(mean))) for place in places]
-    found = []
+    planes = []
     for number, offset in enumerate(offsets):
         slopes = [moved[i][number] - offset for i in range(count)]
-        found.append(([sum(slopes[i] * lower[i][j] for i in range(j, count)) for j in range(count)], offset))
-    return found
+        planes.append(([sum(slopes[i] * lower[i][j] for i in range(j, count)) for j in range(count)], offset))
+    return planes
 
 
 FAR = 1e9
@@ -257,13 +257,13 @@ def _breaks(planes: list[tuple[list[Array], Array]], axis: int, before: list[Arr
     for slopes, offset in planes:
         rest = offset + sum(slopes[j] * z for j, z in enumerate(before))
         held.append(rest.reshape(rest.shape[:axis]) if before else rest)
-    found = [ratio(-rest, slopes[axis]) for (slopes, _), rest in zip(planes, held, strict=True)]
+    breaks = [ratio(-rest, slopes[axis]) for (slopes, _), rest in zip(planes, held, strict=True)]
     if axis == 0 and len(planes[0][0]) > 1:
         for i, (one, a) in enumerate(planes):
             for two, b in planes[:i]:
-                found.append(ratio(one[1] * b - a * two[1], one[0] * two[1] - one[1] * two[0]))
-    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in found))
-    return [jnp.broadcast_to(x, shape) for x in found]
+                breaks.append(ratio(one[1] * b - a * two[1], one[0] * two[1] - one[1] * two[0]))
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in breaks))
+    return [jnp.broadcast_to(x, shape) for x in breaks]
 
 
 def _batched(function: Callable[..., Any], points: int, *arguments: Array) -> Any:
@@ -280,8 +280,8 @@ def _batched(function: Callable[..., Any], points: int, *arguments: Array) -> An
 
 def columns(numbers: tuple[Array, ...], labels: int) -> Array:
     """Return numbers, or columns over labels, as one matrix."""
-    made = [jnp.broadcast_to(jnp.asarray(x, float).reshape(-1, 1), (labels, 1)) for x in numbers]
-    return jnp.concatenate(made, axis=1) if made else jnp.zeros((labels, 0))
+    parts = [jnp.broadcast_to(jnp.asarray(x, float).reshape(-1, 1), (labels, 1)) for x in numbers]
+    return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((labels, 0))
 
 
 def _column(table: Array, number: int) -> Array:
@@ -322,8 +322,8 @@ class _Facts:
 
     def table(self) -> Array:
         each = [self.holds, self.mean, *self.slopes, *self.at, *(x for row in self.covariance for x in row)]
-        known = jnp.concatenate([jnp.stack(each, axis=1), self.rest], axis=1)
-        return jnp.where(self.holds[:, None] > 0, known, 0.0)
+        record = jnp.concatenate([jnp.stack(each, axis=1), self.rest], axis=1)
+        return jnp.where(self.holds[:, None] > 0, record, 0.0)
 
 
 def _moments(law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, ...]) -> tuple[list[Array], Square]:
@@ -339,9 +339,9 @@ def _averages(
     """Return the mean of a law and its mean derivatives, one row per label."""
     k = law.arguments
 
-    def one(*given: Array) -> tuple[Array, ...]:
-        mean, rest = given[:k], list(given[k : len(given) - len(numbers)])
-        own = given[len(given) - len(numbers) :]
+    def one(*numbers_of_label: Array) -> tuple[Array, ...]:
+        mean, rest = numbers_of_label[:k], list(numbers_of_label[k : len(numbers_of_label) - len(numbers)])
+        own = numbers_of_label[len(numbers_of_label) - len(numbers) :]
 
         def values(*u: Array) -> tuple[Array, ...]:
             more = law.slopes(*u, *own) if slopes and law.slopes is not None else ()
@@ -429,10 +429,10 @@ def columns_each(numbers: tuple[Array, ...], labels: int, place: Site, traits: t
     return jnp.concatenate([shared, *own], axis=1)
 
 
-def projection(law: GaussianFunction, known: Array, rows: tuple[Array, ...], one: NoiseBlock) -> Array:
+def projection(law: GaussianFunction, record: Array, rows: tuple[Array, ...], one: NoiseBlock) -> Array:
     """Return the projection of a law on the Gaussian variables: mean derivatives times the rows of its arguments, and
     its mean."""
-    here = _Facts.of(law, known)
+    here = _Facts.of(law, record)
     constant = here.mean - sum(d * m for d, m in zip(here.slopes, here.at, strict=True))
     size = one.size // one.groups
     unit = (jnp.arange(size) == one.start).astype(float)
@@ -440,11 +440,11 @@ def projection(law: GaussianFunction, known: Array, rows: tuple[Array, ...], one
     return (constant[:, None] * unit + sum(each)).reshape(-1, one.size)
 
 
-def own(block: NoiseBlock, t: Array, known: Array) -> Array:
+def own(block: NoiseBlock, t: Array, record: Array) -> Array:
     """Return the unit rows of a law's remainder at one time, where the law applies."""
     place = block.start + t * block.labels + jnp.arange(block.labels)
     here = place[:, None] == jnp.arange(block.size // block.groups)
-    holds = known[:, 0].reshape(block.labels, block.groups, 1) > 0
+    holds = record[:, 0].reshape(block.labels, block.groups, 1) > 0
     return (here[:, None, :] & holds).astype(float).reshape(block.labels, block.size)
 
 
@@ -468,12 +468,12 @@ def residuals(
     shape = (groups, here.shape[0] // groups, there.shape[0] // groups)
     between = tuple(cross.reshape(shape) for cross in crosses)
     if a.expanded and b.expanded and not shared:
-        found = _series(nodes, left, right, between[0])
+        covariances = _series(nodes, left, right, between[0])
     elif a.straight and b.straight and not shared:
-        found = _between_kinks(nodes, a, left, b, right, between[0])
+        covariances = _between_kinks(nodes, a, left, b, right, between[0])
     else:
-        found = _over_arguments(nodes, a, left, b, right, between, shared)
-    return found if sites is not None else found[0]
+        covariances = _over_arguments(nodes, a, left, b, right, between, shared)
+    return covariances if sites is not None else covariances[0]
 
 
 def _over_arguments(
@@ -505,13 +505,13 @@ def _over_arguments(
         theirs = (across(_entry(right.covariance, j, m)) for m in apart[: k + 1])
         square.append([*(between[i][j] for i in range(ka)), *theirs])
     numbers = [down(x) for x in left.numbers(a, nodes)], [across(x) for x in right.numbers(b, nodes)]
-    found = _product(nodes, a, b, shared, means, square, numbers)
+    means_of_product = _product(nodes, a, b, shared, means, square, numbers)
     linear = down(left.mean) * across(right.mean)
     for i in range(ka):
         for j in range(kb):
             linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
-    known = down(left.holds) * across(right.holds) > 0
-    return jnp.where(known, found - linear, 0.0).reshape(shape)
+    holds = down(left.holds) * across(right.holds) > 0
+    return jnp.where(holds, means_of_product - linear, 0.0).reshape(shape)
 
 
 def _product(
@@ -533,8 +533,8 @@ def _product(
         kinds[i] = _of_both(a.kinds[i], b.kinds[j])
     bent = a.kinks is not None or b.kinks is not None
 
-    def one(*given: Array) -> Array:
-        rest = list(given[len(means) :])
+    def one(*moments: Array) -> Array:
+        rest = list(moments[len(means) :])
         covariance = [[rest.pop(0) for _ in range(i + 1)] for i in range(len(means))]
         own_a, own_b = rest[: len(numbers[0])], rest[len(numbers[0]) :]
 
@@ -546,7 +546,7 @@ def _product(
             theirs = () if b.kinks is None else b.kinks(*(u[k] for k in place), *own_b)
             return (*mine, *theirs)
 
-        return integrate(nodes, kinds, given[: len(means)], covariance, product, kinks if bent else None)[0]
+        return integrate(nodes, kinds, moments[: len(means)], covariance, product, kinks if bent else None)[0]
 
     flat = [*means, *(x for row in square for x in row), *numbers[0], *numbers[1]]
     return _batched(one, points_of(nodes, kinds, 2 if bent else 0), *flat)
@@ -623,11 +623,11 @@ def _between_kinks(
     one, two = ([apart(x) for x in _kinks_of(nodes, *pair)] for pair in ((a, left), (b, right)))
     mean_a, mean_b = apart(left.at[0]), apart(right.at[0])
     size_a, size_b = apart(_root(left.covariance[0][0])), apart(_root(right.covariance[0][0]))
-    known = apart(left.holds)[:, :, None] * apart(right.holds)[:, None] > 0
+    holds = apart(left.holds)[:, :, None] * apart(right.holds)[:, None] > 0
     between = cross - mean_a[:, :, None] * mean_b[:, None]
     size = size_a[:, :, None] * size_b[:, None]
-    known = known & (size > 0)
-    rho = jnp.where(known, between / jnp.where(known, size, 1.0), 0.0)
+    holds = holds & (size > 0)
+    rho = jnp.where(holds, between / jnp.where(holds, size, 1.0), 0.0)
     whole = 1 - rho * rho <= DEGENERATE
     # two arguments with a negative correlation are one of them and the other turned around
     turned = jnp.where(rho < 0, -1.0, 1.0)[..., None, None]
@@ -655,15 +655,15 @@ def _between_kinks(
 
     rule = tuple(jnp.asarray(value) for value in double_exponential(3 * nodes // 2))
     total, _ = jax.lax.scan(add, total, rule)
-    return jnp.where(known, jnp.sum(total, axis=(-2, -1)) / (2 * jnp.pi), 0.0)
+    return jnp.where(holds, jnp.sum(total, axis=(-2, -1)) / (2 * jnp.pi), 0.0)
 
 
 def _powers(x: Array, count: int) -> Array:
     """Return 1, x, x^2, ... along a new last axis."""
-    made = jnp.ones((*x.shape, 1))
-    while made.shape[-1] < count:  # each time twice as many
-        made = jnp.concatenate([made, made * (made[..., -1:] * x[..., None])], axis=-1)
-    return made[..., :count]
+    powers = jnp.ones((*x.shape, 1))
+    while powers.shape[-1] < count:  # each time twice as many
+        powers = jnp.concatenate([powers, powers * (powers[..., -1:] * x[..., None])], axis=-1)
+    return powers[..., :count]
 
 
 def _entry(square: Square, i: int, j: int) -> Array:

@@ -268,8 +268,8 @@ class Probe:
         """Return a completed point with its measured numbers at other order parameters."""
         if self.measure is None:
             return p
-        given = self.measure(p, order)
-        return replaced(p, **{name: _plain(x) for name, x in zip(self.measured, given, strict=True)})
+        numbers = self.measure(p, order)
+        return replaced(p, **{name: _plain(x) for name, x in zip(self.measured, numbers, strict=True)})
 
     def at(self, p: Point, z: Array, r: Array, order: Order) -> Array:
         """Return A(z) at bulk responses r."""
@@ -279,8 +279,8 @@ class Probe:
         """Return right-hand side, overlap rows and Gram matrix for sources along the spikes of a side, or along a
         direction."""
         source = one.spikes if isinstance(one, Side) else one.source
-        made = source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
-        return tuple(operator(part).array(jnp) for part in made)
+        parts = source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
+        return tuple(operator(part).array(jnp) for part in parts)
 
     def laws(self, p: Point) -> tuple[Any, ...]:
         """Return the laws of sites that functions of z and the responses take last."""
@@ -309,10 +309,10 @@ class Spread:
     def at(self, p: Point, order: Order) -> Point:
         """Return the point with the Cholesky factor and its inverse."""
         lower, inverse = triangular([[float(x) for x in row] for row in self.covariances(p, order)])
-        found = {}
+        factors = {}
         for names, numbers in ((self.lower, lower), (self.inverse, inverse)):
-            found.update({name: float(numbers[a, b]) for a, row in enumerate(names) for b, name in enumerate(row)})
-        return replaced(p, **found)
+            factors.update({name: float(numbers[a, b]) for a, row in enumerate(names) for b, name in enumerate(row)})
+        return replaced(p, **factors)
 
 
 @dataclass(frozen=True)
@@ -374,7 +374,7 @@ class CoefficientTable:
         def number(entry: list[tuple[int | Fraction, tuple[int, ...]]]) -> Any:
             return sum(
                 (
-                    math.prod([some[k] for some, k in zip(powers_of, powers, strict=True) if k], start=c)
+                    math.prod([table[k] for table, k in zip(powers_of, powers, strict=True) if k], start=c)
                     for c, powers in entry
                 ),
                 start=0,
@@ -455,13 +455,13 @@ class BulkLaw:
     def residual(self, p: Point, z: Array, r: Array) -> tuple[Array, ...]:
         """Return the residuals of the bulk equations at responses r."""
         variables = dict(zip(("z", *self.responses), (z, *r), strict=True))
-        given = self.updated(p)
+        coefficients = self.updated(p)
         if self.averages is not None and self.sites is not None:
-            averages = self.averages(p, self.sites(p, self.nodes), *given)
+            averages = self.averages(p, self.sites(p, self.nodes), *coefficients)
             variables |= {f"average{k}": average.at(variables) for k, average in enumerate(averages)}
         return tuple(
             sum(coefficient * monomial_at(name, variables) for name, coefficient in terms)
-            for terms in self.polynomials(p, *given)
+            for terms in self.polynomials(p, *coefficients)
         )
 
     def updated(self, p: Point) -> tuple[tuple[Array, ...], ...]:

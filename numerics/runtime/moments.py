@@ -34,14 +34,14 @@ def first_times(sizes: Sizes, past: Array, name: str) -> Array:
 
 def noise_rows(sizes: Sizes, channel: Channel, state: Mapping[str, Array]) -> Array:
     """Return the coordinates of the noises of a random matrix in its normals."""
-    found = []
+    rows = []
     for name in channel.products:
         product = sizes.products[name]
         assert product.strength is not None
         argument = sizes.vectors[product.argument]
         past = state[f"past {argument.name}" if argument.timed else f"rows {argument.name} {channel.span}"]
-        found.append(product.strength(sizes.p) * first_times(sizes, past, argument.name))
-    return found[0] if len(found) == 1 else stacked(*found)
+        rows.append(product.strength(sizes.p) * first_times(sizes, past, argument.name))
+    return rows[0] if len(rows) == 1 else stacked(*rows)
 
 
 def table_key(sector: str, left: tuple[str, str], right: tuple[str, str]) -> str:
@@ -152,15 +152,15 @@ class OrderFromMoments(Sizes):
             return seen
         if key not in self.tables:
             noises = [tuple(self._entries(j, 0) for j in channel.products) for channel in channels]
-            given: list[Any] = []
-            for channel, some in zip(channels, noises, strict=True):
-                given += [self.moments["G", channel.name], some]
-            given += [self.times, self.tolerance]
+            arguments: list[Any] = []
+            for channel, entries in zip(channels, noises, strict=True):
+                arguments += [self.moments["G", channel.name], entries]
+            arguments += [self.times, self.tolerance]
             if len(channels) == 2:
                 shares = self._shares(one)
-                self.tables[key] = diagonals.twice_by_value(seen, shares, *given)
+                self.tables[key] = diagonals.twice_by_value(seen, shares, *arguments)
             else:
-                self.tables[key] = diagonals.responses_by_value(seen, *given)
+                self.tables[key] = diagonals.responses_by_value(seen, *arguments)
         places = tuple(
             c.products.index(name) for c, name in zip(channels, (n for k, n in pairs if k == "R"), strict=True)
         )
@@ -176,35 +176,35 @@ class OrderFromMoments(Sizes):
 
 def moments_of(training: Training, p: Point, state: Mapping[str, Array]) -> dict[Any, Array]:
     """Return the moments of a pass from its stored arrays."""
-    sizes, asked = Sizes(training, p, None), Asked(training, p)
+    sizes, needed = Sizes(training, p, None), Asked(training, p)
 
     def rows(name: str) -> Array:
         """Return the coordinates of a vector before the last update."""
         vector = sizes.vectors[name]
         return first_times(sizes, state[f"past {name}" if vector.timed else f"rows {name} {vector.home}"], name)
 
-    found: dict[Any, Array] = {}
-    for a, b in asked.correlations:
+    moments: dict[Any, Array] = {}
+    for a, b in needed.correlations:
         left = rows(a) @ state[f"between {a} {b}"] if f"between {a} {b}" in state else rows(a)
         value = left @ rows(b).T
         left_out, right_out = (state.get(f"rest {name}") for name in (a, b))
         if sizes.base(a) == sizes.base(b) and left_out is not None and right_out is not None:
             value = with_rest(value, left_out, right_out, training.before(p))
-        found["C", a, b] = value
-    noises = {name: noise_rows(sizes, sizes.channels[name], state) for name in asked.channels}
-    found |= {("G", name): made @ made.T for name, made in noises.items()}
-    for a, channel in asked.answers:
+        moments["C", a, b] = value
+    noises = {name: noise_rows(sizes, sizes.channels[name], state) for name in needed.channels}
+    moments |= {("G", name): rows_of_noise @ rows_of_noise.T for name, rows_of_noise in noises.items()}
+    for a, channel in needed.answers:
         timed = sizes.vectors[a].timed
-        found["K", a, channel] = (
+        moments["K", a, channel] = (
             first_times(sizes, state[f"answer{'s' if timed else 'ed'} {a} {channel}"], a) @ noises[channel].T
         )
     for one in training.means:
         table = state[f"series {one.key}"]
-        found[one.key[0], int(one.key[1:])] = table[: training.before(p)] if one.key[0] == "M" else table
+        moments[one.key[0], int(one.key[1:])] = table[: training.before(p)] if one.key[0] == "M" else table
     for sites in training.sites:
-        found["S", sites.sector] = state[f"shares {sites.sector}"]
+        moments["S", sites.sector] = state[f"shares {sites.sector}"]
         if sites.reach is not None:
-            found["S", sites.sector, "reach"] = state[f"reach {sites.sector}"]
-    for sector, left, right in asked.tables:
-        found["W", sector, " ".join(left), " ".join(right)] = state[table_key(sector, left, right)]
-    return found
+            moments["S", sites.sector, "reach"] = state[f"reach {sites.sector}"]
+    for sector, left, right in needed.tables:
+        moments["W", sector, " ".join(left), " ".join(right)] = state[table_key(sector, left, right)]
+    return moments

@@ -116,14 +116,14 @@ def block(rows: Sequence[Sequence[Any]], heights: Sequence[int], widths: Sequenc
     """Return a block operator, 0 for zero blocks, by the sizes of its rows and columns; one list of sizes where both
     agree."""
     across = tuple(heights if widths is None else widths)
-    made = tuple(
+    blocks = tuple(
         tuple(
             Zero((height, width)) if _is_zero(entry) else operator(entry)
             for width, entry in zip(across, row, strict=True)
         )
         for height, row in zip(heights, rows, strict=True)
     )
-    return BlockOperator(made, tuple(heights), across)
+    return BlockOperator(blocks, tuple(heights), across)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +242,8 @@ class BlockDiagonal(Operator):
 def _of_each(blocks: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Apply diagonal blocks to vectors."""
     count, rows, columns = blocks.shape
-    found: np.ndarray = (blocks @ vectors.reshape(count, columns, -1)).reshape(count * rows, *vectors.shape[1:])
-    return found
+    product: np.ndarray = (blocks @ vectors.reshape(count, columns, -1)).reshape(count * rows, *vectors.shape[1:])
+    return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,17 +259,17 @@ class SomeColumns(Operator):
         return len(self.entries), self.count
 
     def array(self, xp: Arrays) -> Array:
-        found = np.zeros(self.shape)
-        found[:, self.places] = self.entries
-        return xp.asarray(found)
+        dense = np.zeros(self.shape)
+        dense[:, self.places] = self.entries
+        return xp.asarray(dense)
 
     def apply(self, vectors: Array) -> Array:
         return self.entries @ vectors[self.places]
 
     def apply_transposed(self, vectors: Array) -> Array:
-        found = np.zeros_like(vectors, shape=(self.count, *vectors.shape[1:]))
-        found[self.places] = self.entries.T @ vectors
-        return found
+        product = np.zeros_like(vectors, shape=(self.count, *vectors.shape[1:]))
+        product[self.places] = self.entries.T @ vectors
+        return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,18 +396,18 @@ class BlockOperator(Operator):
         return xp.concatenate([xp.concatenate([entry.array(xp) for entry in row], axis=1) for row in self.rows])
 
     def apply(self, vectors: Array) -> Array:
-        found = np.zeros_like(vectors, shape=(self.shape[0], *vectors.shape[1:]))
+        product = np.zeros_like(vectors, shape=(self.shape[0], *vectors.shape[1:]))
         for top, left, entry in self.blocks:
             height, width = entry.shape
-            found[top : top + height] += entry.apply(vectors[left : left + width])
-        return found
+            product[top : top + height] += entry.apply(vectors[left : left + width])
+        return product
 
     def apply_transposed(self, vectors: Array) -> Array:
-        found = np.zeros_like(vectors, shape=(self.shape[1], *vectors.shape[1:]))
+        product = np.zeros_like(vectors, shape=(self.shape[1], *vectors.shape[1:]))
         for top, left, entry in self.blocks:
             height, width = entry.shape
-            found[left : left + width] += entry.apply_transposed(vectors[top : top + height])
-        return found
+            product[left : left + width] += entry.apply_transposed(vectors[top : top + height])
+        return product
 
 
 def _is_zero(entry: Any) -> bool:

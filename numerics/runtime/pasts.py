@@ -57,8 +57,8 @@ class TriangularPast(NamedTuple):
 
     def overlap(self, seen: Array) -> Array:
         """Return means of products of a field, with dual rows `seen`, with this one at all times."""
-        found = [overlaps(self._narrowed(piece, seen), piece.rows) for piece in self.pieces]
-        return found[0] if len(found) == 1 else jnp.concatenate(found, axis=1)
+        parts = [overlaps(self._narrowed(piece, seen), piece.rows) for piece in self.pieces]
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
 
     def _widened(self, piece: PastPiece, rows: Array) -> Array:
         """Pad rows of a piece to the current variables."""

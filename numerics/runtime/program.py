@@ -277,15 +277,15 @@ class Training:
     def strides(self, p: Point) -> dict[Key, tuple[int, ...]]:
         """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
         timed = {vector.name: size_of(p, vector.axes) for vector in self.vectors if vector.timed}
-        found: dict[Key, tuple[int, ...]] = {}
+        strides: dict[Key, tuple[int, ...]] = {}
         for key in self.order(p, _Nothing()):
             if key[0] in ("C", "R"):
-                found[key] = tuple(timed.get(str(name), 0) for name in key[1:])
+                strides[key] = tuple(timed.get(str(name), 0) for name in key[1:])
             elif key[0] == "S":
-                found[key] = (0, 0)
+                strides[key] = (0, 0)
             elif key[0] == "W":
-                found[key] = (0, *(timed.get(str(end).split(" ", 1)[1], 0) for end in key[2:]))
-        return found
+                strides[key] = (0, *(timed.get(str(end).split(" ", 1)[1], 0) for end in key[2:]))
+        return strides
 
     def delays(self, name: str) -> tuple[tuple[str, int], ...]:
         """Return the vectors that respond to an impulse in the equation of one, with their smallest delays."""

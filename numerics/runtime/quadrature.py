@@ -53,15 +53,15 @@ class QuadratureClosure(ExactClosure):
 
     def carried(self) -> dict[str, Extents]:
         """Return the axes of the loop state."""
-        found = super().carried()
+        axes = super().carried()
         for sector, place in self.sites.items():
             key = f"covariance {channel_of_laws(sector)}"
-            if key in found and place.traits:
-                found[key] = ((place.groups,), *found[key])
+            if key in axes and place.traits:
+                axes[key] = ((place.groups,), *axes[key])
         for name in self.remembered:
             lines = self._lines(self.laws[name]) * (self.times if self.vectors[name].timed else 1)
-            found[f"facts {name}"] = ((lines,), (self._width(self.laws[name]),))
-        return found
+            axes[f"facts {name}"] = ((lines,), (self._width(self.laws[name]),))
+        return axes
 
     def _lines(self, law: Integrand) -> int:
         """Return the number of rows of a law's record at one time: one per label and group of sites."""
@@ -91,13 +91,13 @@ class QuadratureClosure(ExactClosure):
         """Return the rows of a law at the current time: its projection, plus its remainder as a variable of its own."""
         if name not in self.values:
             law, vector, block = self.laws[name], self.vectors[name], self.blocks[name]
-            known = facts(self.nodes, law.law, *self._moments(law, arguments, numbers), self._holds(name))
-            rows = projection(law.law, known, tuple(x.rows for x in arguments), self.ones[vector.sector])
-            rows = rows + own(block, self.t if vector.timed else 0, known)
-            self.facts[name] = known
+            record = facts(self.nodes, law.law, *self._moments(law, arguments, numbers), self._holds(name))
+            rows = projection(law.law, record, tuple(x.rows for x in arguments), self.ones[vector.sector])
+            rows = rows + own(block, self.t if vector.timed else 0, record)
+            self.facts[name] = record
             if name in self.remembered:
                 history = self.state[f"facts {name}"]
-                self.state[f"facts {name}"] = store(history, known, self.t) if vector.timed else known
+                self.state[f"facts {name}"] = store(history, record, self.t) if vector.timed else record
             for other, together in self.meetings.get(name, {}).items():
                 self._meet(name, arguments, other, together)
             self.known[vector.sector] += 1
@@ -160,8 +160,8 @@ class QuadratureClosure(ExactClosure):
     def _meet(self, name: str, arguments: tuple[Rows, ...], other: str, together: bool) -> None:
         """Insert the covariances of the remainders of two laws symmetrically, at the times computed so far."""
         vector, after = self.vectors[name], self.vectors[other]
-        known = other in self.facts or (vector.timed and not after.timed)
-        if (after.timed and not vector.timed) or ((together or not after.timed) and not known):
+        is_known = other in self.facts or (vector.timed and not after.timed)
+        if (after.timed and not vector.timed) or ((together or not after.timed) and not is_known):
             return
         a, b, place = self.laws[name], self.laws[other], self.sites[vector.sector]
         crosses = tuple(self._crossed(x, y, together) for x in arguments for y in b.arguments)
@@ -192,11 +192,11 @@ class QuadratureClosure(ExactClosure):
 
 def _meetings(training: Training, wanted: Wanted) -> dict[str, dict[str, bool]]:
     """Return for each law those with which its correlations are needed, and whether at equal times only."""
-    found: dict[str, dict[str, bool]] = {}
+    partners: dict[str, dict[str, bool]] = {}
 
     def meet(a: str, b: str, together: bool) -> None:
         for one, two in ((a, b), (b, a)):
-            met = found.setdefault(one, {})
+            met = partners.setdefault(one, {})
             met[two] = met.get(two, True) and together
 
     for meeting in training.meetings:
@@ -206,4 +206,4 @@ def _meetings(training: Training, wanted: Wanted) -> dict[str, dict[str, bool]]:
             for one in training.carried.get(a, ()):
                 for two in training.carried.get(b, ()):
                     meet(one, two, False)
-    return found
+    return partners

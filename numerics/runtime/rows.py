@@ -189,9 +189,9 @@ class ExactClosure(Closure):
         kicks = tuple((kicked(self.wanted, name, extent(name)[0]), extent(name)[1]) for name in silent)
         laws = tuple(trait.law(self.p, self.nodes) for trait in self.training.traits if trait.sector == sector)
         groups = (tuple(map(extent, names)) for names in channels.values())
-        made = self.sites[sector] = site(*groups, drawn=tuple(map(extent, drawn)), kicks=kicks, traits=laws)
+        variables = self.sites[sector] = site(*groups, drawn=tuple(map(extent, drawn)), kicks=kicks, traits=laws)
         names = [*(name for group in channels.values() for name in group), *drawn, *silent]
-        self.blocks.update(zip(names, made, strict=True))
+        self.blocks.update(zip(names, variables, strict=True))
         self.channels.update({matrix: (sector, number) for number, matrix in enumerate(channels)})
 
     def site_of(self, name: str) -> Site:
@@ -204,25 +204,25 @@ class ExactClosure(Closure):
 
     def carried(self) -> dict[str, Extents]:
         """Return the axes of the loop state, each as the lengths of its parts."""
-        found: dict[str, Extents] = {}
+        axes: dict[str, Extents] = {}
         for vector in self.training.vectors:
             if vector.role not in ("field", "product"):
                 continue
             name, row = vector.name, self.site_of(vector.name).parts
             if self._is_kept(vector):
-                found[f"past {name}"] = ((self._lines_of(name) - self._first(name) * self.labels[name],), row)
+                axes[f"past {name}"] = ((self._lines_of(name) - self._first(name) * self.labels[name],), row)
             for k in range(1, vector.lags + 1):
-                found[f"late {name} {k}"] = ((self.labels[name],), row)
+                axes[f"late {name} {k}"] = ((self.labels[name],), row)
             for other in self._deferred(vector):
-                found[f"kernel {name} {other}"] = ((self.labels[name],), (self._lines_of(other),))
+                axes[f"kernel {name} {other}"] = ((self.labels[name],), (self._lines_of(other),))
         for a, b in self.training.overlaps:
-            found[f"overlaps {a} {b}"] = ((self.labels[a],), (self._lines_of(b),))
+            axes[f"overlaps {a} {b}"] = ((self.labels[a],), (self._lines_of(b),))
         for matrix, (sector, number) in self.channels.items():
             extent = self.sites[sector].extent(number)
-            found[f"covariance {matrix}"] = (extent, extent)
+            axes[f"covariance {matrix}"] = (extent, extent)
         for one in (*self.training.observables, *self.training.means):
-            found[f"series {one.key}"] = ((self.times if one.timed else 1,), (size_of(self.p, one.axes),))
-        return {**found, **{f"kept {key}": ((self.times,),) for key in self.training.kept}, "finite": ()}
+            axes[f"series {one.key}"] = ((self.times if one.timed else 1,), (size_of(self.p, one.axes),))
+        return {**axes, **{f"kept {key}": ((self.times,),) for key in self.training.kept}, "finite": ()}
 
     def _lines_of(self, name: str) -> int:
         """Return the number of rows of the past of a vector."""
@@ -244,15 +244,18 @@ class ExactClosure(Closure):
     def follow(self, before: ExactClosure, state: Mapping[str, Array]) -> dict[str, Array]:
         """Take over the state of an earlier stage, padded; pasts of earlier stages are frozen where all sites are
         alike."""
-        extents, found = before.carried(), dict(state)
+        extents, earlier = before.carried(), dict(state)
         self.first = before.times
         for vector in self.training.vectors:
             key, place = f"past {vector.name}", before.sites[vector.sector]
-            if key in found and vector.timed and place.weights is None:
+            if key in earlier and vector.timed and place.weights is None:
                 if before.times:
-                    self.frozen[vector.name] = (*before.frozen.get(vector.name, ()), PastPiece(found[key], place.parts))
-                extents[key], found[key] = ((0,), place.parts), found[key][:0]
-        return {name: grow(found[name], extents[name], axes) for name, axes in self.carried().items()}
+                    self.frozen[vector.name] = (
+                        *before.frozen.get(vector.name, ()),
+                        PastPiece(earlier[key], place.parts),
+                    )
+                extents[key], earlier[key] = ((0,), place.parts), earlier[key][:0]
+        return {name: grow(earlier[name], extents[name], axes) for name, axes in self.carried().items()}
 
     def _first(self, name: str) -> int:
         """Return the first time of a field's past in this stage."""
@@ -292,11 +295,11 @@ class ExactClosure(Closure):
         rows = self._scaled(name, units(self.blocks[name])) if drawn else self.state[f"past {name}"]
         return TriangularPast((*self.frozen.get(name, ()), PastPiece(rows, self.site_of(name).parts)))
 
-    def read(self, name: str, found: Array) -> Array:
+    def read(self, name: str, value: Array) -> Array:
         """Register a value computed from a past, so that it is evaluated before the past is updated in place."""
         if name not in self.now:
-            self.reads.setdefault(name, []).append(found)
-        return found
+            self.reads.setdefault(name, []).append(value)
+        return value
 
     def drawn(self, name: str, lag: int = 0) -> Rows:
         """Return a drawn vector, `lag` steps ago."""
@@ -330,40 +333,40 @@ class ExactClosure(Closure):
         """Return the k-th initial value at time k, and the later value at all other times."""
         values: list[Array] = [0.0 if _is_zero(one) else one.rows for one in (later, *first)]
         most = max((len(rows) for rows in values if jnp.ndim(rows)), default=1)
-        found, *early = (self.spread(rows, most) for rows in values)
+        rows_now, *early = (self.spread(rows, most) for rows in values)
         for k, one in enumerate(early):
-            found = jnp.where(jnp.equal(self.t, k), one, found)
-        return Rows(self, found)
+            rows_now = jnp.where(jnp.equal(self.t, k), one, rows_now)
+        return Rows(self, rows_now)
 
     def put(self, name: str, value: Any) -> Rows:
         """Set the value of a field at the current time and return it."""
         vector, labels, place = self.vectors[name], self.labels[name], self.site_of(name)
         if vector.role == "product" and not self._is_kept(vector):  # kernels wait for those that join them
-            found = Rows(self, value.dense, value.kernels, name)
-            self._pass_on(vector, found)
+            stored_rows = Rows(self, value.dense, value.kernels, name)
+            self._pass_on(vector, stored_rows)
         else:
             rows = self.spread(0.0 if _is_zero(value) else value.rows, labels)
             rows = jnp.broadcast_to(rows, (labels, place.size))
             if vector.role == "field" and self.wanted:
                 rows = rows + kick(self.blocks[name], self.t if vector.timed else 0)
             self._pass_on(vector, Rows(self, rows))  # not as they stand in the past, which would be copied for that
-            found = Rows(self, self._store(vector, rows) if self._is_kept(vector) else rows, name=name)
-        self.now[name] = found
+            stored_rows = Rows(self, self._store(vector, rows) if self._is_kept(vector) else rows, name=name)
+        self.now[name] = stored_rows
         self.known_after[name] = self.known[vector.sector] + (vector.role == "product")  # its own noise follows
-        for numbers in (found.dense, *found.kernels.values()):
+        for numbers in (stored_rows.dense, *stored_rows.kernels.values()):
             self._watch(name, numbers)
         if vector.role == "product":
             self._put_covariances(name)
-        return found
+        return stored_rows
 
-    def _pass_on(self, vector: Vector, found: Rows) -> None:
+    def _pass_on(self, vector: Vector, value: Rows) -> None:
         """Store single values for the times that need them."""
         if not vector.lags:
             return
         name = vector.name
         deferred = self._deferred(vector)
-        self.late |= {f"kernel {name} {other}": found.kernels[other] for other in deferred}
-        self.late[f"late {name} 1"] = found.dense if deferred else found.rows
+        self.late |= {f"kernel {name} {other}": value.kernels[other] for other in deferred}
+        self.late[f"late {name} 1"] = value.dense if deferred else value.rows
         for k in range(2, vector.lags + 1):
             self.late[f"late {name} {k}"] = self.state[f"late {name} {k - 1}"]
 
@@ -412,18 +415,18 @@ class ExactClosure(Closure):
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Rows:
         """Return a random matrix times a field: Gaussian noise plus memory terms."""
-        vector, made = self.vectors[name], self.products[name]
+        vector, product = self.vectors[name], self.products[name]
         self.pending = name, covariances
-        found = Rows(self, unit(self.blocks[name], self.t if vector.timed else 0))
-        for factor, memory in zip(memories, made.memories, strict=True):
+        total = Rows(self, unit(self.blocks[name], self.t if vector.timed else 0))
+        for factor, memory in zip(memories, product.memories, strict=True):
             kernel = part(self._value(memory.a).rows, self.blocks[memory.noise])
             if memory.fresh:
                 labels = self.labels[memory.noise]
                 here = jax.lax.dynamic_slice_in_dim(kernel, self.t * labels, labels, axis=1)
-                found = found + Rows(self, here @ self._value(memory.on).rows) * factor
+                total = total + Rows(self, here @ self._value(memory.on).rows) * factor
             else:
-                found = found + Rows(self, None, {memory.on: kernel}) * factor
-        return found
+                total = total + Rows(self, None, {memory.on: kernel}) * factor
+        return total
 
     def _value(self, name: str) -> Rows:
         """Return a vector at the current time, or one without time."""
@@ -433,10 +436,10 @@ class ExactClosure(Closure):
 
     def _put_covariances(self, name: str) -> None:
         """Insert the covariance of a new noise with all noises computed so far, symmetrically."""
-        vector, made, (named, numbers) = self.vectors[name], self.products[name], self.pending
+        vector, product, (named, numbers) = self.vectors[name], self.products[name], self.pending
         assert named == name
-        key = f"covariance {made.matrix}"
-        for number, one in zip(numbers, made.covariances, strict=True):
+        key = f"covariance {product.matrix}"
+        for number, one in zip(numbers, product.covariances, strict=True):
             other = self.vectors[one.right]
             if (other.timed and not vector.timed) or (one.fresh and one.right not in self.now):
                 continue
@@ -482,15 +485,15 @@ class ExactClosure(Closure):
 
     def mean(self, value: Any, labelled: int) -> Array:
         """Return the mean over sites, as a column over labels or as a number."""
-        found: Array = jnp.zeros((1, 1))
+        total: Array = jnp.zeros((1, 1))
         for factor, a, b in value.terms:
             seen = self.dual(a, b)
             inside = factor is not None and jnp.ndim(factor) == 2 and factor.shape[1] != 1  # of traits
             column = products(self.of_one_label(factor) * seen if inside else seen, b.rows)
             if self.alike is not None:
                 column = self.alike.mean(column, *(self._has_labels(x.name or "") for x in (a, b)))
-            found = found + (column if inside or factor is None else factor * column)
-        return found if labelled else found.reshape(())
+            total = total + (column if inside or factor is None else factor * column)
+        return total if labelled else total.reshape(())
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
         """Return the mean over sites of a function of traits."""
@@ -527,8 +530,8 @@ class ExactClosure(Closure):
         if self.alike is None:
             return table
         each = table.reshape(-1, self.labels[a], table.shape[1] // self.labels[b], self.labels[b])
-        found = self.alike.expand(each, self._has_labels(a), self._has_labels(b))
-        return found.reshape(found.shape[0] * found.shape[1], -1)
+        with_labels = self.alike.expand(each, self._has_labels(a), self._has_labels(b))
+        return with_labels.reshape(with_labels.shape[0] * with_labels.shape[1], -1)
 
     # -- numbers with labels, as columns
 
@@ -563,14 +566,14 @@ class ExactClosure(Closure):
 
     def response(self, a: str, noise: str, time: Array | None = None) -> Array:
         """Return R[a, noise]; with a time, one row of it."""
-        found = part_before(self._before(a, time), self.blocks[noise], self._count(noise))
-        return self.expanded(found, a, noise)
+        table = part_before(self._before(a, time), self.blocks[noise], self._count(noise))
+        return self.expanded(table, a, noise)
 
     def covariance(self, name: str) -> Array:
         """Return the covariance of a noise."""
         matrix = self.products[name].matrix
-        found = covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
-        return self.expanded(found, name, name)
+        table = covariance_before(self.state[f"covariance {matrix}"], self.blocks[name], self._count(name))
+        return self.expanded(table, name, name)
 
     def series(self, key: str) -> Array:
         """Return a recorded number at all times."""
@@ -588,19 +591,19 @@ class ExactClosure(Closure):
         """Return means of products, or responses, in each group of sites."""
         rows = self._before(left)
         if kind == "C":
-            found = products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
+            tables = products_by_group(self._dual(rows, sector), self._before(right), self.sites[sector])
         else:
-            found = part_by_group(rows, self.blocks[right], self._count(right))
-        return jax.vmap(lambda table: self.expanded(table, left, right))(found)
+            tables = part_by_group(rows, self.blocks[right], self._count(right))
+        return jax.vmap(lambda table: self.expanded(table, left, right))(tables)
 
     def two_time(self) -> dict[Any, Array]:
         """Return the requested two-time functions."""
-        found = two_time(self.wanted, {name: self._followed(name) for name in self.asked})
+        functions = two_time(self.wanted, {name: self._followed(name) for name in self.asked})
         if self.alike is None:
-            return found
+            return functions
         return {
             (kind, a, b): self.alike.expand(table, self._has_labels(a), self._has_labels(b))
-            for (kind, a, b), table in found.items()
+            for (kind, a, b), table in functions.items()
         }
 
     def _followed(self, name: str) -> Followed:

@@ -87,8 +87,8 @@ def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
         take = candidates[i] > floor
         column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))
         left = left - column[:, None] * column[None, :]
-        found = remainders.at[k].set(jnp.where(take, candidates[i], 0.0))
-        return left, factor.at[:, k].set(column), chosen.at[k].set(i), found, free.at[i].set(False)
+        pivots = remainders.at[k].set(jnp.where(take, candidates[i], 0.0))
+        return left, factor.at[:, k].set(column), chosen.at[k].set(i), pivots, free.at[i].set(False)
 
     start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.zeros(size), jnp.ones(size, bool)
     _, factor, chosen, remainders, _ = jax.lax.fori_loop(0, size, one, start)
@@ -160,7 +160,7 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
     # one loop over both ways, so that factoring is compiled once
     nothing = jnp.zeros_like(gram), jnp.zeros(labels, int), jnp.zeros(labels)
     start = (values, jnp.zeros_like(rows), rows, gram, slopes), nothing
-    (joining, known, rows, _, moved), (factor, chosen, remainders) = jax.lax.fori_loop(0, 2, factored, start)
+    (joining, projections, rows, _, moved), (factor, chosen, remainders) = jax.lax.fori_loop(0, 2, factored, start)
     wanted = remainders > placed * size  # the first ones: remainders descend
     room = span.used + jnp.arange(labels)
     taken = (remainders > least * size) & (room < most)
@@ -173,7 +173,7 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
         rest,
         Basis(
             span.fields.at[:, places].set(joining[:, chosen], mode="drop"),
-            span.factor.at[places].set((rows - known)[chosen], mode="drop"),
+            span.factor.at[places].set((rows - projections)[chosen], mode="drop"),
             span.used + jnp.sum(wanted & (room < most)),
             jnp.maximum(span.lost, share),
             span.full | jnp.any(wanted & (room >= most)),
@@ -286,8 +286,8 @@ def noise(normals: Array, rows: Array, beyond: Array | None = None, rest: Array 
 
     rest: factor of the covariance of the truncated part of the field; beyond: normals for it.
     """
-    made = normals @ rows.T
-    return made if beyond is None or rest is None else made + beyond @ rest[:, : beyond.shape[1]].T
+    values = normals @ rows.T
+    return values if beyond is None or rest is None else values + beyond @ rest[:, : beyond.shape[1]].T
 
 
 def store_rest(past: Array, rest: Array, t: Array) -> Array:
@@ -459,9 +459,9 @@ class Noting:
 
     def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
         """Factor a covariance and record its pivots."""
-        found = _factored(noise, entries, reach, self.tolerance)
-        self.noted.append((found.which, found.taken, jnp.diagonal(found.lower) ** 2))
-        return found
+        factored = _factored(noise, entries, reach, self.tolerance)
+        self.noted.append((factored.which, factored.taken, jnp.diagonal(factored.lower) ** 2))
+        return factored
 
 
 class Resolved:
@@ -511,15 +511,15 @@ def responses(
     entries = jnp.concatenate([one.when(-1) for one in noises])
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     name = id(noise), noises
-    given = seen, noise
+    differentiable = seen, noise
     if isinstance(tolerance, Resolved):  # derivatives come from the equation that responses solve
-        seen, noise = jax.lax.stop_gradient(given)
-    some = tolerance.columns if isinstance(tolerance, Resolved) else None
-    if some is not None:
+        seen, noise = jax.lax.stop_gradient(differentiable)
+    columns = tolerance.columns if isinstance(tolerance, Resolved) else None
+    if columns is not None:
         if len(noises) > 1:
             raise ValueError("columns of the noises of several fields are not told apart")
-        noise, entries, reach = noise[some], entries[some], reach[some]
-        given = given[0], given[1][some]
+        noise, entries, reach = noise[columns], entries[columns], reach[columns]
+        differentiable = differentiable[0], differentiable[1][columns]
     if isinstance(tolerance, (Noting, Resolved)):
         if name not in tolerance.made:  # fields that answer to the same noises share a factor
             tolerance.made[name] = tolerance.factored(noise, entries, reach)
@@ -528,8 +528,8 @@ def responses(
         factored = _factored(noise, entries, reach, tolerance)
     whole = _responses(seen, field.when(last), factored)
     if isinstance(tolerance, Resolved):
-        whole = _with_derivatives(whole, *given, field.when(last), factored)
-    if some is not None:
+        whole = _with_derivatives(whole, *differentiable, field.when(last), factored)
+    if columns is not None:
         return (whole,)
     parts, start = [], 0
     for one in noises:
@@ -538,7 +538,7 @@ def responses(
     return tuple(parts)
 
 
-def _with_derivatives(known: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
+def _with_derivatives(response: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
     """Return responses with their derivatives by correlations and covariance (implicit differentiation).
 
     From R noise = seen follows (dR) noise = d seen - R (d noise), with the same selection of noises and the same causal
@@ -547,9 +547,9 @@ def _with_derivatives(known: Array, seen: Array, noise: Array, rows: Array, fact
     places = _inside(factored, noise)
     columns, corner = seen[:, places], noise[places][:, places]
     fixed = jax.lax.stop_gradient((columns, corner))
-    answering = known[:, places] * factored.taken  # to other noises nothing answers
+    answering = response[:, places] * factored.taken  # to other noises nothing answers
     moved = (columns - fixed[0]) - answering @ (corner - fixed[1])  # zero, and only its derivative counts
-    return known + _answers(moved, jnp.zeros_like(seen), rows, factored)
+    return response + _answers(moved, jnp.zeros_like(seen), rows, factored)
 
 
 def _inside(factored: Factored, noise: Array) -> Array:
@@ -630,15 +630,19 @@ def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None
             take = rest[j, j] > tolerance * variances[j] if floors is None else floors[j] > 0
             pivot = rest[j, j] if floors is None else jnp.maximum(rest[j, j], floors[j])
             below = rest[:, j] if floors is None else rest[:, j].at[j].set(pivot)
-            made = jnp.where(take, below / jnp.sqrt(jnp.where(take, pivot, 1.0)), 0.0)
-            return rest - made[:, None] * made[None, :], corner.at[:, j].set(made), here.at[j].set(take)
+            factor_column = jnp.where(take, below / jnp.sqrt(jnp.where(take, pivot, 1.0)), 0.0)
+            return (
+                rest - factor_column[:, None] * factor_column[None, :],
+                corner.at[:, j].set(factor_column),
+                here.at[j].set(take),
+            )
 
         rest = jax.lax.dynamic_slice_in_dim(left, start, width)
         empty = jnp.zeros_like(rest), jnp.zeros(width, bool)
         _, corner, here = jax.lax.fori_loop(0, width, column, (rest, *empty))
         inverse = solve_triangular(jnp.where(here[:, None] & here, corner, jnp.eye(width)), jnp.eye(width), lower=True)
-        made = jax.lax.dynamic_update_slice_in_dim((left * here) @ inverse.T * here, corner, start, axis=0)
-        factor = jax.lax.dynamic_update_slice_in_dim(factor, made, start, axis=1)
+        panel = jax.lax.dynamic_update_slice_in_dim((left * here) @ inverse.T * here, corner, start, axis=0)
+        factor = jax.lax.dynamic_update_slice_in_dim(factor, panel, start, axis=1)
         return factor, jax.lax.dynamic_update_slice_in_dim(taken, here, start, axis=0)
 
     start = jnp.zeros_like(whole), jnp.zeros(blocks * width, bool)

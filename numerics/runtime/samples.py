@@ -88,11 +88,11 @@ class Values:
     @property
     def values(self) -> Array:
         """Values at the sites: sites x labels."""
-        found = self.dense
+        values = self.dense
         for span, rows in self.pending.items():
             part = expressed(self.closure.state[f"span {span}"], rows)
-            found = part if found is None else found + part
-        return found
+            values = part if values is None else values + part
+        return values
 
     def __add__(self, other: Any) -> Values:
         if _is_zero(other):
@@ -326,15 +326,15 @@ class SampledClosure(Closure, Sizes):
 
     def starting(self, first: tuple[Any, ...], later: Any) -> Values:
         """Return the k-th initial value at time k, and the later value at all other times."""
-        found, slopes = self._dense(later)
+        values_now, slopes = self._dense(later)
         for k, one in enumerate(first):
             at_start = jnp.equal(self.t, k)
             values, d_values = self._dense(one)
-            found = jnp.where(at_start, values, found)
+            values_now = jnp.where(at_start, values, values_now)
             if self.sloped:
                 slopes, d_values = (0.0 if x is None else x for x in (slopes, d_values))
                 slopes = jnp.where(at_start, d_values, slopes)
-        return Values(self, found, slopes)
+        return Values(self, values_now, slopes)
 
     def _dense(self, value: Any) -> tuple[Array, Array | None]:
         """Return values and tangents of an operand."""
@@ -358,10 +358,10 @@ class SampledClosure(Closure, Sizes):
     def put_multiple(self, name: str, factor: Array, base: str) -> Values:
         """Set a field that is a multiple of another one, which adds no direction to a basis."""
         self.factors[name] = factor
-        vector, found = self.vectors[name], self._value(base) * factor
+        vector, multiple = self.vectors[name], self._value(base) * factor
         if self.sloped and self.wanted:
-            return self.put(name, found)
-        return self._known(vector, Values(self, found.values, found.slopes, name=name))
+            return self.put(name, multiple)
+        return self._known(vector, Values(self, multiple.values, multiple.slopes, name=name))
 
     def _known(self, vector: Vector, value: Values) -> Values:
         """Store a new value and add it to its bases."""
@@ -460,11 +460,11 @@ class SampledClosure(Closure, Sizes):
             memories: coefficient of each pair of a responding vector and a matrix, in units of the noise strength.
             coefficients: coefficient of each memory term.
         """
-        made, channel = self.products[name], self.channel_of[name]
-        assert made.strength is not None
-        strength, argument = made.strength(self.p), made.argument
+        product, channel = self.products[name], self.channel_of[name]
+        assert product.strength is not None
+        strength, argument = product.strength(self.p), product.argument
         rows = self._rows(argument, channel.span)
-        found: Values = Values(self, self._noise(channel, argument, rows)) * strength
+        total: Values = Values(self, self._noise(channel, argument, rows)) * strength
         slopes: list[Array] = []
         slots = self.slots(self.vectors[name].group) if self.sloped else 0
         if self.pathwise:
@@ -472,16 +472,16 @@ class SampledClosure(Closure, Sizes):
         for scale, (a, other) in zip(memories, self._answering(name), strict=True):
             span = self.channels[other].span
             answering = self._answers(a, self.channels[other])
-            found = found + Values(self, None, None, {span: answering}) * scale
+            total = total + Values(self, None, None, {span: answering}) * scale
             if self.pathwise:
                 slopes.append(scale * expressed_slopes(self.state[f"span {span}"], answering))
         if self.wanted and self.sloped:
             shape = (self.sites, self.labels[name], slots)
             slopes = [jnp.zeros(shape)]
-            for number, memory in zip(coefficients, made.memories, strict=True):
+            for number, memory in zip(coefficients, product.memories, strict=True):
                 slopes.append(number * self._memory_slopes(memory))
-        found.slopes = sum(slopes[1:], slopes[0]) if slopes else None
-        return found
+        total.slopes = sum(slopes[1:], slopes[0]) if slopes else None
+        return total
 
     def _answering(self, name: str) -> list[tuple[str, str]]:
         """Pairs of a responding vector and a channel in the memory terms of a product."""
@@ -598,8 +598,8 @@ class SampledClosure(Closure, Sizes):
 
     def average(self, function: Callable[..., Array], values: tuple[Values, ...], labelled: int) -> Array:
         """Return the mean over sites of a function of values."""
-        found = function(*(value.values for value in values))
-        return jnp.mean(found, axis=0, keepdims=True) if labelled else jnp.mean(found)
+        law = function(*(value.values for value in values))
+        return jnp.mean(law, axis=0, keepdims=True) if labelled else jnp.mean(law)
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
         """Return the mean over sites of a function of traits."""
@@ -648,11 +648,11 @@ class SampledClosure(Closure, Sizes):
                 vector = self.vectors[name]
                 names.append(f"past {name}" if vector.timed else f"rows {name} {vector.home}")
                 names += [f"rest {name}"] if f"rest {name}" in self.state else []
-        found = {}
+        arrays = {}
         for a, b in self.asked.correlations:
             homes = self.vectors[a].home, self.vectors[b].home
             if homes[0] != homes[1]:
-                found[f"between {a} {b}"] = between(*(self.state[f"span {home}"] for home in homes))
+                arrays[f"between {a} {b}"] = between(*(self.state[f"span {home}"] for home in homes))
         for a, channel in self.asked.answers:
             names.append(f"answer{'s' if self.vectors[a].timed else 'ed'} {a} {channel}")
         for channel in self.asked.channels:
@@ -660,12 +660,12 @@ class SampledClosure(Closure, Sizes):
                 argument = self.vectors[self.products[product].argument]
                 home = self.channels[channel].span
                 names.append(f"past {argument.name}" if argument.timed else f"rows {argument.name} {home}")
-        found |= {name: self.state[name] for name in dict.fromkeys(names)}
-        return Carried(**found, **self._of_sites())
+        arrays |= {name: self.state[name] for name in dict.fromkeys(names)}
+        return Carried(**arrays, **self._of_sites())
 
     def _of_sites(self) -> dict[str, Array]:
         """Return averages over sites by value of the diagonal entries."""
-        found: dict[str, Array] = {}
+        tables: dict[str, Array] = {}
         weights: dict[str, Array] = {}
         for one in self.training.sites:
             times = one.times(self.p)
@@ -673,18 +673,18 @@ class SampledClosure(Closure, Sizes):
             if one.known:
                 assert one.laws is not None
                 weights[one.sector] = diagonals.belonging_to(diagonals.grouped(*one.laws(self.p)), *values)
-                found[f"shares {one.sector}"] = diagonals.shares_seen(weights[one.sector])
+                tables[f"shares {one.sector}"] = diagonals.shares_seen(weights[one.sector])
                 continue
             entries = tuple(jnp.broadcast_to(x, (self.sites, 1)) for x in one.entries(*values))
             reach = reach_at(one, self.p)
             weights[one.sector] = diagonals.belonging(entries, reach)
             if one.reach is not None:
-                found[f"reach {one.sector}"] = diagonals.reach_of(entries)
-            found[f"shares {one.sector}"] = diagonals.shares_of(entries, reach)
+                tables[f"reach {one.sector}"] = diagonals.reach_of(entries)
+            tables[f"shares {one.sector}"] = diagonals.shares_of(entries, reach)
         for sector, left, right in self.asked.tables:
             ends = (self._at_sites(*end) for end in (left, right))
-            found[table_key(sector, left, right)] = diagonals.by_value(weights[sector], *ends)
-        return found
+            tables[table_key(sector, left, right)] = diagonals.by_value(weights[sector], *ends)
+        return tables
 
     def _taken(self, name: str, time: Any) -> Array:
         """Return a trait, or a vector at the time at which it is a diagonal entry, at all sites."""

@@ -56,41 +56,41 @@ class Sizes:
     @cached_property
     def beyonds(self) -> dict[tuple[str, str], str]:
         """Names of the normals of truncated parts, by channel and argument."""
-        found: dict[tuple[str, str], str] = {}
+        names: dict[tuple[str, str], str] = {}
         for channel in self.training.channels:
             span = self.spans[channel.span]
             for name in dict.fromkeys(map(self.base, channel.arguments)):
                 if self.may_lack_room(name, span):
-                    count = sum(owner == channel.name for owner, _ in found)
-                    found[channel.name, name] = f"{channel.name}_beyond{'_' * count}"
-        return found
+                    count = sum(owner == channel.name for owner, _ in names)
+                    names[channel.name, name] = f"{channel.name}_beyond{'_' * count}"
+        return names
 
     @cached_property
     def traits(self) -> dict[str, tuple[str, ...]]:
         """Names of sampled traits, by sector."""
-        found: dict[str, tuple[str, ...]] = {}
+        drawn: dict[str, tuple[str, ...]] = {}
         for trait in self.training.traits:
-            found[trait.sector] = (*found.get(trait.sector, ()), trait.name)
-        return found
+            drawn[trait.sector] = (*drawn.get(trait.sector, ()), trait.name)
+        return drawn
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape per site of each kind of standard normals."""
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         for channel in self.training.channels:
             size = self.size(channel.span)
-            found[channel.name] = (self.times, size) if channel.fresh else (size,)
+            shapes[channel.name] = (self.times, size) if channel.fresh else (size,)
         for vector in self.training.vectors:
             if vector.role == "normal":
                 labels = (self.labels[vector.name],) if vector.axes else ()
-                found[vector.name] = (*((self.times,) if vector.timed else ()), *labels)
+                shapes[vector.name] = (*((self.times,) if vector.timed else ()), *labels)
         for sector, names in self.traits.items():
-            found[f"traits_{sector}"] = (len(names),)
+            shapes[f"traits_{sector}"] = (len(names),)
         for (channel_name, name), key in self.beyonds.items():
-            found[key] = (self.times, self.beyond(name, self.spans[self.channels[channel_name].span]))
+            shapes[key] = (self.times, self.beyond(name, self.spans[self.channels[channel_name].span]))
         for vector in self.impulses:
             many = kicks.kicked(self.wanted, vector.name, self.times if vector.timed else 1)
-            found[f"kick {vector.name}"] = (many, self.labels[vector.name])
-        return found
+            shapes[f"kick {vector.name}"] = (many, self.labels[vector.name])
+        return shapes
 
     @cached_property
     def impulses(self) -> tuple[Vector, ...]:
@@ -131,11 +131,11 @@ class Sizes:
         for vector in self.training.vectors:
             if vector.role in ("field", "product"):
                 counted[vector.group] = counted.get(vector.group, 0) + self.labels[vector.name]
-        found = sum(n * (1 + self.slots(group)) if self.sloped else n for group, n in counted.items())
+        floats = sum(n * (1 + self.slots(group)) if self.sloped else n for group, n in counted.items())
         for vector in self.impulses:
             numbers = self.labels[vector.name] * (self.times if vector.timed else 1)
-            found += kicks.numbers_kept(self.wanted, vector.name, numbers)
-        return found or 1
+            floats += kicks.numbers_kept(self.wanted, vector.name, numbers)
+        return floats or 1
 
     def is_light(self, sites: int) -> bool:
         """Whether compiling a pass over this many sites takes longer than running all replicates."""
@@ -150,6 +150,6 @@ def impulses_of(training: Training, wanted: Wanted) -> tuple[Vector, ...]:
 def groups_of(training: Training, wanted: Wanted) -> tuple[tuple[str, ...], ...]:
     """Return names of normals that belong to the same sites. Traits are separate, so that stratification does not
     depend on other draws; impulses come last, so that they do not change other draws."""
-    found = [group for group in training.groups if group]
-    found += [(f"traits_{sector}",) for sector in dict.fromkeys(trait.sector for trait in training.traits)]
-    return (*found, *((f"kick {vector.name}",) for vector in impulses_of(training, wanted)))
+    groups = [group for group in training.groups if group]
+    groups += [(f"traits_{sector}",) for sector in dict.fromkeys(trait.sector for trait in training.traits)]
+    return (*groups, *((f"kick {vector.name}",) for vector in impulses_of(training, wanted)))

@@ -42,10 +42,10 @@ class TraitValues(NamedTuple):
 
 def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> TraitValues:
     """Return values with weights, equal ones by default."""
-    found = xp.stack([xp.asarray(v, float) for v in values]) if isinstance(values, tuple) else xp.asarray(values)
+    points = xp.stack([xp.asarray(v, float) for v in values]) if isinstance(values, tuple) else xp.asarray(values)
     if weights is None:
-        return TraitValues(found, xp.full(found.shape, 1.0 / found.shape[0]))
-    return TraitValues(found, xp.stack([xp.asarray(w, float) for w in weights]))
+        return TraitValues(points, xp.full(points.shape, 1.0 / points.shape[0]))
+    return TraitValues(points, xp.stack([xp.asarray(w, float) for w in weights]))
 
 
 def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp) -> TraitValues:
@@ -135,7 +135,7 @@ def density_between(
     inside = xp.sort(xp.stack([xp.clip(xp.asarray(place, float), low, high) for place in breaks]))
     ends = [low, *(inside[k] for k in range(len(breaks))), high]
     parts = [rule(function, a, b, nodes // (len(breaks) + 1), xp)[1:] for a, b in itertools.pairwise(ends)]
-    values, shares = (xp.concatenate(some) for some in zip(*parts, strict=True))
+    values, shares = (xp.concatenate(parts_of) for parts_of in zip(*parts, strict=True))
     usual = values[xp.argmax(shares)]
     return TraitValues(xp.where(shares > 0, values, usual), xp.where(shares > 0, shares, 0.0) / xp.sum(shares))
 
@@ -161,8 +161,8 @@ def of_density(normals: Array, number: int, function: Callable[[Array], Array], 
     """Return one trait value per site as a quantile of a density."""
     places, _, shares = rule(function, low, high, FINE)
     below = jnp.concatenate([jnp.zeros(1), jnp.cumsum((shares[1:] + shares[:-1]) / 2)])
-    found = jnp.interp(ndtr(normals[:, number]) * below[-1], below, jnp.asarray(places))
-    return stretched(found, low, high)[0][:, None]
+    quantiles = jnp.interp(ndtr(normals[:, number]) * below[-1], below, jnp.asarray(places))
+    return stretched(quantiles, low, high)[0][:, None]
 
 
 def _is_infinite(end: Any) -> bool:
@@ -182,10 +182,10 @@ class SiteAverage(NamedTuple):
 
     def at(self, variables: Mapping[str, Array]) -> Array:
         """Return the average at values of the variables, in the shape of z."""
-        found: Any = 1.0
+        product: Any = 1.0
         for power, terms in self.factors:
-            found = found * sum(scale * monomial_at(name, variables) for name, scale in terms) ** power
-        return _in_shape(self.weights @ (found * np.ones((len(self.weights), 1))), variables["z"])
+            product = product * sum(scale * monomial_at(name, variables) for name, scale in terms) ** power
+        return _in_shape(self.weights @ (product * np.ones((len(self.weights), 1))), variables["z"])
 
 
 def monomial_at(name: str, variables: Mapping[str, Array]) -> Array:
@@ -273,10 +273,10 @@ def integral(function: Callable[[Array], Array], low: Any, high: Any) -> float:
         NotSmooth: if the quadrature has not converged.
     """
     with np.errstate(all="ignore"):
-        found = [rule(function, low, high, nodes, np)[2] for nodes in (FINE // 2, FINE)]
-    totals = [float(np.sum(shares)) for shares in found]
+        weights = [rule(function, low, high, nodes, np)[2] for nodes in (FINE // 2, FINE)]
+    totals = [float(np.sum(shares)) for shares in weights]
     change = abs(totals[1] - totals[0])
-    if not (bool(np.all(found[1] >= 0)) and change <= FINITE * abs(totals[1])):
+    if not (bool(np.all(weights[1] >= 0)) and change <= FINITE * abs(totals[1])):
         return float("nan")
     if change > CONVERGED * abs(totals[1]):
         raise NotSmooth
@@ -294,19 +294,19 @@ FINITE = 1e-2
 
 def mean_size(function: Callable[[Array], Array], density: Callable[[Array], Array], low: Any, high: Any) -> float:
     """Return the mean absolute value of a function over a density; infinite if it does not exist."""
-    found = []
+    means = []
     with np.errstate(all="ignore"):
         for reach in (NEARER, FARTHER):
             values, stretch = stretched(np.arange(-reach, reach, STEP), low, high, np)
             shares = np.asarray(density(values)) * stretch
             sizes = np.abs(np.broadcast_to(function(values), shares.shape)) * shares
-            found.append(float(np.sum(sizes[shares > 0]) / np.sum(shares)))
-    return found[1] if abs(found[1] - found[0]) <= FINITE * found[1] else float("inf")
+            means.append(float(np.sum(sizes[shares > 0]) / np.sum(shares)))
+    return means[1] if abs(means[1] - means[0]) <= FINITE * means[1] else float("inf")
 
 
 def extent(function: Callable[..., Array], *laws: TraitValues) -> float:
     """Return the largest absolute value of a function of traits; NaN if it is undefined somewhere."""
     grids = np.meshgrid(*(np.asarray(law.values)[np.asarray(law.weights) > 0] for law in laws))
     with np.errstate(all="ignore"):
-        found = np.abs(np.asarray(function(*grids), float))
-    return float(np.max(found)) if np.all(np.isfinite(found)) else float("nan")
+        sizes = np.abs(np.asarray(function(*grids), float))
+    return float(np.max(sizes)) if np.all(np.isfinite(sizes)) else float("nan")

@@ -47,13 +47,13 @@ class GaussianRows(NamedTuple):
 
 def two_time(wanted: Wanted, fields: Mapping[str, GaussianRows]) -> dict[tuple[str, str, str], Array]:
     """Return two-time functions from coefficient rows."""
-    found = {}
+    functions = {}
     for kind, name, other in wanted:
         a, b = fields[name], fields[other]
         correlation = kind == "C"
         table = dual(a.rows, a.site, *a.covariances) @ b.rows.T if correlation else part(a.rows, b.source) / b.scale
-        found[kind, name, other] = table.reshape(-1, a.labels, table.shape[1] // b.labels, b.labels)
-    return found
+        functions[kind, name, other] = table.reshape(-1, a.labels, table.shape[1] // b.labels, b.labels)
+    return functions
 
 
 # -- by sampling
@@ -82,8 +82,8 @@ def tangents(wanted: Wanted) -> int:
 
 def room_for(wanted: Wanted, name: str, times: int, sites: int, labels: int) -> Array:
     """Allocate the values of a field."""
-    asked = any(kind == "C" and name in (a, b) for kind, a, b in wanted)
-    return jnp.zeros((times, sites if asked else 0, labels))
+    needed = any(kind == "C" and name in (a, b) for kind, a, b in wanted)
+    return jnp.zeros((times, sites if needed else 0, labels))
 
 
 def no_slopes_yet(times: int, sites: int, labels: int, slots: int) -> Array:
@@ -160,14 +160,14 @@ def sampled_two_time(wanted: Wanted, fields: Mapping[str, RecordedField]) -> dic
     equal-time response of a field to its own impulse is one and is added later (`with_own`), so that it carries no
     noise.
     """
-    found = {}
+    functions = {}
     for kind, a, b in wanted:
         if kind == "C":
             left, right = fields[a].values, fields[b].values
-            found[kind, a, b] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
+            functions[kind, a, b] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
         if kind == "R":
-            found[kind, a, b] = _response(a, b, fields, kicked_fields(wanted).index(b))
-    return found
+            functions[kind, a, b] = _response(a, b, fields, kicked_fields(wanted).index(b))
+    return functions
 
 
 def _response(a: str, b: str, fields: Mapping[str, RecordedField], slot: int) -> Array:
@@ -203,5 +203,5 @@ def _regressed(slopes: Array, kicks: Array, there: Array) -> Array:
     seen = jnp.einsum("tic,ik->tck", slopes, flat).reshape(times * labels, -1) / sites
     along = solve_triangular(lower, seen.T, lower=True).T
     mask = jnp.repeat(jnp.repeat(there, kicked_labels, axis=1), labels, axis=0)
-    found = solve_triangular(lower.T, (along * mask).T, lower=False).T * mask
-    return found.reshape(times, labels, kicked_times, kicked_labels)
+    responses = solve_triangular(lower.T, (along * mask).T, lower=False).T * mask
+    return responses.reshape(times, labels, kicked_times, kicked_labels)

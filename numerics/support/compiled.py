@@ -47,8 +47,8 @@ def keep_compiled() -> None:
     held: Any = None
     with suppress(ImportError):
         held = import_module("jax._src.compilation_cache")
-    known = hasattr(held, "_cache") and hasattr(held, "_cache_initialized")
-    if not known or held._cache is not None or config.jax_compilation_cache_dir or kept() is None:
+    supported = hasattr(held, "_cache") and hasattr(held, "_cache_initialized")
+    if not supported or held._cache is not None or config.jax_compilation_cache_dir or kept() is None:
         return
     held._cache, held._cache_initialized = SignedCache(), True
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
@@ -63,10 +63,10 @@ def _question(key: str) -> str:
 @cache
 def _processor() -> str:
     """Return a digest of processor features; different machines may share a home directory."""
-    told = platform.machine() + platform.processor()
+    machine = platform.machine() + platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
     able = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
-    return hashlib.sha256(f"{told} {able}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{machine} {able}".encode()).hexdigest()[:16]

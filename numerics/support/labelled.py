@@ -15,18 +15,18 @@ def where_defined(
     observables: Iterable[ObservableOf], table: Mapping[str, Any], axis: int = 0
 ) -> dict[str, np.ndarray]:
     """Return observables as arrays, with NaN at times before all of their fields are defined."""
-    found = {name: np.array(series, float) for name, series in table.items()}
+    arrays = {name: np.array(series, float) for name, series in table.items()}
     for observable in observables:
-        if observable.first and observable.name in found:
-            np.moveaxis(found[observable.name], axis, 0)[: observable.first] = np.nan
-    return found
+        if observable.first and observable.name in arrays:
+            np.moveaxis(arrays[observable.name], axis, 0)[: observable.first] = np.nan
+    return arrays
 
 
 def with_none(array: np.ndarray) -> Any:
     """Return nested lists with None for NaN."""
-    found = np.asarray(array, float).astype(object)
-    found[np.isnan(np.asarray(array, float))] = None
-    return found.tolist()
+    objects = np.asarray(array, float).astype(object)
+    objects[np.isnan(np.asarray(array, float))] = None
+    return objects.tolist()
 
 
 SHOWN = 3
@@ -36,15 +36,15 @@ SHOWN = 3
 def single_series(observables: Mapping[str, Any], most: int | None = SHOWN) -> dict[str, list[float]]:
     """Return each observable as a list over time; of a labelled one the first few, as name[0], name[1], ..., or
     name[0,0] along two axes."""
-    found: dict[str, list[float]] = {}
+    series_by_name: dict[str, list[float]] = {}
     for name, series in observables.items():
         if series and isinstance(series[0], (list, tuple)):
             table = np.array(series, object)
             for label in itertools.islice(np.ndindex(*table.shape[1:]), most):
-                found[f"{name}[{','.join(map(str, label))}]"] = table[:, *label].tolist()
+                series_by_name[f"{name}[{','.join(map(str, label))}]"] = table[:, *label].tolist()
         else:
-            found[name] = series
-    return found
+            series_by_name[name] = series
+    return series_by_name
 
 
 def single_draws(name: str, observables: Mapping[str, Any]) -> Any:

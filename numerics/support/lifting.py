@@ -94,8 +94,8 @@ def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) 
 
 def _traced(x: Array, *, inner: _Lifted) -> Array:
     """Lowering rule: the operations become part of the caller's program, with its compiler options."""
-    made = inner.compiled.trace(x).jaxpr
-    return jaxpr_as_fun(made)(x)[0]
+    program = inner.compiled.trace(x).jaxpr
+    return jaxpr_as_fun(program)(x)[0]
 
 
 def _batch(arrays: tuple[Array], axes: tuple[int], *, inner: _Lifted) -> tuple[Array, int]:

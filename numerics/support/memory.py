@@ -104,15 +104,15 @@ def _of_outliers(
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
         return 0.0
     struct: Any = jax.ShapeDtypeStruct
-    given = {key: struct(shape, float) for key, shape in shapes.items()}
+    order_shapes = {key: struct(shape, float) for key, shape in shapes.items()}
     most = 0.0
     for ring in matrix.probe.rings:
         try:
-            made = jax.eval_shape(lambda order, ring=ring: ring.factors(p, order), given)
+            factor_shapes = jax.eval_shape(lambda order, ring=ring: ring.factors(p, order), order_shapes)
         except (KeyError, TypeError):  # it needs what the training level has not told
             continue
-        rows = made[0].shape[0]
-        factors = sum(8.0 * math.prod(x.shape) for x in made)
+        rows = factor_shapes[0].shape[0]
+        factors = sum(8.0 * math.prod(x.shape) for x in factor_shapes)
         square = 8.0 * rows**2
         read = factors / 1.7  # order parameters are there once and factors hold some of them twice
         if rows > ROWS:  # those of the mean, of halves, and what replicas share of both

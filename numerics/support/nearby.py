@@ -20,8 +20,8 @@ KNOWN = 0.9
 
 def without_bias(whole: V, halves: V, share: float) -> V:
     """Return the bias-corrected estimate whole + share (whole - halves); share is one for a bias of order 1/sites."""
-    found: V = whole + share * (whole - halves)
-    return found
+    estimate: V = whole + share * (whole - halves)
+    return estimate
 
 
 class ReadTogether(Mapping[Key, np.ndarray]):
@@ -91,10 +91,10 @@ class Nearby:
                 return value, math.inf
             base, unsure = without_bias(value, half, self.share), self.doubt * (value - half)
         pairs = zip(self.counted, others[:count], strict=True)
-        known = [(part * (x - value)) ** 2 for part, x in pairs if x is not None]
-        if len(known) < KNOWN * count:
+        squares = [(part * (x - value)) ** 2 for part, x in pairs if x is not None]
+        if len(squares) < KNOWN * count:
             return base, math.inf
-        return base, math.sqrt(sum(known) * count / len(known) + unsure**2)
+        return base, math.sqrt(sum(squares) * count / len(squares) + unsure**2)
 
     def added_by_noise(self, value: float, others: Sequence[float | None]) -> float:
         """Return the second-order contribution of noise to the mean of a result.
@@ -102,5 +102,5 @@ class Nearby:
         First-order changes by replicates add up to zero, so that their sum is of second order.
         """
         pairs = zip(self.counted[: self.replicas], others, strict=False)
-        known = [part**2 * (x - value) for part, x in pairs if x is not None]
-        return sum(known) * self.replicas / len(known) if known else 0.0
+        changes = [part**2 * (x - value) for part, x in pairs if x is not None]
+        return sum(changes) * self.replicas / len(changes) if changes else 0.0

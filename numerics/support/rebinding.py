@@ -13,12 +13,12 @@ UNUSUAL = (TypeError, ValueError, AttributeError, IndexError, KeyError, Arithmet
 def with_names(function: Callable[..., Any], names: Mapping[str, Any]) -> Callable[..., Any]:
     """Return the same function with some names of its module rebound."""
     assert isinstance(function, types.FunctionType), "generated code consists of plain functions"
-    made = types.FunctionType(
+    rebound = types.FunctionType(
         function.__code__,
         {**function.__globals__, **names},
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    rebound.__kwdefaults__ = function.__kwdefaults__
+    return rebound

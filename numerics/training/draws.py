@@ -43,7 +43,7 @@ def draw(
         paired: whether Sobol sites come in antithetic pairs.
     """
     rng = np.random.default_rng(seed)
-    made: dict[str, np.ndarray] = {}
+    normals: dict[str, np.ndarray] = {}
     alone = tuple((name,) for name in sorted(shapes) if not any(name in group for group in groups))
     for names in (*groups, *alone):
         rows = sites // 2 if how == "sobol" and _turned_kind(names, shapes, paired) else sites
@@ -53,8 +53,8 @@ def draw(
             points = _sobol(rng, rows, len(columns))[_shuffled(rng, rows)]
             for (k, kind), values in zip(columns, points.T, strict=True):
                 tables[kind][:, k] = values
-        made.update({name: table.reshape(rows, *shapes[name]) for name, table in zip(names, tables, strict=True)})
-    return _as_wanted(groups, made, how, 0.5, paired)
+        normals.update({name: table.reshape(rows, *shapes[name]) for name, table in zip(names, tables, strict=True)})
+    return _as_wanted(groups, normals, how, 0.5, paired)
 
 
 def _in_turn(counts: Sequence[int]) -> list[tuple[int, int]]:
@@ -107,14 +107,14 @@ def _as_wanted(
     turned = {group: _turned_kind(group, shapes, paired) for group in groups}
     # with both signs, what is turned has no moment with the rest
     apart = tuple(names for group, kind in turned.items() for names in _apart(group, kind))
-    found = dict(matched(apart, drawn, part))
+    normals = dict(matched(apart, drawn, part))
     for group, kind in turned.items():
         for name in group if kind is not None else ():
             pair = np.array([1.0, -1.0 if name == kind else 1.0])
-            found[name] = np.repeat(found[name], 2, axis=0) * np.tile(pair, len(found[name])).reshape(
-                -1, *(1,) * (found[name].ndim - 1)
+            normals[name] = np.repeat(normals[name], 2, axis=0) * np.tile(pair, len(normals[name])).reshape(
+                -1, *(1,) * (normals[name].ndim - 1)
             )
-    return {name: jax.device_put(x) for name, x in found.items()}
+    return {name: jax.device_put(x) for name, x in normals.items()}
 
 
 def _shuffled(rng: np.random.Generator, sites: int) -> np.ndarray:
@@ -141,8 +141,8 @@ def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
     from scipy.stats import qmc
 
     points = qmc.Sobol(width, scramble=True, rng=rng).random(sites)
-    found: np.ndarray = ndtri(np.clip(points, 1e-12, 1 - 1e-12))
-    return found
+    normals: np.ndarray = ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+    return normals
 
 
 def matched(groups: Groups, normals: Mapping[str, np.ndarray], part: float = 1.0) -> dict[str, np.ndarray]:
@@ -151,9 +151,9 @@ def matched(groups: Groups, normals: Mapping[str, np.ndarray], part: float = 1.0
     The bias of moment matching is of order 1/sites. Where sites are few, only the leading normals of each kind are
     matched: they belong to the first directions of a basis, which carry most of the variance.
     """
-    found = {name: np.asarray(x) for name, x in normals.items()}
+    adjusted = {name: np.asarray(x) for name, x in normals.items()}
     for names in groups:
-        parts = [found[name].reshape(len(found[name]), math.prod(found[name].shape[1:])) for name in names]
+        parts = [adjusted[name].reshape(len(adjusted[name]), math.prod(adjusted[name].shape[1:])) for name in names]
         sites, width = len(parts[0]), sum(x.shape[1] for x in parts)
         if not width:
             continue
@@ -161,11 +161,11 @@ def matched(groups: Groups, normals: Mapping[str, np.ndarray], part: float = 1.0
         stops = [int(share * x.shape[1]) for x in parts]
         places = _in_turn(stops)
         turned = _turned(np.array([parts[kind][:, k] for k, kind in places]).reshape(len(places), sites))
-        made = [np.array(x) for x in parts]
+        columns = [np.array(x) for x in parts]
         for (k, kind), column in zip(places, turned, strict=True):
-            made[kind][:, k] = column
-        found.update({name: x.reshape(found[name].shape) for name, x in zip(names, made, strict=True)})
-    return found
+            columns[kind][:, k] = column
+        adjusted.update({name: x.reshape(adjusted[name].shape) for name, x in zip(names, columns, strict=True)})
+    return adjusted
 
 
 def _turned(moved: np.ndarray) -> np.ndarray:
@@ -178,5 +178,5 @@ def _turned(moved: np.ndarray) -> np.ndarray:
     sites = moved.shape[1]
     moved = moved - moved.mean(axis=1, keepdims=True)
     factor = np.linalg.cholesky(dsyrk(1 / sites, moved, lower=1))  # only the lower triangle is there, and read
-    found: np.ndarray = dtrsm(1.0, factor, moved, lower=1)
-    return found
+    whitened: np.ndarray = dtrsm(1.0, factor, moved, lower=1)
+    return whitened

@@ -98,11 +98,11 @@ class Ensemble:
             return self.known[number, keys]
         names = tuple(dict.fromkeys(name for key in keys for name in self.made_of[key]))
         kept = {name: self.passes[number][name] for name in names}
-        made = _chosen_moments(self.training)(self.p, kept, columns, keys=keys, shapes=self.kept_shapes)
-        found = {key: np.asarray(value) for key, value in made.items()}
-        if len(self.parts) == 1 and self.shelf.takes(found):
-            self.known[number, keys] = found
-        return found
+        values = _chosen_moments(self.training)(self.p, kept, columns, keys=keys, shapes=self.kept_shapes)
+        moments = {key: np.asarray(value) for key, value in values.items()}
+        if len(self.parts) == 1 and self.shelf.takes(moments):
+            self.known[number, keys] = moments
+        return moments
 
     def matrix(self, number: int, key: MomentKey) -> Operator:
         """Return a moment of one pass as an operator."""
@@ -144,9 +144,9 @@ class Ensemble:
         if len(counts) != 1 or not places:
             return None
         (count,) = counts
-        found = np.unique(np.concatenate(places))
-        found = found[found < count]
-        return found if len(found) <= MOST_COLUMNS * count and self._is_narrow(part, count) else None
+        columns = np.unique(np.concatenate(places))
+        columns = columns[columns < count]
+        return columns if len(columns) <= MOST_COLUMNS * count and self._is_narrow(part, count) else None
 
     def _is_narrow(self, part: Part, count: int) -> bool:
         """Whether the order parameters have the same columns as the moments that they are computed from."""
@@ -157,15 +157,15 @@ class Ensemble:
             resolved = Resolved([(few, np.ones(2))] * len(self.noises), few)
             shapes = dict(self.shapes)
             table = {key: struct((shapes[key][0], 2) if over_noises(key) else shapes[key], float) for key in moments}
-            made = partial(_order_of, self.training, p=self.p, resolved=resolved, shapes=self.shapes, keys=order)
+            function = partial(_order_of, self.training, p=self.p, resolved=resolved, shapes=self.shapes, keys=order)
             try:
-                found = jax.eval_shape(made, table)
+                results = jax.eval_shape(function, table)
             except (ValueError, TypeError):  # it does something else with them
-                found = {}
+                results = {}
             whole = self.of_order
             few_of = {key: (shape[0], 2) for key, shape in whole.items() if shape[1:] == (count,)}
-            self.narrow[part] = bool(found) and all(
-                x.shape in (whole[key], few_of.get(key)) for key, x in found.items()
+            self.narrow[part] = bool(results) and all(
+                x.shape in (whole[key], few_of.get(key)) for key, x in results.items()
             )
         return self.narrow[part]
 
@@ -230,15 +230,15 @@ def _sum(
     """Return moments of a weighted sum; each pass is read once."""
     if len(ensemble.parts) > 1 and columns is None:
         return {key: written(ensemble.sum_of(terms, key)) for key in keys}
-    found: dict[MomentKey, np.ndarray] = {}
+    total: dict[MomentKey, np.ndarray] = {}
     for one, factor in _together_in(terms).items():
         table = ensemble.moments(one, keys, columns) if isinstance(one, int) else one.moments(keys, columns)
         for key in keys:
             value = factor * table[key]
-            if key in found:
-                value += found[key]
-            found[key] = value
-    return found
+            if key in total:
+                value += total[key]
+            total[key] = value
+    return total
 
 
 def _together_in(terms: Sequence[Term]) -> dict[int | PassSum, float]:
@@ -272,8 +272,8 @@ class Near(ReadTogether):
         """Return the order parameters with these keys."""
         for part in self.ensemble.parts:
             if any(key in part[0] and key not in self.known for key in keys):
-                made = self.ensemble.shelf.keep(self._made(part))
-                self.known.update(dict.fromkeys(part[0], made))
+                table = self.ensemble.shelf.keep(self._made(part))
+                self.known.update(dict.fromkeys(part[0], table))
         return {key: self.known[key][key] for key in keys}
 
     def whole(self) -> Mapping[Key, np.ndarray]:
@@ -307,8 +307,8 @@ class Near(ReadTogether):
         else:
             base, moving = dict(self.mean.moments(moments, columns)), table
         run = _moved_order(training, _are_few(shapes))
-        made = run(base, moving, p, resolved, shapes=shapes, keys=order, change=change)
-        return ((key, np.asarray(value)) for key, value in made.items())
+        values = run(base, moving, p, resolved, shapes=shapes, keys=order, change=change)
+        return ((key, np.asarray(value)) for key, value in values.items())
 
     def __iter__(self) -> Iterator[Key]:
         return (key for order, _ in self.ensemble.parts for key in order)
@@ -322,15 +322,15 @@ class NearMean(Near, Moved):
 
     def changes(self, keys: Sequence[Key]) -> dict[Key, Operator]:
         """Return the first-order changes of order parameters as operators."""
-        found: dict[Key, Operator] = {}
-        self.ensemble.means = {name: known for name, known in self.ensemble.means.items() if name[1] in keys}
+        changes: dict[Key, Operator] = {}
+        self.ensemble.means = {name: mean for name, mean in self.ensemble.means.items() if name[1] in keys}
         for part in self.ensemble.parts:
             wanted = [key for key in part[0] if key in keys]
             if _are_moments(part):
-                found |= {key: self._of_moment(key) for key in wanted}
+                changes |= {key: self._of_moment(key) for key in wanted}
             elif wanted:
-                found |= {key: self._of_columns(part, key, value) for key, value in self._few(part, change=True)}
-        return {key: found[key] for key in keys}
+                changes |= {key: self._of_columns(part, key, value) for key, value in self._few(part, change=True)}
+        return {key: changes[key] for key in keys}
 
     def _of_moment(self, key: MomentKey) -> Operator:
         """Return the change of an order parameter that is a moment; terms that replicates share are computed once."""
@@ -355,16 +355,16 @@ def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.n
     """Return a matrix with the given columns and zeros elsewhere."""
     if columns is None or value.shape == shape:
         return value
-    found = np.zeros(shape)
-    found[:, columns] = value
-    return found
+    matrix = np.zeros(shape)
+    matrix[:, columns] = value
+    return matrix
 
 
 def written(moment: Operator) -> np.ndarray:
     """Return the entries of an operator as an array, without large temporaries."""
-    found = np.zeros(moment.shape)
-    moment.add_to(found, 1.0)
-    return found
+    matrix = np.zeros(moment.shape)
+    moment.add_to(matrix, 1.0)
+    return matrix
 
 
 def _as_operators(kept: Mapping[str, Any], shapes: KeptShapes) -> Carried:
@@ -386,14 +386,14 @@ def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
         if columns is None:
             # of what is not there nothing is made that is asked for: the compiler leaves it out
             state = Carried(**{name: kept[name] if name in kept else jnp.zeros(shape) for name, shape in shapes})
-            made = training.moments_of(p, state)
-            return {key: made[key] for key in keys}
-        made = training.moments_of(p, _as_operators(kept, shapes))
-        found = {}
+            moments = training.moments_of(p, state)
+            return {key: moments[key] for key in keys}
+        moments = training.moments_of(p, _as_operators(kept, shapes))
+        products = {}
         for key in keys:
-            *first, last = (factor.array(jnp) for factor in operator(made[key]).factors)
-            found[key] = reduce(jnp.matmul, [*first, last[:, columns] if over_noises(key) else last])
-        return found
+            *first, last = (factor.array(jnp) for factor in operator(moments[key]).factors)
+            products[key] = reduce(jnp.matmul, [*first, last[:, columns] if over_noises(key) else last])
+        return products
 
     return compiled(chosen, quickly=True, static=("keys", "shapes"))
 
@@ -415,8 +415,8 @@ def _moved_order(training: SampledPass, quickly: bool) -> Callable[..., Any]:
         def order(moments: Moments) -> Any:
             return _order_of(training, moments, p, resolved, shapes, keys)
 
-        made, moves = jax.jvp(order, (moments,), (moving,))
-        return {key: moves[key] if change else made[key] + moves[key] for key in keys}
+        values, tangents = jax.jvp(order, (moments,), (moving,))
+        return {key: tangents[key] if change else values[key] + tangents[key] for key in keys}
 
     return compiled(moved, quickly=quickly, static=("shapes", "keys", "change"))
 
@@ -440,8 +440,8 @@ def _order_of(
 
     # of what is not there nothing is made that is asked for: the compiler leaves it out
     every = {key: moments[key] if key in moments else nothing(key, shape) for key, shape in shapes}
-    made = training.order_parameters(every, p, tolerance=resolved)
-    return {key: made[key] for key in keys}
+    order = training.order_parameters(every, p, tolerance=resolved)
+    return {key: order[key] for key in keys}
 
 
 def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, mean: PassSum) -> Any:
@@ -484,8 +484,8 @@ def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[Mo
 @lru_cache(maxsize=64)
 def _shapes_of_moments(training: SampledPass, layout: Layout, kept: KeptShapes) -> Shapes:
     """Return the shapes of all moments."""
-    made = jax.eval_shape(training.moments_of, _laid_out(layout), Carried(**_arrays(kept)))
-    return tuple((key, tuple(x.shape)) for key, x in made.items())
+    moments = jax.eval_shape(training.moments_of, _laid_out(layout), Carried(**_arrays(kept)))
+    return tuple((key, tuple(x.shape)) for key, x in moments.items())
 
 
 @lru_cache(maxsize=64)
@@ -537,8 +537,8 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
 @lru_cache(maxsize=64)
 def _shapes_of_order(training: SampledPass, layout: Layout, shapes: Shapes) -> tuple[tuple[Key, tuple[int, ...]], ...]:
     """Return the shapes of all order parameters."""
-    made = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), _arrays(shapes), _laid_out(layout))
-    return tuple((key, tuple(x.shape)) for key, x in made.items())
+    order = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), _arrays(shapes), _laid_out(layout))
+    return tuple((key, tuple(x.shape)) for key, x in order.items())
 
 
 @lru_cache(maxsize=64)
@@ -576,11 +576,11 @@ def _read_by(function: Callable[[Point, Any], Any], p: Point, arguments: Mapping
     for equation in traced.jaxpr.eqns:
         read = frozenset().union(*(reads.get(v, frozenset()) for v in _variables(equation.invars)))
         reads.update(dict.fromkeys(equation.outvars, read))
-    found = {}
+    dependencies = {}
     for label, variable in zip(labels, traced.jaxpr.outvars, strict=True):
         read = frozenset().union(*(reads.get(v, frozenset()) for v in _variables([variable])))
-        found[label] = tuple(names[k] for k in sorted(read))
-    return found
+        dependencies[label] = tuple(names[k] for k in sorted(read))
+    return dependencies
 
 
 def _variables(atoms: Iterable[Any]) -> list[Any]:

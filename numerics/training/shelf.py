@@ -67,8 +67,8 @@ class _OnDisk(Mapping[K, np.ndarray]):
         self.shelf, self.places = shelf, places
 
     def __getitem__(self, key: K) -> np.ndarray:
-        found: np.ndarray = np.load(self.places[key])
-        return found
+        array: np.ndarray = np.load(self.places[key])
+        return array
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.places)

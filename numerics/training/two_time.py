@@ -43,10 +43,10 @@ def two_time_functions(
             raise NoTwoTime(f"{shown(name)} is not given: {training.training.refusal(name)}")
     if isinstance(training, SampledPass):
         assert sampling is not None, "a sampled setting is solved by sampling"
-        found = sampled_pass(
+        sampled = sampled_pass(
             _asked(training, _with_memories(training, wanted)), p, sampling, lambda fraction, text: None
         )
-        table, errors = _by_name(found.observables), _by_name(found.errors)
+        table, errors = _by_name(sampled.observables), _by_name(sampled.errors)
         table = {name: np.asarray(with_own(name, value)) for name, value in table.items()}
         return {name: finished(solver.setting, name, _finite(name, table), errors[name]) for name in wanted}
     integrals = integrals_of(training)
