@@ -46,8 +46,8 @@ def pure_function(
 
     def value_at(p: Point) -> Array:
         if quantity == "edge" and not (shift or measured):
-            return edge(p)  # of the bulk alone
-        order, observables, _ = forward(p)  # once: each call is one more loop to compile
+            return edge(p)  # it depends on the bulk alone
+        order, observables, _ = forward(p)  # called once, because each call compiles one more loop
         if quantity not in ("outlier", "edge"):
             return observables[quantity]
         completed = p if measured is None else measured.completed(p, dict(order))
@@ -60,7 +60,7 @@ def pure_function(
 
     def of_vector(x: Array) -> Array:
         value = value_at(replaced(base, **{name: x[k] for k, name in enumerate(of)}))
-        return value * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
+        return value * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that derivatives are NaN too
 
     in_doubles = lifted(of_vector, quickly=solver.is_short(dict(values)))
 

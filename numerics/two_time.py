@@ -95,7 +95,7 @@ def parsed(text: str) -> Name:
     """Parse "C[h0,h0]" to ("C", "h0", "h0")."""
     match = re.fullmatch(r"\s*([CR])\s*\[\s*([^\[\],]+?)\s*,\s*([^\[\],]+?)\s*\]\s*", text)
     if match is None:
-        raise NoTwoTime(f"{text} is no two-time function; write C[a,b] or R[a,b], with the names of two fields")
+        raise NoTwoTime(f"{text} is not a two-time function; write C[a,b] or R[a,b], with the names of two fields")
     return match[1], match[2], match[3]
 
 

@@ -392,7 +392,7 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
     try:
         ends = function(low), function(high)
         if ends[0] * ends[1] > 0:
-            high *= 1 + WIDTH  # it may be the upper one
+            high *= 1 + WIDTH  # the root may be the upper end
             ends = ends[0], function(high)
         if not (np.isfinite(ends).all() and ends[0] * ends[1] < 0):
             return None

@@ -104,7 +104,7 @@ class FiniteMemory:
                     block = gramian[..., sector.places[a], sector.places[b]]
                     added = np.einsum("g,ijgkl->klij", weights, block)
                     total[rows, to[c.of]] += added.reshape(added.shape[0] * added.shape[1], -1)
-                    # a mode of modulus 1 - x is known to ROUNDING / x of its sum
+                    # the sum of a mode of modulus 1 - x has relative error ROUNDING / x
                     lost = ROUNDING * np.einsum("g,ijgkl->klij", np.abs(weights), block**2)
                     error += float(np.max(lost, initial=0.0))
         return total, error

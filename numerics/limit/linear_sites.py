@@ -135,7 +135,7 @@ class SitesAt:
         else:
             table = np.eye(columns) if rows == columns else np.ones((rows, columns))
         if table.shape[1] != columns or table.shape[0] not in (1, rows):
-            raise ParameterError(f"{term.target} and {term.of} have labels that do not fit")
+            raise ParameterError(f"{term.target} and {term.of} have different numbers of labels; make them equal")
         scale = self.coefficient(sector, term.coefficient)
         return np.broadcast_to(scale * table, (len(scale), rows, columns))
 
@@ -251,7 +251,7 @@ class SitesAt:
             mean, changed = weighed.sum(1), (weighed @ sector.combined(factors) @ own).sum(1)
             for (a, noise), where in self.unknown.items():
                 if a not in sector.places or noise not in sector.places:
-                    continue  # it answers to nothing in another sector
+                    continue  # no response between sectors
                 rows, columns = sector.places[a], sector.places[noise]
                 residual[:, where] -= mean[:, rows, columns].reshape(len(v), -1)
                 rate[:, where] = changed[:, rows, columns].reshape(len(v), -1)

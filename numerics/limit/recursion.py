@@ -227,7 +227,7 @@ class Step(ResponsesAt):
             return _Examination(self).examined()
         except UnfollowedResponses as error:
             if error.last is not None:
-                # next to a branch point, where responses end, the spectral radius is one
+                # at a branch point of the responses the spectral radius is one
                 radius = self.radius_at(error.last)
                 return Examined(radius, error.last, math.inf, True, decided=radius > BRANCHING)
             return Examined(math.inf, self.start, math.inf, True, decided=False)
@@ -278,10 +278,10 @@ class Step(ResponsesAt):
         for rough in (coarse, fine):
             panels = list(self.panels(arc, here, transfer, rough))
             scale = sum(float(np.max(np.abs(panel.values)) * np.sum(panel.weights)) for panel in panels)
-            total = panels[0].kept[0] * CLOSEST / math.pi  # the rest next to w = 1, where it is nearly constant
+            total = panels[0].kept[0] * CLOSEST / math.pi  # the arc next to w = 1, where the density is nearly constant
             for panel in panels:
                 total = total + np.einsum("m,mij->ij", panel.weights / math.pi, panel.kept)
-        # a power of the angle that can be integrated changes less there than VARIES times beyond
+        # an integrable power of the angle varies there by less than VARIES times the change beyond
         near = next(panel.kept[-1] for panel in panels if abs(panel.end.v) >= 2 * CLOSEST * (1 - 1e-9))
         rest = VARIES * float(np.max(np.abs(near - panels[0].kept[0]))) * CLOSEST
         return np.asarray(total), (rest + FINEST * scale) / math.pi

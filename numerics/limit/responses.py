@@ -91,7 +91,7 @@ class ResponsesAt(SitesAt):
             size = float(np.max(np.abs(both[..., 0]) / sizes))
             if not np.isfinite(size) or size > 10 * before:
                 return r, r, False
-            # corrections are squared from one to the next, until rounding
+            # quadratic convergence, until rounding
             if size < 1e-12 or (size < 1e-8 and size < 1e-2 * before) or (size >= before / 4 and before < 1e-10):
                 return r, both[..., 1], True
             before = size

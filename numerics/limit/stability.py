@@ -245,7 +245,7 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
     times = np.arange(len(increments) - first)
     logs = np.log(np.maximum(sizes[first:], 1e-300))
     common = float(np.polyfit(times, logs, 1)[0])
-    # without the common factor no increment outweighs the others, however fast all of them grow
+    # the common growth is divided out, so that late increments do not dominate the fit
     scaled = np.sign(increments[first:]) * np.exp(logs - np.max(logs - common * times) - common * times)
     pairs = np.maximum(sizes[first:][1:], sizes[first:][:-1])  # an oscillation passes through small increments
     rounding = 1e-15 * float(np.max(np.abs(series[first:])))

@@ -282,7 +282,7 @@ class LimitAt(ResponsesAt):
         last = self.means(np.array([-radius + 0j]), end[None])[0]
         centre, size = np.mean(values, axis=0).real, np.max(np.abs(values), axis=0) + 1e-300
         defects = [np.abs(last.imag)]
-        # powers of 1/v, which an analytic function has not, and one that is too high for half as many points
+        # negative Laurent coefficients, zero for an analytic function, and one that is aliased at half the points
         for k in (1, 2, 3, -len(angles)):
             defects.append(np.abs(np.mean(values * np.exp(1j * k * angles)[:, None], axis=0).real))
         usual = np.maximum(np.abs(centre), 1e-3 * np.max(size))

@@ -114,7 +114,7 @@ def hermite_functions(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 def double_exponential(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distances of tanh-sinh nodes from the two ends of [0, 1], and their weights."""
-    t = np.linspace(-3.2, 3.2, nodes + 1)  # the ends are reached to rounding
+    t = np.linspace(-3.2, 3.2, nodes + 1)  # wide enough that the ends are reached to rounding
     s = np.pi / 2 * np.sinh(t)
     left, right = 1 / (1 + np.exp(-2 * s)), 1 / (1 + np.exp(2 * s))
     weights = np.pi * np.cosh(t) * left * right * (t[1] - t[0])
@@ -124,11 +124,11 @@ def double_exponential(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def split_axis(nodes: int, breaks: Array) -> tuple[Array, Array]:
     """Return nodes and weights along an axis that is split at breakpoints, given along the last axis of the array."""
     reach = 6.0 + 0.5 * math.log2(nodes)
-    middle = jnp.zeros((*breaks.shape[:-1], 1))  # a long piece is quickest where its ends are
+    middle = jnp.zeros((*breaks.shape[:-1], 1))  # the rule is densest at ends, and zero is where the weight is
     inside = jnp.sort(jnp.clip(jnp.concatenate([breaks, middle], axis=-1), -reach, reach), axis=-1)
     edge = jnp.full((*inside.shape[:-1], 1), reach)
     ends = jnp.concatenate([-edge, inside, edge], axis=-1)
-    left, right, weights = double_exponential(3 * nodes // 2)  # then both rules have about the same digits
+    left, right, weights = double_exponential(3 * nodes // 2)  # as accurate as the trapezoidal rule
     low, high = ends[..., :-1, None], ends[..., 1:, None]
     z = jnp.where(left < 0.5, low + (high - low) * left, high - (high - low) * right)
     density = jnp.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -147,15 +147,15 @@ def factor(covariance: Square) -> Square:
     lower: Square = []
     inverse: list[Array] = []
     for i, row in enumerate(covariance):
-        rows: list[Array] = []
+        entries: list[Array] = []
         for j in range(i):
-            rest = row[j] - sum(rows[k] * lower[j][k] for k in range(j))
-            rows.append(rest * inverse[j])
-        pivot = row[i] - sum(x * x for x in rows)
+            rest = row[j] - sum(entries[k] * lower[j][k] for k in range(j))
+            entries.append(rest * inverse[j])
+        pivot = row[i] - sum(x * x for x in entries)
         fine = pivot > DEGENERATE * row[i]
         root = jnp.sqrt(jnp.where(fine, pivot, 1.0))
         inverse.append(jnp.where(fine, 1 / root, 0.0))
-        lower.append([*rows, jnp.where(fine, root, 0.0)])
+        lower.append([*entries, jnp.where(fine, root, 0.0)])
     return lower
 
 
@@ -629,7 +629,7 @@ def _between_kinks(
     holds = holds & (size > 0)
     rho = jnp.where(holds, between / jnp.where(holds, size, 1.0), 0.0)
     whole = 1 - rho * rho <= DEGENERATE
-    # two arguments with a negative correlation are one of them and the other turned around
+    # a negative correlation becomes positive when one argument changes sign
     turned = jnp.where(rho < 0, -1.0, 1.0)[..., None, None]
     x, jump_x, bend_x = (value[:, :, None, :, None] for value in one)
     y, jump_y, bend_y = (value[:, None, :, None, :] for value in two)
@@ -661,7 +661,7 @@ def _between_kinks(
 def _powers(x: Array, count: int) -> Array:
     """Return 1, x, x^2, ... along a new last axis."""
     powers = jnp.ones((*x.shape, 1))
-    while powers.shape[-1] < count:  # each time twice as many
+    while powers.shape[-1] < count:  # doubling
         powers = jnp.concatenate([powers, powers * (powers[..., -1:] * x[..., None])], axis=-1)
     return powers[..., :count]
 

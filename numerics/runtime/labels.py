@@ -29,13 +29,13 @@ class LabelComponents:
     def spread(self, rows: Array) -> Array:
         """Return the components of a vector that is equal at every label, from its rows without labels."""
         if self.components == 1:
-            raise ValueError("a vector without labels is odd under no change of sign")
+            raise ValueError("with sign symmetry every vector must have labels")
         return jnp.concatenate([jnp.sqrt(float(self.labels)) * rows, jnp.zeros_like(rows)])
 
     def total(self, rows: Array) -> Array:
         """Return the sum of a vector over its labels."""
         if self.components == 1:
-            raise ValueError("a sum over labels is odd under no change of sign")
+            raise ValueError("with sign symmetry there is no sum over labels")
         return jnp.sqrt(float(self.labels)) * rows[:1]
 
     def mean(self, column: Array, left: bool, right: bool) -> Array:

@@ -28,7 +28,7 @@ Term = tuple[Coefficient, "Operator"]
 class Operator(ABC):
     """A linear operator of a known shape; sums and products of operators are operators."""
 
-    __array_ufunc__ = None  # arrays of NumPy leave arithmetic to operators
+    __array_ufunc__ = None  # NumPy arrays defer arithmetic to operators
     shape: Shape
 
     @abstractmethod
@@ -305,7 +305,9 @@ class Composed(Operator):
     def __post_init__(self) -> None:
         for one, other in pairwise(self.parts):
             if one.shape[1] != other.shape[0]:
-                raise ValueError(f"an operator with {one.shape[1]} columns meets one with {other.shape[0]} rows")
+                raise ValueError(
+                    f"an operator with {one.shape[1]} columns cannot multiply one with {other.shape[0]} rows"
+                )
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
@@ -337,7 +339,7 @@ class Added(Operator):
 
     def __post_init__(self) -> None:
         if any(part.shape != self.shape for _, part in self.parts):
-            raise ValueError(f"operators of the shapes {[part.shape for _, part in self.parts]} are added")
+            raise ValueError(f"operators of the shapes {[part.shape for _, part in self.parts]} cannot be added")
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
@@ -373,7 +375,7 @@ class BlockOperator(Operator):
         for height, row in zip(self.heights, self.rows, strict=True):
             for width, entry in zip(self.widths, row, strict=True):
                 if entry.shape != (height, width):
-                    raise ValueError(f"a block of shape {entry.shape} stands in place of one of {(height, width)}")
+                    raise ValueError(f"a block has shape {entry.shape}; it must have {(height, width)}")
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]

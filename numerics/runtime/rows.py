@@ -62,7 +62,7 @@ class Rows:
     product. name, lag: the field and the number of steps back; None for other vectors.
     """
 
-    __array_ufunc__ = None  # NumPy's numbers leave products to this class
+    __array_ufunc__ = None  # NumPy scalars defer products to this class
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Rows:
         """Return the vector times a number, which may depend on labels or groups of sites."""
         if not isinstance(factor, (int, float)):
             factor = self.closure.of_one_label(jnp.asarray(factor))
-            if factor.ndim == 2 and factor.shape[1] != 1 and self.kernels:  # differs from group to group
+            if factor.ndim == 2 and factor.shape[1] != 1 and self.kernels:  # depends on the group
                 return Rows(self.closure, factor * self.rows)
         dense = None if self.dense is None else factor * self.dense
         return Rows(self.closure, dense, {name: factor * kernel for name, kernel in self.kernels.items()})
@@ -341,7 +341,7 @@ class ExactClosure(Closure):
     def put(self, name: str, value: Any) -> Rows:
         """Set the value of a field at the current time and return it."""
         vector, labels, place = self.vectors[name], self.labels[name], self.site_of(name)
-        if vector.role == "product" and not self._is_kept(vector):  # kernels wait for those that join them
+        if vector.role == "product" and not self._is_kept(vector):  # deferred kernels are merged at the next time
             stored_rows = Rows(self, value.dense, value.kernels, name)
             self._pass_on(vector, stored_rows)
         else:
@@ -349,10 +349,10 @@ class ExactClosure(Closure):
             rows = jnp.broadcast_to(rows, (labels, place.size))
             if vector.role == "field" and self.wanted:
                 rows = rows + kick(self.blocks[name], self.t if vector.timed else 0)
-            self._pass_on(vector, Rows(self, rows))  # not as they stand in the past, which would be copied for that
+            self._pass_on(vector, Rows(self, rows))  # reading them from the past would copy it
             stored_rows = Rows(self, self._store(vector, rows) if self._is_kept(vector) else rows, name=name)
         self.now[name] = stored_rows
-        self.known_after[name] = self.known[vector.sector] + (vector.role == "product")  # its own noise follows
+        self.known_after[name] = self.known[vector.sector] + (vector.role == "product")  # includes its own noise
         for numbers in (stored_rows.dense, *stored_rows.kernels.values()):
             self._watch(name, numbers)
         if vector.role == "product":
@@ -373,7 +373,7 @@ class ExactClosure(Closure):
     def _watch(self, name: str, numbers: Array) -> None:
         """Record non-finite numbers of a vector, unless no result depends on it."""
         if not self.vectors[name].idle or name in self.asked:
-            self.defect = self.defect + jnp.sum(0.0 * numbers)  # zero, unless something is infinite or not a number
+            self.defect = self.defect + jnp.sum(0.0 * numbers)  # zero, or NaN if a number is not finite
 
     def _store(self, vector: Vector, rows: Array) -> Array:
         """Insert rows into the past of a vector, after all pending reads."""
@@ -488,7 +488,7 @@ class ExactClosure(Closure):
         total: Array = jnp.zeros((1, 1))
         for factor, a, b in value.terms:
             seen = self.dual(a, b)
-            inside = factor is not None and jnp.ndim(factor) == 2 and factor.shape[1] != 1  # of traits
+            inside = factor is not None and jnp.ndim(factor) == 2 and factor.shape[1] != 1  # depends on traits
             column = products(self.of_one_label(factor) * seen if inside else seen, b.rows)
             if self.alike is not None:
                 column = self.alike.mean(column, *(self._has_labels(x.name or "") for x in (a, b)))

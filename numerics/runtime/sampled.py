@@ -143,7 +143,7 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
         """Return the orthogonal remainder of the values; the projection is repeated against rounding (twice is
         enough)."""
         left = values - expressed(span, rows)
-        # projected twice: once leaves rounding errors along directions that are nearly those of the values
+        # twice is enough (Kahan): one projection leaves rounding errors along directions nearly parallel to the values
         again = seen_from(span, left)
         left, there = left - expressed(span, again), rows + again
         moved = None if slopes is None else slopes - expressed_slopes(span, there)
@@ -157,11 +157,11 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
         joining = jax.lax.cond((again > 0) & jnp.any(unsure), projected, lambda: state[0])
         return joining, pivoted(joining[3], ROUNDING * size)
 
-    # one loop over both ways, so that factoring is compiled once
+    # one loop over both variants, so that the factorisation is compiled once
     nothing = jnp.zeros_like(gram), jnp.zeros(labels, int), jnp.zeros(labels)
     start = (values, jnp.zeros_like(rows), rows, gram, slopes), nothing
     (joining, projections, rows, _, moved), (factor, chosen, remainders) = jax.lax.fori_loop(0, 2, factored, start)
-    wanted = remainders > placed * size  # the first ones: remainders descend
+    wanted = remainders > placed * size  # a leading segment, because pivots descend
     room = span.used + jnp.arange(labels)
     taken = (remainders > least * size) & (room < most)
     places = jnp.where(taken, room, most)
@@ -512,16 +512,16 @@ def responses(
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     name = id(noise), noises
     differentiable = seen, noise
-    if isinstance(tolerance, Resolved):  # derivatives come from the equation that responses solve
+    if isinstance(tolerance, Resolved):  # differentiated implicitly
         seen, noise = jax.lax.stop_gradient(differentiable)
     columns = tolerance.columns if isinstance(tolerance, Resolved) else None
     if columns is not None:
         if len(noises) > 1:
-            raise ValueError("columns of the noises of several fields are not told apart")
+            raise ValueError("a selection of columns requires the noises of a single field")
         noise, entries, reach = noise[columns], entries[columns], reach[columns]
         differentiable = differentiable[0], differentiable[1][columns]
     if isinstance(tolerance, (Noting, Resolved)):
-        if name not in tolerance.made:  # fields that answer to the same noises share a factor
+        if name not in tolerance.made:  # fields that respond to the same noises share a factor
             tolerance.made[name] = tolerance.factored(noise, entries, reach)
         factored = tolerance.made[name]
     else:
@@ -547,8 +547,8 @@ def _with_derivatives(response: Array, seen: Array, noise: Array, rows: Array, f
     places = _inside(factored, noise)
     columns, corner = seen[:, places], noise[places][:, places]
     fixed = jax.lax.stop_gradient((columns, corner))
-    answering = response[:, places] * factored.taken  # to other noises nothing answers
-    moved = (columns - fixed[0]) - answering @ (corner - fixed[1])  # zero, and only its derivative counts
+    answering = response[:, places] * factored.taken  # responses to other noises are zero
+    moved = (columns - fixed[0]) - answering @ (corner - fixed[1])  # zero; only its derivative matters
     return response + _answers(moved, jnp.zeros_like(seen), rows, factored)
 
 
@@ -574,7 +574,7 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
 
 def _factored(noise: Array, entries: Array, reach: Array, tolerance: Array) -> Factored:
     """Factor the covariance of noises in causal order."""
-    # by the time from which on they count, so that those that count at any time are the first of the sequence
+    # by first response time, so that the noises that may act at any time form a leading block
     sequence = jnp.argsort(entries + reach, stable=True)
     factor, taken = _factor_in_sequence(noise[sequence][:, sequence], tolerance)
     return Factored(sequence, entries[sequence], reach[sequence], _filled_up(factor, taken), taken)
@@ -614,7 +614,7 @@ def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None
     width = min(BLOCK, count)
     blocks = -(-count // width)
     padding = blocks * width - count
-    whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # behind the last: nothing is left of zero, none is taken
+    whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # padded columns have zero variance and are skipped
     floor = None if least is None else jnp.pad(least, (0, padding))
 
     def block(k: Array, state: Any) -> Any:

@@ -71,7 +71,7 @@ class Values:
     and the number of steps back that the values belong to.
     """
 
-    __array_ufunc__ = None  # NumPy's numbers leave products to this class
+    __array_ufunc__ = None  # NumPy scalars defer products to this class
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> TraitValues:
 def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp) -> TraitValues:
     """Return a normalised density, discretised at a number of nodes."""
     _, values, shares = rule(function, low, high, nodes, xp, evenly=True)
-    # what has no weight at all must not overflow: it takes a value that has some
+    # nodes of zero weight take a regular value, so that nothing overflows there
     usual = values[xp.argmax(shares)]
     return TraitValues(xp.where(shares > 0, values, usual), shares / xp.sum(shares))
 
@@ -86,7 +86,7 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp, even: float = 0
         return low + xp.asarray(own.exp(bent)), xp.asarray(own.exp(bent) * speed)
     if below:
         return high - xp.asarray(own.exp(-bent)), xp.asarray(own.exp(-bent) * speed)
-    left, right = 1 / (1 + own.exp(-2 * bent)), 1 / (1 + own.exp(2 * bent))  # shares of the way, from either end
+    left, right = 1 / (1 + own.exp(-2 * bent)), 1 / (1 + own.exp(2 * bent))  # fractions of the way, from either end
     return _between(low, high, left, right, 2 * left * right * speed, places, xp)
 
 
@@ -96,7 +96,7 @@ def _between(
     """Return values at fractions of the way between finite ends, and their derivatives."""
     width = high - low
     evenly = xp.where(places < 0, low + width * left, high - width * right)
-    # between positive ends shares of the way are those of the logarithm: a power law is as good as a constant
+    # between positive ends the map is logarithmic, so that a power law is as smooth as a constant
     positive = xp.asarray(low) > 0
     decades = xp.log(xp.where(positive, high, 2.0) / xp.where(positive, low, 1.0))
     by_ratios = xp.where(places < 0, low * xp.exp(decades * left), high * xp.exp(-decades * right))
@@ -220,7 +220,7 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: TraitValues) -> 
 def _in_shape(total: Array, z: Array) -> Array:
     """Return an average in the shape of z; one that depends on traits alone is broadcast."""
     xp = np if isinstance(total, np.ndarray) else jnp
-    if total.size != np.size(z):  # it depends on nothing but the traits
+    if total.size != np.size(z):  # it depends on traits alone
         return xp.broadcast_to(total, np.shape(z))
     return xp.reshape(total, np.shape(z))
 

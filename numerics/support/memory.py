@@ -77,13 +77,13 @@ def expected_memory(
     order = sum(8.0 * math.prod(shape) for shape in shapes.values())
     rows = max((max(shape) for shape in shapes.values()), default=1)
     plans = plans_for(training, p, sampling)
-    plan = plans[min(1, len(plans) - 1)]  # the first one often has too little room, the second seldom
+    plan = plans[min(1, len(plans) - 1)]  # the first rank is often too small, the second seldom
     sizes = training.shapes(p, plan.rank)
     normals = sum(map(math.prod, sizes.values()))
     sites = 8.0 * plan.sites * (WORKING_COPIES * training.footprint(p, plan.rank) + normals)
     widest = max((math.prod(sizes[name]) for group in training.groups for name in group), default=1)
     kept = 8.0 * sum(max(shape) * widest for shape in shapes.values())
-    apart = 2.3 * order > SMALL  # with moments, of which there are somewhat more
+    apart = 2.3 * order > SMALL  # moments included, of which there are somewhat more
     replicas = plan.replicas + 3
     shelf = min(IN_MEMORY, 3 * plan.replicas * kept + (2.3 * order if apart else 4 * replicas * order))
     beside = ALONE + (2 if plan.rank is None else 5) * PROGRAMS + shelf
@@ -109,13 +109,13 @@ def _of_outliers(
     for ring in matrix.probe.rings:
         try:
             factor_shapes = jax.eval_shape(lambda order, ring=ring: ring.factors(p, order), order_shapes)
-        except (KeyError, TypeError):  # it needs what the training level has not told
+        except (KeyError, TypeError):  # it needs order parameters without known shapes
             continue
         rows = factor_shapes[0].shape[0]
         factors = sum(8.0 * math.prod(x.shape) for x in factor_shapes)
         square = 8.0 * rows**2
-        read = factors / 1.7  # order parameters are there once and factors hold some of them twice
-        if rows > ROWS:  # those of the mean, of halves, and what replicas share of both
+        read = factors / 1.7  # factors contain some order parameters twice
+        if rows > ROWS:  # of the mean, of halves, and the part that replicates share
             most = max(most, 2.6 * read + (1.6 * factors if steps and not last else 0.0))
         else:
             whole = 8.0 * (2.5 * rows) ** 2

@@ -105,7 +105,7 @@ def _as_wanted(
         return {name: jax.device_put(x) for name, x in matched(groups, drawn, part).items()}
     shapes = {name: x.shape[1:] for name, x in drawn.items()}
     turned = {group: _turned_kind(group, shapes, paired) for group in groups}
-    # with both signs, what is turned has no moment with the rest
+    # antithetic signs make all moments with the other kinds vanish
     apart = tuple(names for group, kind in turned.items() for names in _apart(group, kind))
     normals = dict(matched(apart, drawn, part))
     for group, kind in turned.items():
@@ -136,7 +136,7 @@ def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
     """Return normals from a scrambled Sobol sequence; sites is a power of two."""
     if not width:
         return np.zeros((sites, 0))
-    # slow to load, and no other way of drawing needs it
+    # imported here because it is slow to load and only Sobol draws need it
     from scipy.special import ndtri
     from scipy.stats import qmc
 
@@ -170,13 +170,13 @@ def matched(groups: Groups, normals: Mapping[str, np.ndarray], part: float = 1.0
 
 def _turned(moved: np.ndarray) -> np.ndarray:
     """Return rows that are centred, uncorrelated and of unit variance (whitening by a Cholesky factor)."""
-    # slow to load, and plain draws do not need it
+    # imported here because it is slow to load and plain draws do not need it
     from scipy.linalg.blas import dsyrk, dtrsm
 
     if not len(moved):
         return moved
     sites = moved.shape[1]
     moved = moved - moved.mean(axis=1, keepdims=True)
-    factor = np.linalg.cholesky(dsyrk(1 / sites, moved, lower=1))  # only the lower triangle is there, and read
+    factor = np.linalg.cholesky(dsyrk(1 / sites, moved, lower=1))  # dsyrk fills the lower triangle only
     whitened: np.ndarray = dtrsm(1.0, factor, moved, lower=1)
     return whitened

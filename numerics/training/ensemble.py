@@ -160,7 +160,7 @@ class Ensemble:
             function = partial(_order_of, self.training, p=self.p, resolved=resolved, shapes=self.shapes, keys=order)
             try:
                 results = jax.eval_shape(function, table)
-            except (ValueError, TypeError):  # it does something else with them
+            except (ValueError, TypeError):  # the moments enter in another way
                 results = {}
             whole = self.of_order
             few_of = {key: (shape[0], 2) for key, shape in whole.items() if shape[1:] == (count,)}
@@ -384,7 +384,7 @@ def _chosen_moments(training: SampledPass) -> Callable[..., Any]:
 
     def chosen(p: Point, kept: Any, columns: Any, keys: tuple[MomentKey, ...], shapes: tuple[Any, ...]) -> Any:
         if columns is None:
-            # of what is not there nothing is made that is asked for: the compiler leaves it out
+            # missing arrays do not enter the results, and the compiler eliminates them
             state = Carried(**{name: kept[name] if name in kept else jnp.zeros(shape) for name, shape in shapes})
             moments = training.moments_of(p, state)
             return {key: moments[key] for key in keys}
@@ -432,13 +432,15 @@ def _order_of(
     """Return chosen order parameters from the moments that they read."""
     few = None
     if isinstance(resolved, Resolved):
-        resolved = Resolved(resolved.chosen, resolved.columns)  # what one trace has made is not there in another
+        resolved = Resolved(
+            resolved.chosen, resolved.columns
+        )  # a fresh cache: values of one trace are invalid in another
         few = resolved.columns
 
     def nothing(key: MomentKey, shape: tuple[int, ...]) -> Any:
         return jnp.zeros(shape if few is None or not over_noises(key) else (shape[0], len(few)))
 
-    # of what is not there nothing is made that is asked for: the compiler leaves it out
+    # missing arrays do not enter the results, and the compiler eliminates them
     every = {key: moments[key] if key in moments else nothing(key, shape) for key, shape in shapes}
     order = training.order_parameters(every, p, tolerance=resolved)
     return {key: order[key] for key in keys}
@@ -452,7 +454,7 @@ def _noted(training: SampledPass, p: Point, tolerance: float, shapes: Shapes, me
     return _compiled_notes(training, _are_few(shapes))(mean.moments(wanted), p, tolerance, shapes=shapes)
 
 
-# what follows depends on shapes alone, so that it is traced once for all seeds and all values of parameters
+# the functions below depend on shapes alone and are traced once for all seeds and parameter values
 
 
 def _layout_of(p: Point) -> Layout:
