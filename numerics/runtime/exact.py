@@ -319,17 +319,7 @@ def _longer(array: Array, axis: int, old: tuple[int, ...], new: tuple[int, ...])
     return jnp.concatenate(pieces, axis=axis)
 
 
-def after(t: Array, *rows: Array) -> Array:
-    """Return t with a data dependency on the rows, so that XLA reads all pasts before it updates one in place."""
-    return t + (sum(x[0, 0] for x in rows if x.size) < -jnp.inf)
-
-
 # -- numbers of labels and times
-
-
-def first(rows: Array, count: int) -> Array:
-    """Return the first rows."""
-    return rows[:count]
 
 
 def part_before(rows: Array, block: NoiseBlock, count: int) -> Array:

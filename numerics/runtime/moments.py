@@ -49,7 +49,7 @@ def table_key(sector: str, left: tuple[str, str], right: tuple[str, str]) -> str
     return f"sites {sector} {' '.join(left)} {' '.join(right)}"
 
 
-class Asked:
+class NeededMoments:
     """Dependency analysis: records which moments the order parameters read."""
 
     def __init__(self, training: Training, p: Point):
@@ -57,7 +57,7 @@ class Asked:
         self.channel_of = {name: channel.name for channel in training.channels for name in channel.products}
         pairs: dict[tuple[str, str], None] = {}
         answering: dict[tuple[str, str], None] = {}
-        self._pairs, self._answering = pairs, answering
+        self._pairs, self._responding = pairs, answering
         self._tables: dict[tuple[str, tuple[str, str], tuple[str, str]], None] = {}
         training.order(p, self)
         self.correlations, self.tables = tuple(pairs), tuple(self._tables)
@@ -71,7 +71,7 @@ class Asked:
 
     def response(self, a: str, noise: str) -> None:
         """Record a response."""
-        self._answering.setdefault((a, self.channel_of[noise]))
+        self._responding.setdefault((a, self.channel_of[noise]))
 
     def by_value(self, sector: str, *ends: str) -> None:
         """Record a table by value of the diagonal entries."""
@@ -176,7 +176,7 @@ class OrderFromMoments(Sizes):
 
 def moments_of(training: Training, p: Point, state: Mapping[str, Array]) -> dict[Any, Array]:
     """Return the moments of a pass from its stored arrays."""
-    sizes, needed = Sizes(training, p, None), Asked(training, p)
+    sizes, needed = Sizes(training, p, None), NeededMoments(training, p)
 
     def rows(name: str) -> Array:
         """Return the coordinates of a vector before the last update."""

@@ -260,17 +260,6 @@ def ones(sites: int, t: Array = 0, lag: int = 0) -> Array:
     return jnp.where(t >= lag, jnp.ones((sites, 1)), 0.0)
 
 
-def given(data: Array, t: Array | None, lag: int) -> Array:
-    """Return data at a time, or without one, as a matrix or as a row over labels; zero before the start."""
-    value = data if t is None else jnp.where(t >= lag, jnp.asarray(data)[t - lag], 0.0)
-    return value if value.ndim == 2 else value[None, :]
-
-
-def mean(values: Array) -> Array:
-    """Return the mean over sites of values without labels."""
-    return jnp.mean(values)
-
-
 def overlaps(left: Array, right: Array) -> Array:
     """Return the means over sites of products: labels of the first x labels of the second."""
     return met(left, right)
@@ -320,11 +309,6 @@ def answers(values: Array, normals: Array, span: Basis) -> Array:
 def record(table: Array, value: Array, t: Array) -> Array:
     """Return a table over times with the row of time t inserted."""
     return table.at[t].set(jnp.reshape(value, table.shape[1:]))
-
-
-def before(table: Array, count: int, labels: int) -> Array:
-    """Return the rows of the first times: one row per time, one column per label."""
-    return jnp.asarray(table, float).reshape(-1, labels)[:count]
 
 
 # -- slopes
@@ -448,7 +432,7 @@ class Factored(NamedTuple):
     taken: Array
 
 
-class Noting:
+class PivotRecorder:
     """A tolerance that records, for each covariance factor, the positions of noises, whether they are kept, and their
     conditional variances."""
 
@@ -506,7 +490,7 @@ def responses(
         field: entries of the field.
         noises: entries of each noise.
         last: a time after all others.
-        tolerance: as for `response_matrix`, or a `Noting` or `Resolved`.
+        tolerance: as for `response_matrix`, or a `PivotRecorder` or `Resolved`.
     """
     entries = jnp.concatenate([one.when(-1) for one in noises])
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
@@ -520,7 +504,7 @@ def responses(
             raise ValueError("a selection of columns requires the noises of a single field")
         noise, entries, reach = noise[columns], entries[columns], reach[columns]
         differentiable = differentiable[0], differentiable[1][columns]
-    if isinstance(tolerance, (Noting, Resolved)):
+    if isinstance(tolerance, (PivotRecorder, Resolved)):
         if name not in tolerance.made:  # fields that respond to the same noises share a factor
             tolerance.made[name] = tolerance.factored(noise, entries, reach)
         factored = tolerance.made[name]

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from . import diagonals, two_time as kicks
 from .closure import Closure
 from .exact import past_sum, store, weighted
-from .moments import Asked, OrderFromMoments, first_times, moments_of, noise_rows, reach_at, table_key
+from .moments import NeededMoments, OrderFromMoments, first_times, moments_of, noise_rows, reach_at, table_key
 from .point import Point
 from .program import Channel, Key, Memory, SpanOf, Training, Vector, Wanted, sizes_of
 from .sampled import (
@@ -160,7 +160,7 @@ class SampledClosure(Closure, Sizes):
         self.noises = narrowed(normals, self.shapes(), tuple(self.channels))
         self.correlated: frozenset[str] = frozenset()
         self.begin(0, {})
-        self.asked = Asked(training, p)
+        self.asked = NeededMoments(training, p)
         self.correlated = frozenset(
             name for a, b in self.asked.correlations if self.base(a) == self.base(b) for name in (a, b)
         )
@@ -230,7 +230,7 @@ class SampledClosure(Closure, Sizes):
         """Add vectors without time to their bases: constants, and normals that are drawn once."""
         for vector in self.training.vectors:
             if vector.role in ("normal", "constant") and not vector.timed:
-                self._remember(vector, fresh=False)
+                self._add_to_bases(vector, fresh=False)
 
     def begin_step(self) -> None:
         """Start a time step: empty the bases of matrices that are redrawn, and add the normals of this time."""
@@ -239,18 +239,18 @@ class SampledClosure(Closure, Sizes):
                 self.state[f"span {span.name}"] = emptied(self.state[f"span {span.name}"])
         for vector in sorted(self.training.vectors, key=lambda v: v.role in ("field", "product")):
             if not vector.timed:
-                self._remember(vector, fresh=True)
+                self._add_to_bases(vector, fresh=True)
             elif vector.role in ("normal", "constant"):
-                self._remember(vector)
+                self._add_to_bases(vector)
 
     def end_step(self) -> State:
         """Return the loop state after a time step."""
         for vector in self.training.vectors:
             for k in range(vector.lags, 0, -1):
-                self._carry_late(vector, k)
+                self._shift_lag(vector, k)
         if self.pathwise:
             for span in self.training.spans:
-                anew = self._anew(self.vectors[span.vectors[0]].group) if not span.fresh else []
+                anew = self._redrawn(self.vectors[span.vectors[0]].group) if not span.fresh else []
                 for channel in anew:
                     key = f"span {span.name}"
                     self.state[key] = forgetting(self.state[key], *self.place(channel))
@@ -258,7 +258,7 @@ class SampledClosure(Closure, Sizes):
         self.state["finite"] = jnp.where((finite == self.t) & jnp.isfinite(self.defect), self.t + 1, finite)
         return self.state
 
-    def _carry_late(self, vector: Vector, k: int) -> None:
+    def _shift_lag(self, vector: Vector, k: int) -> None:
         """Shift the stored value of k - 1 steps ago to k steps ago."""
         name = vector.name
         if k > 1:
@@ -270,11 +270,11 @@ class SampledClosure(Closure, Sizes):
         self.state[f"late {name} 1"] = now.values
         if self.sloped:
             slopes = self._slopes_of(now, vector)
-            for channel in self._anew(vector.group) if self.pathwise else ():
+            for channel in self._redrawn(vector.group) if self.pathwise else ():
                 slopes = forgotten(slopes, *self.place(channel))
             self.state[f"slopes {name} 1"] = slopes
 
-    def _anew(self, group: int) -> list[Channel]:
+    def _redrawn(self, group: int) -> list[Channel]:
         """Channels of a group whose matrix is redrawn at every time."""
         return [channel for channel in self.of_group(group) if channel.fresh]
 
@@ -293,9 +293,9 @@ class SampledClosure(Closure, Sizes):
         normals = self.normals[name]
         values = drawn_at(normals, self.t, lag) if vector.timed else drawn(normals)
         values = values if vector.scale is None else vector.scale(self.p) * values
-        return Values(self, values, self._kick(vector, lag), name=name, lag=lag)
+        return Values(self, values, self._impulse(vector, lag), name=name, lag=lag)
 
-    def _kick(self, vector: Vector, lag: int = 0) -> Array | None:
+    def _impulse(self, vector: Vector, lag: int = 0) -> Array | None:
         """Return the tangents that an impulse in the equation of a vector adds; None without impulses."""
         if not self.wanted or not self.sloped:
             return None
@@ -351,9 +351,9 @@ class SampledClosure(Closure, Sizes):
         if self.sloped:
             shape = (*values.shape, self.slots(vector.group))
             slopes = jnp.broadcast_to(0.0 if slopes is None else slopes, shape)
-            impulse = self._kick(vector)
+            impulse = self._impulse(vector)
             slopes = slopes if impulse is None else slopes + impulse
-        return self._known(vector, Values(self, values, slopes, name=name))
+        return self._store_value(vector, Values(self, values, slopes, name=name))
 
     def put_multiple(self, name: str, factor: Array, base: str) -> Values:
         """Set a field that is a multiple of another one, which adds no direction to a basis."""
@@ -361,9 +361,9 @@ class SampledClosure(Closure, Sizes):
         vector, multiple = self.vectors[name], self._value(base) * factor
         if self.sloped and self.wanted:
             return self.put(name, multiple)
-        return self._known(vector, Values(self, multiple.values, multiple.slopes, name=name))
+        return self._store_value(vector, Values(self, multiple.values, multiple.slopes, name=name))
 
-    def _known(self, vector: Vector, value: Values) -> Values:
+    def _store_value(self, vector: Vector, value: Values) -> Values:
         """Store a new value and add it to its bases."""
         name = vector.name
         self.now[name] = value
@@ -376,7 +376,7 @@ class SampledClosure(Closure, Sizes):
             if self.sloped:
                 key = f"all slopes {name}"
                 self.state[key] = kicks.keep(self.state[key], value.slopes, self.t)
-        self._remember(vector)
+        self._add_to_bases(vector)
         return value
 
     def total(self, value: Any) -> Any:
@@ -469,9 +469,9 @@ class SampledClosure(Closure, Sizes):
         slots = self.slots(self.vectors[name].group) if self.sloped else 0
         if self.pathwise:
             slopes.append(strength * noise_slopes(rows, self.place(channel)[0], slots, self.sites))
-        for scale, (a, other) in zip(memories, self._answering(name), strict=True):
+        for scale, (a, other) in zip(memories, self._responding(name), strict=True):
             span = self.channels[other].span
-            answering = self._answers(a, self.channels[other])
+            answering = self._responses_to(a, self.channels[other])
             total = total + Values(self, None, None, {span: answering}) * scale
             if self.pathwise:
                 slopes.append(scale * expressed_slopes(self.state[f"span {span}"], answering))
@@ -483,7 +483,7 @@ class SampledClosure(Closure, Sizes):
         total.slopes = sum(slopes[1:], slopes[0]) if slopes else None
         return total
 
-    def _answering(self, name: str) -> list[tuple[str, str]]:
+    def _responding(self, name: str) -> list[tuple[str, str]]:
         """Pairs of a responding vector and a channel in the memory terms of a product."""
         memories = self.products[name].memories
         return list(dict.fromkeys((m.a, self.channel_of[m.noise].name) for m in memories))
@@ -532,7 +532,7 @@ class SampledClosure(Closure, Sizes):
             outside = drawn_at(self.normals[self.beyonds[channel.name, self.base(argument)]], self.t), rest
         return noise(self._normals_now(channel), rows, *outside)
 
-    def _answers(self, name: str, channel: Channel) -> Array:
+    def _responses_to(self, name: str, channel: Channel) -> Array:
         """Return the mean derivatives of a vector by the normals of a channel."""
         key = name, channel.name
         if key not in self.answered:
@@ -549,24 +549,24 @@ class SampledClosure(Closure, Sizes):
                 self.answered[key] = answers(self._value(name).values, self._normals_now(channel), span)
         return self.answered[key]
 
-    def _remember(self, vector: Vector, fresh: bool | None = None) -> None:
+    def _add_to_bases(self, vector: Vector, fresh: bool | None = None) -> None:
         """Add a new value to its bases and store its responses. fresh: restrict to bases that are redrawn (True) or
         kept (False)."""
         name = vector.name
         for span in vector.spans:
             if fresh is None or self.spans[span].fresh == fresh:
-                self._join(vector, self.spans[span])
+                self._extend_basis(vector, self.spans[span])
         if fresh or self.wanted:
             return
         for channel in (channel for a, channel in self.asked.answers if a == name):
-            rows = self._answers(name, self.channels[channel])
+            rows = self._responses_to(name, self.channels[channel])
             if vector.timed:
                 key = f"answers {name} {channel}"
                 self.state[key] = store(self.state[key], rows, self.t)
             else:
                 self.state[f"answered {name} {channel}"] = rows
 
-    def _join(self, vector: Vector, span: SpanOf) -> None:
+    def _extend_basis(self, vector: Vector, span: SpanOf) -> None:
         """Extend a basis by a vector (one Gram-Schmidt step) and store its coordinates."""
         name, key = vector.name, f"span {span.name}"
         drawn_anew = self._is_drawn_anew(name, span)
@@ -640,7 +640,7 @@ class SampledClosure(Closure, Sizes):
         delays = tuple((b.name, delay) for b in self.impulses for a, delay in self.training.delays(b.name) if a == name)
         return kicks.RecordedField(values, self._all_slopes(name), self.normals[f"kick {name}"], delays)
 
-    def what_is_kept(self) -> Carried:
+    def stored_arrays(self) -> Carried:
         """Return the arrays from which moments are computed."""
         names = [f"series {one.key}" for one in self.training.means]
         for a, b in self.asked.correlations:
@@ -661,15 +661,15 @@ class SampledClosure(Closure, Sizes):
                 home = self.channels[channel].span
                 names.append(f"past {argument.name}" if argument.timed else f"rows {argument.name} {home}")
         arrays |= {name: self.state[name] for name in dict.fromkeys(names)}
-        return Carried(**arrays, **self._of_sites())
+        return Carried(**arrays, **self._averages_by_value())
 
-    def _of_sites(self) -> dict[str, Array]:
+    def _averages_by_value(self) -> dict[str, Array]:
         """Return averages over sites by value of the diagonal entries."""
         tables: dict[str, Array] = {}
         weights: dict[str, Array] = {}
         for one in self.training.sites:
             times = one.times(self.p)
-            values = [self._taken(name, time) for name, time in zip(one.values, times, strict=True)]
+            values = [self._diagonal_value(name, time) for name, time in zip(one.values, times, strict=True)]
             if one.known:
                 assert one.laws is not None
                 weights[one.sector] = diagonals.belonging_to(diagonals.grouped(*one.laws(self.p)), *values)
@@ -682,11 +682,11 @@ class SampledClosure(Closure, Sizes):
                 tables[f"reach {one.sector}"] = diagonals.reach_of(entries)
             tables[f"shares {one.sector}"] = diagonals.shares_of(entries, reach)
         for sector, left, right in self.asked.tables:
-            ends = (self._at_sites(*end) for end in (left, right))
+            ends = (self._values_at_sites(*end) for end in (left, right))
             tables[table_key(sector, left, right)] = diagonals.by_value(weights[sector], *ends)
         return tables
 
-    def _taken(self, name: str, time: Any) -> Array:
+    def _diagonal_value(self, name: str, time: Any) -> Array:
         """Return a trait, or a vector at the time at which it is a diagonal entry, at all sites."""
         vector = self.vectors.get(name)
         if vector is None:
@@ -698,7 +698,7 @@ class SampledClosure(Closure, Sizes):
             rows = diagonals.rows_at(rows, time, self.labels[name])
         return expressed(self.state[f"span {vector.home}"], rows)
 
-    def _at_sites(self, kind: str, name: str) -> Array:
+    def _values_at_sites(self, kind: str, name: str) -> Array:
         """Return a vector at all sites and times before the last update, or the noises of a random matrix."""
         if kind == "C":
             vector = self.vectors[name]
@@ -762,7 +762,7 @@ class SampledPass:
             table = x.state[f"series {one.key}"]
             observables[one.key] = table.reshape(len(table), *sizes_of(p, one.axes))
         finite = x.state["finite"] if training.step is not None else 1
-        return x.what_is_kept(), observables, finite, x.report()
+        return x.stored_arrays(), observables, finite, x.report()
 
     def moments_of(self, p: Point, kept: Carried) -> dict[Any, Array]:
         """Return the moments of a pass."""
