@@ -87,8 +87,8 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
     last.check_stable(limits.radius)
     if limit.forgotten and last.remembers(limits.radius):
         raise NumericalError(
-            f"some directions never forget how they began, and {limit.forgotten} is not given by what is drawn; add a "
-            "ridge, or start all fields from what is drawn"
+            f"some directions never forget how they began, and {limit.forgotten} is not set by a drawn source; add a "
+            "ridge, or start all fields from drawn sources"
         )
     return replace(limits, nodes=nodes if limit.settles else None)
 
@@ -306,7 +306,7 @@ class LimitAt(ResponsesAt):
             from_circle, _ = self.from_contour(radius, self.inward(radius), self._functions, tried)
         except (NumericalError, np.linalg.LinAlgError):
             raise NumericalError(
-                "it cannot be told whether training comes to rest: at these parameters it is close to growing; lower "
+                "whether training comes to rest is undecided: at these parameters it is close to instability; lower "
                 "the rate or the momentum a little"
             ) from None
         if not np.all(np.abs(from_circle - right) <= STABLE * (np.max(np.abs(right), axis=0) + 1e-300)):
@@ -318,5 +318,5 @@ class LimitAt(ResponsesAt):
         """Return the functions that must be analytic where |1 - v| < 1."""
         values = stacked([r, self.means(v, r)])
         if not np.isfinite(values).all():
-            raise NumericalError("something is infinite")
+            raise NumericalError("a response or a mean is infinite")
         return values, None
