@@ -1,11 +1,11 @@
 """Calibration of the constants of `numerics/training/sampling.py`: errors, bias and time as one of them varies.
 
-    python tests/campaigns/calibrate_sampling.py RESPONSE_CUTOFF 0.1 0.5 2 --only spikes --seeds 20
+    python tests/campaigns/calibrate_sampling.py RESPONSE_CUTOFF 0.1 0.5 2 --only "few sites" --seeds 20
 
 For each value, case and kind of quantity it prints reported over observed standard error, the distance of the mean from
 a solution with a hundred times the samples in reported errors (with the value expected by chance), and the CPU time.
 A good value has a ratio near one, a distance near that of chance, and little CPU time. A case takes about a minute for
-each value.
+each value. The first value of a case includes its compilation. Identical rows mean that the constant is inactive there.
 """
 
 from __future__ import annotations
