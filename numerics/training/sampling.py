@@ -40,9 +40,9 @@ from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.ensemble import Ensemble, PassSum, Term
 from numerics.training.shelf import Shelf, give_back
 
-# Tuned constants: value, unit, and what the value trades off. Those marked [C] are reproduced by
-# tests/campaigns/calibrate_sampling.py, which varies one of them and compares reported with observed errors, bias and
-# CPU time; notebooks/manual/evidence.md has the figures. The others are bounds of memory or of rounding.
+# Tuned constants: value, unit, and what the value trades off. tests/campaigns/calibrate_sampling.py varies one of those
+# marked [C] and compares reported with observed errors, bias and CPU time; notebooks/manual/evidence.md has the figures
+# that are on record. The others are bounds of memory or of rounding and have no script.
 #
 # -- number of sites and replicates
 DEFAULT_SAMPLES = 100_000  # sites: standard error against time
