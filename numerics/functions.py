@@ -1,4 +1,4 @@
-"""Quantities of a solver as pure functions of some parameters, in double precision whatever the caller's is."""
+"""Quantities of a solver as pure JAX functions of some parameters, computed in double precision."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def pure_function(
     label: str | None,
     inside: Callable[[Array], Any],
 ) -> Callable[..., Array]:
-    """A function of the parameters `of`, in this order, the others as in `values`.
+    """Return a function of the parameters `of`, in this order, with the others as in `values`.
 
-    quantity: "outlier", "edge", or an observable. label: of the probed matrix. inside: whether the model is defined at
-    these parameters; elsewhere the value and all slopes are NaN.
+    quantity: "outlier", "edge", or an observable. label: the probed matrix. inside: whether the model is defined at
+    these parameters; elsewhere the value and all derivatives are NaN.
     """
     base = solver.point(dict(values))
     forward: Callable[[Point], Any] = solver.rows.forward_pass
@@ -47,8 +47,8 @@ def pure_function(
 
     def value_at(p: Point) -> Array:
         if quantity == "edge" and not (shift or measured):
-            return edge(p)  # of the bulk alone
-        order, observables, _ = forward(p)  # once: each call is one more loop to compile
+            return edge(p)  # it depends on the bulk alone
+        order, observables, _ = forward(p)  # called once, because each call compiles one more loop
         if quantity not in ("outlier", "edge"):
             return observables[quantity]
         completed = p if measured is None else measured.completed(p, dict(order))
@@ -61,7 +61,7 @@ def pure_function(
 
     def of_vector(x: Array) -> Array:
         value = value_at(replaced(base, **{name: x[k] for k, name in enumerate(of)}))
-        return value * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
+        return value * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that derivatives are NaN too
 
     in_doubles = lifted(of_vector, quickly=solver.is_short(dict(values)))
 
@@ -74,14 +74,14 @@ def pure_function(
 
 
 def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
-    """Refuse an edge or an outlier that is found by steps which depend on the parameters."""
+    """Raise for an edge or an outlier whose algorithm branches on parameter values."""
     if matrix.bulk.settles:
         raise NumericalError(
             f"the bulk of {name} is an average over a density, which is taken at more or fewer values from "
             f"point to point; its {quantity} is found by solve, not as a function"
         )
-    known = all(ring.relation is not None or ring.inverse is not None for ring in matrix.probe.rings)
-    if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and known):
+    invertible = all(ring.relation is not None or ring.inverse is not None for ring in matrix.probe.rings)
+    if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and invertible):
         raise NumericalError(
             f"A(z) of {name} does not reduce to an eigenproblem with a polynomial relation to z; its "
             "outliers are found by solve, not as a function"
@@ -91,5 +91,5 @@ def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
 
 
 def is_traced(value: Any) -> bool:
-    """Whether JAX is about to transform or compile what is done with a value."""
+    """Whether a value is a JAX tracer."""
     return isinstance(value, jax.core.Tracer)

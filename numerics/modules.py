@@ -1,4 +1,4 @@
-"""The generated modules of a setting as one object, from memory or from generated/."""
+"""The generated modules of a setting as one object, loaded from memory or from generated/."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from numerics.support.compiling import compiled
 from numerics.support.precision import in_float64
 
 SHORT = 256
-"""So many times and labels together run in a fraction of the time that optimising their pass would take."""
+"""Times x labels up to which a forward pass is compiled without optimisation. Trades compile time for run time."""
 
 SOLVERS_KEPT = 16
-"""So many solvers that were loaded last stay in memory, with what was compiled for them."""
+"""Number of recent solvers that stay in memory with their compiled programs."""
 
 
 @dataclass(frozen=True)
 class ProbedMatrix:
-    """One probed matrix: A(z), its bulk, the observable that is added to its diagonal, and its bulk with traces of
-    other matrices, where there are any."""
+    """One probed matrix: A(z), its bulk, the observable added to its diagonal, and its bulk with traces tr R A, where
+    there are any."""
 
     label: str
     probe: Probe
@@ -58,7 +58,7 @@ class ProbedMatrix:
 
     @in_float64
     def completed(self, p: Point, order: Order) -> Point:
-        """The point with the numbers that the training level gives to the bulk and to A(z)."""
+        """Return the point with the numbers that the training level determines for the bulk and A(z)."""
         p = self.probe.begun(p)
         for spread in self.bulk.spreads:
             p = spread.at(p, order)
@@ -66,17 +66,17 @@ class ProbedMatrix:
 
     @property
     def moves(self) -> bool:
-        """Whether the bulk takes numbers of the training level."""
+        """Whether the bulk depends on the training level."""
         return self.bulk.moves or bool(self.probe.measured)
 
     def recalled(self, p: Point, given: Mapping[str, Any]) -> Point:
-        """A point with the numbers of the training level that were kept of it, as `given_to` has them."""
+        """Return a completed point from stored numbers, as `given_to` returns them."""
         return replaced(
             self.probe.begun(p), **{name: Table(x) if isinstance(x, np.ndarray) else x for name, x in given.items()}
         )
 
     def given_to(self, p: Point, completed: Point) -> dict[str, Any]:
-        """The numbers of the training level in a completed point, as plain data."""
+        """Return the numbers of the training level in a completed point as plain data."""
         if not self.moves:
             return {}
         more = {name: x for name, x in vars(completed).items() if name not in vars(p)}
@@ -84,15 +84,18 @@ class ProbedMatrix:
 
     @property
     def curve(self) -> str | None:
-        """The curve of the resolvent as text, with what is added to the diagonal; None if it was too large to find."""
+        """The algebraic curve of the Stieltjes transform as text; None where elimination was too large."""
         text = self.bulk.curve_text
         return None if text is None else text.format(z=f"(z - {self.plus})" if self.plus else "z")
 
 
 @dataclass(frozen=True)
 class Solver:
-    """The generated parts of one setting. `finite_size` loads the simulation, `limit_of` the limit of long training and
-    `recursion_of` its step, where laws are linear; a solution needs none of them."""
+    """The generated parts of one setting.
+
+    `finite_size` loads the simulation, `limit_of` the stationary limit and `recursion_of` the linear recursion, where
+    laws are linear; a solution needs none of them.
+    """
 
     setting: Setting
     training: RowsPass | SampledPass
@@ -103,11 +106,12 @@ class Solver:
 
     @property
     def name(self) -> str:
+        """Name of the setting."""
         return self.setting.name
 
     @property
     def about(self) -> Setting:
-        """What was declared, as plain data for a result to keep."""
+        """The declaration as plain data, to be stored with a result."""
         return replace(self.setting, demands=())
 
     @property
@@ -117,28 +121,29 @@ class Solver:
 
     @property
     def with_all_labels(self) -> Solver:
-        """The same solver without its label symmetry: every label is computed, and A(z) is not split."""
+        """The solver without label symmetry: every label is computed, and A(z) is not split into components."""
         matrices = tuple(replace(one, probe=replace(one.probe, alike=None)) for one in self.matrices)
         return replace(self, training=pass_of(replace(self.training.training, alike=None)), matrices=matrices)
 
     def has_label_symmetry(self, values: dict[str, Any]) -> bool:
-        """Whether there are several labels and their permutations leave the training level as it is."""
+        """Whether there are several labels whose permutations are a symmetry of the training level."""
         alike = self.training.training.alike
         return alike is not None and size_of(self.numbers(values), alike.axes) > 1
 
     def matrix(self, label: str) -> ProbedMatrix:
+        """Return the probed matrix with this label."""
         return next(matrix for matrix in self.matrices if matrix.label == label)
 
     def point(self, values: dict[str, Any], checked: bool = False) -> Point:
-        """Parameter values, and data if the setting has any, as generated functions take them. checked: whether the
-        values are known to meet the demands of the setting."""
+        """Return parameter values and data as generated functions take them. checked: whether the values are known to
+        satisfy the demands of the setting."""
         sizes = {**values, "times": self.times(values)}
         return replaced(
             self.numbers(values, checked), **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data}
         )
 
     def times(self, values: dict[str, Any]) -> int:
-        """How many times a field has."""
+        """Return the number of times of a field."""
         steps = self.setting.steps
         return 1 if steps is None else int(values[steps]) + int(self.setting.endpoint)
 
@@ -149,42 +154,42 @@ class Solver:
 
     @cached_property
     def limit(self) -> LimitOf | None:
-        """Where training comes to rest; None where that was not derived."""
+        """The equations of the stationary limit; None where they were not derived."""
         return self.limit_of()
 
     @cached_property
     def recursion(self) -> RecursionOf | None:
-        """The step that training applies over and over; None where laws are not linear or change with time."""
+        """The linear recursion of training; None where laws are not linear or depend on time."""
         return self.recursion_of()
 
     @cached_property
     def forward_pass(self) -> jax.stages.Wrapped:
-        """The exact training level, compiled once for each set of whole-number parameters; `training.forward_pass` is
-        the one to transform."""
+        """The exact training level, compiled for each set of whole-number parameters; transform `training.forward_pass`
+        instead."""
         return compiled(self.rows.forward_pass, static=("nodes",))
 
     @property
     def rows(self) -> RowsPass:
-        """The forward pass where nothing is sampled."""
+        """The forward pass without sampling."""
         assert isinstance(self.training, RowsPass), "a sampled pass takes normals"
         return self.training
 
     @cached_property
     def short_pass(self) -> jax.stages.Wrapped:
-        """The same, compiled in a fraction of the time, where running it takes none."""
+        """The exact training level, compiled without optimisation."""
         return compiled(self.rows.forward_pass, quickly=True)
 
     def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
-        """The exact training level, compiled as it pays for one point: a short pass is not worth much optimising."""
+        """Return the exact training level for one point, compiled without optimisation where it is short."""
         return self.short_pass if self.is_short(values) else self.forward_pass
 
     def is_short(self, values: dict[str, Any]) -> bool:
-        """Whether a forward pass is not worth much optimising."""
+        """Whether a forward pass is too short to be worth optimising."""
         return self.times(values) * labels_in(values, self.setting.labels) <= SHORT
 
     @cached_property
     def forward_passes(self) -> jax.stages.Wrapped:
-        """The exact training level at many values of the other parameters side by side."""
+        """The exact training level at many points, vectorised (vmap)."""
         if not self.quadrature:
             return compiled(jax.vmap(self.rows.forward_pass))
 
@@ -195,7 +200,7 @@ class Solver:
 
     @property
     def quadrature(self) -> bool:
-        """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
+        """Whether the training level uses quadrature, so that a forward pass takes a number of nodes."""
         level = self.training.training
         return level.closure == "quadrature" or (level.closure == "exact" and level.densities)
 
@@ -207,10 +212,13 @@ class Solver:
         order: Order | None = None,
         given: Mapping[str, Any] | None = None,
     ) -> Branch:
-        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given.
+        """Return the physical branch of the bulk.
 
-        order: order parameters, for a bulk that takes numbers of the training level as parameters; or given: these
-        numbers, as `ProbedMatrix.given_to` has them.
+        Args:
+            values: parameter values.
+            matrix: the probed matrix; the first by default.
+            order: order parameters, for a bulk that depends on the training level.
+            given: stored numbers instead, as `ProbedMatrix.given_to` returns them.
         """
         matrix, p = matrix or self.matrices[0], self.numbers(values)
         if given:
@@ -222,7 +230,7 @@ class Solver:
         return settled(Branch(matrix.bulk, matrix.completed(p, order or {})))
 
     def numbers(self, values: dict[str, Any], checked: bool = False) -> Point:
-        """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""
+        """Return parameter values without data; spectra depend on data through order parameters only."""
         p = Point(
             **{q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters}
         )
@@ -232,12 +240,12 @@ class Solver:
 
 
 def _check(demand: Demand, p: Point) -> None:
-    """Refuse a point at which a number is not what it must be."""
+    """Raise if a number of the declaration violates its condition at a point."""
     times = None if demand.times is None else demand.times(p)
     with np.errstate(all="ignore"):
         try:
-            found = demand.value(p) if times is None else demand.value(p, np.array(times, float))
-            numbers = np.broadcast_to(np.asarray(found, float), 1 if times is None else len(times))
+            value = demand.value(p) if times is None else demand.value(p, np.array(times, float))
+            numbers = np.broadcast_to(np.asarray(value, float), 1 if times is None else len(times))
         except NotSmooth:
             raise ParameterError(
                 f"{demand.what} has not converged: a density must be smooth between its ends; give one with a kink or "
@@ -254,40 +262,41 @@ def _check(demand: Demand, p: Point) -> None:
     if np.all(fits):
         return
     worst = int(np.argmin(fits))
-    told = f"{numbers[worst]:g}" if math.isfinite(numbers[worst]) else "not a finite number"
+    shown = f"{numbers[worst]:g}" if math.isfinite(numbers[worst]) else "not a finite number"
     if times is not None:
         raise ParameterError(
-            f"{demand.what} is {told} at time {times[worst]}; it must be {demand.kind}, so change it or the parameters"
+            f"{demand.what} is {shown} at time {times[worst]}; it must be {demand.kind}, so change it or the parameters"
         )
-    raise ParameterError(f"{demand.what} is {told} at these parameters; it must be {demand.kind}, so change them")
+    raise ParameterError(f"{demand.what} is {shown} at these parameters; it must be {demand.kind}, so change them")
 
 
 def load_solver(files: Mapping[str, str]) -> Solver:
-    """The solver that generated text describes, executed in memory; nothing is written to disk.
+    """Return the solver of generated source texts, executed in memory.
 
-    The same text gives the same solver, so that what was compiled for a declaration serves it when it is loaded again.
+    The same texts give the same object, so that its compiled programs are reused.
     """
     return _executed(tuple(sorted(files.items())))
 
 
 @lru_cache(maxsize=SOLVERS_KEPT)
 def _executed(texts: tuple[tuple[str, str], ...]) -> Solver:
+    """Execute generated source texts."""
     files = dict(texts)
 
     def module(stem: str) -> types.ModuleType:
         text, label = files[f"{stem}.py"], f"<generated {stem}>"
         linecache.cache[label] = (len(text), None, text.splitlines(keepends=True), label)
-        made = types.ModuleType(f"generated_in_memory_{stem}")
-        exec(compile(text, label, "exec"), made.__dict__)  # noqa: S102 - our own generated source
-        return made
+        loaded = types.ModuleType(f"generated_in_memory_{stem}")
+        exec(compile(text, label, "exec"), loaded.__dict__)  # noqa: S102 - our own generated source
+        return loaded
 
     return _assembled(module("__init__").SETTING, module)
 
 
 def load_built(name: str) -> Solver | None:
-    """The setting as it stands in generated/; None if it has not been built.
+    """Return the solver of a setting in generated/; None if it has not been built.
 
-    The same module gives the same solver, so that what was compiled for it serves it when it is loaded again.
+    The same module gives the same object, so that its compiled programs are reused.
     """
     try:
         if importlib.util.find_spec(f"generated.{name}.simulation") is None:
@@ -299,10 +308,12 @@ def load_built(name: str) -> Solver | None:
 
 @lru_cache(maxsize=SOLVERS_KEPT)
 def _imported(package: types.ModuleType) -> Solver:
+    """Return the solver of a generated package."""
     return _assembled(package.SETTING, lambda stem: importlib.import_module(f"{package.__name__}.{stem}"))
 
 
 def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> Solver:
+    """Assemble a solver from its modules."""
     keep_compiled()
     stems = dict.fromkeys(stem for one in setting.probes for stem in (one.probe, one.bulk, one.traces) if stem)
     modules = {stem: module(stem) for stem in stems}
@@ -318,6 +329,7 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
     )
 
     def part(stem: str, name: str, what: str) -> Any:
+        """Return an object of a module; raise if it was generated by another version."""
         try:
             return getattr(module(stem), name)
         except (ImportError, AttributeError) as error:
@@ -326,6 +338,7 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
             ) from None
 
     def of_linear(name: str) -> Any:
+        """Return an object of the linear module; None without one."""
         try:
             return getattr(module("linear"), name, None)
         except (ImportError, KeyError):
@@ -342,12 +355,12 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
 
 
 def forget_compiled() -> None:
-    """Drop all compiled code, and the solvers that it was compiled for."""
+    """Drop all compiled programs and cached solvers."""
     _executed.cache_clear()
     _imported.cache_clear()
     jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX gives it no types
 
 
 def keep_compiled_in_memory() -> None:
-    """Write no compiled code to disk from now on."""
+    """Switch off the persistent cache of compiled programs."""
     jax.config.update("jax_enable_compilation_cache", False)  # type: ignore[no-untyped-call]  # JAX gives it no types

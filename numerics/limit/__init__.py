@@ -1,1 +1,1 @@
-"""Linear training after arbitrarily many steps: stationary limits, recursions and exact stability."""
+"""Linear training after arbitrarily many steps: stationary limits, linear recursions and exact stability."""

@@ -1,9 +1,9 @@
-"""The largest stable rate of linear training, from the step that it applies over and over.
+"""The largest stable learning rate of linear training, from its linear recursion.
 
-Bisection of stability (`numerics.limit.recursion`) gives a bracket, and tells what loses stability there. Its equations
-then give the rate to rounding: a fold of the responses, F = 0 and (dF/dR) v = 0; a spectral radius of correlations that
-is one; or a pole of a site's response. The root is given with an interval: training is stable at its lower end and
-grows at its upper one. No step of training is run.
+Bisection of stability (`numerics.limit.recursion`) gives a bracket and the kind of instability. The rate then solves
+the equations of that instability to rounding: a fold of the responses, F = 0 and (dF/dR) v = 0; spectral radius one of
+the correlations; or a pole of a site's response. The root comes with an interval: training is stable at its lower end
+and unstable at its upper end. No training step is run.
 """
 
 from __future__ import annotations
@@ -23,40 +23,43 @@ from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
 
 FARTHEST = 30
-"""Factors of four by which the search may leave the rate that it starts from."""
+"""Factors of four over which the search may move away from its starting rate."""
 BRACKETS = (0.3, 0.03, 1e-3, 1e-5)
-"""Relative widths of brackets at which the equations of the critical rate are tried."""
+"""Relative bracket widths at which the equations of the critical rate are tried."""
 FINEST, WIDEST = 1e-9, 1e-4
-"""Relative width of the bracket that is aimed at where no equation applies, and of the widest that is given."""
+"""Relative bracket widths: the target where no equation applies, and the largest that is accepted."""
 SHARES = (0.5, 0.35, 0.65, 0.2, 0.8)
-"""Where a bracket is divided: at the first of these where stability is decided."""
+"""Fractions (in the logarithm) at which a bracket is divided: the first where stability is decided."""
 WIDTH = 3e-7
-"""Relative half-width of the interval around a root: rounding hides what is closer to the circle."""
+"""Relative half-width of the interval around a root. Smaller distances from the unit circle are lost to rounding."""
 CLOSER = (5.5e-8, 1e-8, 3e-10, 1e-11)
-"""Relative distances from where the mean is lost at which covariances of fresh noises are looked at, after WIDTH."""
+"""Relative distances below an instability of the mean at which the covariances of redrawn noises are checked, after
+WIDTH."""
 FURTHER = 11.0
-"""How many steps as that from the first to the second of them lead from there to rounding."""
+"""Extrapolation from the first two distances to rounding, in units of the step between them."""
 SMALL = 1e-3
-"""Angles closer to zero or pi stand for these."""
+"""Angles (radians) within this distance of 0 or pi are set to 0 or pi."""
 CONVERGED = 1e-12
-"""Relative size of the last Newton step."""
+"""Relative tolerance of Newton's method."""
 NODES = 24
-"""Values of a density that are tried first."""
+"""Quadrature nodes of a density that are tried first."""
 NEAR = 1e-3
-"""Relative distance at which the rate is expected again with twice as many values of a density."""
+"""Relative half-width of the bracket that is tried when the number of nodes doubles."""
 SETTLED, MOST = 1e-10, 4096
-"""How far the rate may move with twice as many values of a density, and the most that are tried."""
+"""Relative tolerance of the rate under doubling of the nodes of a density, and the largest number of nodes."""
 
 
 @dataclass(frozen=True)
 class CriticalRate:
-    """The rate at which training stops to be stable.
+    """The rate at which training loses stability.
 
-    error: of the root of its equation, or of the bracket where none applies. low, high: rates at which it is stable and
-    grows. kind: "mean" where a mode of the mean grows first, "covariance" where what fresh data add to covariances
-    does. angle: that of the mode on the unit circle that then lasts for ever, pi for one that changes its sign at every
-    step; None where none does. formula, polynomial: of the rate in the parameters, zero at it, where elimination gives
-    them.
+    Attributes:
+        rate: the critical rate.
+        error: error of the root, or half-width of the bracket where no equation applies.
+        low, high: a stable and an unstable rate around it.
+        kind: "mean" where a mode of the mean is unstable first, "covariance" where covariances of redrawn noises are.
+        angle: angle on the unit circle of the marginal mode, pi for one that alternates in sign; None without one.
+        formula, polynomial: a formula for the rate, and a polynomial that vanishes at it, where elimination gives them.
     """
 
     rate: float
@@ -71,12 +74,16 @@ class CriticalRate:
 
 @in_float64
 def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: float, loss: str) -> CriticalRate:
-    """The largest rate at which an observable stays bounded however many steps are taken; NumericalError without."""
+    """Return the largest rate at which an observable stays bounded for any number of steps.
+
+    Raises:
+        NumericalError: if no such rate is found.
+    """
     of = needed_for(of, loss)
     nodes = NODES
     search = _Search(of, point_at, nodes)
-    found = search.critical(start)
-    if search.step(found.low).adds_up():
+    critical = search.critical(start)
+    if search.step(critical.low).adds_up():
         raise NumericalError(
             f"noise of each step adds up in {loss} along modes that nothing damps; add a ridge, or observe another loss"
         )
@@ -87,16 +94,16 @@ def critical_rate(of: RecursionOf, point_at: Callable[[float], Point], start: fl
                 f"the critical rate has not converged with {nodes // 2} values of the density of a trait; cut its "
                 "density off, or take values and weights instead"
             )
-        finer = _Search(of, point_at, nodes).critical(found.rate, NEAR)
-        moved, found = abs(finer.rate - found.rate), finer
-        if moved <= max(SETTLED * found.rate, found.error):
-            return replace(found, error=found.error + moved, low=found.low - moved, high=found.high + moved)
-    return found
+        finer = _Search(of, point_at, nodes).critical(critical.rate, NEAR)
+        moved, critical = abs(finer.rate - critical.rate), finer
+        if moved <= max(SETTLED * critical.rate, critical.error):
+            return replace(critical, error=critical.error + moved, low=critical.low - moved, high=critical.high + moved)
+    return critical
 
 
 @dataclass(frozen=True)
 class _Root:
-    """A rate at which an equation of the critical rate holds, and what is lost there."""
+    """A rate that solves an equation of the critical rate, with the angle and the kind of the instability."""
 
     rate: float
     angle: float | None
@@ -105,6 +112,8 @@ class _Root:
 
 @dataclass(frozen=True)
 class _Search:
+    """Search for the critical rate, with cached evaluations of stability."""
+
     of: RecursionOf
     point_at: Callable[[float], Point]
     nodes: int
@@ -112,22 +121,26 @@ class _Search:
     radii: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     def step(self, rate: float) -> Step:
+        """Return the recursion at a rate."""
         return step_at(self.of, self.point_at(rate), self.nodes)
 
     def examined(self, rate: float) -> Examined:
+        """Return the stability at a rate."""
         if rate not in self.seen:
             self.seen[rate] = self.step(rate).examine()
         return self.seen[rate]
 
     def stable(self, rate: float) -> bool:
+        """Whether training is stable at a rate."""
         return self.examined(rate).stable
 
     def grows(self, rate: float) -> bool:
-        found = self.examined(rate)
-        return found.decided and not found.stable
+        """Whether training is unstable at a rate; False where undecided."""
+        examined = self.examined(rate)
+        return examined.decided and not examined.stable
 
     def _given(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """A root with its interval."""
+        """Return a root with its error and interval."""
         if root.kind == "covariance":
             return self._of_covariances(root.rate, below, above)
         if not self.step(root.rate).white_pairs:
@@ -135,8 +148,11 @@ class _Search:
         return self._beside_the_mean(root, below, above)
 
     def _of_covariances(self, rate: float, below: float, above: float) -> CriticalRate:
-        """A root at which covariances of fresh noises are lost. Their spectral radius is convex in the rate, so that it
-        rises faster at the root than below."""
+        """Return a root at which covariances of redrawn noises lose stability.
+
+        Their spectral radius is convex in the rate, so that its slope at the root is at least the secant slope below
+        it.
+        """
         radius, error = self._white(below)
         rounding = CONVERGED * rate
         return CriticalRate(
@@ -144,7 +160,8 @@ class _Search:
         )
 
     def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
-        """A root at which the mean is lost, or the one just below it at which covariances of fresh noises are."""
+        """Return a root at which the mean loses stability, or one just below at which covariances of redrawn noises
+        do."""
         radii: list[float] = []
         for distance in (WIDTH, *CLOSER):
             rate = root.rate * (1 - distance)
@@ -156,27 +173,29 @@ class _Search:
                 break
             radii.append(radius)
             if radius >= 1 - error:
-                found = _crossing(self._excess, below, rate)
-                return self._of_covariances(rate if found is None else found, below, above)
+                crossing = _crossing(self._excess, below, rate)
+                return self._of_covariances(rate if crossing is None else crossing, below, above)
             below = rate
         return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
 
     def _white(self, rate: float) -> tuple[float, float]:
-        """The spectral radius of the covariances of fresh noises, and its error; may be undecided."""
+        """Return the spectral radius of the covariances of redrawn noises, and its error."""
         if rate not in self.radii:
-            known = self.seen.get(rate)
-            finite = known is not None and math.isfinite(known.white)
-            self.radii[rate] = (known.white, known.white_error) if known and finite else self.step(rate).white_radius()
+            examined = self.seen.get(rate)
+            finite = examined is not None and math.isfinite(examined.white)
+            self.radii[rate] = (
+                (examined.white, examined.white_error) if examined and finite else self.step(rate).white_radius()
+            )
         return self.radii[rate]
 
     def _excess(self, rate: float) -> float:
-        """1 - 1/radius, which is bounded where the spectral radius is not."""
+        """Return 1 - 1/radius, which is bounded where the spectral radius diverges."""
         return 1 - 1 / max(self._white(rate)[0], 1e-300)
 
     # -- brackets
 
     def critical(self, start: float, near: float | None = None) -> CriticalRate:
-        """The critical rate, sought from a start; near: the relative distance at which it is expected."""
+        """Return the critical rate, searched from a start. near: expected relative distance."""
         low, high = (start, start) if near is None else (start * (1 - near), start * (1 + near))
         if low == high or not self.stable(low) or self.stable(high):
             low, high = self._bracket(start)
@@ -202,7 +221,7 @@ class _Search:
         return CriticalRate((low + high) / 2, error, low, high, self._kind(high), None)
 
     def _bracket(self, start: float) -> tuple[float, float]:
-        """A stable and an unstable rate, at most a factor of four apart."""
+        """Return a stable and an unstable rate, at most a factor of four apart."""
         low = start
         for _ in range(FARTHEST):
             if self.stable(low):
@@ -222,7 +241,7 @@ class _Search:
         )
 
     def _bisected(self, low: float, high: float, width: float) -> tuple[float, float]:
-        """The bracket divided until it has a relative width, or stability is decided nowhere inside."""
+        """Bisect a bracket to a relative width, or until stability is undecided everywhere inside."""
         while high / low - 1 > width:
             inside = (low * (high / low) ** share for share in SHARES)
             rate = next((rate for rate in inside if self.examined(rate).decided), None)
@@ -232,19 +251,19 @@ class _Search:
         return low, high
 
     def _kind(self, high: float) -> str:
-        """What is lost at an unstable rate."""
-        found = self.examined(high)
-        return "covariance" if not found.grows and found.fixed < 1 - TOUCHING else "mean"
+        """Return the kind of instability at an unstable rate."""
+        examined = self.examined(high)
+        return "covariance" if not examined.grows and examined.fixed < 1 - TOUCHING else "mean"
 
     # -- equations of the critical rate
 
     def _roots(self, low: float, high: float) -> Iterator[_Root]:
-        """Candidates from the equations that may hold between a stable and an unstable rate."""
+        """Yield candidate roots of the equations that may hold between a stable and an unstable rate."""
         step, lost = self.step(low), self.examined(high)
         if self._kind(high) == "covariance" or step.finite_memory is not None:
-            found = _crossing(self._excess, low, high)
-            if found is not None:
-                yield _Root(found, None, "covariance")
+            crossing = _crossing(self._excess, low, high)
+            if crossing is not None:
+                yield _Root(crossing, None, "covariance")
         if self._kind(high) == "covariance":
             return
         equations = (self._pole,) if lost.fixed < BRANCHING else (self._fold, self._radius, self._pole)
@@ -256,12 +275,12 @@ class _Search:
                     yield root
 
     def _to(self, step: Step, angle: float) -> Reached:
-        """The responses on the circle, on the way from w = 0."""
+        """Return the responses at an angle of the unit circle, continued from w = 0."""
         turned = np.exp(1j * np.linspace(0.0, angle, 2 + int(24 * angle / math.pi)))
         return step.along([0.5, 0.1, 0.01, *(1 - 0.999 * turned[:-1]), 1 - turned[-1]], step.start)[-1]
 
     def _fold(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
-        """Newton's method for a branch point of the responses on the circle."""
+        """Return the rate at which the responses have a branch point on the circle, by Newton's method."""
         count = step.count
         if not count:
             return None
@@ -285,8 +304,8 @@ class _Search:
             rate, turn, r, v = unpack(x)
             now = steps[rate] if rate in steps else steps.setdefault(rate, self.step(rate))
             value, _, slope = now.system(np.array([on_circle(turn)]), np.asarray(r, complex)[None])
-            found = np.concatenate([value[0], slope[0] @ v, [weights @ v - 1]])
-            return np.asarray(found.real if real else np.concatenate([found.real, found.imag]))
+            equations = np.concatenate([value[0], slope[0] @ v, [weights @ v - 1]])
+            return np.asarray(equations.real if real else np.concatenate([equations.real, equations.imag]))
 
         if real:
             phase = np.exp(-1j * np.angle(null[np.argmax(np.abs(null))]))
@@ -301,7 +320,7 @@ class _Search:
         return _Root(float(x[0] * low), angle if real else abs(float(x[1])))
 
     def _radius(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
-        """Where the largest spectral radius of correlations near an angle is one."""
+        """Return the rate at which the largest spectral radius of correlations near an angle is one."""
         if not step.fixed_pairs:
             return None
         real = angle in (0.0, math.pi)
@@ -315,17 +334,17 @@ class _Search:
             if real:
                 return radius_at(here, angle) - 1
             span = (max(0.0, best[0] - 0.2), min(math.pi, best[0] + 0.2))
-            found = minimize_scalar(
+            minimum = minimize_scalar(
                 lambda turn: -radius_at(here, turn), bounds=span, method="bounded", options={"xatol": 1e-7}
             )
-            best[0] = float(found.x)
-            return -float(found.fun) - 1
+            best[0] = float(minimum.x)
+            return -float(minimum.fun) - 1
 
-        found = _crossing(excess, low, high)
-        return None if found is None else _Root(found, best[0])
+        crossing = _crossing(excess, low, high)
+        return None if crossing is None else _Root(crossing, best[0])
 
     def _pole(self, step: Step, low: float, high: float, angle: float) -> _Root | None:
-        """Where what a site answers, or what joins overlaps, has a pole on the circle."""
+        """Return the rate at which a site's response, or the inverse of 1 - A(w), has a pole on the circle."""
         try:
             here = self._to(step, angle)
         except UnfollowedResponses:
@@ -342,9 +361,9 @@ class _Search:
             ends = [values(rate, angle) for rate in (low, high)]
             if real:
                 for place in np.flatnonzero(ends[0].real * ends[1].real < 0):
-                    found = _crossing(lambda rate, k=int(place): float(values(rate, angle)[k].real), low, high)  # type: ignore[misc]  # a default
-                    if found is not None:
-                        return _Root(found, angle)
+                    crossing = _crossing(lambda rate, k=int(place): float(values(rate, angle)[k].real), low, high)  # type: ignore[misc]  # a default
+                    if crossing is not None:
+                        return _Root(crossing, angle)
                 return None
             which = int(np.argmin(np.abs(ends[0])))
 
@@ -357,8 +376,10 @@ class _Search:
 
 
 def _stays_below_one(radii: list[float]) -> bool:
-    """Whether spectral radii at WIDTH and the next two distances stay below one up to rounding: next to a branch point
-    their increments shrink, at the end of a density they are equal, and they grow next to a pole."""
+    """Whether spectral radii extrapolate to a value below one.
+
+    Increments shrink near a branch point, are equal at the end of a density, and grow near a pole.
+    """
     if len(radii) < 3:
         return False
     first, second = np.diff(radii[:3])
@@ -366,11 +387,12 @@ def _stays_below_one(radii: list[float]) -> bool:
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
-    """A zero between two rates to rounding; None where the signs do not differ, or something cannot be followed."""
+    """Return a root between two rates by Brent's method; None without a sign change, or where responses cannot be
+    continued."""
     try:
         ends = function(low), function(high)
         if ends[0] * ends[1] > 0:
-            high *= 1 + WIDTH  # it may be the upper one
+            high *= 1 + WIDTH  # the root may be the upper end
             ends = ends[0], function(high)
         if not (np.isfinite(ends).all() and ends[0] * ends[1] < 0):
             return None
@@ -380,7 +402,7 @@ def _crossing(function: Callable[[float], float], low: float, high: float) -> fl
 
 
 def _newton(residual: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> tuple[np.ndarray, float]:
-    """A zero by Newton's method with central differences, and the relative size of the last step in the first entry."""
+    """Return a root by Newton's method with central differences, and the last relative step in the first entry."""
     last = math.inf
     with np.errstate(all="ignore"):
         for _ in range(40):

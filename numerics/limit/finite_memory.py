@@ -1,8 +1,8 @@
-"""Linear training on fresh data alone: each site applies one matrix over and over, of finite memory.
+"""Linear training on fresh data alone: each site iterates one companion matrix.
 
-Where no memory of fixed matrices enters, S(w) is a polynomial in w. With S(w) x = u the state (x(t), x(t - 1), ...)
-moves by a companion matrix A, group of sites by group. The mean grows where an eigenvalue of A leaves the unit circle.
-What noise of one step adds to covariances of all later times is a Gramian, sum_t A^t b c^T (A^T)^t, summed by doubling.
+Without memory of fixed matrices S(w) is a polynomial in w. With S(w) x = u the state (x(t), x(t - 1), ...) evolves by a
+companion matrix A, group of sites by group. The mean is unstable where an eigenvalue of A leaves the unit disc. The
+contribution of noise of one step to later covariances is a Gramian, sum_t A^t b c^T (A^T)^t, summed by doubling.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ import numpy as np
 from numerics.limit.linear_sites import Pairs, SitesAt, end_of
 
 LARGEST = 60
-"""Rows of the largest state whose matrix is formed for every group of sites."""
+"""Rows of the largest companion matrix that is formed for every group of sites."""
 STAYS = 1e-9
-"""Distance from one of eigenvalues of modes that stay for ever."""
+"""Distance from 1 within which an eigenvalue belongs to a conserved mode."""
 DOUBLINGS = 64
-"""Most doublings of the number of steps in a sum: no mode that decays at all in double precision needs more."""
+"""Largest number of doublings in a sum over steps; every decaying mode in double precision needs fewer."""
 DECAYS = 1e-14
-"""Distance from the unit circle within which rounding does not tell decay from growth."""
+"""Distance from the unit circle within which rounding hides whether a mode decays."""
 ROUNDING = 1e-16
+"""Relative rounding error of a sum."""
 
 
 def has_finite_memory(sites: SitesAt) -> bool:
-    """Whether all noises of sites are drawn afresh, so that a site remembers a few steps only."""
+    """Whether all noises of sites are redrawn at each step, so that sites have finite memory."""
     if sites.count or sites.fixed_pairs:
         return False
     depth = _depth(sites)
@@ -35,28 +36,29 @@ def has_finite_memory(sites: SitesAt) -> bool:
 
 
 def _depth(sites: SitesAt) -> int:
+    """Return the number of earlier steps in the state."""
     return max((delay + power for delay, power in sites.factors), default=0) or 1
 
 
 @dataclass(frozen=True)
 class FiniteMemory:
-    """The step of sites that remember a few steps."""
+    """The companion-matrix recursion of sites with finite memory."""
 
     sites: SitesAt
 
     @cached_property
     def _powers(self) -> np.ndarray:
-        """w^delay (1 - w)^power by powers of w: powers x factors."""
-        found = np.zeros((_depth(self.sites) + 1, len(self.sites.factors)))
+        """Coefficients of w^delay (1 - w)^power: powers of w x factors."""
+        coefficients = np.zeros((_depth(self.sites) + 1, len(self.sites.factors)))
         for k, (delay, power) in enumerate(self.sites.factors):
             for j in range(power + 1):
-                found[delay + j, k] = (-1) ** j * math.comb(power, j)
-        return found
+                coefficients[delay + j, k] = (-1) ** j * math.comb(power, j)
+        return coefficients
 
     @cached_property
     def _steps(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """By sector the companion matrix, and what enters the state: groups x state x state, groups x state x rows."""
-        found, sites = {}, self.sites
+        """By sector the companion matrix and the input matrix: groups x state x state, groups x state x rows."""
+        matrices, sites = {}, self.sites
         for name, polynomial in sites.polynomials(self._powers).items():
             first = np.linalg.inv(polynomial[0].real)
             groups, rows = first.shape[:2]
@@ -66,26 +68,26 @@ class FiniteMemory:
             for k, power in enumerate(polynomial[1:]):
                 step[:, :rows, k * rows : (k + 1) * rows] = -first @ power.real
             step[:, rows:, :-rows] = np.eye(state - rows)
-            found[name] = step, enters
-        return found
+            matrices[name] = step, enters
+        return matrices
 
     @cached_property
     def leading(self) -> complex:
-        """The eigenvalue of the step that is farthest out, among those that do not stay at one at any rate."""
+        """Eigenvalue of largest modulus, apart from conserved modes."""
         all_of = [np.linalg.eigvals(step).ravel() for step, _ in self._steps.values()]
         values = np.concatenate([*all_of, np.zeros(1)])
         moving = values[np.abs(values - 1) > STAYS]
         return complex(moving[np.argmax(np.abs(moving))])
 
     def white_radius(self, pairs: Pairs) -> tuple[float, float]:
-        """The spectral radius of the covariances of fresh noises, summed over all later times, and its error; infinite
-        where a mode does not decay."""
-        found = self._transfer(pairs) if abs(self.leading) < 1 - DECAYS else None
-        return (math.inf, 0.0) if found is None else (spectral_radius(found[0]), found[1])
+        """Return the spectral radius of the covariances of redrawn noises, summed over later times, and its error;
+        infinite where a mode does not decay."""
+        transfer = self._transfer(pairs) if abs(self.leading) < 1 - DECAYS else None
+        return (math.inf, 0.0) if transfer is None else (spectral_radius(transfer[0]), transfer[1])
 
     def _transfer(self, to: Pairs) -> tuple[np.ndarray, float] | None:
-        """What fresh noises of one time add to covariances of all later times, pairs x pairs, and its error; None where
-        the sum does not converge."""
+        """Return the contribution of redrawn noises of one time to covariances of all later times, pairs x pairs, and
+        its error; None where the sum diverges."""
         sites, error = self.sites, 0.0
         total = np.zeros((end_of(to), end_of(to)))
         for c, scale in sites.covariance_terms:
@@ -93,27 +95,28 @@ class FiniteMemory:
             step, enters = self._steps[sites.places[c.left].sector]
             left, right = (np.moveaxis(enters[:, :, sector.places[x]], 2, 0) for x in (c.left, c.right))
             drive = np.einsum("igs,jgt->ijgst", left, right)
-            found = _gramian(step, drive)
-            if found is None:
+            gramian = _gramian(step, drive)
+            if gramian is None:
                 return None
             weights = sector.weights * np.broadcast_to(scale, (len(sector.weights), 1, 1))[:, 0, 0]
             for (a, b), rows in to.items():
                 if a in sector.places and b in sector.places:
-                    block = found[..., sector.places[a], sector.places[b]]
+                    block = gramian[..., sector.places[a], sector.places[b]]
                     added = np.einsum("g,ijgkl->klij", weights, block)
                     total[rows, to[c.of]] += added.reshape(added.shape[0] * added.shape[1], -1)
-                    # a mode of modulus 1 - x is known to ROUNDING / x of its sum
+                    # the sum of a mode of modulus 1 - x has relative error ROUNDING / x
                     lost = ROUNDING * np.einsum("g,ijgkl->klij", np.abs(weights), block**2)
                     error += float(np.max(lost, initial=0.0))
         return total, error
 
 
 def spectral_radius(matrix: np.ndarray) -> float:
+    """Return the spectral radius of a matrix."""
     return float(np.max(np.abs(np.linalg.eigvals(matrix)), initial=0.0))
 
 
 def _gramian(step: np.ndarray, drive: np.ndarray) -> np.ndarray | None:
-    """sum_t A^t drive (A^T)^t, group by group; None where it does not converge."""
+    """Return sum_t A^t drive (A^T)^t for each group by doubling; None where it diverges."""
     total, power = drive, step
     with np.errstate(all="ignore"):
         for _ in range(DOUBLINGS):

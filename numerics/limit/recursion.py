@@ -1,18 +1,17 @@
-"""The step that linear training applies over and over, and whether what it applies grows.
+"""Stability of the linear recursion that training iterates.
 
-In the variable w = 1 - v of sum_t x(t) w^t a site answers its noises by the inverse G(w) of a small matrix
-(`numerics.limit.linear_sites`). Training is stable if nothing has a singularity in the disc |w| < 1, where 1/w is an
-eigenvalue of the step:
+In the generating function sum_t x(t) w^t, with w = 1 - v, a site responds to its noises by the inverse G(w) of a small
+matrix (`numerics.limit.linear_sites`). Training is stable if nothing is singular in the disc |w| < 1; a singularity at
+w is an eigenvalue 1/w of the recursion:
 
-1. R and G are analytic there, and so is the inverse of 1 - A(w), where A joins overlaps with planted directions. By
+1. R and G are analytic there, and so is the inverse of 1 - A(w), where A couples overlaps with planted directions. By
    Cauchy's formula their values inside follow from those on the circle.
 2. Correlations of fixed random matrices obey C = K(w, w*) C + drive, with K from products of G. Outside of the spectrum
-   of a non-normal step the spectral radius of K is below one.
-3. Covariances of what is drawn afresh at each step, as of fresh matrices and of noise that multiplies fields, obey
-   c(t) = sum_s M(t - s) c(s) + drive. As c is a covariance, it stays bounded if the spectral radius of sum_s M(s) is
-   below one.
+   of a non-normal recursion the spectral radius of K is below one.
+3. Covariances of redrawn noises, of fresh matrices or of multiplicative noise, obey c(t) = sum_s M(t - s) c(s) + drive.
+   They stay bounded if the spectral radius of sum_s M(s) is below one.
 
-Modes that stay for ever at any rate, as of directions that no sample has, lie at w = 1, which the circle avoids.
+Conserved modes, such as directions without samples, lie at w = 1, which the contour avoids.
 """
 
 from __future__ import annotations
@@ -31,32 +30,39 @@ from numerics.runtime.linear import RecursionOf
 from numerics.runtime.point import Point
 
 INDENT, AXIS = 1e-4, 1e-8
-"""Radius of the arc on which w = 1 is avoided, and the distance from it to which the real axis is followed."""
+"""Radius of the arc around w = 1, and the distance from it down to which the real axis is followed."""
 TOUCHING = 1e-8
-"""A spectral radius that is below one by less is that of a singularity on the circle."""
+"""Distance of a spectral radius from one within which a singularity lies on the circle."""
 BRANCHING = 0.99
-"""Spectral radius beyond which responses that cannot be followed end in a branch point."""
+"""Spectral radius above which responses that cannot be continued end in a branch point."""
 INSIDE = (1.0, 0.8, 0.55)
-"""Values of v where functions must follow from those on the circle."""
+"""Points v at which Cauchy's formula is checked."""
 FOLLOWS = 1e-6
-"""To which they must, relatively."""
+"""Relative tolerance of that check."""
 NOTABLE, NARROW = 0.9, 1e-6
-"""A spectral radius beyond which its maximum is sought, and to which angle."""
+"""Spectral radius above which its maximum over angles is refined, and the tolerance in the angle (radians)."""
 FINEST = 1e-13
-"""Relative accuracy of the covariances of fresh matrices."""
+"""Relative tolerance of the covariances of redrawn matrices."""
 STEADY, ADDS_UP = (1e-5, 1e-6), 9.5
-"""Angles next to w = 1 at which noise is compared, and by how much it grows at least where it adds up for ever."""
+"""Angles (radians) near w = 1 at which noise densities are compared, and the smallest ratio where noise accumulates."""
 CLOSEST = 1e-7
-"""Angle below which they do not change any more."""
+"""Angle (radians) below which densities are taken as constant."""
 VARIES = 6.0
-"""By how much more than between CLOSEST and twice this angle a density may change below it, on average."""
+"""Bound on the mean change of a density below CLOSEST, in units of that between CLOSEST and twice this angle."""
 
 
 @dataclass(frozen=True)
 class Examined:
-    """What decides stability at parameters. fixed: the largest spectral radius of the correlations of fixed matrices on
-    the contour, and `at` where; white: that of the covariances of fresh noises, white_error its error; grows: whether
-    something is not analytic in the disc. What is not known is infinite, and decided tells whether stability is."""
+    """Result of a stability analysis at given parameters.
+
+    Attributes:
+        fixed: largest spectral radius of the correlations of fixed matrices on the contour.
+        at: where it occurs.
+        white: spectral radius of the covariances of redrawn noises; infinite where unknown.
+        grows: whether a function is not analytic in the disc.
+        decided: whether stability is decided.
+        white_error: error of `white`.
+    """
 
     fixed: float
     at: Reached
@@ -67,11 +73,12 @@ class Examined:
 
     @property
     def stable(self) -> bool:
+        """Whether training is stable."""
         return self.decided and not self.grows and self.fixed < 1 - TOUCHING and self.white < 1 - self.white_error
 
 
 def needed_for(of: RecursionOf, loss: str) -> RecursionOf:
-    """The step without the fields that an observable does not depend on."""
+    """Return the recursion restricted to the fields that an observable depends on."""
     keep = set(dict(of.observed)[loss])
     while True:
         more = {term.of for term in of.operator if term.target in keep}
@@ -100,18 +107,19 @@ def needed_for(of: RecursionOf, loss: str) -> RecursionOf:
 
 @dataclass(frozen=True)
 class Step(ResponsesAt):
-    """The step at parameters."""
+    """The linear recursion at given parameters."""
 
     of: RecursionOf
 
     # -- correlations
 
     def _added(self, inverse: Inverses, to: Pairs, fresh: bool) -> np.ndarray:
-        """K(w, w*): what correlations of noises add to those of pairs of fields, points x pairs x pairs."""
+        """Return K(w, w*), the linear map from correlations of noises to those of pairs of fields: points x pairs x
+        pairs."""
         return self.products(inverse, conjugate(inverse), to, fresh)
 
     def fixed_radius(self, inverse: Inverses) -> np.ndarray:
-        """Point by point the spectral radius of the correlations of fixed matrices."""
+        """Return the spectral radius of the correlations of fixed matrices, point by point."""
         if not self.fixed_pairs:
             return np.zeros(len(next(iter(inverse.values()))))
         maps = self._added(inverse, self.fixed_pairs, False)
@@ -120,11 +128,11 @@ class Step(ResponsesAt):
         return np.asarray(np.max(np.abs(np.linalg.eigvals(maps)), axis=-1))
 
     def radius_at(self, here: Reached) -> float:
-        """The same at one point."""
+        """Return the spectral radius of the correlations of fixed matrices at one point."""
         return float(self.fixed_radius(self.inverses(*here.row))[0])
 
     def _transfer(self, inverse: Inverses) -> np.ndarray:
-        """What fresh noises of one time add to covariances of all later times, as a density on the circle."""
+        """Return the contribution of redrawn noises of one time to later covariances, as a density on the circle."""
         direct = self._added(inverse, self.white_pairs, True)
         if not self.fixed_pairs:
             return direct
@@ -132,20 +140,20 @@ class Step(ResponsesAt):
         return np.asarray(direct + self._added(inverse, self.white_pairs, False) @ back)
 
     def _resolved(self, inverse: Inverses, drive: np.ndarray) -> np.ndarray:
-        """The correlations of fixed matrices that a drive makes: (1 - K)^-1 drive."""
+        """Return the correlations of fixed matrices for a drive: (1 - K)^-1 drive."""
         own = self._added(inverse, self.fixed_pairs, False)
         return np.linalg.solve(np.eye(own.shape[-1]) - own, drive)
 
     def adds_up(self) -> bool:
-        """Whether noise of each step adds up in what is observed, along modes that no step damps.
+        """Whether noise accumulates in an observable, along undamped modes.
 
-        Its density on the circle then has a singularity at w = 1 that cannot be integrated.
+        Its density on the circle then has a non-integrable singularity at w = 1.
         """
         ((_, fields),) = self.of.observed
         if not self.of.stirred:
             return False
         pairs: Pairs = slices({(a, a): self.sizes[a] ** 2 for a in fields})
-        found = []
+        densities = []
         here = self.along([STEADY[0]], self.start)[-1]
         for angle in STEADY:
             here = self.advanced(here, on_circle(angle))
@@ -154,27 +162,27 @@ class Step(ResponsesAt):
             if self.fixed_pairs:
                 back = self._resolved(inverse, self._stirring(inverse, self.fixed_pairs))
                 density = density + self._added(inverse, pairs, False) @ back
-            found.append(float(np.max(np.abs(density))))
-        return found[1] > ADDS_UP * found[0]
+            densities.append(float(np.max(np.abs(density))))
+        return densities[1] > ADDS_UP * densities[0]
 
     def _stirring(self, inverse: Inverses, pairs: Pairs) -> np.ndarray:
-        """What noise of each step adds to correlations of pairs of fields: points x pairs x 1."""
+        """Return the contribution of noise of each step to correlations of pairs of fields: points x pairs x 1."""
         points = len(next(iter(inverse.values())))
-        found = np.zeros((points, end_of(pairs), 1), complex)
+        added_noise = np.zeros((points, end_of(pairs), 1), complex)
         for (a, b), where in pairs.items():
             for noise in self.of.stirred:
                 if self.places[a].sector == self.places[b].sector == self.places[noise].sector:
                     one, other = self.answer(inverse, a, noise), np.conj(self.answer(inverse, b, noise))
                     added = np.einsum("g,mgij,mgkj->mik", self.sector_of(noise).weights, one, other)
-                    found[:, where, 0] += added.reshape(points, -1)
-        return found
+                    added_noise[:, where, 0] += added.reshape(points, -1)
+        return added_noise
 
     # -- overlaps
 
     def overlapping(self, inverse: Inverses, v: np.ndarray) -> np.ndarray:
-        """A(w), which joins overlaps with planted directions: points x overlaps x overlaps."""
+        """Return A(w), which couples overlaps with planted directions: points x overlaps x overlaps."""
         overlaps = self.of.overlaps
-        found = np.zeros((len(v), len(overlaps), len(overlaps)), complex)
+        matrix = np.zeros((len(v), len(overlaps), len(overlaps)), complex)
         at_once = self.inverses(*self.start.row) if self.of.renewed and overlaps else inverse
         for k, overlap in enumerate(overlaps):
             for j, other in enumerate(overlaps):
@@ -186,22 +194,22 @@ class Step(ResponsesAt):
                     weighed = sector.weights * np.prod(list(scales), axis=0)
                     seen = at_once if overlap.source in self.of.renewed else inverse
                     answer = self.answer(seen, overlap.field, term.target)[:, :, 0, 0]
-                    found[:, k, j] += (1 - v) ** overlap.delay * (answer @ weighed)
-        return found
+                    matrix[:, k, j] += (1 - v) ** overlap.delay * (answer @ weighed)
+        return matrix
 
     # -- stability
 
     def denominators(self, v: complex, r: np.ndarray) -> np.ndarray:
-        """What vanishes where a site's answer, or what joins overlaps, has a pole."""
+        """Return the determinants that vanish at poles of a site's response or of (1 - A(w))^-1."""
         inverse = self.inverses(np.array([v]), r[None])
-        found = [1 / np.linalg.det(own[0]) for own in inverse.values()]
+        determinants = [1 / np.linalg.det(own[0]) for own in inverse.values()]
         if self.of.overlaps:
             joined = np.eye(len(self.of.overlaps)) - self.overlapping(inverse, np.array([v]))
-            found.append(np.linalg.det(joined))
-        return np.concatenate(found)
+            determinants.append(np.linalg.det(joined))
+        return np.concatenate(determinants)
 
     def functions(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Inverses]:
-        """What must be analytic in the disc, one row per point, and G there."""
+        """Return the functions that must be analytic in the disc, one row per point, and G there."""
         inverse = self.inverses(v, r)
         parts = [r, *inverse.values()]
         if self.of.overlaps:
@@ -212,14 +220,14 @@ class Step(ResponsesAt):
         return values, inverse
 
     def examine(self) -> Examined:
-        """What decides whether training is stable."""
+        """Return the result of the stability analysis."""
         if self.finite_memory is not None and not self.of.overlaps:
             return self._examined_directly(self.finite_memory)
         try:
             return _Examination(self).examined()
         except UnfollowedResponses as error:
             if error.last is not None:
-                # next to a branch point, where responses end, the spectral radius is one
+                # at a branch point of the responses the spectral radius is one
                 radius = self.radius_at(error.last)
                 return Examined(radius, error.last, math.inf, True, decided=radius > BRANCHING)
             return Examined(math.inf, self.start, math.inf, True, decided=False)
@@ -227,7 +235,7 @@ class Step(ResponsesAt):
             return Examined(math.inf, self.start, math.inf, True, decided=False)
 
     def _examined_directly(self, memory: FiniteMemory) -> Examined:
-        """The same from the matrix that a site applies over and over."""
+        """Return the result from the eigenvalues of the companion matrix."""
         size, angle = abs(memory.leading), abs(float(np.angle(memory.leading)))
         at = replace(self.start, v=complex(on_circle(angle)))
         white, error = memory.white_radius(self.white_pairs)
@@ -237,12 +245,11 @@ class Step(ResponsesAt):
 
     @cached_property
     def finite_memory(self) -> FiniteMemory | None:
-        """The step as a matrix that a site applies, where all noises are drawn afresh."""
+        """The companion-matrix recursion, where all noises are redrawn; None otherwise."""
         return FiniteMemory(self) if has_finite_memory(self) else None
 
     def white_radius(self) -> tuple[float, float]:
-        """The spectral radius of the covariances of fresh noises, summed over all later times, and its error; may be
-        undecided."""
+        """Return the spectral radius of the covariances of redrawn noises, summed over later times, and its error."""
         if not self.white_pairs:
             return 0.0, 0.0
         if self.finite_memory is not None:
@@ -251,7 +258,7 @@ class Step(ResponsesAt):
         return spectral_radius(transfer), error
 
     def _mean_transfer(self) -> tuple[np.ndarray, float]:
-        """The mean of the transfer over the circle, and its error."""
+        """Return the mean of the transfer over the circle by adaptive Gauss-Legendre panels, and its error."""
         arc = Arc(1.0, 1.0, (CLOSEST, math.pi))
         here, scale = self.along([CLOSEST, on_circle(CLOSEST)], self.start)[-1], 0.0
 
@@ -271,10 +278,10 @@ class Step(ResponsesAt):
         for rough in (coarse, fine):
             panels = list(self.panels(arc, here, transfer, rough))
             scale = sum(float(np.max(np.abs(panel.values)) * np.sum(panel.weights)) for panel in panels)
-            total = panels[0].kept[0] * CLOSEST / math.pi  # the rest next to w = 1, where it is nearly constant
+            total = panels[0].kept[0] * CLOSEST / math.pi  # the arc next to w = 1, where the density is nearly constant
             for panel in panels:
                 total = total + np.einsum("m,mij->ij", panel.weights / math.pi, panel.kept)
-        # a power of the angle that can be integrated changes less there than VARIES times beyond
+        # an integrable power of the angle varies there by less than VARIES times the change beyond
         near = next(panel.kept[-1] for panel in panels if abs(panel.end.v) >= 2 * CLOSEST * (1 - 1e-9))
         rest = VARIES * float(np.max(np.abs(near - panels[0].kept[0]))) * CLOSEST
         return np.asarray(total), (rest + FINEST * scale) / math.pi
@@ -282,13 +289,14 @@ class Step(ResponsesAt):
 
 @dataclass
 class _Examination:
-    """The contour that avoids w = 1, and what is seen on it."""
+    """Stability analysis along a contour that avoids w = 1."""
 
     step: Step
     radius: float = 0.0
     at: Reached | None = None
 
     def examined(self) -> Examined:
+        """Follow the contour and return the result."""
         step = self.step
         points = step.along([*INSIDE, *np.geomspace(0.4, INDENT, 16)], step.start)
         self._approach(points[-1])
@@ -298,11 +306,11 @@ class _Examination:
         if self.radius >= 1 - TOUCHING:
             return Examined(self.radius, self.at or step.start, math.inf, True)
         tried, right = np.array(INSIDE), right[: len(INSIDE)].real
-        found, here = step.from_contour(INDENT, points[-1], step.functions, tried, self._look_on)
+        from_circle, here = step.from_contour(INDENT, points[-1], step.functions, tried, self._look_on)
         self._look(*here.row, step.inverses(*here.row))
         self._sharpen()
         sizes = np.abs(right)
-        grows = bool(np.any(np.abs(found - right) > FOLLOWS * np.max(sizes, axis=0) + FOLLOWS**2 * np.max(sizes)))
+        grows = bool(np.any(np.abs(from_circle - right) > FOLLOWS * np.max(sizes, axis=0) + FOLLOWS**2 * np.max(sizes)))
         at = self.at or here
         if grows or self.radius >= 1 - TOUCHING:
             return Examined(self.radius, at, math.inf, grows)
@@ -310,7 +318,8 @@ class _Examination:
         return Examined(self.radius, at, white, grows, abs(white - 1) > error, error)
 
     def _approach(self, here: Reached) -> None:
-        """Look at the real axis next to w = 1, as far as rounding lets modes that stay for ever be told from growth."""
+        """Record the spectral radius on the real axis near w = 1, as far as rounding separates conserved modes from
+        growth."""
         for distance in np.geomspace(INDENT, AXIS, 16)[1:]:
             try:
                 here = self.step.advanced(here, complex(distance))
@@ -321,16 +330,18 @@ class _Examination:
             self._look(*here.row, self.step.inverses(*here.row))
 
     def _look_on(self, panel: ArcPanel) -> None:
+        """Record the largest spectral radius on a panel."""
         self._look(panel.v, panel.r, panel.kept)
 
     def _look(self, v: np.ndarray, r: np.ndarray, inverse: Inverses) -> None:
+        """Record the largest spectral radius at points."""
         radii = self.step.fixed_radius(inverse)
         place = int(np.argmax(radii))
         if radii[place] >= self.radius:
             self.radius, self.at = float(radii[place]), Reached(complex(v[place]), r[place], np.zeros_like(r[place]))
 
     def _sharpen(self) -> None:
-        """The largest spectral radius between points of the circle."""
+        """Refine the largest spectral radius between points of the circle."""
         if self.at is None or self.radius < NOTABLE or abs(abs(1 - self.at.v) - 1) > 1e-12:
             return
         here = replace(self.at, rates=self.step.newton(self.at.v, self.at.responses)[1])
@@ -349,9 +360,10 @@ class _Examination:
 
 
 def on_circle(angle: Any) -> Any:
-    """The point v of a mode w = exp(i angle) that neither grows nor decays."""
+    """Return the point v of a marginal mode w = exp(i angle)."""
     return 1 - np.exp(1j * angle)
 
 
 def step_at(of: RecursionOf, p: Point, nodes: int) -> Step:
+    """Return the recursion at parameters, with densities at this many nodes."""
     return Step(of, p, laws_at(of, p, nodes))

@@ -1,8 +1,8 @@
-"""Responses of linear training followed in the complex plane, and Cauchy integrals over the circle of lasting modes.
+"""Numerical continuation of responses in the complex plane, and Cauchy integrals over the circle of marginal modes.
 
-Responses start from v = 1, where only what is answered at once remains, and are followed by Newton's method. What is
-analytic where |1 - v| < 1 has values there that follow from those on the circle. Modes that stay for ever lie at v = 0,
-around which the contour makes a small arc.
+Continuation starts at v = 1, where only equal-time responses remain, and corrects with Newton's method. Functions that
+are analytic where |1 - v| < 1 follow from their values on the circle. Conserved modes lie at v = 0, around which the
+contour makes a small arc.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from derive.errors import NumericalError
 from numerics.limit.linear_sites import SitesAt
 
 ORDER, RESOLVED, NARROWEST = 12, 1e-8, 1e-13
-"""Points in a panel of the contour, the relative size of its last coefficients at which it is resolved, and the width
-in radians of the smallest one."""
+"""Gauss-Legendre nodes per panel, relative size of the last Legendre coefficients of a resolved panel, and smallest
+panel width (radians)."""
 ROUNDING = 1e-13
-"""What is smaller beside the largest values is rounding."""
+"""Values below this fraction of the largest are rounding errors."""
 PANELS = 400
-"""Most panels that are tried on an arc: beyond, rounding hides what is next to the circle."""
+"""Largest number of panels on an arc; beyond it, rounding hides singularities next to the circle."""
 
 Functions = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, Any]]
 """Of points and their responses: values, one row per point, and what else is kept of the computation."""
 
 
 class UnfollowedResponses(NumericalError):
-    """The responses cannot be followed along the circle; last: how far they could."""
+    """Continuation of the responses along the circle failed. last: the last point reached."""
 
     def __init__(self, sentence: str, last: Reached | None = None):
         super().__init__(sentence)
@@ -49,34 +49,34 @@ class Reached:
 
     @property
     def angle(self) -> float:
-        """That of the mode w = 1 - v."""
+        """Angle of the mode w = 1 - v."""
         return float(np.angle(1 - self.v))
 
     @property
     def row(self) -> tuple[np.ndarray, np.ndarray]:
-        """The point and its responses as arrays of one point."""
+        """The point and its responses as arrays with one row."""
         return np.array([self.v]), self.responses[None]
 
 
 @dataclass(frozen=True)
 class ResponsesAt(SitesAt):
-    """Linear laws at parameters whose responses are followed."""
+    """Linear laws at parameters, with continuation of their responses."""
 
     @cached_property
     def start(self) -> Reached:
-        """The responses at v = 1: what is answered at once."""
+        """Responses at v = 1: the equal-time responses."""
         r = np.zeros(self.count, complex)
         for pair, where in self.unknown.items():
             r[where] = self.at_once[pair].ravel()
         return Reached(1.0, *self.newton(1.0, r)[:2])
 
     def newton(self, v: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Improved responses, their derivative in v, and whether Newton's method converged."""
-        found, rate, good = self.newtons(np.array([v], complex), r[None])
-        return found[0], rate[0], good
+        """Return responses corrected by Newton's method, their derivative in v, and whether it converged."""
+        responses, rate, good = self.newtons(np.array([v], complex), r[None])
+        return responses[0], rate[0], good
 
     def newtons(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-        """The same at several points."""
+        """Return the same at several points at once."""
         if not self.count:
             return r, r, True
         before = np.inf
@@ -91,14 +91,14 @@ class ResponsesAt(SitesAt):
             size = float(np.max(np.abs(both[..., 0]) / sizes))
             if not np.isfinite(size) or size > 10 * before:
                 return r, r, False
-            # corrections are squared from one to the next, until rounding
+            # quadratic convergence, until rounding
             if size < 1e-12 or (size < 1e-8 and size < 1e-2 * before) or (size >= before / 4 and before < 1e-10):
                 return r, both[..., 1], True
             before = size
         return r, r, False
 
     def advanced(self, here: Reached, there: complex) -> Reached:
-        """The responses at another point, along the straight line between the two."""
+        """Return the responses at another point, continued along a straight line."""
         if not self.count:
             return Reached(there, here.responses, here.rates)
         r, tangent, way = here.responses, here.rates, there - here.v
@@ -108,9 +108,9 @@ class ResponsesAt(SitesAt):
                 share = min(share, 1.0 - done)
                 v = here.v + way * (done + share)
                 guess = r + tangent * way * share
-                found, rate, good = self.newton(v, guess)
-                if good and _near(found, guess):
-                    r, tangent, done = found, rate, done + share
+                corrected, rate, good = self.newton(v, guess)
+                if good and _near(corrected, guess):
+                    r, tangent, done = corrected, rate, done + share
                     share *= 2.0
                     continue
                 share /= 3.0
@@ -122,7 +122,8 @@ class ResponsesAt(SitesAt):
         return Reached(there, r, tangent)
 
     def between(self, here: Reached, end: Reached, v: np.ndarray) -> np.ndarray | None:
-        """The responses at points between two, from the cubic through both; None where that is too far off."""
+        """Return the responses at points between two, with a cubic Hermite predictor; None where that is too
+        inaccurate."""
         if not self.count:
             return np.zeros((len(v), 0), complex)
         way = end.v - here.v
@@ -131,25 +132,25 @@ class ResponsesAt(SitesAt):
         upper = (3 - 2 * x) * end.responses + (x - 1) * way * end.rates
         guess = (1 - x) ** 2 * lower + x**2 * upper
         with np.errstate(all="ignore"):
-            found, _, good = self.newtons(v, guess)
-        return found if good and _near(found, guess) else None
+            corrected, _, good = self.newtons(v, guess)
+        return corrected if good and _near(corrected, guess) else None
 
     def along(self, points: Iterable[complex], here: Reached) -> list[Reached]:
-        """The responses at points in their order."""
-        found = []
+        """Return the responses along a sequence of points."""
+        reached = []
         for point in points:
             here = self.advanced(here, complex(point))
-            found.append(here)
-        return found
+            reached.append(here)
+        return reached
 
     # -- contours
 
     def panels(
         self, arc: Arc, here: Reached, functions: Functions, rough: Callable[[np.ndarray, np.ndarray, float], bool]
     ) -> Iterator[ArcPanel]:
-        """Pieces of an arc that are halved until functions of the responses are resolved on them, in their order.
+        """Yield panels of an arc, bisected until functions of the responses are resolved.
 
-        rough: whether they are not, from the last coefficients of their Legendre series, their values and the width.
+        rough: whether a panel is unresolved, from its last Legendre coefficients, its values and its width.
         """
         nodes, weights = np.polynomial.legendre.leggauss(ORDER)
         series = np.linalg.inv(np.polynomial.legendre.legvander(nodes, ORDER - 1))
@@ -182,8 +183,11 @@ class ResponsesAt(SitesAt):
         inside: np.ndarray,
         seen: Callable[[ArcPanel], None] = lambda _: None,
     ) -> tuple[np.ndarray, Reached]:
-        """Values at points inside |1 - v| < 1 of functions that are analytic there, by Cauchy's formula, and the end of
-        the contour. It starts at v = radius, makes an arc around v = 0 and follows the upper half of the circle."""
+        """Return values at points inside |1 - v| < 1 of functions analytic there, by Cauchy's formula, and the end of
+        the contour.
+
+        The contour starts at v = radius, makes an arc around v = 0 and follows the upper half of the circle.
+        """
         turn = math.acos(radius / 2)
         total: Any = 0.0
         for arc in (Arc(0.0, radius, (0.0, -turn)), Arc(1.0, 1.0, (2 * math.asin(radius / 2), math.pi))):
@@ -197,14 +201,14 @@ class ResponsesAt(SitesAt):
 
 @dataclass(frozen=True)
 class Arc:
-    """Points of a circle in the plane of v between two angles: around v = 0 its own, around v = 1 those of w."""
+    """An arc in the plane of v between two angles, around v = 0 or around v = 1 (then angles are those of w)."""
 
     centre: float
     radius: float
     ends: tuple[float, float]
 
     def pieces(self) -> list[tuple[float, float]]:
-        """Pieces to start from: those next to v = 0 are as long as they are far from it, up to a sixth of pi."""
+        """Return initial panels: next to v = 0 as long as their distance from it, at most pi/6."""
         first, last = self.ends
         ends = [first]
         while self.centre and first < last / 6:
@@ -215,12 +219,13 @@ class Arc:
         return list(itertools.pairwise(map(float, ends)))
 
     def at(self, angle: Any) -> Any:
+        """Return the point at an angle."""
         return self.centre + (-1 if self.centre else 1) * self.radius * np.exp(1j * angle)
 
 
 @dataclass(frozen=True)
 class ArcPanel:
-    """A resolved piece of an arc. weights: of its points in an integral over the angle; kept: of the last call."""
+    """A resolved panel of an arc. weights: quadrature weights in the angle; kept: second result of the integrand."""
 
     v: np.ndarray
     r: np.ndarray
@@ -231,11 +236,12 @@ class ArcPanel:
 
 
 def _rough(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
+    """Whether the last Legendre coefficients of a panel are not small."""
     sizes = np.abs(values)
     return bool(np.any(tail > RESOLVED * np.max(sizes, axis=0) + ROUNDING * np.max(sizes)))
 
 
-def _near(found: np.ndarray, guess: np.ndarray) -> bool:
-    """Whether Newton's method moved a guess by little, so that it cannot have left the branch."""
-    size = np.abs(found) + 0.01 * np.max(np.abs(found), axis=-1, keepdims=True) + 1e-300
-    return bool(np.max(np.abs(found - guess) / size) < 0.05)
+def _near(corrected: np.ndarray, guess: np.ndarray) -> bool:
+    """Whether Newton's method moved a guess so little that it stayed on the branch."""
+    size = np.abs(corrected) + 0.01 * np.max(np.abs(corrected), axis=-1, keepdims=True) + 1e-300
+    return bool(np.max(np.abs(corrected - guess) / size) < 0.05)

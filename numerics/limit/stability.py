@@ -1,11 +1,10 @@
-"""How large a rate may be: until the dynamics itself diverges, and until the sharpest direction of a kernel does.
+"""The largest stable learning rate: where training diverges, and where the sharpest direction of a kernel overshoots.
 
-The limit of linear training, on fixed or fresh data, comes from the step that it applies over and over, without running
-one. Elsewhere whether the loss stays bounded as the number of steps grows is read off how its increments grow at late
-times: far below the limit they shrink by a factor per step, far above they grow by one, whatever the loss has done
-before (a loss that falls faster and faster leaves a saddle, and is bounded). The rate at which that factor passes 1
-hardly depends on the number of steps; what is left is extrapolated from a half and a quarter of them, each searched by
-itself.
+For linear training, on fixed or fresh data, the limit follows from its linear recursion without running it. Otherwise
+the growth rate of late increments of the loss decides: below the limit they shrink by a factor per step, above they
+grow. (A loss that falls with growing increments leaves a saddle and is bounded.) The rate at which the factor is 1
+depends weakly on the number of steps and is extrapolated from a half and a quarter of them, each searched
+independently.
 
 A step of gradient descent with rate eta along a direction of curvature lambda overshoots when eta * lambda > 2. The
 curvature is the largest eigenvalue of a probed matrix along the training, which itself depends on the rate.
@@ -26,24 +25,25 @@ from numerics.limit.critical import CriticalRate, critical_rate
 from numerics.solver import Solution, Solver, solve_many
 
 GROWTH = 100.0
-"""A loss that exceeds so many times its initial value has diverged within the steps that were run."""
+"""Ratio of the loss to its initial value above which a run has diverged."""
 POINTS = 12
-"""Rates tried side by side in each round."""
+"""Rates that are solved together in each round."""
 OVERSHOOT = 2.0
+"""Value of rate times curvature at which gradient descent overshoots."""
 LARGEST_SIZE = 10_000
-"""Simulations beyond this size are out of reach."""
+"""Largest feasible simulation size."""
 RESOLVED = 1e-8
-"""The relative size down to which directions of training are told apart."""
+"""Relative singular value down to which modes of training are separated."""
 SETTLED = 0.05
-"""The limit for many steps is given where its error is below this share; elsewhere that of the steps that were run."""
+"""Relative error below which the extrapolated limit is returned; otherwise that of the steps that were run."""
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
-"""Shares of the limit at which the noise of a finite size is estimated."""
+"""Fractions of the limit at which finite-size noise is estimated."""
 
 
 @dataclass(frozen=True)
 class Horizon:
-    """The limit that so many steps give: by_growth where increments of the loss start to grow at late times, and
-    within, where the loss exceeds GROWTH times its initial value before the last step."""
+    """The limit from a number of steps. by_growth: where late increments of the loss start to grow; within: where the
+    loss exceeds GROWTH times its initial value before the last step."""
 
     steps: int
     by_growth: float
@@ -54,14 +54,18 @@ class Horizon:
 class StableRate:
     """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
 
-    by_divergence is for any number of steps. Where training is linear it is exact, as `exact` says, and there are no
-    horizons. Elsewhere it is extrapolated from the horizons, with an estimate of its error. Where late growth has not
-    settled at these steps (training that still learns features, say), or contradicts the run itself, it is the limit
-    within the steps that were run, and its error is what late growth would make of it.
-    size is how large a simulation must be to follow the theory at SHARES[-2] of that limit, and noisy_above the rate
-    beyond which it would have to be larger than LARGEST_SIZE (None where no rate below the limit needs that).
-    by_curvature and at_start are None where no matrix stands for the curvature, the former also where the loss
-    diverges before it overshoots; at_start uses the initial matrix.
+    Attributes:
+        by_divergence: limit for any number of steps. It is exact for linear training. Otherwise it is extrapolated;
+            where late growth has not converged or contradicts the run, it is the limit within the steps that were run.
+        by_curvature: smallest rate at which a direction overshoots; None without a curvature matrix, or where the loss
+            diverges first.
+        at_start: the same with the initial matrix.
+        tolerance: relative tolerance of the search.
+        by_divergence_error: error of by_divergence.
+        horizons: limits by number of steps; empty where the limit is exact.
+        size: simulation size needed at SHARES[-2] of the limit.
+        noisy_above: rate above which it exceeds LARGEST_SIZE; None without one.
+        exact: the exact result for linear training.
     """
 
     by_divergence: float
@@ -86,26 +90,34 @@ def stable_rate(
     tolerance: float = 1e-3,
     progress: Callable[[float, str], None] | None = None,
 ) -> StableRate:
-    """Both limits for one set of values, to a relative tolerance; `values[rate]` is where the search starts.
+    """Return both limits for one set of values, to a relative tolerance.
 
-    layer: whose largest eigenvalue, over the value of the parameter `over` if one is given, is the curvature.
+    Args:
+        solver: the generated solver.
+        values: parameter values; `values[rate]` is where the search starts.
+        rate: name of the learning rate.
+        loss: name of the loss.
+        layer: probed matrix whose largest eigenvalue is the curvature.
+        over: parameter by which the curvature is divided.
+        tolerance: relative tolerance.
+        progress: called with a fraction and a text.
     """
     tell = progress or (lambda fraction, text: None)
     _check(solver, rate, loss, layer, over)
-    asked = _RateQuestion(solver, values, rate, loss)
+    question = _RateQuestion(solver, values, rate, loss)
     tell(0.0, "where the loss diverges")
     exact = _exact(solver, values, rate, loss)
     horizons: tuple[Horizon, ...] = ()
     if exact is not None:
         by_divergence, error = exact.rate, exact.error
     else:
-        by_divergence, error, horizons = asked.extrapolated(tolerance)
-    size, noisy_above = _noise(asked.run, values, rate, loss, by_divergence)
+        by_divergence, error, horizons = question.extrapolated(tolerance)
+    size, noisy_above = _noise(question.run, values, rate, loss, by_divergence)
     by_curvature = at_start = None
     if layer is not None:
         tell(0.5, "where the sharpest direction overshoots")
         unit = 1.0 if over is None else float(values[over])
-        by_curvature, at_start = asked.overshooting(layer, unit, tolerance)
+        by_curvature, at_start = question.overshooting(layer, unit, tolerance)
         tell(1.0, "done")
     return StableRate(
         by_divergence=by_divergence,
@@ -122,7 +134,7 @@ def stable_rate(
 
 @dataclass(frozen=True)
 class _RateQuestion:
-    """Solutions of a model at several rates, and what their loss and curvature say."""
+    """Solutions of a model at several rates, with tests of their loss and curvature."""
 
     solver: Solver
     values: dict[str, Any]
@@ -130,10 +142,11 @@ class _RateQuestion:
     loss: str
 
     def run(self, points: list[dict[str, Any]]) -> Iterator[Solution | NumericalError]:
+        """Yield solutions without spectra."""
         return solve_many(self.solver, points, layers=())
 
     def _steps(self) -> int:
-        """How many steps are observed, at a rate at which training is bounded."""
+        """Return the number of observed steps, at a rate at which training is bounded."""
         first = next(iter(self.run([{**self.values, self.rate: self.values[self.rate] / 64.0}])))
         if isinstance(first, NumericalError):
             raise first
@@ -145,12 +158,14 @@ class _RateQuestion:
         return steps
 
     def _within(self, solution: Solution | NumericalError) -> bool:
+        """Whether the loss stays within GROWTH times its initial value."""
         if isinstance(solution, NumericalError):
             return False
         series = np.asarray(solution.observables[self.loss])
         return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
 
     def _bounded(self, solution: Solution | NumericalError, steps: int) -> bool:
+        """Whether late increments of the loss shrink."""
         if isinstance(solution, NumericalError):
             return False
         errors = (solution.observable_errors or {}).get(self.loss)
@@ -158,7 +173,7 @@ class _RateQuestion:
         return late_growth(np.asarray(solution.observables[self.loss])[: steps + 1], noise) <= 0
 
     def extrapolated(self, tolerance: float) -> tuple[float, float, tuple[Horizon, ...]]:
-        """The limit for many steps, its error, and the horizons that it is extrapolated from."""
+        """Return the limit for many steps, its error, and the horizons that it is extrapolated from."""
         steps = self._steps()
         search = partial(_limit, self.run, self.values, self.rate)
         counts = [steps, *(n for n in (steps // 2, steps // 4) if n >= 2)]
@@ -168,10 +183,12 @@ class _RateQuestion:
         return (*_given_limit(horizons, whole, tolerance), horizons)
 
     def overshooting(self, layer: str, unit: float, tolerance: float) -> tuple[float | None, float | None]:
-        """The smallest rate at which the sharpest direction overshoots, if one is reached, and that at the start."""
+        """Return the smallest rate at which the sharpest direction overshoots (None if not reached), and that of the
+        initial matrix."""
 
         def sharpest(solution: Solution) -> float:
-            """Rate times curvature at the sharpest step; the matrix after the last step drives no step any more."""
+            """Return the largest rate times curvature; the matrix after the last step drives no step and is
+            excluded."""
             top = max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1])
             return float(solution.parameters[self.rate] * top / unit)
 
@@ -189,7 +206,7 @@ class _RateQuestion:
 
 
 def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> CriticalRate | None:
-    """The limit from the step that training applies over and over; None where it is not linear or changes with time."""
+    """Return the limit from the linear recursion; None where training is not linear or depends on time."""
     of = solver.recursion
     if of is None or not dict(of.observed).get(loss):
         return None
@@ -197,12 +214,12 @@ def _exact(solver: Solver, values: dict[str, Any], rate: str, loss: str) -> Crit
 
 
 def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) -> tuple[float, float]:
-    """The extrapolated limit with its error, or that of the run where late growth does not tell or contradicts it.
+    """Return the extrapolated limit with its error, or that of the run where late growth is undecided or contradicts
+    it.
 
-    At r times the limit a step of gradient descent multiplies the part of the loss along the sharpest direction by
-    (2 r - 1)^2, with momentum by more. Late growth sees that part if it is RESOLVED of the loss at least, so that the
-    loss exceeds GROWTH within n steps where 2 r - 1 > (GROWTH / RESOLVED)^(1 / 2n). Features that are learnt may halve
-    the curvature on the way, which doubles r.
+    At r times the limit a step multiplies the loss along the sharpest direction by (2 r - 1)^2, with momentum by more.
+    Late growth resolves that part from RESOLVED of the loss on, so that the loss exceeds GROWTH within n steps where 2
+    r - 1 > (GROWTH / RESOLVED)^(1 / 2n). Feature learning may halve the curvature meanwhile, which doubles r.
     """
     limit, error = _extrapolated(horizons, tolerance)
     excess = 1 + (GROWTH / RESOLVED) ** (1 / (2 * horizons[0].steps))
@@ -212,12 +229,11 @@ def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) 
 
 
 def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
-    """Logarithm of the factor per step by which increments of a series grow at late times; -inf if it has settled.
+    """Return the logarithmic growth rate per step of late increments of a series; -inf if the series has converged.
 
-    Increments of the second half are taken as a sum of powers of time, one per direction, and the largest power is
-    found from how their Hankel matrix moves by one step (the matrix pencil method). Directions are told apart down to
-    a relative size of RESOLVED, or to what rounding and `noise` leave; a series whose last increments are below
-    rounding or `noise` has settled.
+    Increments of the second half are fitted by a sum of exponentials (matrix pencil method on their Hankel matrix), and
+    the largest modulus counts. Modes are separated down to a relative size RESOLVED, or to the level of rounding and
+    `noise`. A series whose last increments are below that level has converged.
     """
     increments = np.diff(series)
     sizes = np.abs(increments)
@@ -229,7 +245,7 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
     times = np.arange(len(increments) - first)
     logs = np.log(np.maximum(sizes[first:], 1e-300))
     common = float(np.polyfit(times, logs, 1)[0])
-    # without the common factor no increment outweighs the others, however fast all of them grow
+    # the common growth is divided out, so that late increments do not dominate the fit
     scaled = np.sign(increments[first:]) * np.exp(logs - np.max(logs - common * times) - common * times)
     pairs = np.maximum(sizes[first:][1:], sizes[first:][:-1])  # an oscillation passes through small increments
     rounding = 1e-15 * float(np.max(np.abs(series[first:])))
@@ -245,10 +261,10 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
 
 
 def _that_can_last(powers: np.ndarray, increments: np.ndarray, common: float) -> np.ndarray:
-    """The powers that increments of a loss may keep: a loss cannot fall faster and faster for ever.
+    """Return the exponentials that may persist in increments of a loss.
 
-    Where features are learnt, the loss falls with growing increments as training leaves a saddle. That is a transient,
-    whatever the rate: such a power grows, is positive and has negative weight. exp(common) multiplies all powers.
+    A growing positive exponential with negative weight is a transient: the loss accelerates downwards as training
+    leaves a saddle. exp(common) multiplies all exponentials.
     """
     table = powers[None, :] ** np.arange(len(increments))[:, None]
     weights = np.linalg.lstsq(table, increments.astype(complex), rcond=None)[0]
@@ -257,10 +273,10 @@ def _that_can_last(powers: np.ndarray, increments: np.ndarray, common: float) ->
 
 
 def _extrapolated(horizons: tuple[Horizon, ...], tolerance: float) -> tuple[float, float | None]:
-    """The limit for many steps, and its error: the whole change over the last doubling of the steps.
+    """Return the limit for many steps (Aitken extrapolation), and its error: the change over the last doubling of the
+    steps.
 
-    Where the changes over two doublings have the same sign and shrink, their ratio tells how they go on; elsewhere the
-    longest run stands.
+    Where the changes over two doublings do not shrink with the same sign, the longest run is used.
     """
     limits = [h.by_growth for h in horizons]
     if len(limits) == 1:
@@ -280,11 +296,11 @@ def _noise(
     loss: str,
     limit: float,
 ) -> tuple[float | None, float | None]:
-    """How large a simulation must be to follow near the limit, and beyond which rate none can.
+    """Return the simulation size needed near the limit, and the rate above which no feasible size suffices.
 
-    At size D the moments of the data and of the matrices differ from their limits by about 1/sqrt(D), as if the rate
-    were off by that share: the logarithm of the loss moves by its derivative by the logarithm of the rate, over
-    sqrt(D). A loss that rises on its way carries corrections of 1/D up with it. Both are of order one below `size`.
+    At size D moments of data and matrices fluctuate by about 1/sqrt(D), as if the rate had that relative error: the
+    logarithm of the loss moves by its derivative in log rate over sqrt(D). A loss that rises also amplifies corrections
+    of order 1/D. Both are of order one at `size`.
     """
     step = 1e-4
     rates = [share * limit * factor for share in SHARES for factor in (1.0, 1.0 + step)]
@@ -303,6 +319,7 @@ def _noise(
 
 
 def _check(solver: Solver, rate: str, loss: str, layer: str | None, over: str | None) -> None:
+    """Raise if the rate, the loss, the layer or the parameter `over` does not exist."""
     real = [q.name for q in solver.setting.parameters if not q.whole]
     if rate not in real:
         raise ParameterError(f"{solver.name} has no real parameter {rate!r} to raise; choose one of {', '.join(real)}")
@@ -328,9 +345,9 @@ def _limit(
     tolerance: float,
     spread: float = 64.0,
 ) -> float:
-    """The rate below which `holds` is true on a grid from below, refined around its first failure.
+    """Return the rate at which `holds` first fails on a geometric grid, refined to the tolerance.
 
-    The grid starts a factor `spread` below the given rate and ends one above it, and moves on if it has to.
+    The grid extends a factor `spread` to either side of the given rate and moves if it has to.
     """
 
     def first_failure(rates: np.ndarray) -> int:

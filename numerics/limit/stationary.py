@@ -1,12 +1,12 @@
-"""The stationary limit of linear training, without running there.
+"""The stationary limit of linear training, without running it.
 
-Order parameters are known in v = z/(1 + z), the variable of v sum_t x(t) (1 - v)^t: the last value of x(t) is that at
-v = 0. There single responses may have a pole, as without a ridge some directions never forget their start, but what
-has a limit is analytic in a disc around v = 0 unless modes decay arbitrarily slowly. Its value in the centre is its
-mean over a circle, by Cauchy's formula, which rounding alone limits: nothing is extrapolated.
+Order parameters are functions of v = z/(1 + z), the variable of v sum_t x(t) (1 - v)^t: the limit of x(t) is the value
+at v = 0 (final value theorem). Single responses may have a pole there, as without a ridge some directions never forget
+their start. Quantities with a limit are analytic in a disc around v = 0 unless modes decay arbitrarily slowly. The
+value at the centre is the mean over a circle (Cauchy's formula), accurate to rounding; nothing is extrapolated.
 
-That training is stable means that responses and all means are analytic where |1 - v| < 1: then their values there
-follow from those on the circle, which is tried. Directions of growth, single or many, would break it.
+Training is stable if responses and all means are analytic where |1 - v| < 1. Their values there then follow from those
+on the circle, which is checked.
 """
 
 from __future__ import annotations
@@ -26,27 +26,34 @@ from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
 
 NEAREST, WIDEST, SHRINK = 1e-10, 0.25, 4.0
-"""Radii of the smallest and the first circle that is tried, and by how much the next one is smaller."""
+"""Smallest and first radius of the circle, and the factor between successive radii. A small circle loses digits to
+rounding, a large one meets other singularities."""
 PIECES, POINTS = 8, 8
-"""Pieces of the upper half of a circle, and points in each."""
+"""Pieces of the upper half-circle, and points in each."""
 CLEAN = 1e-10
-"""How far two numbers of points on a circle may differ, and how large what should vanish on it may be, relatively."""
+"""Relative tolerance of the mean over the circle and of coefficients that must vanish."""
 NOTHING = 1e-13
-"""What is smaller than this beside its values on the circle is zero."""
+"""Values below this fraction of those on the circle are zero."""
 STABLE = 1e-6
-"""To which values inside must follow from those on the circle |1 - v| = 1."""
+"""Relative tolerance of Cauchy's formula on the circle |1 - v| = 1."""
 INSIDE = (0.8, 0.5, 1 / 3)
-"""Where it is tried."""
+"""Points v at which it is checked."""
 SETTLED, MOST = 1e-10, 4096
-"""How far results may move with twice as many values of a density, and the most that are tried."""
+"""Relative tolerance of results under doubling of the nodes of a density, and the largest number of nodes."""
 NUMBERS = 4_000_000
-"""Entries of inverses that are held at once."""
+"""Entries of inverses that are held in memory at once."""
 
 
 @dataclass(frozen=True)
 class AtRest:
-    """Observables by name at the end of long training. radius: of the circle that they are means over; error: how far
-    they can be off, relatively. nodes: values at which densities were taken, where there are any."""
+    """The stationary limit.
+
+    Attributes:
+        observables: values by name.
+        radius: radius of the circle over which they are averaged.
+        error: relative error.
+        nodes: quadrature nodes of densities; None without any.
+    """
 
     observables: dict[str, float | np.ndarray]
     radius: float
@@ -56,8 +63,12 @@ class AtRest:
 
 @in_float64
 def at_rest(limit: LimitOf, p: Point) -> AtRest:
-    """The observables after arbitrarily many steps."""
-    found = limit_at(limit, p, NODES).rested()
+    """Return the observables in the stationary limit.
+
+    Raises:
+        NumericalError: if training is unstable, has no limit, or the limit depends on an unknown start.
+    """
+    limits = limit_at(limit, p, NODES).rested()
     nodes, moved = NODES, 0.0
     while limit.settles:
         if nodes >= MOST:
@@ -67,28 +78,29 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
             )
         nodes *= 2
         finer = limit_at(limit, p, nodes).rested()
-        now, before = (np.concatenate([np.ravel(x) for x in one.observables.values()]) for one in (finer, found))
+        now, before = (np.concatenate([np.ravel(x) for x in one.observables.values()]) for one in (finer, limits))
         moved = float(np.max(np.abs(now - before) / np.maximum(np.abs(now), 1e-3 * np.max(np.abs(now)))))
-        found = replace(finer, error=max(finer.error, moved))
+        limits = replace(finer, error=max(finer.error, moved))
         if moved <= SETTLED:
             break
     last = limit_at(limit, p, nodes)
-    last.check_stable(found.radius)
-    if limit.forgotten and last.remembers(found.radius):
+    last.check_stable(limits.radius)
+    if limit.forgotten and last.remembers(limits.radius):
         raise NumericalError(
-            f"some directions never forget how they began, and {limit.forgotten} is not given by what is drawn; add a "
-            "ridge, or start all fields from what is drawn"
+            f"some directions never forget how they began, and {limit.forgotten} is not set by a drawn source; add a "
+            "ridge, or start all fields from drawn sources"
         )
-    return replace(found, nodes=nodes if limit.settles else None)
+    return replace(limits, nodes=nodes if limit.settles else None)
 
 
 def limit_at(limit: LimitOf, p: Point, nodes: int) -> LimitAt:
+    """Return the limit equations at parameters, with densities at this many nodes."""
     return LimitAt(limit, p, laws_at(limit, p, nodes))
 
 
 @dataclass(frozen=True)
 class LimitAt(ResponsesAt):
-    """The limit at parameters. reached: points of the real axis where the responses are known already."""
+    """The limit equations at parameters. reached: cached points of the real axis with known responses."""
 
     of: LimitOf
     reached: list[Reached] = field(default_factory=list)
@@ -97,32 +109,32 @@ class LimitAt(ResponsesAt):
 
     @cached_property
     def _drawn(self) -> dict[str, slice]:
-        """The places of the sources among all their labels."""
+        """Slices of the sources among all their labels."""
         return slices({one.name: self.sizes[one.name] for one in self.of.sources})
 
     @cached_property
     def _drives(self) -> dict[str, dict[tuple[int, int], np.ndarray]]:
-        """By sector, delay and power of v what is drawn in its equations: groups x rows x drawn."""
-        found: dict[str, dict[tuple[int, int], np.ndarray]] = {name: {} for name in self.sectors}
+        """By sector and (delay, power) the coefficients of the sources: groups x rows x sources."""
+        drives: dict[str, dict[tuple[int, int], np.ndarray]] = {name: {} for name in self.sectors}
         for term in self.of.drives:
             name = self.places[term.target].sector
             sector = self.sectors[name]
             empty = np.zeros((len(sector.weights), sector.rows, end_of(self._drawn)))
-            added = found[name].setdefault((term.delay, term.power), empty)
+            added = drives[name].setdefault((term.delay, term.power), empty)
             added[:, sector.places[term.target], self._drawn[term.of]] += self.block(sector, term)
-        return found
+        return drives
 
     @cached_property
     def _variances(self) -> np.ndarray:
-        """Of the sources, label by label."""
-        found = np.zeros(end_of(self._drawn))
+        """Variances of the sources, label by label."""
+        variances = np.zeros(end_of(self._drawn))
         for source, variance in zip(self.of.sources, self.of.variances, strict=True):
-            found[self._drawn[source.name]] = self.coefficient(self.sectors[source.sector], variance)[0, :, 0]
-        return found
+            variances[self._drawn[source.name]] = self.coefficient(self.sectors[source.sector], variance)[0, :, 0]
+        return variances
 
     def _to_drawn(self, v: np.ndarray, r: np.ndarray, inverse: Inverses) -> Inverses:
-        """What the fields of each sector answer to what is drawn: points x groups x rows x drawn."""
-        responses, found = self.matrices(r), {}
+        """Return the responses of the fields of each sector to the sources: points x groups x rows x sources."""
+        responses, answers = self.matrices(r), {}
         for name, own in inverse.items():
             sector = self.sectors[name]
             drive = np.zeros((*own.shape[:3], end_of(self._drawn)), complex)
@@ -131,11 +143,11 @@ class LimitAt(ResponsesAt):
             for m, scale in self._memories:
                 if m.target in sector.places and m.on not in sector.places:
                     drive[:, :, sector.places[m.target], self._drawn[m.on]] += scale * responses[m.response][:, None]
-            found[name] = own @ drive
-        return found
+            answers[name] = own @ drive
+        return answers
 
     def _seen(self, drawn: Inverses, name: str) -> np.ndarray:
-        """What a field, or a source, answers to what is drawn: points x groups x labels x drawn."""
+        """Return the response of a field, or of a source, to the sources: points x groups x labels x sources."""
         sector = self.sector_of(name)
         if name in sector.places:
             return drawn[self.places[name].sector][:, :, sector.places[name]]
@@ -144,7 +156,7 @@ class LimitAt(ResponsesAt):
         return np.broadcast_to(own, (len(next(iter(drawn.values()))), len(sector.weights), *own.shape))
 
     def means(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The means at points with their responses, with both times at the same v: one row per point."""
+        """Return the means at points with their responses, both times at the same v: one row per point."""
         entries = sum(len(sector.weights) * sector.rows**2 for sector in self.sectors.values())
         count = min(len(v), 1 + len(v) * entries // NUMBERS)
         return np.concatenate(
@@ -152,18 +164,19 @@ class LimitAt(ResponsesAt):
         )
 
     def _means(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """Return the means at points that fit into memory together."""
         inverse = self.inverses(v, r)
         drawn = self._to_drawn(v, r, inverse)
         correlations = self._correlations(inverse, drawn)
         sizes = self._mean_sizes
-        found = np.zeros((len(v), end_of(sizes)), complex)
+        means = np.zeros((len(v), end_of(sizes)), complex)
         for k, products in enumerate(self.of.means):
             for product in products:
-                found[:, sizes[k]] += self._mean_of(product, inverse, drawn, correlations)
-        return found
+                means[:, sizes[k]] += self._mean_of(product, inverse, drawn, correlations)
+        return means
 
     def _correlations(self, inverse: Inverses, drawn: Inverses) -> dict[tuple[str, str], np.ndarray]:
-        """Those that noises have: linear in each other."""
+        """Return the correlations of noises, from their linear equations."""
         pairs: Pairs = self.fixed_pairs
         if not pairs:
             return {}
@@ -174,9 +187,10 @@ class LimitAt(ResponsesAt):
             free = np.einsum("mgid,mgjd->mij", weighed, other)
             right[:, where, 0] = free.reshape(len(free), -1)
         matrix = np.eye(end_of(pairs)) - self.products(inverse, inverse, pairs, False)
-        found = np.linalg.solve(matrix, right)[..., 0]
+        solution = np.linalg.solve(matrix, right)[..., 0]
         return {
-            (a, b): found[:, where].reshape(len(found), self.sizes[a], self.sizes[b]) for (a, b), where in pairs.items()
+            (a, b): solution[:, where].reshape(len(solution), self.sizes[a], self.sizes[b])
+            for (a, b), where in pairs.items()
         }
 
     def _mean_of(
@@ -186,23 +200,23 @@ class LimitAt(ResponsesAt):
         drawn: Inverses,
         correlations: dict[tuple[str, str], np.ndarray],
     ) -> np.ndarray:
-        """The mean over sites of a number times a product of two fields, label by label."""
+        """Return the mean over sites of a coefficient times a product of two fields, label by label."""
         sector = self.sectors[product.sector]
         scale = sector.weights[:, None] * self.coefficient(sector, product.coefficient)[..., 0]
         if product.a is None or product.b is None:
             return np.asarray(np.sum(scale, axis=0))
-        found = np.sum(self._seen(drawn, product.a) * self._variances * self._seen(drawn, product.b), axis=3)
+        covariance = np.sum(self._seen(drawn, product.a) * self._variances * self._seen(drawn, product.b), axis=3)
         if product.a in sector.places and product.b in sector.places:
             for c, strength in self.covariance_terms:
                 if c.left in sector.places:
                     left, right = self.answer(inverse, product.a, c.left), self.answer(inverse, product.b, c.right)
                     noise = np.sum(left @ correlations[c.of][:, None] * right, axis=3)
-                    found = found + strength[:, 0] * noise
-        return np.asarray(np.sum(scale * found, axis=1))
+                    covariance = covariance + strength[:, 0] * noise
+        return np.asarray(np.sum(scale * covariance, axis=1))
 
     @cached_property
     def _mean_sizes(self) -> dict[int, slice]:
-        """How many labels each mean has."""
+        """Slices of the means; each has one entry per label."""
 
         def size(product: MeanProduct) -> int:
             own = len(self.coefficient(self.sectors[product.sector], product.coefficient)[0])
@@ -211,20 +225,20 @@ class LimitAt(ResponsesAt):
         return slices({k: max(map(size, products)) for k, products in enumerate(self.of.means)})
 
     def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
-        """Observables by name from means at rest; those that are followed label by label as arrays."""
+        """Return observables by name from stationary means; labelled ones are arrays."""
         rows = tuple(means[None, where] for where in self._mean_sizes.values())
-        found: dict[str, float | np.ndarray] = {}
+        observables: dict[str, float | np.ndarray] = {}
         for name, value in zip(self.of.observables, self.of.observing(self.p, rows), strict=True):
             array = np.asarray(value, float)
-            found[name] = float(array.ravel()[0]) if array.size == 1 else np.squeeze(array, axis=0)
-        return found
+            observables[name] = float(array.ravel()[0]) if array.size == 1 else np.squeeze(array, axis=0)
+        return observables
 
     # -- the value in the centre
 
     def inward(self, radius: float) -> Reached:
-        """The responses on the real axis at v = radius, from the nearest point outside that was reached."""
-        known = (one for one in self.reached if one.v.real >= radius)
-        here = min(known, key=lambda one: one.v.real, default=self.start)
+        """Return the responses on the real axis at v = radius, continued from the nearest known point outside."""
+        outside = (one for one in self.reached if one.v.real >= radius)
+        here = min(outside, key=lambda one: one.v.real, default=self.start)
         if here.v == radius:
             return here
         count = 2 + int(2 * np.log2(here.v.real / radius))
@@ -232,8 +246,8 @@ class LimitAt(ResponsesAt):
         return self.reached[-1]
 
     def _half_circle(self, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Angles of points on the upper half of a circle, the responses there, and those at v = -radius."""
-        here, found = self.inward(radius), []
+        """Return angles of points on the upper half-circle, the responses there, and those at v = -radius."""
+        here, responses = self.inward(radius), []
         angles = np.pi * (np.arange(PIECES * POINTS) + 0.5) / (PIECES * POINTS)
         for piece, part in enumerate(angles.reshape(PIECES, POINTS), start=1):
             points = radius * np.exp(1j * part)
@@ -241,12 +255,12 @@ class LimitAt(ResponsesAt):
             between = self.between(here, end, points)
             if between is None:
                 between = np.array([one.responses for one in self.along(points, here)])
-            found.append(between)
+            responses.append(between)
             here = end
-        return angles, np.concatenate(found), here.responses
+        return angles, np.concatenate(responses), here.responses
 
     def rested(self) -> AtRest:
-        """The observables at v = 0, from the largest circle inside of which nothing else happens."""
+        """Return the observables at v = 0, from the largest circle without other singularities inside."""
         radius = WIDEST
         while radius >= NEAREST:
             try:
@@ -262,13 +276,13 @@ class LimitAt(ResponsesAt):
         )
 
     def _centre(self, radius: float) -> tuple[np.ndarray, float]:
-        """The mean of all means over a circle, and by how much it is off or not that of an analytic function."""
+        """Return the mean over a circle, and its relative defect from analyticity and convergence."""
         angles, responses, end = self._half_circle(radius)
         values = self.means(radius * np.exp(1j * angles), responses)
         last = self.means(np.array([-radius + 0j]), end[None])[0]
         centre, size = np.mean(values, axis=0).real, np.max(np.abs(values), axis=0) + 1e-300
         defects = [np.abs(last.imag)]
-        # powers of 1/v, which an analytic function has not, and one that is too high for half as many points
+        # negative Laurent coefficients, zero for an analytic function, and one that is aliased at half the points
         for k in (1, 2, 3, -len(angles)):
             defects.append(np.abs(np.mean(values * np.exp(1j * k * angles)[:, None], axis=0).real))
         usual = np.maximum(np.abs(centre), 1e-3 * np.max(size))
@@ -276,7 +290,7 @@ class LimitAt(ResponsesAt):
         return centre, float(np.max(np.max(defects, axis=0) / usual)) if np.isfinite(values).all() else np.inf
 
     def remembers(self, radius: float) -> bool:
-        """Whether a response has a pole at v = 0, so that starts are not forgotten."""
+        """Whether a response has a pole at v = 0, so that initial conditions are not forgotten."""
         angles, responses, _ = self._half_circle(radius)
         poles = np.abs(np.mean(responses * np.exp(1j * angles)[:, None], axis=0).real)
         return bool(np.any(poles > 1e-8 * np.max(np.abs(responses), axis=0)))
@@ -284,25 +298,25 @@ class LimitAt(ResponsesAt):
     # -- stability
 
     def check_stable(self, radius: float) -> None:
-        """Refuse training that grows: values where |1 - v| < 1 must follow from those on the circle."""
+        """Raise if training grows: values where |1 - v| < 1 must follow from those on the circle."""
         points = self.along(INSIDE, self.start)
         tried, responses = np.array([one.v for one in points]), np.array([one.responses for one in points])
         right = self._functions(tried, responses)[0].real
         try:
-            found, _ = self.from_contour(radius, self.inward(radius), self._functions, tried)
+            from_circle, _ = self.from_contour(radius, self.inward(radius), self._functions, tried)
         except (NumericalError, np.linalg.LinAlgError):
             raise NumericalError(
-                "it cannot be told whether training comes to rest: at these parameters it is close to growing; lower "
+                "whether training comes to rest is undecided: at these parameters it is close to instability; lower "
                 "the rate or the momentum a little"
             ) from None
-        if not np.all(np.abs(found - right) <= STABLE * (np.max(np.abs(right), axis=0) + 1e-300)):
+        if not np.all(np.abs(from_circle - right) <= STABLE * (np.max(np.abs(right), axis=0) + 1e-300)):
             raise NumericalError(
                 "training does not come to rest: it grows without bound at these parameters; lower the rate"
             )
 
     def _functions(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Any]:
-        """What must be analytic where |1 - v| < 1."""
+        """Return the functions that must be analytic where |1 - v| < 1."""
         values = stacked([r, self.means(v, r)])
         if not np.isfinite(values).all():
-            raise NumericalError("something is infinite")
+            raise NumericalError("a response or a mean is infinite")
         return values, None

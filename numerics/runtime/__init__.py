@@ -1,1 +1,1 @@
-"""What every generated solver shares. It knows JAX and NumPy only, so that a copy of it can stand beside a solver."""
+"""Runtime library of generated solvers. It imports JAX and NumPy only, so that a copy can be shipped with a solver."""

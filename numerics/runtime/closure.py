@@ -1,4 +1,4 @@
-"""What all closures of a forward pass share: numbers, data and coefficients at the current time."""
+"""Base class of the closures: numbers, data and coefficients at the current time of a forward pass."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Array = Any
 
 
 class Closure(ABC):
-    """The operations of a forward pass at one point, with room for so many times.
+    """Operations of a forward pass at one point, for a number of times.
 
-    `state` holds by name what is carried through time, and `t` is the current time. Numbers with labels have one axis
-    for them, which a closure turns as it needs.
+    `state` is the loop state by name, and `t` the current time. Numbers with labels have one axis for them, a row or a
+    column as the closure needs.
     """
 
     t: Array
@@ -35,60 +35,60 @@ class Closure(ABC):
 
     @abstractmethod
     def oriented(self, numbers: Array) -> Array:
-        """Numbers along labels, turned as this closure has them."""
+        """Return numbers along labels, as a row or a column."""
 
     @abstractmethod
     def record(self, key: str, value: Array) -> None:
-        """Record a number of the current time."""
+        """Record a number at the current time."""
 
     # -- data
 
     def data(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """Data along one axis of labels, at a time if they have one."""
+        """Return data along one axis of labels, at a time if they depend on time."""
         return self.oriented(self.table(array, lag, time))
 
     def table(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """Data at a time, or without one; zero before the start."""
+        """Return data at a time, or without one; zero before the start."""
         if lag is None:
             return jnp.asarray(array)
         t = self.t if time is None else time
         return jnp.where(t >= lag, jnp.asarray(array)[t - lag], 0.0)
 
     def entries(self, array: Array, turned: int, lag: int | None = None, time: Array | None = None) -> Array:
-        """The entries of a table along labels; turned: by columns."""
-        found = self.table(array, lag, time)
-        return self.oriented(found.T if turned else found)
+        """Return the entries of a table along labels. turned: column by column."""
+        entries = self.table(array, lag, time)
+        return self.oriented(entries.T if turned else entries)
 
     def root(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
-        """The symmetric square root of a table of covariances."""
+        """Return the symmetric square root of a covariance matrix."""
         return root(self.table(array, lag, time))
 
     def selection(self, rows: tuple[int, ...], columns: tuple[int, ...], places: tuple[int, ...]) -> Array:
-        """The table of zeros and ones that takes some labels to others."""
+        """Return the 0-1 matrix that maps labels to other labels."""
         return selection(rows, columns, places)
 
     # -- numbers
 
     def softmax(self, numbers: Array, size: int, behind: int) -> Array:
-        """exp over its sum along one axis of labels."""
+        """Return exp divided by its sum along one axis of labels."""
         return softmax(numbers, size, behind)
 
     def mean_of_labels(self, numbers: Array) -> Array:
-        """The mean over all labels."""
+        """Return the mean over all labels."""
         return jnp.mean(numbers)
 
     def keep(self, key: str, value: Array) -> None:
-        """Keep a mean for sums over earlier times."""
+        """Store a mean for sums over earlier times."""
         self.state[f"kept {key}"] = self.state[f"kept {key}"].at[self.t].set(jnp.reshape(value, ()))
 
     def kept(self, key: str) -> Array:
-        """A mean at all times."""
+        """Return a stored mean at all times."""
         return self.state[f"kept {key}"]
 
     def coefficient(self, table: Array, time: Array, position: int) -> Array:
-        """A coefficient of updated weights at a time."""
+        """Return the coefficient of an initial matrix in updated weights at a time."""
         return recurrences.coefficient(table, time, position)
 
     def coefficients(self, table: Array, time: Array, position: int) -> Array:
-        """A coefficient of updated weights at a time, for all times at which something was added."""
+        """Return the coefficients of all earlier updates in updated weights at a time."""
         return recurrences.coefficients(table, time, position, self.times)

@@ -1,4 +1,5 @@
-"""Numbers over training times: coefficients of updated weights without a closed form, and tables of means."""
+"""Coefficients of updated weights without a closed form, as linear recursions over training times; tables over
+times."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ Array = Any
 
 
 def over_time(rows: Any, count: int) -> Array:
-    """A matrix at each of `count` times, from entries that are numbers or have one entry per time."""
+    """Return a matrix at each of `count` times, from entries that are constant or depend on time."""
     return jnp.stack(
         [jnp.stack([jnp.broadcast_to(jnp.asarray(e, float), (count,)) for e in row]) for row in rows]
     ).transpose(2, 0, 1)
@@ -19,7 +20,7 @@ def over_time(rows: Any, count: int) -> Array:
 
 @jax.jit
 def initial_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
-    """k(t + 1) = matrix(t) k(t) + forcing(t) from k(0) = entry: times x weights."""
+    """Solve k(t + 1) = matrix(t) k(t) + forcing(t) from k(0) = entry: times x weights."""
 
     def following(now: Array, at: Array) -> Array:
         return at[0] @ now + at[1][:, 0], now
@@ -29,7 +30,7 @@ def initial_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
 
 @jax.jit
 def history_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
-    """k(t + 1, s) = matrix(t) k(t, s) with k(s + 1, s) = entry(s): times x weights x times."""
+    """Solve k(t + 1, s) = matrix(t) k(t, s) from k(s + 1, s) = entry(s): times x weights x times."""
     count = matrix.shape[0]
 
     def following(now: Array, at: Array) -> Array:
@@ -40,20 +41,20 @@ def history_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
 
 
 def coefficient(table: Array, t: Array, position: int) -> Array:
-    """The coefficient of one initial matrix at time t."""
+    """Return the coefficient of one initial matrix at time t."""
     return table[jnp.maximum(t, 0), position]
 
 
 def coefficients(table: Array, t: Array, position: int, times: int) -> Array:
-    """The coefficients at time t of what was added at each earlier time."""
+    """Return the coefficients of all earlier updates at time t."""
     return table[jnp.maximum(t, 0), position, :times]
 
 
 def by_time(table: Array) -> Array:
-    """A table with one row per time and one column as the list of its numbers."""
+    """Return a table with one column as a vector over times."""
     return jnp.ravel(table)
 
 
 def taken_at(table: Array, time: int) -> Array:
-    """The number at one time of a table over times; before the first time it is zero."""
+    """Return the entry of a table at one time; zero before the first time."""
     return jnp.ravel(table)[time] if time >= 0 else jnp.zeros(())

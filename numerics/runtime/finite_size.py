@@ -1,8 +1,8 @@
-"""What every simulation at finite size shares: draws, pasts of fields, data, means and products of vectors.
+"""Runtime of finite-size simulations: random draws, pasts of fields, data, means and products of vectors.
 
-A vector always has two axes, sites x labels: one column where it has no labels. Means over its sites are one row, and
-data with one axis are one row too, so that sums and products of all these broadcast. Arrays are NumPy's or JAX's, and
-`xp` is numpy or jax.numpy; zeros are NumPy's, which mix with both.
+A vector has two axes, sites x labels; without labels it has one column. Means over sites and data along labels are
+rows, so that sums and products broadcast. Arrays are NumPy's or JAX's, and `xp` is numpy or jax.numpy; zeros are
+NumPy's, which mix with both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = Any
 
 
 def whole_sizes(sizes: dict[str, float]) -> tuple[int, ...]:
-    """Sizes rounded to whole numbers, at least one."""
+    """Round sizes to whole numbers, at least one."""
     return tuple(max(1, round(size)) for size in sizes.values())
 
 
@@ -26,29 +26,30 @@ def whole_sizes(sizes: dict[str, float]) -> tuple[int, ...]:
 
 
 def gaussian(rng: np.random.Generator, xp: Any, rows: int, columns: int) -> Array:
-    """A matrix of independent standard normal entries."""
+    """Draw a matrix of independent standard normal entries."""
     return xp.asarray(rng.standard_normal((rows, columns)))
 
 
 def goe(rng: np.random.Generator, xp: Any, size: int, variance: float) -> Array:
-    """Symmetric Gaussian matrix: off-diagonal entries of the given variance, twice that on the diagonal."""
+    """Draw a symmetric Gaussian matrix (GOE) with this off-diagonal variance, and twice that on the diagonal."""
     entries = rng.standard_normal((size, size))
     return xp.asarray(np.sqrt(variance / 2) * (entries + entries.T))
 
 
 def normal(rng: np.random.Generator, xp: Any, size: int, labels: int | None = None) -> Array:
-    """A vector of independent standard normal entries, sites x labels."""
+    """Draw a vector of independent standard normal entries, sites x labels."""
     if labels is None:
         return xp.asarray(rng.standard_normal(size))[:, None]
     return xp.asarray(rng.standard_normal((size, labels)))
 
 
 def drawn_from(rng: np.random.Generator, xp: Any, law: tuple[Any, ...], size: int, labels: int | None = None) -> Array:
-    """A vector of independent entries with a law, sites x labels."""
+    """Draw a vector of independent entries from a law, sites x labels."""
     return xp.asarray(_drawn(rng, law, (size, 1 if labels is None else labels)))
 
 
 def _drawn(rng: np.random.Generator, law: tuple[Any, ...], shape: tuple[int, int]) -> np.ndarray:
+    """Draw independent entries from a law, or from a mixture of laws."""
     kind, *numbers = law
     if kind == "uniform":
         return rng.uniform(numbers[0], numbers[1], shape)
@@ -63,12 +64,13 @@ def _drawn(rng: np.random.Generator, law: tuple[Any, ...], shape: tuple[int, int
     shares, parts = np.array(numbers[0], float), numbers[1]
     chosen = rng.choice(len(parts), shape, p=shares / shares.sum())
     each = [np.full(shape, part, float) if kind == "discrete" else _drawn(rng, part, shape) for part in parts]
-    found: np.ndarray = np.select([chosen == k for k in range(len(parts))], each)
-    return found
+    mixture: np.ndarray = np.select([chosen == k for k in range(len(parts))], each)
+    return mixture
 
 
 def trait_of_values(rng: np.random.Generator, xp: Any, size: int, values: Any, weights: Any) -> Array:
-    """One value per site: each value at as many sites as its weight says, up to one, and at random ones."""
+    """Draw one value per site by stratified sampling: each value at its weight's number of sites (up to one), in random
+    order."""
     law = discrete(values, weights, np)
     bounds = np.cumsum(law.weights)
     chosen = np.searchsorted(bounds / bounds[-1], _spread(rng, size), side="right")
@@ -76,16 +78,16 @@ def trait_of_values(rng: np.random.Generator, xp: Any, size: int, values: Any, w
 
 
 def trait_of_density(rng: np.random.Generator, xp: Any, size: int, density: Any, low: Any, high: Any) -> Array:
-    """One value per site: quantiles of a density at equal distances, at random sites."""
+    """Draw one value per site by stratified sampling: equally spaced quantiles of a density, in random order."""
     places, _, shares = rule(density, low, high, FINE, np)
     below = np.concatenate([[0.0], np.cumsum((shares[1:] + shares[:-1]) / 2)])
-    found = np.interp(_spread(rng, size) * below[-1], below, places)
-    return xp.asarray(stretched(found, low, high, np)[0])[:, None]
+    quantiles = np.interp(_spread(rng, size) * below[-1], below, places)
+    return xp.asarray(stretched(quantiles, low, high, np)[0])[:, None]
 
 
 def _spread(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Numbers between 0 and 1 at equal distances, moved together at random and in random order: each is uniform, so
-    that nothing is biased, and all together are spread as evenly as they can be."""
+    """Return equally spaced numbers in (0, 1) with a common random shift, in random order. Each is uniform, so that
+    means are unbiased."""
     return (rng.permutation(size) + rng.random()) / size
 
 
@@ -93,14 +95,14 @@ def _spread(rng: np.random.Generator, size: int) -> np.ndarray:
 
 
 def filled(value: Array, size: int, labels: int = 1) -> Array:
-    """A vector of the full shape, in floating point: a number counts for all sites and labels, a row for all sites."""
+    """Broadcast a number or a row to a vector of the full shape, in floating point."""
     if getattr(value, "shape", None) == (size, labels) and value.dtype.kind == "f":
         return value
     return np.zeros((size, labels)) + value
 
 
 class Past:
-    """A field at all times so far. Before the start it is zero. kicks: sources in its equation, one per time."""
+    """A field at all times so far; zero before the start. kicks: impulses in its equation, one per time."""
 
     def __init__(self, size: int, labels: int = 1, kicks: Array | None = None):
         self._shape = (size, labels)
@@ -108,8 +110,9 @@ class Past:
         self._kicks = kicks
 
     def append(self, value: Array) -> None:
-        made = value if self._kicks is None else value + self._kicks[len(self._values)]
-        self._values.append(filled(made, *self._shape))
+        """Append the value of the next time, with its impulse."""
+        kicked = value if self._kicks is None else value + self._kicks[len(self._values)]
+        self._values.append(filled(kicked, *self._shape))
 
     def __len__(self) -> int:
         return len(self._values)
@@ -119,24 +122,24 @@ class Past:
 
 
 def kicked(value: Array, kicks: Array | None) -> Array:
-    """A vector without time with the source in its equation."""
+    """Return a vector without time plus the impulse in its equation."""
     return value if kicks is None else value + kicks[0]
 
 
 def given(data: Array, time: int | None = None) -> Array:
-    """Data at a time, or without one, with two axes: numbers per label are one row. Before the start they are zero."""
+    """Return data at a time, or without one, with two axes; one number per label is a row. Zero before the start."""
     if time is not None:
         data = data[time] if time >= 0 else np.zeros(data.shape[1:])
     return data if data.ndim == 2 else data[None, :]
 
 
 def by_pair(table: Array, turned: int) -> Array:
-    """The entries of a table in one row, column by column if it is turned."""
+    """Return the entries of a table as one row. turned: column by column."""
     return (table.T if turned else table).reshape(1, -1)
 
 
 def root(table: Array) -> Array:
-    """The symmetric square root of a table of covariances."""
+    """Return the symmetric square root of a covariance matrix."""
     left, values, right = np.linalg.svd(np.asarray(table))
     return left * np.sqrt(values) @ right
 
@@ -145,27 +148,27 @@ def root(table: Array) -> Array:
 
 
 def mean(vector: Array) -> Array:
-    """The mean over sites: one row, with one entry per label; of a number, the 1 in 1 - f(t)**2, that number."""
+    """Return the mean over sites, a row with one entry per label; the mean of a number is that number."""
     return vector.mean(axis=0, keepdims=True) if np.ndim(vector) else vector
 
 
 def average(vector: Array) -> Array:
-    """The mean over sites and labels, as a number."""
+    """Return the mean over sites and labels as a number."""
     return vector.mean() if np.ndim(vector) else vector
 
 
 def total(vector: Array) -> Array:
-    """The sum over labels: one column."""
+    """Return the sum over labels as a column."""
     return vector.sum(axis=1, keepdims=True)
 
 
 def total_number(row: Array) -> Array:
-    """The sum over labels of a row, as a number."""
+    """Return the sum over the labels of a row as a number."""
     return row.sum()
 
 
 def by_label(row: Array, *sizes: int) -> Array:
-    """A row as numbers, one per label; along several axes of labels if their sizes are given."""
+    """Return a row as one number per label, reshaped to the sizes of several axes if given."""
     return row[0].reshape(sizes) if sizes else row[0]
 
 
@@ -173,30 +176,30 @@ def by_label(row: Array, *sizes: int) -> Array:
 
 
 def repeated(xp: Any, vector: Array, own: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
-    """A vector with labels along some axes, repeated along the others, where its own sizes are one."""
+    """Return a vector repeated along axes of labels that it lacks, where its own sizes are one."""
     return xp.broadcast_to(vector.reshape(-1, *own), (len(vector), *sizes)).reshape(len(vector), -1)
 
 
 def in_order(vector: Array, sizes: tuple[int, ...], order: tuple[int, ...]) -> Array:
-    """A vector with the axes of its labels in another order."""
+    """Return a vector with its axes of labels permuted."""
     return vector.reshape(-1, *sizes).transpose(0, *(1 + place for place in order)).reshape(len(vector), -1)
 
 
 def mixed_along(
     xp: Any, vector: Array, table: Array, sizes: tuple[int, ...], place: int, order: tuple[int, ...]
 ) -> Array:
-    """A table times a vector along one axis of its labels; the rows of the table come last until they are in order."""
+    """Return a table times a vector along one axis of its labels; the rows of the table become the last axis."""
     mixed = xp.tensordot(vector.reshape(-1, *sizes), table, axes=((1 + place,), (1,)))
     return mixed.transpose(0, *(1 + k for k in order)).reshape(len(vector), -1)
 
 
 def total_along(vector: Array, size: int, behind: int) -> Array:
-    """The sum over an axis of so many labels, with so many labels along the axes behind it."""
+    """Return the sum over an axis of `size` labels, with `behind` labels along later axes."""
     return vector.reshape(len(vector), -1, size, behind).sum(axis=2).reshape(len(vector), -1)
 
 
 def softmax(xp: Any, row: Array, size: int, behind: int) -> Array:
-    """exp over its sum along such an axis."""
+    """Return exp divided by its sum along such an axis."""
     values = row.reshape(len(row), -1, size, behind)
     grown = xp.exp(values - values.max(axis=2, keepdims=True))
     return (grown / grown.sum(axis=2, keepdims=True)).reshape(row.shape)
@@ -206,17 +209,17 @@ def softmax(xp: Any, row: Array, size: int, behind: int) -> Array:
 
 
 def diagonal_matrix(entries: Array) -> Array:
-    """The matrix with a vector on its diagonal."""
+    """Return the diagonal matrix of a vector."""
     return entries * np.eye(len(entries))
 
 
 def scaled_rows(entries: Array, matrix: Array) -> Array:
-    """The diagonal matrix of a vector times a matrix, without making it."""
+    """Return diag(vector) times a matrix, by scaling its rows."""
     return entries * matrix
 
 
 def scaled_columns(matrix: Array, entries: Array) -> Array:
-    """A matrix times the diagonal matrix of a vector, without making it."""
+    """Return a matrix times diag(vector), by scaling its columns."""
     return matrix * entries.T
 
 
@@ -224,18 +227,18 @@ def scaled_columns(matrix: Array, entries: Array) -> Array:
 
 
 def outer(left: Array, right: Array) -> Array:
-    """left right^T; labels are summed over."""
+    """Return left right^T, summed over labels."""
     return left @ right.T
 
 
 def project(left: Array, right: Array, vector: Array) -> Array:
-    """The matrix left right^T times a vector, without making the matrix."""
+    """Return (left right^T) times a vector without forming the matrix."""
     return left @ (right.T @ vector)
 
 
 def columns(xp: Any, size: int, *vectors: Array | Iterable[Array]) -> Array:
-    """The columns of all vectors, and of all vectors in series of them, side by side."""
-    found: list[Array] = []
+    """Return the columns of all vectors, and of series of vectors, as one matrix."""
+    parts: list[Array] = []
     for each in vectors:
-        found += [each] if hasattr(each, "ndim") else list(each)
-    return xp.concatenate(found, axis=1) if found else xp.zeros((size, 0))
+        parts += [each] if hasattr(each, "ndim") else list(each)
+    return xp.concatenate(parts, axis=1) if parts else xp.zeros((size, 0))

@@ -1,22 +1,20 @@
 """Averages of nonlinear laws of Gaussian variables, by quadrature.
 
-A law takes a few arguments that are Gaussian over the sites. Its projection on the site's Gaussian variables is a row
-of coefficients, the mean derivatives of the law times the rows of its arguments (Stein's lemma); what is left is
-correlated with no Gaussian variable and gets an entry of its own in the rows of its site, whose covariances are
-integrals over the arguments of two laws. With that the exact forward pass goes on as if the law were linear.
+A law has a few Gaussian arguments. Its projection on the Gaussian variables of its site has the mean derivatives of the
+law times the rows of its arguments as coefficients (Stein's lemma). The remainder is uncorrelated with all Gaussian
+variables and becomes a variable of its own, whose covariances are integrals over the arguments of two laws. The exact
+forward pass then proceeds as if the law were linear.
 
-Arguments are written in independent normals, each law's own order kept. Axes come in three kinds. A smooth axis has
-the trapezoidal rule on the Gaussian weight, which converges exponentially for analytic laws, at large variance too. An
-axis that crosses kinks or jumps is split there, and each piece has a double-exponential rule, which sees layers at the
-ends of a piece however thin they are. Along the last axes, those of arguments that enter as polynomials, a few
-Gauss-Hermite nodes are exact.
+Arguments are written in independent normals (Cholesky). Axes are of three kinds. A smooth axis has the trapezoidal rule
+with Gaussian weight, which converges exponentially for analytic laws. An axis that crosses kinks or jumps is split
+there, and each piece has a double-exponential (tanh-sinh) rule, which resolves boundary layers. The last axes, of
+arguments that enter as polynomials, have exact Gauss-Hermite quadrature.
 
-Where two laws of one argument each meet, a plane need not be integrated over. Two analytic ones are written in
-normalised Hermite polynomials of their own arguments, whose correlation is rho: the covariance is the sum of the
-products of their coefficients times rho^k (Mehler's formula), so that each law is integrated once and not once per pair
-of times. Of two laws made of straight pieces the covariance has a second derivative in rho that is the mean product of
-their own second derivatives (Price's theorem), and these are points: it is a sum over pairs of kinks of the density of
-two normals, integrated once along rho.
+Covariances of two laws of one argument each avoid double integrals. Two analytic laws are expanded in normalised
+Hermite polynomials: with correlation rho of the arguments, the covariance is the sum over k of products of coefficients
+times rho^k (Mehler's formula). For two piecewise linear laws the second derivative of the covariance in rho is the mean
+product of their second derivatives (Price's theorem), a sum over pairs of kinks of the bivariate normal density,
+integrated once along rho.
 """
 
 from __future__ import annotations
@@ -37,20 +35,22 @@ Array = Any
 Law1 = Callable[..., Array]
 
 SMOOTH, SPLIT = 0, -1
-"""Kinds of arguments; one that enters as a polynomial has its degree, at least 1, as its kind."""
+"""Kinds of arguments; an argument that enters as a polynomial has its degree, at least 1, as its kind."""
 DEGENERATE = 1e-13
-"""A variance below so many times that of an argument itself is taken for rounding: the argument follows from others."""
+"""Conditional variance, relative to the variance, below which an argument is a linear function of others."""
 AT_ONCE = 4_000_000
-"""About so many values of a law are held at a time."""
+"""Values of a law that are held in memory at once. Trades memory for time."""
 
 
 @dataclass(frozen=True)
 class GaussianFunction:
     """A law of Gaussian arguments and numbers: value(*arguments, *numbers).
 
-    slopes: its derivatives by the arguments, None where it jumps. kinks: affine functions of the arguments whose zeros
-    are its kinks and jumps, None if there are none. kinds: of each argument. straight: whether it has one argument, and
-    straight pieces between kinks and jumps.
+    Attributes:
+        slopes: derivatives by the arguments; None where it jumps.
+        kinks: affine functions of the arguments whose zeros are kinks and jumps; None without any.
+        kinds: kind of each argument.
+        straight: whether it is piecewise linear in one argument.
     """
 
     value: Law1
@@ -61,11 +61,12 @@ class GaussianFunction:
 
     @property
     def arguments(self) -> int:
+        """Number of arguments."""
         return len(self.kinds)
 
     @property
     def expanded(self) -> bool:
-        """Whether it is kept as a series of Hermite polynomials."""
+        """Whether it is represented by a Hermite series."""
         return self.kinds == (SMOOTH,)
 
 
@@ -73,7 +74,8 @@ class GaussianFunction:
 
 
 def trapezoid(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights for the mean over a standard normal; more nodes are closer and reach further."""
+    """Return nodes and weights of the trapezoidal rule for a standard normal; more nodes are denser and reach
+    further."""
     reach = 6.0 + 0.5 * math.log2(nodes)
     z = np.linspace(-reach, reach, nodes + 1)
     weights = np.exp(-z * z / 2)
@@ -81,27 +83,27 @@ def trapezoid(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def hermite(degree: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same, exact for polynomials of this degree."""
+    """Return Gauss-Hermite nodes and weights, exact for polynomials of this degree."""
     z, weights = np.polynomial.hermite_e.hermegauss(degree // 2 + 1)
     return z, weights / weights.sum()
 
 
 STRIDE = 16
-"""Powers of a correlation are made as products of two, one of the first so many."""
+"""Powers of a correlation are products of two, one of them below this exponent."""
 
 
 def terms(nodes: int) -> int:
-    """How many coefficients from the second degree on are kept of an analytic law.
+    """Return the number of Hermite coefficients, from degree two on, of an analytic law.
 
-    Both the nodes of the trapezoidal rule and the square root of the degree grow as how far a law's singularities have
-    to be resolved; with this many the series has at least as many digits as the rule.
+    The number of trapezoidal nodes and the square root of the degree scale alike with the distance of the law's
+    singularities, so that the series is at least as accurate as the rule.
     """
     return STRIDE * math.ceil(nodes * nodes / 48 / STRIDE)
 
 
 @lru_cache(maxsize=8)
 def hermite_functions(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of the trapezoidal rule, and weights that give the coefficients of a law from the second degree on."""
+    """Return trapezoidal nodes, and weights that give the Hermite coefficients of a law from degree two on."""
     z, weights = trapezoid(nodes)
     rows = np.empty((terms(nodes) + 2, z.size))
     rows[0], rows[1] = weights, weights * z
@@ -111,8 +113,8 @@ def hermite_functions(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def double_exponential(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Distances of the nodes from the two ends of [0, 1], and their weights."""
-    t = np.linspace(-3.2, 3.2, nodes + 1)  # the ends are reached to rounding
+    """Return the distances of tanh-sinh nodes from the two ends of [0, 1], and their weights."""
+    t = np.linspace(-3.2, 3.2, nodes + 1)  # wide enough that the ends are reached to rounding
     s = np.pi / 2 * np.sinh(t)
     left, right = 1 / (1 + np.exp(-2 * s)), 1 / (1 + np.exp(2 * s))
     weights = np.pi * np.cosh(t) * left * right * (t[1] - t[0])
@@ -120,13 +122,13 @@ def double_exponential(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def split_axis(nodes: int, breaks: Array) -> tuple[Array, Array]:
-    """Nodes and weights along an axis that is split; breaks: where, along the last axis of the array."""
+    """Return nodes and weights along an axis that is split at breakpoints, given along the last axis of the array."""
     reach = 6.0 + 0.5 * math.log2(nodes)
-    middle = jnp.zeros((*breaks.shape[:-1], 1))  # a long piece is quickest where its ends are
+    middle = jnp.zeros((*breaks.shape[:-1], 1))  # the rule is densest at ends, and zero is where the weight is
     inside = jnp.sort(jnp.clip(jnp.concatenate([breaks, middle], axis=-1), -reach, reach), axis=-1)
     edge = jnp.full((*inside.shape[:-1], 1), reach)
     ends = jnp.concatenate([-edge, inside, edge], axis=-1)
-    left, right, weights = double_exponential(3 * nodes // 2)  # then both rules have about the same digits
+    left, right, weights = double_exponential(3 * nodes // 2)  # as accurate as the trapezoidal rule
     low, high = ends[..., :-1, None], ends[..., 1:, None]
     z = jnp.where(left < 0.5, low + (high - low) * left, high - (high - low) * right)
     density = jnp.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -141,30 +143,30 @@ Square = list[list[Array]]
 
 
 def factor(covariance: Square) -> Square:
-    """Lower-triangular L with L L^T the covariance; a column is zero where a variable follows from those before it."""
+    """Return the Cholesky factor of a covariance, with zero columns for variables that depend on earlier ones."""
     lower: Square = []
     inverse: list[Array] = []
     for i, row in enumerate(covariance):
-        made: list[Array] = []
+        entries: list[Array] = []
         for j in range(i):
-            rest = row[j] - sum(made[k] * lower[j][k] for k in range(j))
-            made.append(rest * inverse[j])
-        pivot = row[i] - sum(x * x for x in made)
+            rest = row[j] - sum(entries[k] * lower[j][k] for k in range(j))
+            entries.append(rest * inverse[j])
+        pivot = row[i] - sum(x * x for x in entries)
         fine = pivot > DEGENERATE * row[i]
         root = jnp.sqrt(jnp.where(fine, pivot, 1.0))
         inverse.append(jnp.where(fine, 1 / root, 0.0))
-        lower.append([*made, jnp.where(fine, root, 0.0)])
+        lower.append([*entries, jnp.where(fine, root, 0.0)])
     return lower
 
 
 def order_of(kinds: Sequence[int]) -> tuple[int, ...]:
-    """Places of the arguments in the order in which they are integrated from the outside: split, smooth, polynomial."""
+    """Return the order of integration of the arguments, from the outside: split, smooth, polynomial."""
     rank = [0 if k == SPLIT else 1 if k == SMOOTH else 2 for k in kinds]
     return tuple(sorted(range(len(kinds)), key=lambda i: rank[i]))
 
 
 def points_of(nodes: int, kinds: Sequence[int], kinks: int) -> int:
-    """About how many values of a law an integral takes."""
+    """Return the approximate number of evaluations of an integral."""
     exact = sum(k for k in kinds if k > 0) // 2 + 1
     sizes = {SMOOTH: nodes + 1, SPLIT: 3 * nodes // 2 * (3 + kinks)}
     return math.prod(sizes.get(k, exact) for k in kinds)
@@ -179,9 +181,9 @@ def integrate(
     kinks: Callable[..., tuple[Array, ...]] | None = None,
     stein: bool = False,
 ) -> tuple[Array, ...]:
-    """Means of functions of Gaussian variables. kinks: affine functions where they are not smooth.
+    """Return means of functions of Gaussian variables. kinks: affine functions at whose zeros they are not smooth.
 
-    With `stein`, for one function: its mean and its mean derivatives, from its correlations with the variables.
+    With `stein`, for a single function: its mean and its mean derivatives, from correlations with the variables.
     """
     count = len(kinds)
     places = order_of(kinds)
@@ -190,7 +192,7 @@ def integrate(
     exact = hermite(sum(k for k in kinds if k > 0))
 
     def along(i: int, array: Array) -> Array:
-        """An array over the first axes, the last of them being i, with room for the axes behind."""
+        """Return an array over the first i axes with trailing axes added for broadcasting."""
         return array.reshape(array.shape + (1,) * (count - 1 - i))
 
     planes = None if kinks is None else _planes(kinks, mean, places, lower)
@@ -213,10 +215,10 @@ def integrate(
             value = value * w
         return jnp.sum(value)
 
-    found = integrands(*(values[k] for k in back))
+    integrand = integrands(*(values[k] for k in back))
     if not stein:
-        return tuple(map(averaged, found))
-    (value,) = found
+        return tuple(map(averaged, integrand))
+    (value,) = integrand
     slopes: list[Array] = [0.0] * count
     for i in range(count - 1, -1, -1):  # L^T slopes = correlations with the normals
         rest = averaged(value * normals[i]) - sum(lower[j][i] * slopes[j] for j in range(i + 1, count))
@@ -228,23 +230,24 @@ def integrate(
 def _planes(
     kinks: Callable[..., tuple[Array, ...]], mean: Sequence[Array], places: tuple[int, ...], lower: Square
 ) -> list[tuple[list[Array], Array]]:
-    """Kinks in the normals: the coefficients of each, and its offset."""
+    """Return kinks as affine functions of the independent normals: coefficients and offset."""
     count = len(places)
     offsets = kinks(*mean)
     moved = [kinks(*(m + 1.0 if k == place else m for k, m in enumerate(mean))) for place in places]
-    found = []
+    planes = []
     for number, offset in enumerate(offsets):
         slopes = [moved[i][number] - offset for i in range(count)]
-        found.append(([sum(slopes[i] * lower[i][j] for i in range(j, count)) for j in range(count)], offset))
-    return found
+        planes.append(([sum(slopes[i] * lower[i][j] for i in range(j, count)) for j in range(count)], offset))
+    return planes
 
 
 FAR = 1e9
+"""Breakpoint that stands for none: it lies beyond all nodes."""
 
 
 def _breaks(planes: list[tuple[list[Array], Array]], axis: int, before: list[Array]) -> list[Array]:
-    """Where the integrand of an axis is not smooth, or nearly so, given the normals before: kinks that this axis
-    crosses, where kinks cross each other on the next axis, and the middle of layers that the next axis makes."""
+    """Return breakpoints of an axis given the normals before it: kinks that cross it, intersections of kinks on the
+    next axis, and centres of layers that the next axis makes."""
 
     def ratio(above: Array, below: Array) -> Array:
         fine = below != 0
@@ -254,17 +257,17 @@ def _breaks(planes: list[tuple[list[Array], Array]], axis: int, before: list[Arr
     for slopes, offset in planes:
         rest = offset + sum(slopes[j] * z for j, z in enumerate(before))
         held.append(rest.reshape(rest.shape[:axis]) if before else rest)
-    found = [ratio(-rest, slopes[axis]) for (slopes, _), rest in zip(planes, held, strict=True)]
+    breaks = [ratio(-rest, slopes[axis]) for (slopes, _), rest in zip(planes, held, strict=True)]
     if axis == 0 and len(planes[0][0]) > 1:
         for i, (one, a) in enumerate(planes):
             for two, b in planes[:i]:
-                found.append(ratio(one[1] * b - a * two[1], one[0] * two[1] - one[1] * two[0]))
-    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in found))
-    return [jnp.broadcast_to(x, shape) for x in found]
+                breaks.append(ratio(one[1] * b - a * two[1], one[0] * two[1] - one[1] * two[0]))
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in breaks))
+    return [jnp.broadcast_to(x, shape) for x in breaks]
 
 
 def _batched(function: Callable[..., Any], points: int, *arguments: Array) -> Any:
-    """A function over the first axis of its arguments, as many side by side as memory allows."""
+    """Map a function over the first axis of its arguments, in batches that fit into memory."""
     count = arguments[0].shape[0]
     together = max(1, AT_ONCE // max(points, 1))
     if count <= together:
@@ -276,19 +279,20 @@ def _batched(function: Callable[..., Any], points: int, *arguments: Array) -> An
 
 
 def columns(numbers: tuple[Array, ...], labels: int) -> Array:
-    """Numbers, or columns over labels, side by side."""
-    made = [jnp.broadcast_to(jnp.asarray(x, float).reshape(-1, 1), (labels, 1)) for x in numbers]
-    return jnp.concatenate(made, axis=1) if made else jnp.zeros((labels, 0))
+    """Return numbers, or columns over labels, as one matrix."""
+    parts = [jnp.broadcast_to(jnp.asarray(x, float).reshape(-1, 1), (labels, 1)) for x in numbers]
+    return jnp.concatenate(parts, axis=1) if parts else jnp.zeros((labels, 0))
 
 
 def _column(table: Array, number: int) -> Array:
+    """Return a column of a table."""
     return jax.lax.index_in_dim(table, number, axis=1, keepdims=False)
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of a law, each with one entry per time and label: whether it holds, its mean, its mean slopes, the
-    means and covariances of its arguments; then as a table its numbers, and its coefficients if it is expanded."""
+    """Record of a law, one row per time and label: whether it applies, mean, mean derivatives, means and covariances of
+    its arguments; then its numbers and Hermite coefficients."""
 
     holds: Array
     mean: Array
@@ -299,6 +303,7 @@ class _Facts:
 
     @staticmethod
     def of(law: GaussianFunction, table: Array) -> _Facts:
+        """Split a table into the parts of a record."""
         k = law.arguments
         width = 2 + 2 * k + k * (k + 1) // 2
         each = [_column(table, i) for i in range(width)]
@@ -307,20 +312,22 @@ class _Facts:
         return _Facts(holds, mean, slopes, at, square, table[:, width:])
 
     def numbers(self, law: GaussianFunction, nodes: int) -> list[Array]:
+        """Numbers that the law takes."""
         count = self.rest.shape[1] - (terms(nodes) if law.expanded else 0)
         return [_column(self.rest, i) for i in range(count)]
 
     def coefficients(self, nodes: int) -> Array:
+        """Hermite coefficients."""
         return self.rest[:, self.rest.shape[1] - terms(nodes) :]
 
     def table(self) -> Array:
         each = [self.holds, self.mean, *self.slopes, *self.at, *(x for row in self.covariance for x in row)]
-        known = jnp.concatenate([jnp.stack(each, axis=1), self.rest], axis=1)
-        return jnp.where(self.holds[:, None] > 0, known, 0.0)
+        record = jnp.concatenate([jnp.stack(each, axis=1), self.rest], axis=1)
+        return jnp.where(self.holds[:, None] > 0, record, 0.0)
 
 
 def _moments(law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, ...]) -> tuple[list[Array], Square]:
-    """Means and covariances of the arguments of a law, each with one entry per label."""
+    """Return means and covariances of the arguments of a law, one row per label."""
     means, pairs = [x.reshape(-1) for x in at], [x.reshape(-1) for x in grams]
     square = [[pairs.pop(0) - means[i] * means[j] for j in range(i + 1)] for i in range(law.arguments)]
     return means, square
@@ -329,12 +336,12 @@ def _moments(law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, .
 def _averages(
     nodes: int, law: GaussianFunction, slopes: bool, means: list[Array], square: Square, numbers: list[Array]
 ) -> list[Array]:
-    """The mean of a law, and its mean slopes, each with one entry per label."""
+    """Return the mean of a law and its mean derivatives, one row per label."""
     k = law.arguments
 
-    def one(*given: Array) -> tuple[Array, ...]:
-        mean, rest = given[:k], list(given[k : len(given) - len(numbers)])
-        own = given[len(given) - len(numbers) :]
+    def one(*numbers_of_label: Array) -> tuple[Array, ...]:
+        mean, rest = numbers_of_label[:k], list(numbers_of_label[k : len(numbers_of_label) - len(numbers)])
+        own = numbers_of_label[len(numbers_of_label) - len(numbers) :]
 
         def values(*u: Array) -> tuple[Array, ...]:
             more = law.slopes(*u, *own) if slopes and law.slopes is not None else ()
@@ -354,10 +361,10 @@ def _averages(
 def facts(
     nodes: int, law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array, holds: Array
 ) -> Array:
-    """What is known of a law at one time, one line per label.
+    """Return the record of a law at one time, one row per label.
 
-    grams: means of the products of its arguments, pair by pair (each with those up to it), as columns; at: their
-    means. holds: whether the law is the one of this time; elsewhere everything is zero.
+    grams: second moments of its arguments, pair by pair (each with those up to it), as columns. at: their means. holds:
+    whether the law applies at this time; otherwise the record is zero.
     """
     means, square = _moments(law, grams, at)
     own = [_column(numbers, i) for i in range(numbers.shape[1])]
@@ -369,7 +376,7 @@ def facts(
 
 
 def _coefficients(nodes: int, law: GaussianFunction, means: list[Array], square: Square, numbers: list[Array]) -> Array:
-    """Coefficients of an analytic law in normalised Hermite polynomials of its argument, from the second degree on."""
+    """Return the Hermite coefficients of an analytic law from degree two on."""
     z, weights = hermite_functions(nodes)
     (mean,), ((variance,),) = means, square
     values = law.value(mean[:, None] + _root(variance)[:, None] * z, *(x[:, None] for x in numbers))
@@ -377,6 +384,7 @@ def _coefficients(nodes: int, law: GaussianFunction, means: list[Array], square:
 
 
 def _root(variance: Array) -> Array:
+    """Return a standard deviation whose derivative at zero variance is zero."""
     fine = variance > 0
     return jnp.where(fine, jnp.sqrt(jnp.where(fine, variance, 1.0)), 0.0)
 
@@ -384,7 +392,7 @@ def _root(variance: Array) -> Array:
 def average(
     nodes: int, law: GaussianFunction, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array
 ) -> Array:
-    """The mean of a law, as a column over labels; arguments as for `facts`."""
+    """Return the mean of a law as a column over labels; arguments as for `facts`."""
     own = [_column(numbers, i) for i in range(numbers.shape[1])]
     return _averages(nodes, law, False, *_moments(law, grams, at), own)[0][:, None]
 
@@ -393,37 +401,38 @@ def average(
 
 
 def dual_each(rows: Array, place: Site, *covariances: Array) -> Array:
-    """Rows times the covariance of the site's variables, without the weights of the groups."""
+    """Return rows times the covariance of the site's variables, without the weights of the groups."""
     each = rows.reshape(len(rows) * place.groups, place.size // place.groups)
     return _dual(each, place, covariances).reshape(rows.shape)
 
 
 def products_each(seen: Array, rows: Array, place: Site) -> Array:
-    """Means of the products of two fields over the sites of each group."""
+    """Return means of products of two fields over the sites of each group."""
     return jnp.sum((seen * rows).reshape(len(rows) * place.groups, -1), axis=1, keepdims=True)
 
 
 def part_each(rows: Array, block: NoiseBlock) -> Array:
-    """What rows hold of a source that is one number, for each group."""
+    """Return the coefficients of rows on a scalar source, per group."""
     return rows.reshape(len(rows) * block.groups, -1)[:, block.start : block.start + 1]
 
 
 def overlaps_each(seen: Array, past: Array, place: Site) -> Array:
-    """Means of the products of a field with another at several times, over the sites of each group."""
+    """Return means of products of a field with another at several times, over the sites of each group."""
     left, right = (x.reshape(len(x), place.groups, -1) for x in (seen, past))
     return jnp.einsum("lgk,mgk->glm", left, right)
 
 
 def columns_each(numbers: tuple[Array, ...], labels: int, place: Site, traits: tuple[int, ...]) -> Array:
-    """Numbers, or columns over labels, and behind them traits, by their numbers."""
+    """Return numbers, or columns over labels, followed by traits, as one matrix."""
     shared = jnp.repeat(columns(numbers, labels), place.groups, axis=0)
     own = [jnp.tile(place.traits[k], labels)[:, None] for k in traits]
     return jnp.concatenate([shared, *own], axis=1)
 
 
-def projection(law: GaussianFunction, known: Array, rows: tuple[Array, ...], one: NoiseBlock) -> Array:
-    """The rows of a law without what is its own: mean slopes times the rows of its arguments, and its mean."""
-    here = _Facts.of(law, known)
+def projection(law: GaussianFunction, record: Array, rows: tuple[Array, ...], one: NoiseBlock) -> Array:
+    """Return the projection of a law on the Gaussian variables: mean derivatives times the rows of its arguments, and
+    its mean."""
+    here = _Facts.of(law, record)
     constant = here.mean - sum(d * m for d, m in zip(here.slopes, here.at, strict=True))
     size = one.size // one.groups
     unit = (jnp.arange(size) == one.start).astype(float)
@@ -431,11 +440,11 @@ def projection(law: GaussianFunction, known: Array, rows: tuple[Array, ...], one
     return (constant[:, None] * unit + sum(each)).reshape(-1, one.size)
 
 
-def own(block: NoiseBlock, t: Array, known: Array) -> Array:
-    """The rows that are a law's own entries at one time, where the law holds."""
+def own(block: NoiseBlock, t: Array, record: Array) -> Array:
+    """Return the unit rows of a law's remainder at one time, where the law applies."""
     place = block.start + t * block.labels + jnp.arange(block.labels)
     here = place[:, None] == jnp.arange(block.size // block.groups)
-    holds = known[:, 0].reshape(block.labels, block.groups, 1) > 0
+    holds = record[:, 0].reshape(block.labels, block.groups, 1) > 0
     return (here[:, None, :] & holds).astype(float).reshape(block.labels, block.size)
 
 
@@ -449,23 +458,22 @@ def residuals(
     shared: tuple[tuple[int, int], ...] = (),
     sites: Site | None = None,
 ) -> Array:
-    """Covariances of what is left of two laws beside their projections: a at one time, b at other times.
+    """Return covariances of the remainders of two laws: a at one time, b at other times.
 
-    crosses: means of the products of the arguments, those of b running fastest; lines for a, columns for b.
-    shared: places in a and b of arguments that are the same variable. With sites that have traits, all of this
-    for each group of sites, which stand in front.
+    crosses: cross moments of the arguments, those of b running fastest; rows for a, columns for b. shared: positions in
+    a and b of common arguments. Groups of sites, if any, run along a leading axis.
     """
     left, right = _Facts.of(a, here), _Facts.of(b, there)
     groups = 1 if sites is None else sites.groups
     shape = (groups, here.shape[0] // groups, there.shape[0] // groups)
     between = tuple(cross.reshape(shape) for cross in crosses)
     if a.expanded and b.expanded and not shared:
-        found = _series(nodes, left, right, between[0])
+        covariances = _series(nodes, left, right, between[0])
     elif a.straight and b.straight and not shared:
-        found = _between_kinks(nodes, a, left, b, right, between[0])
+        covariances = _between_kinks(nodes, a, left, b, right, between[0])
     else:
-        found = _over_arguments(nodes, a, left, b, right, between, shared)
-    return found if sites is not None else found[0]
+        covariances = _over_arguments(nodes, a, left, b, right, between, shared)
+    return covariances if sites is not None else covariances[0]
 
 
 def _over_arguments(
@@ -477,7 +485,8 @@ def _over_arguments(
     crosses: tuple[Array, ...],
     shared: tuple[tuple[int, int], ...],
 ) -> Array:
-    """The same as one integral over the arguments of both laws, common ones once. Groups of sites stand in front."""
+    """Return these covariances by quadrature over the arguments of both laws, common ones once. Groups of sites
+    lead."""
     shape = crosses[0].shape
     ka, kb, groups = a.arguments, b.arguments, shape[0]
     apart = [j for j in range(kb) if all(j != other for _, other in shared)]
@@ -496,13 +505,13 @@ def _over_arguments(
         theirs = (across(_entry(right.covariance, j, m)) for m in apart[: k + 1])
         square.append([*(between[i][j] for i in range(ka)), *theirs])
     numbers = [down(x) for x in left.numbers(a, nodes)], [across(x) for x in right.numbers(b, nodes)]
-    found = _product(nodes, a, b, shared, means, square, numbers)
+    means_of_product = _product(nodes, a, b, shared, means, square, numbers)
     linear = down(left.mean) * across(right.mean)
     for i in range(ka):
         for j in range(kb):
             linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
-    known = down(left.holds) * across(right.holds) > 0
-    return jnp.where(known, found - linear, 0.0).reshape(shape)
+    holds = down(left.holds) * across(right.holds) > 0
+    return jnp.where(holds, means_of_product - linear, 0.0).reshape(shape)
 
 
 def _product(
@@ -514,8 +523,8 @@ def _product(
     square: Square,
     numbers: tuple[list[Array], list[Array]],
 ) -> Array:
-    """Means of the product of two laws, each entry for itself. means, square: of the arguments of a, then of those of b
-    that are not shared."""
+    """Return means of the product of two laws entry by entry. means, square: moments of the arguments of a, then of
+    those of b that are not shared."""
     ka, of_a = a.arguments, {j: i for i, j in shared}
     apart = [j for j in range(b.arguments) if j not in of_a]
     place = [of_a[j] if j in of_a else ka + apart.index(j) for j in range(b.arguments)]
@@ -524,8 +533,8 @@ def _product(
         kinds[i] = _of_both(a.kinds[i], b.kinds[j])
     bent = a.kinks is not None or b.kinks is not None
 
-    def one(*given: Array) -> Array:
-        rest = list(given[len(means) :])
+    def one(*moments: Array) -> Array:
+        rest = list(moments[len(means) :])
         covariance = [[rest.pop(0) for _ in range(i + 1)] for i in range(len(means))]
         own_a, own_b = rest[: len(numbers[0])], rest[len(numbers[0]) :]
 
@@ -537,15 +546,15 @@ def _product(
             theirs = () if b.kinks is None else b.kinks(*(u[k] for k in place), *own_b)
             return (*mine, *theirs)
 
-        return integrate(nodes, kinds, given[: len(means)], covariance, product, kinks if bent else None)[0]
+        return integrate(nodes, kinds, moments[: len(means)], covariance, product, kinks if bent else None)[0]
 
     flat = [*means, *(x for row in square for x in row), *numbers[0], *numbers[1]]
     return _batched(one, points_of(nodes, kinds, 2 if bent else 0), *flat)
 
 
 def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:
-    """The same for two laws that are expanded: the sum over degrees of the products of their coefficients, times the
-    correlation of their arguments to that power. Groups of sites stand in front."""
+    """Return these covariances for two Hermite series: the sum over degrees of products of coefficients times rho^k
+    (Mehler). Groups of sites lead."""
     groups = cross.shape[0]
 
     def apart(x: Array) -> Array:
@@ -566,12 +575,12 @@ def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:
 
 
 FARTHEST = 39.0
-"""A normal is nowhere farther from zero: the density of one there is zero in float64."""
+"""Largest standardised position of a kink: beyond it the normal density is zero in double precision."""
 
 
 def _kinks_of(nodes: int, law: GaussianFunction, facts: _Facts) -> tuple[Array, Array, Array]:
-    """Where a law of straight pieces has kinks and jumps, in its argument less its mean over its standard deviation;
-    how far it jumps there, and by how much its slope changes. One line each per label."""
+    """Return the standardised positions of kinks and jumps of a piecewise linear law, the jumps, and the changes of
+    slope; one row per label."""
     assert law.kinks is not None
     mean, size = facts.at[0], _root(facts.covariance[0][0])
     numbers = facts.numbers(law, nodes)
@@ -600,11 +609,11 @@ def _kinks_of(nodes: int, law: GaussianFunction, facts: _Facts) -> tuple[Array, 
 def _between_kinks(
     nodes: int, a: GaussianFunction, left: _Facts, b: GaussianFunction, right: _Facts, cross: Array
 ) -> Array:
-    """Covariances of what is left of two laws of straight pieces: the integral over correlations r up to that of their
-    arguments, rho, of rho - r times the mean product of their second derivatives at r. Groups of sites stand in front.
+    """Return covariances of the remainders of two piecewise linear laws (Price's theorem). Groups of sites lead.
 
-    With r = sin(angle) the density of two normals is smooth up to r = 1 but for layers there, as thin as two kinks are
-    close, which the double-exponential rule sees.
+    The covariance is the integral over r from 0 to rho of (rho - r) times the mean product of second derivatives at
+    correlation r. With r = sin(angle) the bivariate normal density is smooth up to r = 1 except for thin layers, which
+    the double-exponential rule resolves.
     """
     groups = cross.shape[0]
 
@@ -614,13 +623,13 @@ def _between_kinks(
     one, two = ([apart(x) for x in _kinks_of(nodes, *pair)] for pair in ((a, left), (b, right)))
     mean_a, mean_b = apart(left.at[0]), apart(right.at[0])
     size_a, size_b = apart(_root(left.covariance[0][0])), apart(_root(right.covariance[0][0]))
-    known = apart(left.holds)[:, :, None] * apart(right.holds)[:, None] > 0
+    holds = apart(left.holds)[:, :, None] * apart(right.holds)[:, None] > 0
     between = cross - mean_a[:, :, None] * mean_b[:, None]
     size = size_a[:, :, None] * size_b[:, None]
-    known = known & (size > 0)
-    rho = jnp.where(known, between / jnp.where(known, size, 1.0), 0.0)
+    holds = holds & (size > 0)
+    rho = jnp.where(holds, between / jnp.where(holds, size, 1.0), 0.0)
     whole = 1 - rho * rho <= DEGENERATE
-    # two arguments with a negative correlation are one of them and the other turned around
+    # a negative correlation becomes positive when one argument changes sign
     turned = jnp.where(rho < 0, -1.0, 1.0)[..., None, None]
     x, jump_x, bend_x = (value[:, :, None, :, None] for value in one)
     y, jump_y, bend_y = (value[:, None, :, None, :] for value in two)
@@ -646,23 +655,24 @@ def _between_kinks(
 
     rule = tuple(jnp.asarray(value) for value in double_exponential(3 * nodes // 2))
     total, _ = jax.lax.scan(add, total, rule)
-    return jnp.where(known, jnp.sum(total, axis=(-2, -1)) / (2 * jnp.pi), 0.0)
+    return jnp.where(holds, jnp.sum(total, axis=(-2, -1)) / (2 * jnp.pi), 0.0)
 
 
 def _powers(x: Array, count: int) -> Array:
-    """1, x, x^2, ... along a new last axis."""
-    made = jnp.ones((*x.shape, 1))
-    while made.shape[-1] < count:  # each time twice as many
-        made = jnp.concatenate([made, made * (made[..., -1:] * x[..., None])], axis=-1)
-    return made[..., :count]
+    """Return 1, x, x^2, ... along a new last axis."""
+    powers = jnp.ones((*x.shape, 1))
+    while powers.shape[-1] < count:  # doubling
+        powers = jnp.concatenate([powers, powers * (powers[..., -1:] * x[..., None])], axis=-1)
+    return powers[..., :count]
 
 
 def _entry(square: Square, i: int, j: int) -> Array:
+    """Return an entry of a symmetric matrix that is stored as its lower triangle."""
     return square[max(i, j)][min(i, j)]
 
 
 def _of_both(one: int, two: int) -> int:
-    """The kind of an argument of both factors of a product."""
+    """Return the kind of an argument in a product of two laws."""
     if SPLIT in (one, two):
         return SPLIT
     return SMOOTH if SMOOTH in (one, two) else one + two

@@ -1,8 +1,8 @@
-"""What a generated solver promises: its parts, and what each of them can be asked.
+"""Interface of a generated solver: its parts, and the functions that each provides.
 
-`p` is always a Point: the parameters of the model and its data. `order` holds order parameters: ("C", a, b) and
-("R", a, b) are matrices over training times before the last update (and labels), ("M", i) means over those times,
-("F", i) means over all times.
+`p` is a Point with the parameters and data of the model. `order` holds order parameters: ("C", a, b) and ("R", a, b)
+are matrices over training times before the last update (and labels), ("M", i) means over those times, ("F", i) means
+over all times.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NODES = 64
 
 @dataclass(frozen=True)
 class ParameterOf:
-    """A parameter of the declaration; a whole number fixes shapes."""
+    """A parameter of the declaration; whole numbers fix shapes."""
 
     name: str
     default: float
@@ -48,7 +48,7 @@ class ParameterOf:
 
 @dataclass(frozen=True)
 class DataOf:
-    """An array that the user gives: its axes are parameters, numbers, or "times"."""
+    """A user's array; its axes are parameters, numbers, or "times"."""
 
     name: str
     axes: tuple[str, ...]
@@ -56,8 +56,13 @@ class DataOf:
 
 @dataclass(frozen=True)
 class FieldOf:
-    """A field that two-time functions may be asked of. labels: the sizes of the axes of its labels, parameters or
-    numbers. declared: by the user, or made by the engine. argument: of a random matrix applied to a field, that one."""
+    """A field that two-time functions may refer to.
+
+    Attributes:
+        labels: sizes of the axes of its labels, parameters or numbers.
+        declared: whether the user declared it.
+        argument: for a random matrix times a field, that field.
+    """
 
     name: str
     sector: str
@@ -69,7 +74,7 @@ class FieldOf:
 
 @dataclass(frozen=True)
 class ObservableOf:
-    """An observable. first: the first time at which all that it is made of is there."""
+    """An observable. first: the first time at which all of its fields are defined."""
 
     name: str
     first: int
@@ -77,8 +82,8 @@ class ObservableOf:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a ratio of sizes, a variance, a scale or a coefficient must be at the point: "positive", "not negative",
-    "finite" or "one". times: where it changes in time, the times at which it is used, which `value` takes too."""
+    """A condition on a ratio of sizes, a variance, a scale or a coefficient: "positive", "not negative", "finite" or
+    "one". times: where it depends on time, the times at which it is used, which `value` takes too."""
 
     what: str
     value: Callable[..., Any]
@@ -88,7 +93,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Setting:
-    """What was declared. steps: the parameter that is the number of steps, if there is one."""
+    """The declaration of a model. steps: the parameter that is the number of steps, if there is one."""
 
     name: str
     choices: tuple[tuple[str, int | str], ...]
@@ -113,7 +118,7 @@ class Setting:
 @dataclass(frozen=True)
 class ProbeOf:
     """A probed matrix: its label, the modules of A(z) and of its bulk, the observable added to its diagonal, and the
-    module of traces of its resolvent with the names of the matrices between, where there are any."""
+    module of traces of its resolvent with the names of the matrices in the traces, where there are any."""
 
     label: str
     probe: str
@@ -125,12 +130,15 @@ class ProbeOf:
 
 @dataclass(frozen=True)
 class Cycle:
-    """Unknowns that feed each other in a ring: one eigenproblem that does not depend on z.
+    """A cycle of unknowns of A(z), reduced to one eigenproblem independent of z.
 
-    pencil(p, order): the matrix whose eigenvalues are the values of the scalar map at the outliers, as an operator.
-    reads: the order parameters that it is made of.
-    scalar_map(p, z, r): the map, at bulk responses r. inverse(p, s): z, where there is a rational inverse.
-    relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s, if there is one.
+    Attributes:
+        pencil(p, order): operator whose eigenvalues are the values of the scalar map s(z) at outliers.
+        reads: the order parameters that it depends on.
+        scalar_map(p, z, r): s(z) at bulk responses r.
+        inverse(p, s): z(s), where it is rational.
+        relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s, if there is
+        one.
     """
 
     pencil: Callable[[Point, Order], Operator]
@@ -143,15 +151,18 @@ class Cycle:
         object.__setattr__(self, "reads", keys_of(self.reads))  # generated code writes tuples
 
     def factors(self, p: Point, order: Order) -> list[Array]:
-        """The matrices whose product, from left to right, the matrix is."""
+        """Return the operators whose product, from left to right, is the pencil."""
         return [factor.array(jnp) for factor in self.pencil(p, order).factors]
 
 
 @dataclass(frozen=True)
 class Side:
-    """The spikes on one side ("right", "left"). spikes(p, order) -> as operators the right-hand side of A(z) q = b for
-    sources along them, the rows of q that are its overlaps with them, and their Gram matrix. sited: sites there differ,
-    so that it is spikes(p, z, r, order, laws); `Probe.driven` knows."""
+    """The spikes on one side ("right", "left").
+
+    spikes(p, order) returns, as operators, the right-hand side of A(z) q = b for sources along the spikes, the rows of
+    q that are overlaps with them, and their Gram matrix. sited: sites there differ, so that it is spikes(p, z, r,
+    order, laws); `Probe.driven` calls either.
+    """
 
     name: str
     spikes: Callable[..., tuple[Operator, Operator, Operator]]
@@ -160,15 +171,19 @@ class Side:
 
 @dataclass(frozen=True)
 class Direction:
-    """A declared direction on one side of a probed matrix, under the name that it is asked for with.
+    """A declared direction on one side of a probed matrix, by name.
 
-    labels: the parameter that is the number of its labels. source(p, order) -> the right-hand side of A(z) q = b for
-    a source along it, the rows that are its overlaps with it among those of q and of `later` behind them, and the
-    matrix with its mean squares on the diagonal. later(p, z, r, order): the equations of the overlaps that A(z) has
-    not, one column per unknown of A(z) and of theirs. earlier(p, z, r, order) -> the equations of responses that only
-    the source drives, what drives them, and what they add to the right-hand side. None where there are none.
-    time(p): when the direction is taken; None for all times before the last update, or where it has none. sited: sites
-    there differ, so that it is source(p, z, r, order, laws); where any do, later and earlier take laws last too.
+    Attributes:
+        labels: the parameter that is its number of labels.
+        source(p, order): the right-hand side of A(z) q = b for a source along it, the rows of its overlaps among those
+        of q and of `later`, and the diagonal matrix of its mean squares.
+        later(p, z, r, order): equations of overlaps that are not unknowns of A(z), one column per unknown of A(z) and
+        of theirs; None without any.
+        earlier(p, z, r, order): equations of responses that only the source drives, their right-hand side, and what
+        they add to that of A(z); None without any.
+        time(p): time at which the direction is taken; None for all times before the last update, or for a constant.
+        sited: sites there differ, so that it is source(p, z, r, order, laws); later and earlier then take laws last
+            too.
     """
 
     name: str
@@ -185,9 +200,9 @@ class Direction:
 
 @dataclass(frozen=True)
 class Stopping:
-    """How a probed matrix is followed through training: under which names a point has the number of steps, the time at
-    which the matrix is taken, and the length of the run. In functions of the matrix the number of steps counts the
-    times of order parameters, one more where `ahead`."""
+    """How a probed matrix is evaluated along training: names in a point of the number of steps, of the time at which
+    the matrix is taken, and of the length of the run. For functions of the matrix the number of steps counts the times
+    of order parameters, one more where `ahead`."""
 
     steps: str
     stop: str
@@ -195,31 +210,34 @@ class Stopping:
     ahead: bool
 
     def begun(self, p: Point) -> Point:
-        """A point of the training level as functions of the matrix take it: after the last step."""
+        """Return the point for functions of the matrix after the last step."""
         count = getattr(p, self.steps)
         return replaced(p, **{self.steps: count + int(self.ahead), self.stop: count, self.run: count})
 
     def trained(self, p: Point) -> Point:
-        """The point of the training level that such a point belongs to."""
+        """Return the point of the training level that belongs to a point of the matrix."""
         return replaced(p, **{self.steps: getattr(p, self.run)})
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A(z) of one probed matrix. a_matrix(p, z, r, order): A(z) at bulk responses r, as an operator; where sites do not
-    differ, at many points too, with one entry per point in z and in each response.
+    """A(z) of one probed matrix.
 
-    reduced: whether the rings have all its zeros. steady: whether the number of steps enters through shapes alone, but
-    for what is measured, so that earlier outliers are those of earlier spikes. directions: those that the
-    declaration asks about.
+    a_matrix(p, z, r, order) returns A(z) at bulk responses r, as an operator; where sites do not differ, also at many
+    points, with one entry per point in z and in each response.
 
-    sites(p, nodes): the laws of what differs from site to site, densities at so many values; functions of the responses
-    take them last where there are any. `at` and `mapped` put them in.
-
-    measured: parameters of the bulk and of A(z) that the training level gives, and measure(p, order) their values;
-    `completed` puts them into a point. stopping: where the matrix can be taken at any time by numbers of a point.
-    alike: labels that all unknowns have and that enter through shapes alone, so that A(z) is a direct sum over the
-    irreducible representations of their permutations.
+    Attributes:
+        reduced: whether the cycles have all zeros of det A(z).
+        steady: whether the number of steps enters through shapes alone, so that outliers at earlier times are those of
+            earlier spikes.
+        directions: declared directions.
+        sites(p, nodes): laws of diagonal entries, densities at this many nodes; functions of the responses take them
+        last. `at` and `mapped` supply them.
+        measured, measure(p, order): parameters of the bulk and of A(z) that the training level determines, and their
+        values; `completed` inserts them into a point.
+        stopping: set where the matrix can be taken at any time.
+        alike: labels of all unknowns whose permutations are a symmetry, so that A(z) is a direct sum over irreducible
+            representations.
     """
 
     unknowns: tuple[str, ...]
@@ -237,51 +255,53 @@ class Probe:
     alike: AlikeLabels | None = None
 
     def completed(self, p: Point, order: Order) -> Point:
-        """The point with the numbers that the training level gives, after its last step."""
+        """Return the point with the numbers that the training level determines, after its last step."""
         return self.measured_at(self.begun(p), order)
 
     def begun(self, p: Point) -> Point:
-        """A point of the training level as functions of the matrix take it."""
+        """Return the point for functions of the matrix."""
         return p if self.stopping is None else self.stopping.begun(p)
 
     def taken_at(self, p: Point, order: Order, steps: str, time: int) -> Point:
-        """A completed point as it is for the matrix at an earlier time."""
+        """Return a completed point for the matrix at an earlier time."""
         name = steps if self.stopping is None else self.stopping.stop
         return self.measured_at(replaced(p, **{name: time}), order)
 
     def measured_at(self, p: Point, order: Order) -> Point:
-        """A completed point with these numbers at other order parameters."""
+        """Return a completed point with its measured numbers at other order parameters."""
         if self.measure is None:
             return p
-        given = self.measure(p, order)
-        return replaced(p, **{name: _plain(x) for name, x in zip(self.measured, given, strict=True)})
+        numbers = self.measure(p, order)
+        return replaced(p, **{name: _plain(x) for name, x in zip(self.measured, numbers, strict=True)})
 
     def at(self, p: Point, z: Array, r: Array, order: Order) -> Array:
-        """A(z) at bulk responses r."""
+        """Return A(z) at bulk responses r."""
         return self.a_matrix(p, z, r, order, *_laws(self.sites, p, self.nodes)).array(jnp)
 
     def driven(self, one: Side | Direction, p: Point, z: Array, r: Array, order: Order) -> tuple[Array, ...]:
-        """What sources along the spikes of a side, or along a direction, drive; and what sees them."""
+        """Return right-hand side, overlap rows and Gram matrix for sources along the spikes of a side, or along a
+        direction."""
         source = one.spikes if isinstance(one, Side) else one.source
-        made = source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
-        return tuple(operator(part).array(jnp) for part in made)
+        parts = source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
+        return tuple(operator(part).array(jnp) for part in parts)
 
     def laws(self, p: Point) -> tuple[Any, ...]:
-        """What functions of z and the responses take last."""
+        """Return the laws of sites that functions of z and the responses take last."""
         return _laws(self.sites, p, self.nodes)
 
     def mapped(self, ring: Cycle, p: Point, z: Array, r: Array) -> Array:
-        """The scalar map of a ring at bulk responses r."""
+        """Return the scalar map of a cycle at bulk responses r."""
         return ring.scalar_map(p, z, r, *_laws(self.sites, p, self.nodes))
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Training fields of a site that stand on diagonals, as combinations of independent standard normal numbers.
+    """Training fields on a diagonal, as linear combinations of independent standard normals.
 
-    covariances(p, order): rows of the lower triangle. lower, inverse: under which names a point has the triangular
-    root of them, and its inverse, which is zero in directions in which the fields do not vary. steady: whether the
-    fields have no times.
+    Attributes:
+        covariances(p, order): rows of the lower triangle of their covariance.
+        lower, inverse: names in a point of its Cholesky factor, and of the pseudo-inverse of that factor.
+        steady: whether the fields do not depend on time.
     """
 
     lower: tuple[tuple[str, ...], ...]
@@ -290,19 +310,25 @@ class Spread:
     steady: bool
 
     def at(self, p: Point, order: Order) -> Point:
-        """The point with these numbers."""
+        """Return the point with the Cholesky factor and its inverse."""
         lower, inverse = triangular([[float(x) for x in row] for row in self.covariances(p, order)])
-        found = {}
+        factors = {}
         for names, numbers in ((self.lower, lower), (self.inverse, inverse)):
-            found.update({name: float(numbers[a, b]) for a, row in enumerate(names) for b, name in enumerate(row)})
-        return replaced(p, **found)
+            factors.update({name: float(numbers[a, b]) for a, row in enumerate(names) for b, name in enumerate(row)})
+        return replaced(p, **factors)
 
 
 @dataclass(frozen=True)
 class SampledSites:
-    """What stands on diagonals at the sites of a sector, where its law is sampled. law: under which name a point has
-    its values and shares; key: under which order parameters have them. steady: whether it has no times. known: whether
-    it is made of traits, so that the bulk has their law and only A(z) this one."""
+    """Diagonal entries of the sites of a sector with a sampled law.
+
+    Attributes:
+        law: name in a point of its values and weights.
+        key: key of the law among order parameters.
+        steady: whether it does not depend on time.
+        known: whether the entries are functions of traits, so that the bulk uses their exact law and only A(z) the
+            sampled one.
+    """
 
     law: str
     key: OrderKey
@@ -313,7 +339,7 @@ class SampledSites:
         object.__setattr__(self, "key", OrderKey(*self.key))  # generated code writes a tuple
 
     def at(self, p: Point, order: Order) -> Point:
-        """The point with these numbers; without them where there are none and the bulk needs none."""
+        """Return the point with the sampled law; unchanged where there is none and the bulk needs none."""
         if self.known and self.key not in order:
             return p
         return replaced(p, **{self.law: Table(np.asarray(order[self.key], float))})
@@ -321,9 +347,10 @@ class SampledSites:
 
 @dataclass(frozen=True, eq=False)
 class CoefficientTable:
-    """Rows of coefficients that are polynomials in some variables, as data.
+    """Coefficients that are polynomials in some variables, as data.
 
-    variables(p): numbers. rows: for each coefficient lines with its terms, a number and the power of each variable.
+    variables(p): values of the variables. rows: for each coefficient its monomials, a number and the exponent of each
+    variable.
     """
 
     variables: Callable[..., tuple[Array, ...]]
@@ -331,16 +358,17 @@ class CoefficientTable:
 
     @cached_property
     def _terms(self) -> list[list[list[tuple[int | Fraction, tuple[int, ...]]]]]:
+        """Return the monomials of each coefficient."""
         return [
             [[_term(word) for line in entry for word in line.split(",") if word] for entry in row] for row in self.rows
         ]
 
     def at(self, p: Point, *given: Any) -> Coefficients:
-        """The coefficients at a point: exact if its numbers are fractions and the variables rational in them."""
+        """Return the coefficients at a point: exact if its numbers are fractions and the variables rational in them."""
         return self.of(self.variables(p, *given))
 
     def of(self, values: Sequence[Any]) -> Coefficients:
-        """The coefficients at values of the variables: exact if these are fractions."""
+        """Return the coefficients at values of the variables: exact if these are fractions."""
         most = [
             max((powers[k] for row in self._terms for e in row for _, powers in e), default=0)
             for k in range(len(values))
@@ -352,7 +380,7 @@ class CoefficientTable:
         def number(entry: list[tuple[int | Fraction, tuple[int, ...]]]) -> Any:
             return sum(
                 (
-                    math.prod([some[k] for some, k in zip(powers_of, powers, strict=True) if k], start=c)
+                    math.prod([table[k] for table, k in zip(powers_of, powers, strict=True) if k], start=c)
                     for c, powers in entry
                 ),
                 start=0,
@@ -362,6 +390,7 @@ class CoefficientTable:
 
 
 def _term(word: str) -> tuple[int | Fraction, tuple[int, ...]]:
+    """Parse a monomial: its coefficient and its exponents."""
     number, *powers = word.split()
     whole, _, divisor = number.partition("/")
     return Fraction(int(whole, 0), int(divisor, 0)) if divisor else int(whole, 0), tuple(map(int, powers))
@@ -369,27 +398,27 @@ def _term(word: str) -> tuple[int | Fraction, tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class BulkLaw:
-    """The bulk of one probed matrix. responses: names of the unknowns, in the order of the array r; resolvent: the
-    place of the resolvent among them.
+    """The bulk equations of one probed matrix.
 
-    polynomials(p): for each equation, zero at the bulk responses, its terms, as products of names, "z", responses and
-    averages, "1" for none, and what multiplies them. averages(p, laws): the averages "average0", "average1", ... over
-    sites in the equations, where sites differ. curve: table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the
-    resolvent, and edge_polynomials: polynomials in z, highest power first, that have the edges among their real roots;
-    both exact if numbers are fractions, and None where the responses could not be eliminated. curve_text: the curve as
-    text, with {z} for z.
-
-    coefficients(p): those that weights have gained by their updates, where these have no closed form; all functions of
-    the bulk take them last where there are any. Found once they are numbers like parameters, so that a curve is as
-    exact in them.
-
-    sites(p, nodes): the laws of what differs from site to site, which the equations take behind the responses;
-    densities: those among them that are densities, so that the number of their values matters, by kind ("trait" or
-    "field") and as text. spreads: what the laws need of the training level.
-
-    images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how
-    the equations change with epsilon in M + epsilon A. vanishing: places of responses that are zero at epsilon = 0, and
-    slopes(p, z, r): how the equations change with each. All for traces of the resolvent only.
+    Attributes:
+        responses: names of the unknowns, in the order of the array r.
+        resolvent: index of the resolvent among them.
+        polynomials(p): for each equation its monomials, products of "z", responses and averages ("1" for the constant),
+        with coefficients.
+        averages(p, laws): the averages over sites "average0", "average1", ..., where sites differ.
+        curve: table c with sum_ij c[i][j] G^i z^j = 0, the algebraic curve of the Stieltjes transform; None without
+            elimination.
+        edge_polynomials: polynomials in z, highest power first, whose real roots contain the edges; None without
+            elimination.
+        curve_text: the curve as text, with {z} for z.
+        coefficients(p): coefficients of updated weights without a closed form, which functions of the bulk take last.
+        sites(p, nodes): laws of diagonal entries, which the equations take after the responses.
+        densities: the laws that are densities, by kind ("trait" or "field") and as text.
+        spreads: laws of training fields on diagonals.
+        images: by the name of a matrix A the index of tr R A among the responses.
+        sources(p, z, r): for each image the derivative of the equations by epsilon in M + epsilon A.
+        vanishing: indices of responses that are zero at epsilon = 0.
+        slopes(p, z, r): derivatives of the equations by these.
     """
 
     responses: tuple[str, ...]
@@ -411,53 +440,58 @@ class BulkLaw:
 
     @property
     def eliminated(self) -> bool:
+        """Whether the responses could be eliminated."""
         return self.curve is not None
 
     @property
     def settles(self) -> bool:
-        """Whether a density is among the laws of sites."""
+        """Whether a law of sites has a density."""
         return bool(self.densities)
 
     @property
     def sampled(self) -> bool:
-        """Whether the law of what differs from site to site is sampled, so that the bulk has an error."""
+        """Whether a law of sites is sampled, so that the bulk has a standard error."""
         return any(isinstance(one, SampledSites) and not one.known for one in self.spreads)
 
     @property
     def moves(self) -> bool:
-        """Whether the bulk takes numbers of the training level."""
+        """Whether the bulk depends on the training level."""
         return any(not (isinstance(one, SampledSites) and one.known) for one in self.spreads)
 
     def residual(self, p: Point, z: Array, r: Array) -> tuple[Array, ...]:
-        """One number per equation, zero at the bulk responses."""
+        """Return the residuals of the bulk equations at responses r."""
         variables = dict(zip(("z", *self.responses), (z, *r), strict=True))
-        given = self.updated(p)
+        coefficients = self.updated(p)
         if self.averages is not None and self.sites is not None:
-            averages = self.averages(p, self.sites(p, self.nodes), *given)
+            averages = self.averages(p, self.sites(p, self.nodes), *coefficients)
             variables |= {f"average{k}": average.at(variables) for k, average in enumerate(averages)}
         return tuple(
             sum(coefficient * monomial_at(name, variables) for name, coefficient in terms)
-            for terms in self.polynomials(p, *given)
+            for terms in self.polynomials(p, *coefficients)
         )
 
     def updated(self, p: Point) -> tuple[tuple[Array, ...], ...]:
-        """What functions of the bulk take last."""
+        """Return the arguments that functions of the bulk take last."""
         return () if self.coefficients is None else (self.coefficients(p),)
 
 
 def _plain(number: Array) -> Array:
-    """A number as Python has it, so that points with equal ones are equal; a traced one stays."""
+    """Return a number as a Python float, so that points compare equal; a traced value is unchanged."""
     return number if isinstance(number, jax.core.Tracer) else float(number)
 
 
 def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
+    """Return the laws of sites as the last argument; empty where sites do not differ."""
     return () if sites is None else (sites(p, nodes),)
 
 
 @dataclass(frozen=True)
 class FiniteSize:
-    """The declaration at finite size. simulate(p, size, rng, ...): one sample. sectors(p, size): sizes before they are
-    rounded. numbers(p, size): roughly how many numbers a sample holds at once."""
+    """The declaration at finite size.
+
+    simulate(p, size, rng, ...): one sample. sectors(p, size): sizes before rounding. numbers(p, size): approximate
+    number of floats that a sample holds at once.
+    """
 
     simulate: Callable[..., tuple[dict[str, Array], dict[str, Any], dict[str, Array]]]
     sectors: Callable[[Point, int], dict[str, float]]

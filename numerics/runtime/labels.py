@@ -1,9 +1,9 @@
-"""Labels that are alike: vectors with labels in an orthonormal basis of irreducible representations of permutations.
+"""Permutation symmetry of labels: vectors in an orthonormal basis of irreducible representations.
 
-The labels of a vector are the sum over labels, divided by the root of their number, and differences. Permutations mix
-differences with each other only, so one difference stands for all, and a vector has two rows in place of C. Where signs
-may be changed label by label as well, sum and differences are alike too, and one row is enough. A table between two
-vectors with labels is diagonal in this basis: a delta_cd + b has the values a + C b, once, and a, C - 1 times.
+A vector over C equivalent labels splits into the sum over labels, divided by sqrt(C), and C - 1 differences.
+Permutations mix the differences among themselves (Schur's lemma), so that one difference represents all, and a vector
+has two rows instead of C. Where signs may also change label by label, sum and differences are equivalent, and one row
+suffices. A matrix a delta_cd + b is diagonal in this basis, with eigenvalues a + C b (once) and a (C - 1 times).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ Array = Any
 
 @dataclass(frozen=True)
 class LabelComponents:
-    """The components of `labels` labels: the one that stands for all, or the sum and one difference."""
+    """Irreducible components of `labels` equivalent labels: sum and difference, or a single one."""
 
     labels: int
     components: int
 
     def spread(self, rows: Array) -> Array:
-        """Rows of a vector without labels as those of one with the same vector at every label."""
+        """Return the components of a vector that is equal at every label, from its rows without labels."""
         if self.components == 1:
-            raise ValueError("a vector without labels is odd under no change of sign")
+            raise ValueError("with sign symmetry every vector must have labels")
         return jnp.concatenate([jnp.sqrt(float(self.labels)) * rows, jnp.zeros_like(rows)])
 
     def total(self, rows: Array) -> Array:
-        """The sum of a vector over its labels."""
+        """Return the sum of a vector over its labels."""
         if self.components == 1:
-            raise ValueError("a sum over labels is odd under no change of sign")
+            raise ValueError("with sign symmetry there is no sum over labels")
         return jnp.sqrt(float(self.labels)) * rows[:1]
 
     def mean(self, column: Array, left: bool, right: bool) -> Array:
-        """Means of products of two vectors, component by component, as those of every label. left, right: which of the
-        two has labels."""
+        """Return means of products of two vectors at every label from those of components. left, right: whether each
+        vector has labels."""
         if not (left or right):
             return column
         if left and right:
@@ -50,7 +50,7 @@ class LabelComponents:
         return jnp.broadcast_to(each, (self.labels, 1))
 
     def expand(self, table: Array, left: bool, right: bool) -> Array:
-        """A table of times x components x times x components with all labels in place of components."""
+        """Return a table of times x labels x times x labels from times x components x times x components."""
         n = self.labels
         if left and right:
             delta = jnp.eye(n)[:, None, :]
@@ -65,7 +65,7 @@ class LabelComponents:
 
 
 def components_at(training: Training, p: Point) -> LabelComponents | None:
-    """The components of the labels of a training level; None where there are no fewer than labels."""
+    """Return the components of the labels of a training level; None where there are no fewer than labels."""
     alike = training.alike
     if alike is None or size_of(p, alike.axes) <= alike.components:
         return None

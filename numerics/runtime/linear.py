@@ -1,8 +1,8 @@
-"""Linear laws with constant coefficients, as generated code states them: who enters whose equation with what.
+"""Linear laws with constant coefficients, as tables of terms.
 
-With w = 1/(1 + z) for a delay by one step, the fields x of a site obey S(w) x = drives + noises. Fields and sources
-may have labels; S, responses and correlations are then matrices over labels, and one label is the plain case. A
-coefficient is a function of the parameters and of the traits of a site: a number, or a column with one per label.
+With w = 1/(1 + z) for a delay by one step, the fields x of a site obey S(w) x = drives + noises. Fields and sources may
+have labels; S, responses and correlations are then matrices over labels. A coefficient is a function of the parameters
+and of the traits of a site: a number, or a column with one entry per label.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Coefficient = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class SiteField:
-    """A field or a source of the sites of a sector. labels(p): how many labels it has, if not one."""
+    """A field or source on the sites of a sector. labels(p): number of labels; None for one."""
 
     name: str
     sector: str
@@ -29,10 +29,10 @@ class SiteField:
 
 @dataclass(frozen=True, eq=False)
 class LinearTerm:
-    """coefficient * w^delay (1 - w)^power times a field or a source, in the equation of `target`.
+    """The term coefficient * w^delay (1 - w)^power times a field or source, in the equation of `target`.
 
-    Next to w = 1, where training has come to rest, no terms with power 0 cancel. acting(p): a table that acts on labels
-    before the coefficient multiplies.
+    Near w = 1, the stationary limit, terms with power 0 do not cancel. acting(p): matrix on labels, applied before the
+    coefficient.
     """
 
     target: str
@@ -45,9 +45,9 @@ class LinearTerm:
 
 @dataclass(frozen=True, eq=False)
 class MemoryTerm:
-    """coefficient * R[a, noise] * on in the equation of `target`, with (a, noise) = response.
+    """The term coefficient * R[a, noise] * on in the equation of `target`, with (a, noise) = response.
 
-    fresh: of a matrix that is drawn afresh at each step, so that responses at equal times count alone.
+    fresh: the random matrix is redrawn at each step, so that only equal-time responses enter.
     """
 
     target: str
@@ -59,7 +59,7 @@ class MemoryTerm:
 
 @dataclass(frozen=True, eq=False)
 class NoiseCovariance:
-    """<u_left u_right> = coefficient * C[a, b], with (a, b) = of; fresh: at equal times only."""
+    """The covariance <u_left u_right> = coefficient * C[a, b], with (a, b) = of. fresh: at equal times only."""
 
     left: str
     right: str
@@ -70,11 +70,13 @@ class NoiseCovariance:
 
 @dataclass(frozen=True, eq=False)
 class LinearSitesOf:
-    """Linear laws at the sites of all sectors.
+    """Linear laws on the sites of all sectors.
 
-    traits: names and sectors of what differs from site to site. sites(p, nodes): their laws, a density at so many
-    values; settles: whether there is a density. operator: the terms of S, which acts on
-    the fields of a site.
+    Attributes:
+        traits: names and sectors of traits.
+        sites(p, nodes): their laws, densities at this many nodes.
+        settles: whether a density is among them.
+        operator: the terms of S, which acts on the fields of a site.
     """
 
     fields: tuple[SiteField, ...]
@@ -89,8 +91,8 @@ class LinearSitesOf:
 
 @dataclass(frozen=True, eq=False)
 class MeanProduct:
-    """The mean over the sites of a sector of coefficient * a * b, label by label; without fields that of the
-    coefficient alone."""
+    """The mean over the sites of a sector of coefficient * a * b, label by label; without fields, of the coefficient
+    alone."""
 
     coefficient: Coefficient
     sector: str
@@ -102,9 +104,12 @@ class MeanProduct:
 class LimitOf(LinearSitesOf):
     """The stationary limit of linear training.
 
-    drives: what is drawn on the right-hand side. variances: of the sources. means: each a sum of products;
-    observing(p, m): the observables from these, which are rows with one number per label. forgotten: a start that is
-    left out.
+    Attributes:
+        drives: drawn sources on the right-hand side.
+        variances: variances of the sources.
+        means: each a sum of products.
+        observing(p, m): the observables from the means, rows with one entry per label.
+        forgotten: an initial condition that the limit does not depend on.
     """
 
     drives: tuple[LinearTerm, ...]
@@ -117,7 +122,7 @@ class LimitOf(LinearSitesOf):
 
 @dataclass(frozen=True, eq=False)
 class PlantedTerm:
-    """coefficient * source * overlap in the equation of `target`."""
+    """The term coefficient * source * overlap in the equation of `target`."""
 
     target: str
     source: str
@@ -126,7 +131,7 @@ class PlantedTerm:
 
 @dataclass(frozen=True, eq=False)
 class PlantedOverlap:
-    """mean(source * field(t - delay)), with the variance of the source, and the terms that it stands in."""
+    """The overlap mean(source * field(t - delay)), with the variance of the source, and the terms that contain it."""
 
     source: str
     field: str
@@ -137,10 +142,12 @@ class PlantedOverlap:
 
 @dataclass(frozen=True, eq=False)
 class RecursionOf(LinearSitesOf):
-    """The step that linear training applies over and over.
+    """The linear recursion that training iterates.
 
-    observed: by observable the fields in it. stirred: fields with noise of each step. renewed: sources that are drawn
-    afresh at each step.
+    Attributes:
+        observed: by observable the fields that it contains.
+        stirred: fields with noise at each step.
+        renewed: sources that are redrawn at each step.
     """
 
     observed: tuple[tuple[str, tuple[str, ...]], ...]
@@ -150,5 +157,5 @@ class RecursionOf(LinearSitesOf):
 
 
 def summing(labels: int) -> np.ndarray:
-    """The table that sums over labels."""
+    """Return the matrix that sums over labels."""
     return np.ones((1, int(labels)))

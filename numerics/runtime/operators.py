@@ -1,7 +1,7 @@
-"""Linear operators: A(z), the matrices of its cycles and moments of passes by the blocks, products and sums they are.
+"""Linear operators: A(z), the matrices of its cycles, and moments of passes, as sums, products and blocks.
 
-An operator is applied to the columns of an array, or written down as an array of NumPy or JAX. A coefficient is a
-number; where A(z) is asked for at many points at once it has one entry per point.
+An operator is applied to the columns of an array, or converted to an array of NumPy or JAX. A coefficient is a number;
+where A(z) is evaluated at many points at once it has one entry per point.
 """
 
 from __future__ import annotations
@@ -26,39 +26,40 @@ Term = tuple[Coefficient, "Operator"]
 
 
 class Operator(ABC):
-    """A linear operator of a known shape. Sums and products of operators are operators."""
+    """A linear operator of a known shape; sums and products of operators are operators."""
 
-    __array_ufunc__ = None  # arrays of NumPy leave arithmetic to operators
+    __array_ufunc__ = None  # NumPy arrays defer arithmetic to operators
     shape: Shape
 
     @abstractmethod
     def array(self, xp: Arrays) -> Array:
-        """All entries, as an array of the module xp."""
+        """Return the dense matrix, as an array of the module xp."""
 
     @abstractmethod
     def apply(self, vectors: Array) -> Array:
-        """The operator times the columns of an array."""
+        """Return the operator times the columns of an array."""
 
     @abstractmethod
     def apply_transposed(self, vectors: Array) -> Array:
-        """The transpose times the columns of an array."""
+        """Return the transpose times the columns of an array."""
 
     def add_to(self, total: np.ndarray, coefficient: float) -> None:
-        """Add a multiple of all entries to an array of NumPy."""
+        """Add a multiple of the dense matrix to a NumPy array in place."""
         total += coefficient * self.array(np)
 
     @property
     def T(self) -> Operator:
+        """The transpose."""
         return Transpose(self)
 
     @property
     def factors(self) -> tuple[Operator, ...]:
-        """The operators whose product, from left to right, it is."""
+        """Factors of the operator, from left to right."""
         return (self,)
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The operators whose sum, each with its coefficient, it is."""
+        """Terms of the operator, each with its coefficient."""
         return ((1, self),)
 
     def __add__(self, other: Any) -> Operator:
@@ -94,38 +95,40 @@ class Operator(ABC):
 
 
 def operator(entries: Any) -> Operator:
-    """A matrix as an operator; an operator stays as it is."""
+    """Return a matrix as an operator; an operator is returned unchanged."""
     return entries if isinstance(entries, Operator) else MatrixOperator(entries)
 
 
 def identity(size: int) -> Operator:
+    """Return the identity operator."""
     return Identity(size)
 
 
 def diagonal(weights: Array, size: int, labels: int) -> Operator:
-    """The diagonal matrix with the weight of each time, once per label; a single weight stands for all times."""
+    """Return the diagonal operator with one weight per time, repeated for each label; a single weight applies to all
+    times."""
     xp = jnp if isinstance(weights, jax.Array) else np
     by_time = xp.broadcast_to(xp.ravel(weights), (size // labels,))
     return DiagonalOperator(xp.broadcast_to(by_time[:, None], (size // labels, labels)).reshape(size))
 
 
 def block(rows: Sequence[Sequence[Any]], heights: Sequence[int], widths: Sequence[int] | None = None) -> BlockOperator:
-    """A matrix of matrices, 0 for those that vanish, by the sizes of its rows and columns; one list of them where both
-    have the same."""
+    """Return a block operator, 0 for zero blocks, by the sizes of its rows and columns; one list of sizes where both
+    agree."""
     across = tuple(heights if widths is None else widths)
-    made = tuple(
+    blocks = tuple(
         tuple(
             Zero((height, width)) if _is_zero(entry) else operator(entry)
             for width, entry in zip(across, row, strict=True)
         )
         for height, row in zip(heights, rows, strict=True)
     )
-    return BlockOperator(made, tuple(heights), across)
+    return BlockOperator(blocks, tuple(heights), across)
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixOperator(Operator):
-    """A matrix by its entries."""
+    """A dense matrix."""
 
     entries: Array
 
@@ -148,6 +151,8 @@ class MatrixOperator(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Zero(Operator):
+    """The zero operator."""
+
     shape: Shape
 
     def array(self, xp: Arrays) -> Array:
@@ -168,6 +173,8 @@ class Zero(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Identity(Operator):
+    """The identity."""
+
     size: int
 
     @property
@@ -185,6 +192,8 @@ class Identity(Operator):
 
 @dataclass(frozen=True, eq=False)
 class DiagonalOperator(Operator):
+    """A diagonal matrix."""
+
     weights: Array
 
     @property
@@ -202,8 +211,7 @@ class DiagonalOperator(Operator):
 
 @dataclass(frozen=True, eq=False)
 class BlockDiagonal(Operator):
-    """Blocks along the diagonal, each the product of a matrix and the transpose of another. The first axis of both runs
-    over the blocks."""
+    """A block-diagonal matrix with blocks left[k] @ right[k]^T."""
 
     left: Array
     right: Array
@@ -213,6 +221,7 @@ class BlockDiagonal(Operator):
         return self.left.shape[0] * self.left.shape[1], self.right.shape[0] * self.right.shape[1]
 
     def blocks(self, xp: Arrays) -> Array:
+        """Return the dense blocks."""
         return xp.einsum("tck,tdk->tcd", self.left, self.right)
 
     def array(self, xp: Arrays) -> Array:
@@ -231,15 +240,15 @@ class BlockDiagonal(Operator):
 
 
 def _of_each(blocks: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Blocks along the diagonal times vectors."""
+    """Apply diagonal blocks to vectors."""
     count, rows, columns = blocks.shape
-    found: np.ndarray = (blocks @ vectors.reshape(count, columns, -1)).reshape(count * rows, *vectors.shape[1:])
-    return found
+    product: np.ndarray = (blocks @ vectors.reshape(count, columns, -1)).reshape(count * rows, *vectors.shape[1:])
+    return product
 
 
 @dataclass(frozen=True, eq=False)
 class SomeColumns(Operator):
-    """A matrix whose columns are zero but for those at some places."""
+    """A matrix whose columns are zero except at given positions."""
 
     entries: np.ndarray
     places: np.ndarray
@@ -250,21 +259,23 @@ class SomeColumns(Operator):
         return len(self.entries), self.count
 
     def array(self, xp: Arrays) -> Array:
-        found = np.zeros(self.shape)
-        found[:, self.places] = self.entries
-        return xp.asarray(found)
+        dense = np.zeros(self.shape)
+        dense[:, self.places] = self.entries
+        return xp.asarray(dense)
 
     def apply(self, vectors: Array) -> Array:
         return self.entries @ vectors[self.places]
 
     def apply_transposed(self, vectors: Array) -> Array:
-        found = np.zeros_like(vectors, shape=(self.count, *vectors.shape[1:]))
-        found[self.places] = self.entries.T @ vectors
-        return found
+        product = np.zeros_like(vectors, shape=(self.count, *vectors.shape[1:]))
+        product[self.places] = self.entries.T @ vectors
+        return product
 
 
 @dataclass(frozen=True, eq=False)
 class Transpose(Operator):
+    """The transpose of an operator."""
+
     inner: Operator
 
     @property
@@ -294,7 +305,9 @@ class Composed(Operator):
     def __post_init__(self) -> None:
         for one, other in pairwise(self.parts):
             if one.shape[1] != other.shape[0]:
-                raise ValueError(f"an operator with {one.shape[1]} columns meets one with {other.shape[0]} rows")
+                raise ValueError(
+                    f"an operator with {one.shape[1]} columns cannot multiply one with {other.shape[0]} rows"
+                )
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
@@ -320,13 +333,13 @@ class Composed(Operator):
 
 @dataclass(frozen=True, eq=False)
 class Added(Operator):
-    """A sum of operators, each with its coefficient."""
+    """A linear combination of operators."""
 
     parts: tuple[Term, ...]
 
     def __post_init__(self) -> None:
         if any(part.shape != self.shape for _, part in self.parts):
-            raise ValueError(f"operators of the shapes {[part.shape for _, part in self.parts]} are added")
+            raise ValueError(f"operators of the shapes {[part.shape for _, part in self.parts]} cannot be added")
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
@@ -352,7 +365,7 @@ class Added(Operator):
 
 @dataclass(frozen=True, eq=False)
 class BlockOperator(Operator):
-    """A matrix of operators, by the sizes of its rows and columns."""
+    """A matrix of blocks, by the sizes of its rows and columns."""
 
     rows: tuple[tuple[Operator, ...], ...]
     heights: tuple[int, ...]
@@ -362,7 +375,7 @@ class BlockOperator(Operator):
         for height, row in zip(self.heights, self.rows, strict=True):
             for width, entry in zip(self.widths, row, strict=True):
                 if entry.shape != (height, width):
-                    raise ValueError(f"a block of shape {entry.shape} stands in place of one of {(height, width)}")
+                    raise ValueError(f"a block has shape {entry.shape}; it must have {(height, width)}")
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
@@ -370,7 +383,7 @@ class BlockOperator(Operator):
 
     @cached_property
     def blocks(self) -> tuple[tuple[int, int, Operator], ...]:
-        """Those that do not vanish, with their first row and column."""
+        """Yield the nonzero blocks with their first row and column."""
         tops, lefts = accumulate(self.heights, initial=0), list(accumulate(self.widths, initial=0))
         return tuple(
             (top, left, entry)
@@ -385,27 +398,30 @@ class BlockOperator(Operator):
         return xp.concatenate([xp.concatenate([entry.array(xp) for entry in row], axis=1) for row in self.rows])
 
     def apply(self, vectors: Array) -> Array:
-        found = np.zeros_like(vectors, shape=(self.shape[0], *vectors.shape[1:]))
+        product = np.zeros_like(vectors, shape=(self.shape[0], *vectors.shape[1:]))
         for top, left, entry in self.blocks:
             height, width = entry.shape
-            found[top : top + height] += entry.apply(vectors[left : left + width])
-        return found
+            product[top : top + height] += entry.apply(vectors[left : left + width])
+        return product
 
     def apply_transposed(self, vectors: Array) -> Array:
-        found = np.zeros_like(vectors, shape=(self.shape[1], *vectors.shape[1:]))
+        product = np.zeros_like(vectors, shape=(self.shape[1], *vectors.shape[1:]))
         for top, left, entry in self.blocks:
             height, width = entry.shape
-            found[left : left + width] += entry.apply_transposed(vectors[top : top + height])
-        return found
+            product[left : left + width] += entry.apply_transposed(vectors[top : top + height])
+        return product
 
 
 def _is_zero(entry: Any) -> bool:
+    """Whether a block is the number zero."""
     return isinstance(entry, int) and entry == 0
 
 
 def _is_one(coefficient: Coefficient) -> bool:
+    """Whether a coefficient is the number one."""
     return isinstance(coefficient, int) and coefficient == 1
 
 
 def _scaled(coefficient: Coefficient, values: Array) -> Array:
+    """Return a coefficient times an array; a coefficient of one costs nothing."""
     return values if _is_one(coefficient) else coefficient * values

@@ -1,4 +1,4 @@
-"""The forward pass of a training level, by its closure."""
+"""The forward pass of a training level, chosen by its closure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .samples import SampledPass
 
 
 def pass_of(training: Training) -> RowsPass | SampledPass:
-    """The functions of the forward pass of a training level."""
+    """Return the forward pass of a training level."""
     if training.closure == "sampled":
         return SampledPass(training)
     return RowsPass(training, QuadratureClosure if training.closure == "quadrature" else ExactClosure)

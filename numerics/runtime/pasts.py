@@ -1,7 +1,7 @@
-"""The past of a field: its rows at all times, in one piece per stage of the forward pass.
+"""The past of a field: its rows at all times, one piece per stage of the forward pass.
 
-Rows get longer from stage to stage, because each noise has more times. What was computed in an earlier stage stays as
-short as it was then, so that the past is a block triangular matrix whose zeros are neither kept nor multiplied.
+Rows get longer from stage to stage, because each noise has more times. Rows of earlier stages keep their length, so
+that the past is a block lower-triangular matrix whose zeros are neither stored nor multiplied.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ Array = Any
 
 
 class PastPiece(NamedTuple):
-    """Rows, and the lengths of the parts of each."""
+    """Rows of one stage, with the lengths of their parts."""
 
     rows: Array
     parts: Axis
 
 
 class TriangularPast(NamedTuple):
-    """The rows of a field, those of the first times first. The last piece is as wide as rows are now."""
+    """The rows of a field in order of time; the last piece has the current row length."""
 
     pieces: tuple[PastPiece, ...]
 
     def whole(self) -> Array:
-        """All rows in one array."""
+        """Return all rows as one array."""
         if len(self.pieces) == 1:
             return self.pieces[0].rows
         return jnp.concatenate([self._widened(piece, piece.rows) for piece in self.pieces])
 
     def combine(self, kernel: Array) -> Array:
-        """A kernel times the rows of all times."""
+        """Return a kernel times the rows of all times."""
         products, start = [], 0
         for piece in self.pieces:
             stop = start + len(piece.rows)
@@ -46,7 +46,7 @@ class TriangularPast(NamedTuple):
         return reduce(add, products)
 
     def weigh(self, weights: Array, labels: int) -> Array:
-        """The sum over times of weight * rows, label by label."""
+        """Return the sum over times of weight * rows, label by label."""
         sums, start = [], 0
         for piece in self.pieces:
             times, size = len(piece.rows) // labels, piece.rows.shape[1]
@@ -56,16 +56,16 @@ class TriangularPast(NamedTuple):
         return reduce(add, sums)
 
     def overlap(self, seen: Array) -> Array:
-        """Means of the products of a field, whose dual rows are `seen`, with this one at all times."""
-        found = [overlaps(self._narrowed(piece, seen), piece.rows) for piece in self.pieces]
-        return found[0] if len(found) == 1 else jnp.concatenate(found, axis=1)
+        """Return means of products of a field, with dual rows `seen`, with this one at all times."""
+        parts = [overlaps(self._narrowed(piece, seen), piece.rows) for piece in self.pieces]
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
 
     def _widened(self, piece: PastPiece, rows: Array) -> Array:
-        """Rows of a piece among the variables of now."""
+        """Pad rows of a piece to the current variables."""
         return lengthened(rows, 1, piece.parts, self.pieces[-1].parts)
 
     def _narrowed(self, piece: PastPiece, rows: Array) -> Array:
-        """Of rows of now the variables of a piece."""
+        """Restrict current rows to the variables of a piece."""
         long = self.pieces[-1].parts
         if piece.parts == long:
             return rows

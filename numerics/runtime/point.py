@@ -1,4 +1,4 @@
-"""The values of a model's parameters, and its data, under their own names."""
+"""Values of a model's parameters and data, by name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Layout = tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, int], ...]]
 
 
 class Point:
-    """Parameter values and data of a model: `p.gamma0`, `p.T`.
+    """Parameter values and data of a model: `p.gamma0`, `p.T`. A pytree.
 
-    Python integers fix shapes: they are static under `jit`. Everything else is a leaf, so that `vmap` and derivatives
-    act on it. Names are the declaration's own; the class itself has none but those that begin with an underscore.
+    Python integers fix shapes and are static under `jit`. All other values are leaves, on which `vmap` and derivatives
+    act. Names are those of the declaration; the class itself has only names with a leading underscore.
     """
 
     def __init__(self, /, **values: Any) -> None:
@@ -33,7 +33,7 @@ class Point:
 
 
 class Table:
-    """An array in a point that is compared, and hashed, by its numbers."""
+    """An array in a point that is compared and hashed by value."""
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers
@@ -49,16 +49,17 @@ jax.tree_util.register_pytree_node(Table, lambda table: ((table.numbers,), None)
 
 
 def replaced(p: Point, /, **values: Any) -> Point:
-    """The point with some of its values changed."""
+    """Return the point with some values changed."""
     return Point(**{**vars(p), **values})
 
 
 def exact(p: Point) -> Point:
-    """The point with its numbers as the fractions that they are."""
+    """Return the point with its floats as exact fractions."""
     return Point(**{name: value if _is_whole(value) else Fraction(value) for name, value in vars(p).items()})
 
 
 def _is_whole(value: Any) -> bool:
+    """Whether a value is a Python integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

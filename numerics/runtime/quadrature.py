@@ -1,8 +1,8 @@
-"""The quadrature closure: nonlinear laws of Gaussian fields are rows too, and their averages are Gaussian integrals.
+"""The quadrature closure: nonlinear laws of Gaussian fields as coefficient rows, with averages by Gaussian quadrature.
 
-A law is its projection on the Gaussian variables of its site, and a remainder that is correlated with none of them. The
-remainders of all laws of a sector are a channel of their own: the closure adds their covariances as laws meet, and the
-exact forward pass goes on as if all laws were linear. Where sites have traits, all of this is done in each group.
+A law is the sum of its projection on the Gaussian variables of its site (Stein's lemma) and an uncorrelated remainder.
+The remainders of all laws of a sector form a channel of their own, whose covariances the closure computes. The exact
+forward pass then proceeds as if all laws were linear. Where sites have traits, this is done in each group.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Array = Any
 
 
 class QuadratureClosure(ExactClosure):
-    """The closure at one point. nodes: how many an axis of an integral has, and at how many values a density is taken.
+    """The quadrature closure at one point. nodes: quadrature nodes per axis, and nodes of a density.
 
-    Two-time functions that are wanted let more laws meet than the forward pass does.
+    Two-time functions require correlations of more pairs of laws than the forward pass does.
     """
 
     def __init__(self, training: Training, p: Point, times: int, wanted: Wanted = (), nodes: int = 1):
@@ -52,30 +52,33 @@ class QuadratureClosure(ExactClosure):
         self.ones = {vector.sector: self.blocks[vector.name] for vector in reversed(constants)}
 
     def carried(self) -> dict[str, Extents]:
-        found = super().carried()
+        """Return the axes of the loop state."""
+        axes = super().carried()
         for sector, place in self.sites.items():
             key = f"covariance {channel_of_laws(sector)}"
-            if key in found and place.traits:
-                found[key] = ((place.groups,), *found[key])
+            if key in axes and place.traits:
+                axes[key] = ((place.groups,), *axes[key])
         for name in self.remembered:
             lines = self._lines(self.laws[name]) * (self.times if self.vectors[name].timed else 1)
-            found[f"facts {name}"] = ((lines,), (self._width(self.laws[name]),))
-        return found
+            axes[f"facts {name}"] = ((lines,), (self._width(self.laws[name]),))
+        return axes
 
     def _lines(self, law: Integrand) -> int:
-        """How many lines of facts a law has at one time: one per label and group of sites."""
+        """Return the number of rows of a law's record at one time: one per label and group of sites."""
         return self.labels[law.arguments[0]] * self.site_of(law.arguments[0]).groups
 
     def _width(self, law: Integrand) -> int:
-        """How many facts of a law there are per line."""
+        """Return the number of columns of a law's record."""
         k = len(law.arguments)
         width = 2 + 2 * k + k * (k + 1) // 2 + law.numbers + len(law.traits)
         return width + terms(self.nodes) if law.law.expanded else width
 
     def _is_kept(self, vector: Vector) -> bool:
+        """Whether the past of a vector is stored."""
         return super()._is_kept(vector) or vector.name in self.arguments
 
     def begin(self, t: Array, state: Mapping[str, Array]) -> None:
+        """Load the loop state at time t."""
         super().begin(t, state)
         self.values: dict[str, Rows] = {}
         self.facts: dict[str, Array] = {}
@@ -85,16 +88,16 @@ class QuadratureClosure(ExactClosure):
     # -- laws
 
     def law(self, name: str, arguments: tuple[Rows, ...], numbers: tuple[Array, ...] = ()) -> Rows:
-        """The rows of a law at the current time: its projection, and its remainder as an entry of its own."""
+        """Return the rows of a law at the current time: its projection, plus its remainder as a variable of its own."""
         if name not in self.values:
             law, vector, block = self.laws[name], self.vectors[name], self.blocks[name]
-            known = facts(self.nodes, law.law, *self._moments(law, arguments, numbers), self._holds(name))
-            rows = projection(law.law, known, tuple(x.rows for x in arguments), self.ones[vector.sector])
-            rows = rows + own(block, self.t if vector.timed else 0, known)
-            self.facts[name] = known
+            record = facts(self.nodes, law.law, *self._moments(law, arguments, numbers), self._holds(name))
+            rows = projection(law.law, record, tuple(x.rows for x in arguments), self.ones[vector.sector])
+            rows = rows + own(block, self.t if vector.timed else 0, record)
+            self.facts[name] = record
             if name in self.remembered:
                 history = self.state[f"facts {name}"]
-                self.state[f"facts {name}"] = store(history, known, self.t) if vector.timed else known
+                self.state[f"facts {name}"] = store(history, record, self.t) if vector.timed else record
             for other, together in self.meetings.get(name, {}).items():
                 self._meet(name, arguments, other, together)
             self.known[vector.sector] += 1
@@ -110,8 +113,8 @@ class QuadratureClosure(ExactClosure):
         factor: Callable[..., Array] | None = None,
         *traits: str,
     ) -> Array:
-        """The mean of a law over sites, as a column over labels or as a number. factor: a function of traits that the
-        law is multiplied by inside the mean."""
+        """Return the mean of a law over sites, as a column over labels or as a number. factor: a function of traits
+        that multiplies the law inside the mean."""
         law, first = self.laws[name], self.vectors[self.laws[name].arguments[0]]
         column = average(self.nodes, law.law, *self._moments(law, arguments, numbers))
         place = self.sites[first.sector]
@@ -124,8 +127,8 @@ class QuadratureClosure(ExactClosure):
     def _moments(
         self, law: Integrand, arguments: tuple[Rows, ...], numbers: tuple[Array, ...]
     ) -> tuple[tuple[Array, ...], tuple[Array, ...], Array]:
-        """Means of products of the arguments, their means, and the numbers of a law, each with one line per label and
-        group of sites."""
+        """Return second moments and means of the arguments of a law, and its numbers, one row per label and group of
+        sites."""
         first = law.arguments[0]
         sector, labels, place = self.vectors[first].sector, self.labels[first], self.site_of(first)
         one, pairs = self.ones[sector], [(a, b) for i, a in enumerate(arguments) for b in arguments[: i + 1]]
@@ -137,7 +140,7 @@ class QuadratureClosure(ExactClosure):
         return grams, tuple(part_each(a.rows, one) for a in arguments), columns_each(numbers, labels, place, traits)
 
     def _dual_each(self, value: Rows, other: str) -> Array:
-        """Dual rows for means in each group of sites: without the weights of the groups."""
+        """Return dual rows in each group of sites, without the weights of the groups."""
         key, needed = (value.name or "", value.lag), self.known_after.get(other, 0)
         if key not in self.duals_each or self.duals_each[key][0] < needed:
             sector = self.vectors[key[0]].sector
@@ -146,7 +149,7 @@ class QuadratureClosure(ExactClosure):
         return self.duals_each[key][1]
 
     def _holds(self, name: str) -> Array:
-        """Whether a law is that of the current time, as a number."""
+        """Return 1 if the law applies at the current time, else 0."""
         first, end = self.laws[name].holds
         if not self.vectors[name].timed or (first == 0 and end is None):
             return 1.0
@@ -155,11 +158,10 @@ class QuadratureClosure(ExactClosure):
     # -- laws that meet
 
     def _meet(self, name: str, arguments: tuple[Rows, ...], other: str, together: bool) -> None:
-        """Put the covariances of the remainder of a law with that of another, as far as they are known, in their two
-        places."""
+        """Insert the covariances of the remainders of two laws symmetrically, at the times computed so far."""
         vector, after = self.vectors[name], self.vectors[other]
-        known = other in self.facts or (vector.timed and not after.timed)
-        if (after.timed and not vector.timed) or ((together or not after.timed) and not known):
+        is_known = other in self.facts or (vector.timed and not after.timed)
+        if (after.timed and not vector.timed) or ((together or not after.timed) and not is_known):
             return
         a, b, place = self.laws[name], self.laws[other], self.sites[vector.sector]
         crosses = tuple(self._crossed(x, y, together) for x in arguments for y in b.arguments)
@@ -176,8 +178,8 @@ class QuadratureClosure(ExactClosure):
             self._watch(name, values)
 
     def _crossed(self, value: Rows, name: str, together: bool) -> Array:
-        """Means of products of a value with another vector, now or at all times; in each group of sites where there
-        are any."""
+        """Return means of products of a value with another vector, now or at all times; per group where sites have
+        traits."""
         place = self.site_of(name)
         if not place.traits:
             other = self._value(name) if together else None
@@ -189,12 +191,12 @@ class QuadratureClosure(ExactClosure):
 
 
 def _meetings(training: Training, wanted: Wanted) -> dict[str, dict[str, bool]]:
-    """For each law those that it meets, and whether at equal times only."""
-    found: dict[str, dict[str, bool]] = {}
+    """Return for each law those with which its correlations are needed, and whether at equal times only."""
+    partners: dict[str, dict[str, bool]] = {}
 
     def meet(a: str, b: str, together: bool) -> None:
         for one, two in ((a, b), (b, a)):
-            met = found.setdefault(one, {})
+            met = partners.setdefault(one, {})
             met[two] = met.get(two, True) and together
 
     for meeting in training.meetings:
@@ -204,4 +206,4 @@ def _meetings(training: Training, wanted: Wanted) -> dict[str, dict[str, bool]]:
             for one in training.carried.get(a, ()):
                 for two in training.carried.get(b, ()):
                     meet(one, two, False)
-    return found
+    return partners

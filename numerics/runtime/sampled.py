@@ -1,11 +1,10 @@
-"""The sampled forward pass: many sites side by side.
+"""Linear algebra of the sampled forward pass: truncated Gram-Schmidt bases over sites, responses, tangents.
 
-The values of a field at one time are an array of sites x labels; a field without labels has one column. The past of
-the sites is kept as coordinates in a few orthonormal directions over the sites, a span: the coordinates of a field at
-one time are labels x directions, and those of all times stand below each other, time by time. The noise that stands
-for a random matrix has one standard normal per site and direction; what a field answers to it is its mean derivative
-by those normals, read off correlations (Stein's lemma) or followed site by site as slopes (sites x labels x slots,
-one slot per normal that a site answers to).
+The values of a field at one time are an array of sites x labels; a field without labels has one column. A basis (span)
+holds orthonormal directions over the sites. Coordinates of a field at one time are labels x directions, and those of
+all times are stacked along the rows. The noise of a random matrix has one standard normal per site and direction. The
+response of a field to it is the mean derivative by these normals, from correlations (Stein's lemma) or from pathwise
+tangents (sites x labels x slots, one slot per normal).
 """
 
 from __future__ import annotations
@@ -26,10 +25,16 @@ Array = Any
 
 
 class Basis(NamedTuple):
-    """Orthonormal directions over the sites: fields, sites x directions, of which each adds one direction to those of
-    the fields before it. factor: of their Gram matrix, so that fields = directions @ factor^T; zero where there is none
-    yet. lost: the largest share of its variance that a field has left out. full: whether something has found no room.
-    slopes: derivatives of the fields by every slot, where they are followed."""
+    """Truncated Gram-Schmidt basis over the sites.
+
+    Attributes:
+        fields: sites x directions; each column adds one direction to those before it.
+        factor: Cholesky factor L of the Gram matrix, fields = directions @ L^T; zero for unused directions.
+        used: rank so far.
+        lost: largest truncated fraction of the variance of a field.
+        full: whether a direction found no room.
+        slopes: tangents of the fields along every slot, where they are propagated.
+    """
 
     fields: Array
     factor: Array
@@ -40,8 +45,7 @@ class Basis(NamedTuple):
 
 
 class BasisReport(NamedTuple):
-    """On the directions of a pass: the largest share of variance left out, the most directions that a span has used,
-    and whether some span was full."""
+    """Largest truncated fraction of a variance, largest rank, and whether some basis was full."""
 
     lost: Array
     directions: Array
@@ -49,31 +53,31 @@ class BasisReport(NamedTuple):
 
 
 def room(entries: int, rank: int | None) -> int:
-    """How many directions are kept of so many."""
+    """Return the rank of a basis for this many directions."""
     return entries if rank is None else min(entries, rank)
 
 
 def beyond(rank: int | None, entries: int, labels: int) -> int:
-    """How many normals the part of a field outside of its span needs: none where there is room for all."""
+    """Return the number of normals for the truncated part of a field; zero at full rank."""
     return labels if room(entries, rank) < entries else 0
 
 
 def empty_span(sites: int, size: int, slots: int | None = None) -> Basis:
-    """A span without directions, with room for so many."""
+    """Return a basis of rank zero with room for `size` directions."""
     slopes = None if slots is None else jnp.zeros((sites, size, slots))
     start = jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool)
     return Basis(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, slopes)
 
 
 def emptied(span: Basis) -> Basis:
-    """The span without its directions."""
+    """Return a basis reset to rank zero."""
     slopes = None if span.slopes is None else jnp.zeros_like(span.slopes)
     kept = jnp.zeros_like(span.used), span.lost, span.full
     return Basis(jnp.zeros_like(span.fields), jnp.zeros_like(span.factor), *kept, slopes)
 
 
 def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
-    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; the order; the remainders."""
+    """Return the pivoted Cholesky factor of a Gram matrix down to the floor, the pivot order, and the pivots."""
     size = gram.shape[0]
 
     def one(k: Array, state: Any) -> Any:
@@ -83,8 +87,8 @@ def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
         take = candidates[i] > floor
         column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))
         left = left - column[:, None] * column[None, :]
-        found = remainders.at[k].set(jnp.where(take, candidates[i], 0.0))
-        return left, factor.at[:, k].set(column), chosen.at[k].set(i), found, free.at[i].set(False)
+        pivots = remainders.at[k].set(jnp.where(take, candidates[i], 0.0))
+        return left, factor.at[:, k].set(column), chosen.at[k].set(i), pivots, free.at[i].set(False)
 
     start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.zeros(size), jnp.ones(size, bool)
     _, factor, chosen, remainders, _ = jax.lax.fori_loop(0, size, one, start)
@@ -92,15 +96,14 @@ def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
 
 
 ROUNDING = 1e-14
-"""Share of its variance below which what is new in a field is rounding error."""
+"""Relative variance below which a new direction is rounding error."""
 BY_SQUARES = 1e-2
-"""Share of its variance down to which what is new in a field is found as a difference of mean squares, and the field
-itself is kept; of smaller ones what is left of the field is kept. Fields that are nearly parallel, as those of a slow
-motion are, would make an ill-conditioned factor, whose directions are not orthonormal."""
+"""Relative variance above which the Gram matrix of new directions is a difference of mean squares. Below it the field
+is orthogonalised explicitly: nearly parallel fields would make the factor ill-conditioned."""
 
 
 def met(values: Array, others: Array) -> Array:
-    """Means over the sites of the products of values with others: labels x columns of the others."""
+    """Return the means over sites of products of values with others: labels x columns of the others."""
     # the compiler would fold the transposition into the product, which takes longer where labels are few
     turned = jax.lax.optimization_barrier(values.T)  # type: ignore[no-untyped-call]  # JAX gives it no types
     return turned @ others / values.shape[0]
@@ -109,12 +112,15 @@ def met(values: Array, others: Array) -> Array:
 def extend(
     span: Basis, values: Array, tolerance: Array = 0.0, slopes: Array | None = None
 ) -> tuple[Array, Array, Basis]:
-    """The coordinates of values, a factor of the covariance of what is left out of them (labels x labels), and the
-    span joined by what is new in them.
+    """Orthogonalise values against a basis and extend it.
 
-    A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room. Of two
-    shares, those with less than the second are left out, but those with more than the first get their place, which
-    stays empty: so that passes that leave out more, or less, have the same normals for what both have.
+    A direction below the relative variance cutoff `tolerance` is truncated, and so is one without room. With two
+    cutoffs, directions below the second are truncated, and those above the first reserve a place. Passes with different
+    second cutoffs thus share the normals of common directions.
+
+    Returns:
+        The coordinates of the values, a factor of the covariance of the truncated part (labels x labels), and the
+        extended basis.
     """
     assert (span.slopes is None) == (slopes is None), "a span with slopes is joined by values with slopes"
     shares = jnp.broadcast_to(jnp.asarray(tolerance, float), (2,))
@@ -124,6 +130,7 @@ def extend(
 
 @jax.jit  # traced once for all spans of one shape
 def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | None) -> tuple[Array, Array, Basis]:
+    """Orthogonalise and extend, with both cutoffs given."""
     most, labels = span.fields.shape[1], values.shape[1]
     squares = overlaps(values, values)
     variances = jnp.diagonal(squares)
@@ -133,25 +140,28 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
     gram = squares - rows @ rows.T
 
     def projected() -> Any:
+        """Return the orthogonal remainder of the values; the projection is repeated against rounding (twice is
+        enough)."""
         left = values - expressed(span, rows)
-        # projected twice: once leaves rounding errors along directions that are nearly those of the values
+        # twice is enough (Kahan): one projection leaves rounding errors along directions nearly parallel to the values
         again = seen_from(span, left)
         left, there = left - expressed(span, again), rows + again
         moved = None if slopes is None else slopes - expressed_slopes(span, there)
         return left, there, there, overlaps(left, left), moved
 
     def factored(again: Array, state: Any) -> Any:
-        """The factor of what is new; where it turns out to be small, of what is left of the values."""
+        """Factor the Gram matrix of the remainder; where it is small, that of the explicitly orthogonalised
+        remainder."""
         remainders = state[1][2]
         unsure = (remainders > 0.1 * placed * size) & (remainders < BY_SQUARES * size)
         joining = jax.lax.cond((again > 0) & jnp.any(unsure), projected, lambda: state[0])
         return joining, pivoted(joining[3], ROUNDING * size)
 
-    # one loop over both ways, so that factoring is compiled once
+    # one loop over both variants, so that the factorisation is compiled once
     nothing = jnp.zeros_like(gram), jnp.zeros(labels, int), jnp.zeros(labels)
     start = (values, jnp.zeros_like(rows), rows, gram, slopes), nothing
-    (joining, known, rows, _, moved), (factor, chosen, remainders) = jax.lax.fori_loop(0, 2, factored, start)
-    wanted = remainders > placed * size  # the first ones: remainders descend
+    (joining, projections, rows, _, moved), (factor, chosen, remainders) = jax.lax.fori_loop(0, 2, factored, start)
+    wanted = remainders > placed * size  # a leading segment, because pivots descend
     room = span.used + jnp.arange(labels)
     taken = (remainders > least * size) & (room < most)
     places = jnp.where(taken, room, most)
@@ -163,7 +173,7 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
         rest,
         Basis(
             span.fields.at[:, places].set(joining[:, chosen], mode="drop"),
-            span.factor.at[places].set((rows - known)[chosen], mode="drop"),
+            span.factor.at[places].set((rows - projections)[chosen], mode="drop"),
             span.used + jnp.sum(wanted & (room < most)),
             jnp.maximum(span.lost, share),
             span.full | jnp.any(wanted & (room >= most)),
@@ -173,59 +183,59 @@ def _extended(span: Basis, values: Array, tolerances: Array, slopes: Array | Non
 
 
 def expressed(span: Basis, rows: Array) -> Array:
-    """The values that have these coordinates: sites x labels."""
+    """Return the values with these coordinates: sites x labels."""
     return span.fields @ _weights(span, rows).T
 
 
 def expressed_slopes(span: Basis, rows: Array) -> Array:
-    """The slopes of values that have these coordinates."""
+    """Return the tangents of the values with these coordinates."""
     return jnp.einsum("ck,mkn->mcn", _weights(span, rows), span.slopes)
 
 
 def seen_from(span: Basis, values: Array) -> Array:
-    """Means of the products of values with the directions of a span: labels x directions."""
+    """Return the projections of values on the directions of a basis: labels x directions."""
     return _coordinates(span, met(values, span.fields))
 
 
 def between(left: Basis, right: Basis) -> Array:
-    """Means of the products of the directions of two spans."""
+    """Return the overlaps of the directions of two bases."""
     return _coordinates(left, _coordinates(right, met(left.fields, right.fields)).T).T
 
 
 def _coordinates(span: Basis, products: Array) -> Array:
-    """Means of products with the directions, from those with the fields."""
+    """Return projections on orthonormal directions, from products with the fields of a basis."""
     return solve_triangular(_filled(span), products.T, lower=True).T
 
 
 def _weights(span: Basis, rows: Array) -> Array:
-    """What fields are to be multiplied with, from what directions are to be multiplied with."""
+    """Return coefficients of the fields of a basis, from coordinates in orthonormal directions."""
     return solve_triangular(_filled(span), rows.T, lower=True, trans=1).T
 
 
 def _filled(span: Basis) -> Array:
-    """The factor with ones on the diagonal where there is no direction."""
+    """Return the factor with a unit diagonal for unused directions, so that it is invertible."""
     return span.factor + jnp.diag(jnp.diagonal(span.factor) == 0)
 
 
 def scaled_rows(factor: Array, rows: Array) -> Array:
-    """Coordinates, or a factor of what is left out, times a number or times one number per label."""
+    """Return coordinates, or a covariance factor, times a number or times one number per label."""
     return jnp.reshape(jnp.asarray(factor), (-1, 1)) * rows
 
 
 def repeated(rows: Array, times: int) -> Array:
-    """The past of what does not change."""
+    """Return constant coordinates, repeated at all times."""
     return jnp.tile(rows, (times, 1))
 
 
 def stacked(*rows: Array) -> Array:
-    """Coordinates of several fields, one below the other."""
+    """Return coordinates of several fields stacked along the rows."""
     if any(isinstance(one, Operator) for one in rows):
         return block([[one] for one in rows], [one.shape[0] for one in rows], [rows[0].shape[1]])
     return jnp.concatenate(rows)
 
 
 def report_on(kept: tuple[Basis, ...], fresh: tuple[Basis, ...] = ()) -> BasisReport:
-    """What the directions of a pass have left out, and how many there are in the spans that are kept."""
+    """Return rank and truncation of the bases of a pass."""
     lost = jnp.stack([jnp.zeros(()), *(span.lost for span in (*kept, *fresh))])
     used = jnp.stack([jnp.zeros((), int), *(span.used for span in kept)])
     full = jnp.stack([jnp.zeros((), bool), *(span.full for span in kept)])
@@ -236,59 +246,48 @@ def report_on(kept: tuple[Basis, ...], fresh: tuple[Basis, ...] = ()) -> BasisRe
 
 
 def drawn(normals: Array) -> Array:
-    """What is drawn once, as sites x labels."""
+    """Return normals that are drawn once, as sites x labels."""
     return normals.reshape(normals.shape[0], -1)
 
 
 def drawn_at(normals: Array, t: Array, lag: int = 0) -> Array:
-    """What is drawn anew at every time, `lag` steps before t; before the start it is zero."""
+    """Return normals that are drawn at every time, `lag` steps before t; zero before the start."""
     return jnp.where(t >= lag, drawn(normals[:, t - lag]), 0.0)
 
 
 def ones(sites: int, t: Array = 0, lag: int = 0) -> Array:
-    """A constant, `lag` steps before t."""
+    """Return the constant one, `lag` steps before t; zero before the start."""
     return jnp.where(t >= lag, jnp.ones((sites, 1)), 0.0)
 
 
-def given(data: Array, t: Array | None, lag: int) -> Array:
-    """Data at a time, or without one, as a matrix or as a row over labels; zero before the start."""
-    value = data if t is None else jnp.where(t >= lag, jnp.asarray(data)[t - lag], 0.0)
-    return value if value.ndim == 2 else value[None, :]
-
-
-def mean(values: Array) -> Array:
-    """The mean over sites of values without labels."""
-    return jnp.mean(values)
-
-
 def overlaps(left: Array, right: Array) -> Array:
-    """Means of the products of values: labels of the first x labels of the second."""
+    """Return the means over sites of products: labels of the first x labels of the second."""
     return met(left, right)
 
 
 def total(values: Array) -> Array:
-    """The sum over labels of values, or of their slopes."""
+    """Return the sum over labels of values or of their tangents."""
     return jnp.sum(values, axis=1, keepdims=True)
 
 
 def noise(normals: Array, rows: Array, beyond: Array | None = None, rest: Array | None = None) -> Array:
-    """What a random matrix makes of a field with these coordinates, but for memory: sites x labels.
+    """Return the Gaussian part of a random matrix times a field with these coordinates: sites x labels.
 
-    rest: a factor of the covariance of what is left out of the field, and beyond: normals for it.
+    rest: factor of the covariance of the truncated part of the field; beyond: normals for it.
     """
-    made = normals @ rows.T
-    return made if beyond is None or rest is None else made + beyond @ rest[:, : beyond.shape[1]].T
+    values = normals @ rows.T
+    return values if beyond is None or rest is None else values + beyond @ rest[:, : beyond.shape[1]].T
 
 
 def store_rest(past: Array, rest: Array, t: Array) -> Array:
-    """Factors of what is left out at all times, with that of time t in its place."""
+    """Return the covariance factors of truncated parts at all times, with that of time t inserted."""
     return past.at[t].set(rest[:, : past.shape[2]])
 
 
 def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array:
-    """A covariance over the first times with what was left out of the two fields at equal times added.
+    """Return a covariance over the first times plus that of the truncated parts at equal times.
 
-    left, right: factors of what was left out, times x labels x labels.
+    left, right: covariance factors of the truncated parts, times x labels x labels.
     """
     if left.shape[2] == 0:
         return covariance
@@ -301,19 +300,15 @@ def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array
 
 
 def answers(values: Array, normals: Array, span: Basis) -> Array:
-    """Mean derivatives of values by the normals of a random matrix, by Stein's lemma: labels x directions."""
+    """Return the mean derivatives of values by the normals of a random matrix, by Stein's lemma: labels x
+    directions."""
     live = jnp.arange(normals.shape[1]) < span.used
     return met(values, normals) * live
 
 
 def record(table: Array, value: Array, t: Array) -> Array:
-    """A table over times with the numbers of time t in their place."""
+    """Return a table over times with the row of time t inserted."""
     return table.at[t].set(jnp.reshape(value, table.shape[1:]))
-
-
-def before(table: Array, count: int, labels: int) -> Array:
-    """The numbers of the first times: one row per time, one column per label."""
-    return jnp.asarray(table, float).reshape(-1, labels)[:count]
 
 
 # -- slopes
@@ -322,40 +317,40 @@ def before(table: Array, count: int, labels: int) -> Array:
 def law_and_slopes(
     law: Callable[..., Any], values: tuple[Array, ...], slopes: tuple[Array, ...]
 ) -> tuple[Array, Array]:
-    """A law at the given values, and its derivatives by every slot from those of its arguments."""
+    """Return a law at the given values and its JVP along every slot."""
     value, push = jax.linearize(law, *values)
     return value, jax.vmap(push, in_axes=-1, out_axes=-1)(*slopes)
 
 
 def no_slopes(values: Array, slots: int) -> Array:
-    """The slopes of what answers to nothing."""
+    """Return zero tangents."""
     return jnp.zeros((*values.shape, slots))
 
 
 def noise_slopes(rows: Array, start: int, slots: int, sites: int) -> Array:
-    """The slopes of a noise with these coordinates, whose normals have the slots from `start` on."""
+    """Return the tangents of a noise with these coordinates, whose normals occupy the slots from `start` on."""
     labels, size = rows.shape
     inside = jnp.zeros((labels, slots)).at[:, start : start + size].set(rows)
     return jnp.broadcast_to(inside, (sites, labels, slots))
 
 
 def mean_slopes(slopes: Array, start: int, size: int) -> Array:
-    """Mean derivatives by the normals of a random matrix: labels x directions."""
+    """Return the mean derivatives by the normals of a random matrix: labels x directions."""
     return slopes[:, :, start : start + size].mean(axis=0)
 
 
 def mixed_slopes(slopes: Array, table: Array) -> Array:
-    """The slopes of values @ table."""
+    """Return the tangents of values @ table."""
     return jnp.einsum("mbn,bc->mcn", slopes, table)
 
 
 def forgotten(slopes: Array, start: int, size: int) -> Array:
-    """Slopes without those by the normals of a random matrix that is drawn anew."""
+    """Return tangents with those along the normals of a redrawn random matrix set to zero."""
     return slopes.at[:, :, start : start + size].set(0.0)
 
 
 def forgetting(span: Basis, start: int, size: int) -> Basis:
-    """A span whose directions no longer answer to the normals of a random matrix that is drawn anew."""
+    """Return a basis without tangents along the normals of a redrawn random matrix."""
     return span._replace(slopes=forgotten(span.slopes, start, size))
 
 
@@ -363,7 +358,7 @@ def forgetting(span: Basis, start: int, size: int) -> Basis:
 
 
 class Carried:
-    """What is carried through time, by name: `state.span_W`. A pytree."""
+    """Arrays by name, as a pytree: `state.span_W`."""
 
     def __init__(self, /, **values: Any) -> None:
         self.__dict__.update(values)
@@ -380,13 +375,14 @@ def _unflatten(names: tuple[str, ...], values: Iterable[Any]) -> Carried:
 jax.tree_util.register_pytree_node(Carried, _flatten, _unflatten)
 
 STAGED, SHARES = 96, (0.25, 0.5, 0.75)
-"""Spans with room for so many directions or more get it in stages: first for these shares of it, then for all."""
+"""Rank (in directions) from which a basis grows in stages, and the fractions of the rank in the first stages. Trades
+compile time for time per step."""
 
 
 def narrowed(
     normals: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], names: tuple[str, ...]
 ) -> dict[str, Array]:
-    """The normals of random matrices, those of the first directions."""
+    """Return the normals of random matrices for the leading directions."""
     return {name: normals[name][:, *(slice(size) for size in shapes[name])] for name in names}
 
 
@@ -394,8 +390,13 @@ def narrowed(
 
 
 class Entries(NamedTuple):
-    """The entries of a field, or of a noise, in a matrix over times: `times` is None for what has no time. lag: how
-    much earlier than the field the noise must be to count; None if it never does."""
+    """Index set of a field, or of a noise, in a matrix over times.
+
+    Attributes:
+        times: number of times; None for a vector without time.
+        labels: number of labels.
+        lag: smallest delay after which the field responds to the noise; None if it never does.
+    """
 
     times: int | None
     labels: int
@@ -403,18 +404,26 @@ class Entries(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Number of entries."""
         return self.labels if self.times is None else self.times * self.labels
 
     def when(self, otherwise: int) -> Array:
-        """The time of each entry."""
+        """Return the time of each entry."""
         if self.times is None:
             return jnp.full(self.labels, otherwise)
         return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.size)
 
 
 class Factored(NamedTuple):
-    """Noises in the order in which they count, and a factor of their covariance. which: their places; those beyond the
-    last place are none. entries, reach: their times, and how much earlier than a field they must be to count."""
+    """Noises in causal order, with a triangular factor of their covariance.
+
+    Attributes:
+        which: positions of the noises; positions beyond the last are padding.
+        entries: their times.
+        reach: smallest delay of a response to each.
+        lower: the factor.
+        taken: whether each noise carries responses.
+    """
 
     which: Array
     entries: Array
@@ -423,9 +432,9 @@ class Factored(NamedTuple):
     taken: Array
 
 
-class Noting:
-    """A tolerance that notes which noises it leaves: for each factor in turn places, whether they are taken, and what
-    is left of their variance when those before are known."""
+class PivotRecorder:
+    """A tolerance that records, for each covariance factor, the positions of noises, whether they are kept, and their
+    conditional variances."""
 
     def __init__(self, tolerance: Array) -> None:
         self.tolerance = tolerance
@@ -433,23 +442,30 @@ class Noting:
         self.noted: list[tuple[Array, Array, Array]] = []
 
     def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
-        found = _factored(noise, entries, reach, self.tolerance)
-        self.noted.append((found.which, found.taken, jnp.diagonal(found.lower) ** 2))
-        return found
+        """Factor a covariance and record its pivots."""
+        factored = _factored(noise, entries, reach, self.tolerance)
+        self.noted.append((factored.which, factored.taken, jnp.diagonal(factored.lower) ** 2))
+        return factored
 
 
 class Resolved:
-    """In place of a tolerance: the noises that carry responses, so that they are the same for order parameters near
-    those where they were found. chosen: for each factor in turn their places, in order and filled up with places beyond
-    the last, and the least that is left of their variance. columns: where given, correlations with noises and their
-    covariances have only the columns of these noises, places are those among them, and so are columns of responses, of
-    which there must be one matrix for each factor. A pytree."""
+    """A fixed selection of noises that carry responses, in place of a tolerance. A pytree.
+
+    Perturbed order parameters thus use the same noises as those around which they are expanded.
+
+    Attributes:
+        chosen: for each factor the positions of the noises, padded with positions beyond the last, and lower bounds of
+            their conditional variances.
+        columns: if given, correlations with noises, covariances and responses have only these columns, and positions
+            refer to them. There must be one response matrix per factor.
+    """
 
     def __init__(self, chosen: Iterable[tuple[Array, Array]], columns: Array | None = None) -> None:
         self.chosen, self.columns = tuple(chosen), columns
         self.made: dict[Any, Factored] = {}
 
     def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
+        """Factor the covariance of the selected noises."""
         which, least = self.chosen[len(self.made)]
         there = which < noise.shape[0]
         places = jnp.where(there, which, 0)
@@ -466,33 +482,38 @@ jax.tree_util.register_pytree_node(
 def responses(
     seen: Array, noise: Array, field: Entries, noises: tuple[Entries, ...], last: int, tolerance: Any
 ) -> tuple[Array, ...]:
-    """The responses of a field to the noises of one random matrix, one matrix per noise.
+    """Return the responses of a field to the noises of one random matrix, one matrix per noise.
 
-    seen: correlations with the noises; noise: their covariance; last: a time after all that is followed; tolerance: as
-    for `response_matrix`.
+    Args:
+        seen: correlations with the noises.
+        noise: covariance of the noises.
+        field: entries of the field.
+        noises: entries of each noise.
+        last: a time after all others.
+        tolerance: as for `response_matrix`, or a `PivotRecorder` or `Resolved`.
     """
     entries = jnp.concatenate([one.when(-1) for one in noises])
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     name = id(noise), noises
-    given = seen, noise
-    if isinstance(tolerance, Resolved):  # derivatives come from the equation that responses solve
-        seen, noise = jax.lax.stop_gradient(given)
-    some = tolerance.columns if isinstance(tolerance, Resolved) else None
-    if some is not None:
+    differentiable = seen, noise
+    if isinstance(tolerance, Resolved):  # differentiated implicitly
+        seen, noise = jax.lax.stop_gradient(differentiable)
+    columns = tolerance.columns if isinstance(tolerance, Resolved) else None
+    if columns is not None:
         if len(noises) > 1:
-            raise ValueError("columns of the noises of several fields are not told apart")
-        noise, entries, reach = noise[some], entries[some], reach[some]
-        given = given[0], given[1][some]
-    if isinstance(tolerance, (Noting, Resolved)):
-        if name not in tolerance.made:  # fields that answer to the same noises share a factor
+            raise ValueError("a selection of columns requires the noises of a single field")
+        noise, entries, reach = noise[columns], entries[columns], reach[columns]
+        differentiable = differentiable[0], differentiable[1][columns]
+    if isinstance(tolerance, (PivotRecorder, Resolved)):
+        if name not in tolerance.made:  # fields that respond to the same noises share a factor
             tolerance.made[name] = tolerance.factored(noise, entries, reach)
         factored = tolerance.made[name]
     else:
         factored = _factored(noise, entries, reach, tolerance)
     whole = _responses(seen, field.when(last), factored)
     if isinstance(tolerance, Resolved):
-        whole = _with_derivatives(whole, *given, field.when(last), factored)
-    if some is not None:
+        whole = _with_derivatives(whole, *differentiable, field.when(last), factored)
+    if columns is not None:
         return (whole,)
     parts, start = [], 0
     for one in noises:
@@ -501,48 +522,60 @@ def responses(
     return tuple(parts)
 
 
-def _with_derivatives(known: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
-    """Responses with their derivatives by correlations and covariance: R noise = seen, so that (dR) noise is what R
-    (d noise) leaves of d seen, with the same noises taken and the same ones early enough."""
+def _with_derivatives(response: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
+    """Return responses with their derivatives by correlations and covariance (implicit differentiation).
+
+    From R noise = seen follows (dR) noise = d seen - R (d noise), with the same selection of noises and the same causal
+    structure.
+    """
     places = _inside(factored, noise)
     columns, corner = seen[:, places], noise[places][:, places]
     fixed = jax.lax.stop_gradient((columns, corner))
-    answering = known[:, places] * factored.taken  # to other noises nothing answers
-    moved = (columns - fixed[0]) - answering @ (corner - fixed[1])  # zero, and only its derivative counts
-    return known + _answers(moved, jnp.zeros_like(seen), rows, factored)
+    answering = response[:, places] * factored.taken  # responses to other noises are zero
+    moved = (columns - fixed[0]) - answering @ (corner - fixed[1])  # zero; only its derivative matters
+    return response + _answers(moved, jnp.zeros_like(seen), rows, factored)
 
 
 def _inside(factored: Factored, noise: Array) -> Array:
-    """The places of noises, with the first one for those that are none."""
+    """Return the positions of noises, with zero for padding."""
     return jnp.where(factored.which < noise.shape[0], factored.which, 0)
 
 
 def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reach: Array, tolerance: Array) -> Array:
-    """Responses R from correlations with noises, seen = R noise, where R reaches back in time only.
+    """Return the causal responses R that solve seen = R noise.
 
-    rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A noise that
-    earlier ones determine, but for a share `tolerance` of its variance, is left out.
+    Args:
+        seen: correlations of fields with noises.
+        noise: covariance of the noises.
+        rows: times of the fields.
+        entries: times of the noises.
+        reach: smallest delay of a response.
+        tolerance: noises whose conditional variance, given earlier ones, is below this fraction of their variance carry
+            no response.
     """
     return _responses(seen, rows, _factored(noise, entries, reach, tolerance))
 
 
 def _factored(noise: Array, entries: Array, reach: Array, tolerance: Array) -> Factored:
-    # by the time from which on they count, so that those that count at any time are the first of the sequence
+    """Factor the covariance of noises in causal order."""
+    # by first response time, so that the noises that may act at any time form a leading block
     sequence = jnp.argsort(entries + reach, stable=True)
     factor, taken = _factor_in_sequence(noise[sequence][:, sequence], tolerance)
     return Factored(sequence, entries[sequence], reach[sequence], _filled_up(factor, taken), taken)
 
 
 def _filled_up(factor: Array, taken: Array) -> Array:
+    """Return the factor with the identity for noises that carry no response."""
     return jnp.where(taken[:, None] & taken[None, :], factor, jnp.eye(len(factor)))
 
 
 def _responses(seen: Array, rows: Array, factored: Factored) -> Array:
+    """Return the causal responses from correlations and a factored covariance."""
     return _answers(seen[:, _inside(factored, seen.T)], jnp.zeros_like(seen), rows, factored)
 
 
 def _answers(columns: Array, empty: Array, rows: Array, factored: Factored) -> Array:
-    """Responses, put into an empty matrix, from the columns that noises which count have among correlations."""
+    """Return causal responses by two triangular solves, inserted into a matrix of zeros."""
     which, entries, reach, lower, taken = factored
     solved = solve_triangular(lower, (columns * taken).T, lower=True).T
     causal = entries[None, :] + reach[None, :] <= rows[:, None]
@@ -551,18 +584,21 @@ def _answers(columns: Array, empty: Array, rows: Array, factored: Factored) -> A
 
 
 BLOCK = 32
-"""Columns of a covariance that are factored together."""
+"""Columns of a covariance that are factored together (blocked Cholesky). Trades loop overhead for wasted work in the
+last block."""
 
 
 def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None = None) -> tuple[Array, Array]:
-    """A factor of a covariance, column by column, and which columns it has: not those that the ones before determine
-    but for a share `tolerance` of their variance. With `least` those where it is not zero, and of the variance of each
-    at least so much is left."""
+    """Return a Cholesky factor in the given order and which columns it keeps.
+
+    Columns whose pivot is below the fraction `tolerance` of their variance are skipped. With `least`, columns with a
+    positive entry are kept, and the entry is a lower bound of the pivot.
+    """
     count = covariance.shape[0]
     width = min(BLOCK, count)
     blocks = -(-count // width)
     padding = blocks * width - count
-    whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # behind the last: nothing is left of zero, none is taken
+    whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # padded columns have zero variance and are skipped
     floor = None if least is None else jnp.pad(least, (0, padding))
 
     def block(k: Array, state: Any) -> Any:
@@ -578,15 +614,19 @@ def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None
             take = rest[j, j] > tolerance * variances[j] if floors is None else floors[j] > 0
             pivot = rest[j, j] if floors is None else jnp.maximum(rest[j, j], floors[j])
             below = rest[:, j] if floors is None else rest[:, j].at[j].set(pivot)
-            made = jnp.where(take, below / jnp.sqrt(jnp.where(take, pivot, 1.0)), 0.0)
-            return rest - made[:, None] * made[None, :], corner.at[:, j].set(made), here.at[j].set(take)
+            factor_column = jnp.where(take, below / jnp.sqrt(jnp.where(take, pivot, 1.0)), 0.0)
+            return (
+                rest - factor_column[:, None] * factor_column[None, :],
+                corner.at[:, j].set(factor_column),
+                here.at[j].set(take),
+            )
 
         rest = jax.lax.dynamic_slice_in_dim(left, start, width)
         empty = jnp.zeros_like(rest), jnp.zeros(width, bool)
         _, corner, here = jax.lax.fori_loop(0, width, column, (rest, *empty))
         inverse = solve_triangular(jnp.where(here[:, None] & here, corner, jnp.eye(width)), jnp.eye(width), lower=True)
-        made = jax.lax.dynamic_update_slice_in_dim((left * here) @ inverse.T * here, corner, start, axis=0)
-        factor = jax.lax.dynamic_update_slice_in_dim(factor, made, start, axis=1)
+        panel = jax.lax.dynamic_update_slice_in_dim((left * here) @ inverse.T * here, corner, start, axis=0)
+        factor = jax.lax.dynamic_update_slice_in_dim(factor, panel, start, axis=1)
         return factor, jax.lax.dynamic_update_slice_in_dim(taken, here, start, axis=0)
 
     start = jnp.zeros_like(whole), jnp.zeros(blocks * width, bool)

@@ -1,4 +1,4 @@
-"""How large everything in a sampled pass is: directions of spans, normals, slopes, numbers kept per site."""
+"""Sizes of a sampled pass: ranks of bases, normals, tangents, floats stored per site."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .program import Channel, SpanOf, Training, Vector, Wanted, size_of
 from .sampled import beyond, room
 
 LIGHT = 4e6
-"""Numbers of all sites and times that a light pass writes at most: optimising its program takes longer than all
-replicates save by it. `derive bench --long --only "optimising"` measures this size."""
+"""Floats, over all sites and times, up to which a pass is light. Trades compile time for run time; reproduce with
+`derive bench --long --only "optimising"`."""
 
 
 class Sizes:
-    """How large everything is: times, labels, directions that there is room for, if in no span for more than `rank`."""
+    """Sizes of a sampled pass at a point. rank: largest rank of a basis; None for full rank."""
 
     def __init__(self, training: Training, p: Point, rank: int | None, wanted: Wanted = ()):
         self.training, self.p, self.rank, self.wanted = training, p, rank, wanted
@@ -28,101 +28,102 @@ class Sizes:
         self.products = {product.name: product for product in training.products}
 
     def most_directions(self, span: SpanOf) -> int:
-        """How many directions there can be."""
+        """Return the full rank of a basis."""
         often = 1 if span.fresh else self.times
         return sum(self.labels[name] * (often if self.vectors[name].timed else 1) for name in span.vectors)
 
     def size(self, name: str) -> int:
-        """How many directions there is room for."""
+        """Return the allotted rank of a basis."""
         span = self.spans[name]
         return self.most_directions(span) if span.fresh else room(self.most_directions(span), self.rank)
 
     def joining(self, span: SpanOf, timed: bool) -> int:
-        """How many directions can join at one time, or before the first."""
+        """Return the number of directions that join a basis per time, or before the first."""
         return sum(self.labels[name] for name in span.vectors if self.vectors[name].timed == timed)
 
     def may_lack_room(self, name: str, span: SpanOf) -> bool:
-        """Whether something of a vector may be left out of a span: what has no time comes first and is always kept."""
+        """Whether a vector may be truncated in a basis; vectors without time come first and never are."""
         return self.vectors[name].timed and not span.fresh
 
     def beyond(self, name: str, span: SpanOf) -> int:
-        """How many normals the part of a vector outside of its span needs."""
+        """Return the number of normals for the truncated part of a vector."""
         return beyond(self.rank, self.most_directions(span), self.labels[name])
 
     def base(self, name: str) -> str:
-        """The vector that one is a multiple of."""
+        """Return the vector that a vector is a multiple of."""
         return self.vectors[name].multiple_of or name
 
     @cached_property
     def beyonds(self) -> dict[tuple[str, str], str]:
-        """Names of the normals of what is left out: by channel, and by what it is applied to."""
-        found: dict[tuple[str, str], str] = {}
+        """Names of the normals of truncated parts, by channel and argument."""
+        names: dict[tuple[str, str], str] = {}
         for channel in self.training.channels:
             span = self.spans[channel.span]
             for name in dict.fromkeys(map(self.base, channel.arguments)):
                 if self.may_lack_room(name, span):
-                    count = sum(owner == channel.name for owner, _ in found)
-                    found[channel.name, name] = f"{channel.name}_beyond{'_' * count}"
-        return found
+                    count = sum(owner == channel.name for owner, _ in names)
+                    names[channel.name, name] = f"{channel.name}_beyond{'_' * count}"
+        return names
 
     @cached_property
     def traits(self) -> dict[str, tuple[str, ...]]:
-        """Names of the traits that are drawn, by sector."""
-        found: dict[str, tuple[str, ...]] = {}
+        """Names of sampled traits, by sector."""
+        drawn: dict[str, tuple[str, ...]] = {}
         for trait in self.training.traits:
-            found[trait.sector] = (*found.get(trait.sector, ()), trait.name)
-        return found
+            drawn[trait.sector] = (*drawn.get(trait.sector, ()), trait.name)
+        return drawn
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each kind of standard normals, for one site."""
-        found: dict[str, tuple[int, ...]] = {}
+        """Return the shape per site of each kind of standard normals."""
+        shapes: dict[str, tuple[int, ...]] = {}
         for channel in self.training.channels:
             size = self.size(channel.span)
-            found[channel.name] = (self.times, size) if channel.fresh else (size,)
+            shapes[channel.name] = (self.times, size) if channel.fresh else (size,)
         for vector in self.training.vectors:
             if vector.role == "normal":
                 labels = (self.labels[vector.name],) if vector.axes else ()
-                found[vector.name] = (*((self.times,) if vector.timed else ()), *labels)
+                shapes[vector.name] = (*((self.times,) if vector.timed else ()), *labels)
         for sector, names in self.traits.items():
-            found[f"traits_{sector}"] = (len(names),)
+            shapes[f"traits_{sector}"] = (len(names),)
         for (channel_name, name), key in self.beyonds.items():
-            found[key] = (self.times, self.beyond(name, self.spans[self.channels[channel_name].span]))
+            shapes[key] = (self.times, self.beyond(name, self.spans[self.channels[channel_name].span]))
         for vector in self.impulses:
             many = kicks.kicked(self.wanted, vector.name, self.times if vector.timed else 1)
-            found[f"kick {vector.name}"] = (many, self.labels[vector.name])
-        return found
+            shapes[f"kick {vector.name}"] = (many, self.labels[vector.name])
+        return shapes
 
     @cached_property
     def impulses(self) -> tuple[Vector, ...]:
-        """Vectors in whose equations there are impulses, where two-time functions are asked for."""
+        """Vectors with impulses in their equations, where two-time functions are requested."""
         return impulses_of(self.training, self.wanted)
 
     @property
     def pathwise(self) -> bool:
+        """Whether responses are pathwise derivatives."""
         return self.training.responses == "pathwise" and not self.wanted
 
     @property
     def sloped(self) -> bool:
-        """Whether slopes of values are followed."""
+        """Whether tangents are propagated."""
         return self.pathwise or (bool(self.wanted) and not self.training.jumps)
 
     def slots(self, group: int) -> int:
-        """How many slopes the values of a group have."""
+        """Return the number of tangents per value of a group."""
         if self.wanted:
             return kicks.tangents(self.wanted)
         return sum(self.size(channel.span) for channel in self.of_group(group))
 
     def of_group(self, group: int) -> list[Channel]:
-        """The channels whose products are in a group."""
+        """Return the channels whose products belong to a group."""
         return [c for c in self.training.channels if self.vectors[c.products[0]].group == group]
 
     def place(self, channel: Channel) -> tuple[int, int]:
-        """Where the normals of a channel stand among the slots of their sites, and how many there are."""
+        """Return the first slot of a channel's normals, and their number."""
         mine = self.of_group(self.vectors[channel.products[0]].group)
         return sum(self.size(c.span) for c in mine[: mine.index(channel)]), self.size(channel.span)
 
     def footprint(self) -> int:
-        """How many numbers are kept for one site of each kind."""
+        """Return the number of floats stored per site, summed over kinds of sites."""
         counted: dict[int, int] = {}
         for span in self.training.spans:
             group = self.vectors[span.vectors[0]].group
@@ -130,25 +131,25 @@ class Sizes:
         for vector in self.training.vectors:
             if vector.role in ("field", "product"):
                 counted[vector.group] = counted.get(vector.group, 0) + self.labels[vector.name]
-        found = sum(n * (1 + self.slots(group)) if self.sloped else n for group, n in counted.items())
+        floats = sum(n * (1 + self.slots(group)) if self.sloped else n for group, n in counted.items())
         for vector in self.impulses:
             numbers = self.labels[vector.name] * (self.times if vector.timed else 1)
-            found += kicks.numbers_kept(self.wanted, vector.name, numbers)
-        return found or 1
+            floats += kicks.numbers_kept(self.wanted, vector.name, numbers)
+        return floats or 1
 
     def is_light(self, sites: int) -> bool:
-        """Whether compiling a pass over so many sites takes longer than running it for all replicas."""
+        """Whether compiling a pass over this many sites takes longer than running all replicates."""
         return sites * self.times * self.footprint() <= LIGHT
 
 
 def impulses_of(training: Training, wanted: Wanted) -> tuple[Vector, ...]:
-    """Vectors in whose equations there are impulses, where two-time functions are asked for."""
+    """Return the vectors with impulses in their equations, where two-time functions are requested."""
     return tuple(vector for vector in training.vectors if vector.role != "constant") if wanted else ()
 
 
 def groups_of(training: Training, wanted: Wanted) -> tuple[tuple[str, ...], ...]:
-    """Normals that belong to the same sites. Traits stand apart, so that each value has its share of the sites whatever
-    else is drawn, and impulses behind all others, which are then drawn as if there were none."""
-    found = [group for group in training.groups if group]
-    found += [(f"traits_{sector}",) for sector in dict.fromkeys(trait.sector for trait in training.traits)]
-    return (*found, *((f"kick {vector.name}",) for vector in impulses_of(training, wanted)))
+    """Return names of normals that belong to the same sites. Traits are separate, so that stratification does not
+    depend on other draws; impulses come last, so that they do not change other draws."""
+    groups = [group for group in training.groups if group]
+    groups += [(f"traits_{sector}",) for sector in dict.fromkeys(trait.sector for trait in training.traits)]
+    return (*groups, *((f"kick {vector.name}",) for vector in impulses_of(training, wanted)))

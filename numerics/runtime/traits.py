@@ -1,8 +1,8 @@
-"""Traits: laws of what differs from site to site, as values with weights.
+"""Laws of traits as discrete measures: values with weights.
 
-Sites of one value are a group. A density becomes values with weights by the trapezoidal rule after a change of variable
-under which the integrand falls off doubly exponentially, so that ends where the density is singular, or that are
-infinite, cost nothing. With more nodes the rule is finer and reaches further: an infinite integral never settles.
+Sites with equal traits form a group. A density is discretised by the trapezoidal rule after a double-exponential change
+of variables, so that singular or infinite ends converge exponentially. With more nodes the rule is finer and reaches
+further into the tails; a divergent integral therefore never converges.
 """
 
 from __future__ import annotations
@@ -21,35 +21,37 @@ from .point import Table
 Array = Any
 
 FEW, REACH, FURTHER = 32, 3.5, 0.25
-"""With so many nodes the new variable ends there on both sides; twice as many reach so much further."""
+"""Number of nodes of the coarsest rule, half-width of its transformed interval, and how much each doubling widens
+it."""
 MANY, APART, SLOWLY, TAIL = 512, 0.35, 0.1, 60.0
-"""With so many nodes and more between finite ends all but a tail on either side are spread evenly: averages in which
-one value nearly makes a resolvent infinite need them everywhere. Distance of nodes, how tails bend, their length."""
+"""Number of nodes from which nodes between finite ends are equally spaced except in the tails; their spacing in the
+transformed variable, the curvature of the tails, and their length. Averages with a nearly singular resolvent need equal
+spacing."""
 FARTHEST = 8.2
-"""Normal numbers beyond weigh less than rounding."""
+"""Standard normal values beyond this have weights below rounding."""
 FINE = 4096
-"""Nodes where nothing but one integral is asked for."""
+"""Nodes for a single integral."""
 
 
 class TraitValues(NamedTuple):
-    """Values, and the share of the sites that has each; of several traits together values have a column for each."""
+    """Values and weights of a discrete law; for several traits, one column of values each."""
 
     values: Array
     weights: Array
 
 
 def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> TraitValues:
-    """Values with weights; with equal ones if none are given."""
-    found = xp.stack([xp.asarray(v, float) for v in values]) if isinstance(values, tuple) else xp.asarray(values)
+    """Return values with weights, equal ones by default."""
+    points = xp.stack([xp.asarray(v, float) for v in values]) if isinstance(values, tuple) else xp.asarray(values)
     if weights is None:
-        return TraitValues(found, xp.full(found.shape, 1.0 / found.shape[0]))
-    return TraitValues(found, xp.stack([xp.asarray(w, float) for w in weights]))
+        return TraitValues(points, xp.full(points.shape, 1.0 / points.shape[0]))
+    return TraitValues(points, xp.stack([xp.asarray(w, float) for w in weights]))
 
 
 def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp) -> TraitValues:
-    """A density, which is divided by its integral, as so many values with weights."""
+    """Return a normalised density, discretised at a number of nodes."""
     _, values, shares = rule(function, low, high, nodes, xp, evenly=True)
-    # what has no weight at all must not overflow: it takes a value that has some
+    # nodes of zero weight take a regular value, so that nothing overflows there
     usual = values[xp.argmax(shares)]
     return TraitValues(xp.where(shares > 0, values, usual), shares / xp.sum(shares))
 
@@ -57,7 +59,7 @@ def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int,
 def rule(
     function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp, evenly: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Places in the new variable, values there, and the density times what each stands for."""
+    """Return nodes in the transformed variable, values there, and the density times the quadrature weights."""
     reach = REACH + FURTHER * np.log2(nodes / FEW)
     even = 0.0
     if evenly and nodes >= MANY and not _is_infinite(low) and not _is_infinite(high):
@@ -69,9 +71,9 @@ def rule(
 
 
 def stretched(places: Array, low: Any, high: Any, xp: Any = jnp, even: float = 0.0) -> tuple[Array, Array]:
-    """Values between the ends at places of the new variable, and how fast they change with it.
+    """Return values between the ends at nodes of the transformed variable, and their derivatives.
 
-    even: up to there on both sides of zero places are spread evenly between ends that are finite.
+    even: half-width of the interval where nodes are equally spaced between finite ends.
     """
     own = np if isinstance(places, np.ndarray) else xp
     if even:
@@ -84,17 +86,17 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp, even: float = 0
         return low + xp.asarray(own.exp(bent)), xp.asarray(own.exp(bent) * speed)
     if below:
         return high - xp.asarray(own.exp(-bent)), xp.asarray(own.exp(-bent) * speed)
-    left, right = 1 / (1 + own.exp(-2 * bent)), 1 / (1 + own.exp(2 * bent))  # shares of the way, from either end
+    left, right = 1 / (1 + own.exp(-2 * bent)), 1 / (1 + own.exp(2 * bent))  # fractions of the way, from either end
     return _between(low, high, left, right, 2 * left * right * speed, places, xp)
 
 
 def _between(
     low: Any, high: Any, left: Array, right: Array, changing: Array, places: Array, xp: Any
 ) -> tuple[Array, Array]:
-    """Values at shares of the way between finite ends, and how fast they change."""
+    """Return values at fractions of the way between finite ends, and their derivatives."""
     width = high - low
     evenly = xp.where(places < 0, low + width * left, high - width * right)
-    # between positive ends shares of the way are those of the logarithm: a power law is as good as a constant
+    # between positive ends the map is logarithmic, so that a power law is as smooth as a constant
     positive = xp.asarray(low) > 0
     decades = xp.log(xp.where(positive, high, 2.0) / xp.where(positive, low, 1.0))
     by_ratios = xp.where(places < 0, low * xp.exp(decades * left), high * xp.exp(-decades * right))
@@ -102,7 +104,8 @@ def _between(
 
 
 def _evenly(places: Array, even: float) -> tuple[Array, Array, Array]:
-    """Shares of the way from either end and their speed: constant, with tails that fall off doubly exponentially."""
+    """Return the distances from either end and their derivative: linear in the middle, doubly exponential in the
+    tails."""
     ahead, behind = np.exp(SLOWLY * (places - even)), np.exp(-SLOWLY * (places + even))
     bent, speed = places + ahead - behind, 1 + SLOWLY * (ahead + behind)
     left, right = (np.logaddexp(0, at + even) - np.logaddexp(0, at - even) for at in (bent, -bent))
@@ -111,10 +114,9 @@ def _evenly(places: Array, even: float) -> tuple[Array, Array, Array]:
 
 
 def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> TraitValues:
-    """Standard normal numbers as so many values with weights, as far as weights matter at all.
+    """Return nodes and weights for a standard normal variable (trapezoidal rule, exponentially convergent).
 
-    The trapezoidal rule is exact to rounding once it is fine enough for smooth functions; halves: those of functions
-    that are smooth on either side of zero only are taken apart.
+    halves: integrate both half-lines separately, for functions that are smooth on either side of zero.
     """
     if not halves:
         values = np.linspace(-FARTHEST, FARTHEST, nodes)
@@ -128,17 +130,18 @@ def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> TraitValues:
 def density_between(
     function: Callable[[Array], Array], low: Any, high: Any, nodes: int, breaks: tuple[Any, ...], xp: Any = jnp
 ) -> TraitValues:
-    """The same as `density` for functions that are smooth between some places only: those parts are taken apart."""
+    """Return a discretised density for functions that are smooth between breakpoints; each part is integrated
+    separately."""
     inside = xp.sort(xp.stack([xp.clip(xp.asarray(place, float), low, high) for place in breaks]))
     ends = [low, *(inside[k] for k in range(len(breaks))), high]
     parts = [rule(function, a, b, nodes // (len(breaks) + 1), xp)[1:] for a, b in itertools.pairwise(ends)]
-    values, shares = (xp.concatenate(some) for some in zip(*parts, strict=True))
+    values, shares = (xp.concatenate(parts_of) for parts_of in zip(*parts, strict=True))
     usual = values[xp.argmax(shares)]
     return TraitValues(xp.where(shares > 0, values, usual), xp.where(shares > 0, shares, 0.0) / xp.sum(shares))
 
 
 def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> TraitValues:
-    """Standard normal numbers for functions that are smooth between some places only."""
+    """Return nodes for a standard normal variable and functions that are smooth between breakpoints."""
     return density_between(lambda x: xp.exp(-(x**2) / 2), -FARTHEST, FARTHEST, nodes, breaks, xp)
 
 
@@ -146,8 +149,8 @@ def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> TraitV
 
 
 def of_values(normals: Array, number: int, values: Any, weights: Any) -> Array:
-    """One value per site, from one of its standard normals: as many sites have a value as its weight says, up to one,
-    where the normals are spread as evenly as those of a Sobol sequence are."""
+    """Return one trait value per site as a quantile of a standard normal; with a Sobol sequence each value has its
+    weight's number of sites, up to one."""
     law = discrete(values, weights)
     bounds = jnp.cumsum(law.weights)
     chosen = jnp.searchsorted(bounds / bounds[-1], ndtr(normals[:, number]), side="right")
@@ -155,48 +158,49 @@ def of_values(normals: Array, number: int, values: Any, weights: Any) -> Array:
 
 
 def of_density(normals: Array, number: int, function: Callable[[Array], Array], low: Any, high: Any) -> Array:
-    """The same for a density: the quantile of each site."""
+    """Return one trait value per site as a quantile of a density."""
     places, _, shares = rule(function, low, high, FINE)
     below = jnp.concatenate([jnp.zeros(1), jnp.cumsum((shares[1:] + shares[:-1]) / 2)])
-    found = jnp.interp(ndtr(normals[:, number]) * below[-1], below, jnp.asarray(places))
-    return stretched(found, low, high)[0][:, None]
+    quantiles = jnp.interp(ndtr(normals[:, number]) * below[-1], below, jnp.asarray(places))
+    return stretched(quantiles, low, high)[0][:, None]
 
 
 def _is_infinite(end: Any) -> bool:
+    """Whether an end is infinite."""
     return isinstance(end, float) and bool(np.isinf(end))
 
 
 class SiteAverage(NamedTuple):
-    """The average over sites of a product of whole powers of polynomials in z and the responses.
+    """The average over sites of a product of integer powers of polynomials in z and the responses.
 
-    weights: of groups of sites. factors: for each the power, and its terms: products of names, "1" for none, and what
-    multiplies them at each group.
+    weights: of groups of sites. factors: for each its exponent and its monomials, products of names ("1" for the
+    constant) with coefficients per group.
     """
 
     weights: Array
     factors: tuple[tuple[int, tuple[tuple[str, Array], ...]], ...]
 
     def at(self, variables: Mapping[str, Array]) -> Array:
-        """The average at numbers of the shape of z, under their names."""
-        found: Any = 1.0
+        """Return the average at values of the variables, in the shape of z."""
+        product: Any = 1.0
         for power, terms in self.factors:
-            found = found * sum(scale * monomial_at(name, variables) for name, scale in terms) ** power
-        return _in_shape(self.weights @ (found * np.ones((len(self.weights), 1))), variables["z"])
+            product = product * sum(scale * monomial_at(name, variables) for name, scale in terms) ** power
+        return _in_shape(self.weights @ (product * np.ones((len(self.weights), 1))), variables["z"])
 
 
 def monomial_at(name: str, variables: Mapping[str, Array]) -> Array:
-    """A product of variables by their names."""
+    """Return a product of named variables."""
     return 1 if name == "1" else math.prod(variables[word] for word in name.split())
 
 
 def site_average(function: Callable[..., Any], *laws: TraitValues) -> SiteAverage:
-    """An average over the laws of independent traits, of which its factors are a function."""
+    """Return the average over independent traits of given factors."""
     weights, values = _together(laws)
     return SiteAverage(weights, function(*values))
 
 
 def _together(laws: Sequence[TraitValues]) -> tuple[Array, list[Array]]:
-    """Weights of groups of sites with independent traits, and columns of the values of each trait."""
+    """Return the weights of groups of independent traits, and one column of values per trait."""
     weights, values = laws[0].weights, _columns(laws[0])
     for law in laws[1:]:
         values = [*(x.repeat(len(law.weights)) for x in values), (0 * weights[:, None] + law.values).ravel()]
@@ -205,41 +209,42 @@ def _together(laws: Sequence[TraitValues]) -> tuple[Array, list[Array]]:
 
 
 def over_sites(z: Array, function: Callable[..., Array], *laws: TraitValues) -> Array:
-    """The average of a function of independent traits over their laws, in the shape of z.
+    """Return the average of a function of independent traits, in the shape of z.
 
-    What it depends on besides the traits has the shape of z: groups of sites stand on an axis in front.
+    Other arguments have the shape of z; groups of sites run along a leading axis.
     """
     weights, values = _together(laws)
     return _in_shape(weights @ function(*values), z)
 
 
 def _in_shape(total: Array, z: Array) -> Array:
+    """Return an average in the shape of z; one that depends on traits alone is broadcast."""
     xp = np if isinstance(total, np.ndarray) else jnp
-    if total.size != np.size(z):  # it depends on nothing but the traits
+    if total.size != np.size(z):  # it depends on traits alone
         return xp.broadcast_to(total, np.shape(z))
     return xp.reshape(total, np.shape(z))
 
 
 def _columns(law: TraitValues) -> list[Array]:
-    """The values of each of the traits that a law is of."""
+    """Return the values of each trait of a law."""
     return [law.values] if law.values.ndim == 1 else list(law.values.T)
 
 
 def sampled_law(table: Table) -> TraitValues:
-    """The law of what was sampled: one row for each value, with the share of the sites behind it."""
+    """Return a sampled law: one row per value, with its weight last."""
     return TraitValues(table.numbers[:, :-1], table.numbers[:, -1])
 
 
 def weighed(function: Callable[..., Array], law: TraitValues, table: Array) -> Array:
-    """The mean over sites of a function of what they differ by, times what a table has for each value of it."""
+    """Return the average over sites of a function of their diagonal entries times a table by value."""
     weights = jnp.broadcast_to(function(*_columns(law)), law.weights.shape)
     return jnp.tensordot(weights, jnp.asarray(table), axes=1)
 
 
 def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
-    """The triangular root of a covariance, given by the rows of its lower triangle, and the inverse of that.
+    """Return the Cholesky factor of a covariance, given by the rows of its lower triangle, and its inverse.
 
-    Directions without variance, beside what the values have in others, are zero in both.
+    Directions without variance are zero in both (pseudo-inverse).
     """
     count = len(rows)
     lower, inverse = np.zeros((count, count)), np.zeros((count, count))
@@ -258,17 +263,20 @@ def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]
 
 
 class NotSmooth(ArithmeticError):
-    """An integral over a density is finite, and has not converged: the density has a kink or a jump."""
+    """An integral over a density is finite but has not converged: the density has a kink or a jump."""
 
 
 def integral(function: Callable[[Array], Array], low: Any, high: Any) -> float:
-    """The integral of a density; NaN if it is infinite, or the density negative somewhere. NotSmooth if it has not
-    converged."""
+    """Return the integral of a density; NaN if it diverges or the density is negative somewhere.
+
+    Raises:
+        NotSmooth: if the quadrature has not converged.
+    """
     with np.errstate(all="ignore"):
-        found = [rule(function, low, high, nodes, np)[2] for nodes in (FINE // 2, FINE)]
-    totals = [float(np.sum(shares)) for shares in found]
+        weights = [rule(function, low, high, nodes, np)[2] for nodes in (FINE // 2, FINE)]
+    totals = [float(np.sum(shares)) for shares in weights]
     change = abs(totals[1] - totals[0])
-    if not (bool(np.all(found[1] >= 0)) and change <= FINITE * abs(totals[1])):
+    if not (bool(np.all(weights[1] >= 0)) and change <= FINITE * abs(totals[1])):
         return float("nan")
     if change > CONVERGED * abs(totals[1]):
         raise NotSmooth
@@ -276,28 +284,29 @@ def integral(function: Callable[[Array], Array], low: Any, high: Any) -> float:
 
 
 CONVERGED = 1e-9
-"""How far the integral of a smooth density may change, relatively, with twice as many nodes."""
+"""Relative tolerance of the integral of a smooth density under doubling of the nodes."""
 NEARER, FARTHER, STEP = 3.8, 4.5, 1 / 256
-"""Ends of the new variable: values up to about 1e15 and 1e30 where there is no end, and the distance of its places."""
+"""Half-widths of the transformed interval (values up to about 1e15 and 1e30 at an infinite end), and the node
+spacing."""
 FINITE = 1e-2
-"""An integral that changes by more than this from one to the other is infinite, or as good as that for any sample."""
+"""Relative change between the two half-widths above which an integral diverges."""
 
 
 def mean_size(function: Callable[[Array], Array], density: Callable[[Array], Array], low: Any, high: Any) -> float:
-    """The mean size of a function over a density; infinite if it does not exist."""
-    found = []
+    """Return the mean absolute value of a function over a density; infinite if it does not exist."""
+    means = []
     with np.errstate(all="ignore"):
         for reach in (NEARER, FARTHER):
             values, stretch = stretched(np.arange(-reach, reach, STEP), low, high, np)
             shares = np.asarray(density(values)) * stretch
             sizes = np.abs(np.broadcast_to(function(values), shares.shape)) * shares
-            found.append(float(np.sum(sizes[shares > 0]) / np.sum(shares)))
-    return found[1] if abs(found[1] - found[0]) <= FINITE * found[1] else float("inf")
+            means.append(float(np.sum(sizes[shares > 0]) / np.sum(shares)))
+    return means[1] if abs(means[1] - means[0]) <= FINITE * means[1] else float("inf")
 
 
 def extent(function: Callable[..., Array], *laws: TraitValues) -> float:
-    """The largest size of a function of traits over their values; NaN if it has no value somewhere."""
+    """Return the largest absolute value of a function of traits; NaN if it is undefined somewhere."""
     grids = np.meshgrid(*(np.asarray(law.values)[np.asarray(law.weights) > 0] for law in laws))
     with np.errstate(all="ignore"):
-        found = np.abs(np.asarray(function(*grids), float))
-    return float(np.max(found)) if np.all(np.isfinite(found)) else float("nan")
+        sizes = np.abs(np.asarray(function(*grids), float))
+    return float(np.max(sizes)) if np.all(np.isfinite(sizes)) else float("nan")

@@ -1,1 +1,1 @@
-"""Support for every numerical part: compilation, precision, threads, memory, progress, replicates."""
+"""Support for all numerical packages: compilation, precision, threads, memory, progress, bias correction."""

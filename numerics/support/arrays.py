@@ -1,4 +1,4 @@
-"""Arrays of data: read from files, spread over time, checked against the axes that a declaration names."""
+"""Data arrays, checked against the axes of the declaration."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from derive.errors import ParameterError
 
 
 def size_of(values: Mapping[str, Any], size: str) -> int:
-    """A size of an axis: a parameter, or a number as text."""
+    """Return the size of an axis: a parameter, or a number as text."""
     return int(values.get(size, size))
 
 
 def labels_in(values: Mapping[str, Any], sizes: Iterable[str]) -> int:
-    """How many labels axes of these sizes have together."""
+    """Return the number of labels along axes of these sizes."""
     return math.prod(size_of(values, size) for size in sizes)
 
 
 def checked_array(name: str, axes: tuple[str, ...], values: dict[str, Any]) -> np.ndarray:
-    """The array of that name among the values, if its shape is the one declared and all its entries are numbers."""
+    """Return the array of that name if its shape matches the declaration and all entries are finite."""
     if name not in values:
         raise ParameterError(f"the data {name} is missing; it has the axes {', '.join(axes)}")
     try:

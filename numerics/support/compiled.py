@@ -1,8 +1,8 @@
-"""What JAX has compiled, kept between runs beside derived code and signed as that is.
+"""Persistent cache of compiled JAX programs, stored and signed as derived code is.
 
-JAX's own cache reads whatever lies in its directory, warns about an entry that is damaged and never replaces it. So
-JAX is given this one, which hands out what this user has written and nothing else. There is no public way of giving it
-one; where a version of JAX keeps its cache elsewhere, compiled code is not kept.
+JAX's own cache reads any file in its directory, warns about damaged entries and never replaces them. This cache returns
+only what this user has written. JAX has no public interface for a custom cache; where a version of JAX stores its cache
+elsewhere, programs are not cached.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from derive.support.places import kept
 
 KIND = "compiled"
 SHORTEST_COMPILE = 0.05
-"""What compiles faster than so many seconds is not kept: reading it back takes a tenth of compiling it, not nothing."""
+"""Compile time (seconds) below which a program is not cached. Trades disk reads for compilation."""
 
 
 class SignedCache:
-    """What JAX asks for compiled code by key, and gives it to."""
+    """Cache of compiled programs, in the interface that JAX expects."""
 
     def get(self, key: str) -> bytes | None:
+        """Return a program and its compile time; None for both if absent."""
         place = kept()
         return None if place is None else place.read(KIND, _question(key))
 
     def put(self, key: str, value: bytes) -> None:
+        """Store a program."""
         place = kept()
         if place is not None:
             place.write(KIND, _question(key), value)
@@ -40,13 +42,13 @@ class SignedCache:
 
 @cache
 def keep_compiled() -> None:
-    """Let JAX keep compiled code from now on, if nobody has told it where to keep it."""
+    """Switch on the persistent cache, unless the user configured another one."""
     config: Any = jax.config
     held: Any = None
     with suppress(ImportError):
         held = import_module("jax._src.compilation_cache")
-    known = hasattr(held, "_cache") and hasattr(held, "_cache_initialized")
-    if not known or held._cache is not None or config.jax_compilation_cache_dir or kept() is None:
+    supported = hasattr(held, "_cache") and hasattr(held, "_cache_initialized")
+    if not supported or held._cache is not None or config.jax_compilation_cache_dir or kept() is None:
         return
     held._cache, held._cache_initialized = SignedCache(), True
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
@@ -54,17 +56,17 @@ def keep_compiled() -> None:
 
 
 def _question(key: str) -> str:
-    """JAX's key, which stands for the program and the versions of JAX, and the processor that it was compiled for."""
+    """Return the cache key: JAX's key (program and versions) and the processor."""
     return f"{key} {_processor()}"
 
 
 @cache
 def _processor() -> str:
-    """A digest of what the processors here can do: several kinds of machines may share a home directory."""
-    told = platform.machine() + platform.processor()
+    """Return a digest of processor features; different machines may share a home directory."""
+    machine = platform.machine() + platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
     able = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
-    return hashlib.sha256(f"{told} {able}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{machine} {able}".encode()).hexdigest()[:16]

@@ -1,8 +1,7 @@
-"""How much effort the compiler spends on what this package runs.
+"""Compiler options of JAX programs.
 
-Most of what is compiled here runs for milliseconds, so that compiling it is what takes the time. XLA's older way of
-writing loops for a processor compiles in two thirds of the time of the one it takes by itself, and without optimising
-in a sixth; the code is equally fast, or half as fast where it is not optimised.
+Most programs here run for milliseconds, so that compilation dominates. XLA's older loop emitters compile faster than
+the default ones, and faster still without optimisation, at the cost of slower code.
 """
 
 from __future__ import annotations
@@ -20,17 +19,19 @@ QUICKLY: Options = {**THOROUGHLY, "xla_backend_optimization_level": "0"}
 
 
 def compiled(function: Callable[..., Any], *, quickly: bool = False, static: Sequence[str] = ()) -> jax.stages.Wrapped:
-    """The function, compiled at its first call for each set of shapes; to be called, not to be differentiated.
+    """Return a jitted function, to be called and not to be differentiated.
 
-    quickly: spend little on it, because it runs for no longer than it compiles. static: names of arguments that fix
-    shapes.
+    Args:
+        function: the function.
+        quickly: compile without optimisation, for programs that run no longer than they compile.
+        static: names of arguments that fix shapes.
     """
     return jax.jit(function, static_argnames=tuple(static), compiler_options=_understood(quickly))
 
 
 @cache
 def _understood(quickly: bool) -> Options | None:
-    """The options, if the installed compiler takes them: they come and go with its versions."""
+    """Return the compiler options if the installed compiler accepts them, else None."""
     options = QUICKLY if quickly else THOROUGHLY
     try:
         jax.jit(lambda: 0, compiler_options=options).lower().compile()
@@ -45,7 +46,7 @@ _told: list[Callable[[bool], None]] = []
 
 @contextmanager
 def tell_while_compiling(tell: Callable[[bool], None]) -> Iterator[None]:
-    """Call `tell(True)` when JAX begins to compile and `tell(False)` when it is done."""
+    """Call `tell(True)` when JAX begins to compile and `tell(False)` when it ends."""
     _listen()
     _told.append(tell)
     try:
@@ -56,7 +57,7 @@ def tell_while_compiling(tell: Callable[[bool], None]) -> Iterator[None]:
 
 @cache
 def _listen() -> None:
-    """What has been traced is compiled next; JAX tells the end of both."""
+    """Register one listener: compilation follows tracing, and JAX reports the end of both."""
 
     def heard(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event in (_TRACED, _COMPILED):

@@ -1,4 +1,4 @@
-"""Observables that have labels, such as the prediction at each training point, as one series a label."""
+"""Observables with labels, such as the prediction at each training point, as one series per label."""
 
 from __future__ import annotations
 
@@ -14,42 +14,41 @@ from numerics.runtime.interface import ObservableOf
 def where_defined(
     observables: Iterable[ObservableOf], table: Mapping[str, Any], axis: int = 0
 ) -> dict[str, np.ndarray]:
-    """Observables as arrays, NaN at times at which something that they are made of is not there yet: before the start
-    equations take zero for it, which is no value of an observable."""
-    found = {name: np.array(series, float) for name, series in table.items()}
+    """Return observables as arrays, with NaN at times before all of their fields are defined."""
+    arrays = {name: np.array(series, float) for name, series in table.items()}
     for observable in observables:
-        if observable.first and observable.name in found:
-            np.moveaxis(found[observable.name], axis, 0)[: observable.first] = np.nan
-    return found
+        if observable.first and observable.name in arrays:
+            np.moveaxis(arrays[observable.name], axis, 0)[: observable.first] = np.nan
+    return arrays
 
 
 def with_none(array: np.ndarray) -> Any:
-    """Nested lists with None for NaN."""
-    found = np.asarray(array, float).astype(object)
-    found[np.isnan(np.asarray(array, float))] = None
-    return found.tolist()
+    """Return nested lists with None for NaN."""
+    objects = np.asarray(array, float).astype(object)
+    objects[np.isnan(np.asarray(array, float))] = None
+    return objects.tolist()
 
 
 SHOWN = 3
-"""Of an observable with labels, so many are compared and printed; the others are in the results all the same."""
+"""Number of labels of an observable that are compared and printed; results contain all."""
 
 
 def single_series(observables: Mapping[str, Any], most: int | None = SHOWN) -> dict[str, list[float]]:
-    """Each observable as a list over time; of one with labels the first few, as name[0], name[1], ...,
-    or name[0,0] along two axes."""
-    found: dict[str, list[float]] = {}
+    """Return each observable as a list over time; of a labelled one the first few, as name[0], name[1], ..., or
+    name[0,0] along two axes."""
+    series_by_name: dict[str, list[float]] = {}
     for name, series in observables.items():
         if series and isinstance(series[0], (list, tuple)):
             table = np.array(series, object)
             for label in itertools.islice(np.ndindex(*table.shape[1:]), most):
-                found[f"{name}[{','.join(map(str, label))}]"] = table[:, *label].tolist()
+                series_by_name[f"{name}[{','.join(map(str, label))}]"] = table[:, *label].tolist()
         else:
-            found[name] = series
-    return found
+            series_by_name[name] = series
+    return series_by_name
 
 
 def single_draws(name: str, observables: Mapping[str, Any]) -> Any:
-    """The draws of one series of the same name, seeds by times."""
+    """Return the draws of one such series, seeds x times."""
     if name in observables:
         return observables[name]
     plain, _, label = name.rstrip("]").partition("[")

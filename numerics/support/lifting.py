@@ -17,27 +17,29 @@ from numerics.support.precision import in_float64
 
 
 def lifted(function: Callable[[Array], Array], quickly: bool = False) -> Callable[[Array], Array]:
-    """The function, and its derivatives of any order, computed in double precision and rounded to the caller's.
-    quickly: spend little on compiling it where no caller compiles it.
+    """Return the function, with derivatives of any order, computed in double precision and rounded to the caller's
+    precision.
 
-    Rules of JAX for derivatives, batches and lowering trace again what they act on. Operations traced in double
-    precision must not meet rules that run in single precision, so a caller sees one primitive and double precision is
-    switched on inside each of its rules.
+    JAX's rules for derivatives, batching and lowering retrace the operations that they act on. Operations traced in
+    double precision must not meet rules that run in single precision. A caller therefore sees one primitive, and each
+    of its rules switches on double precision.
+
+    quickly: compile without optimisation where no caller compiles it.
     """
     inner = _Lifted(function, quickly)
     return lambda x: _apply(x, inner)
 
 
 class _Lifted:
-    """A function of vectors x[k], mapped over all axes in front of the last."""
+    """A function of vectors x[k], mapped over all leading axes."""
 
     def __init__(self, function: Callable[[Array], Array], quickly: bool) -> None:
         self.function, self.quickly = function, quickly
 
     @cached_property
     def with_slopes(self) -> _Lifted:
-        """The value and the derivatives, in this order along a last axis, from one evaluation. Made once: what is made
-        anew is compiled anew."""
+        """Value and derivatives, concatenated along a last axis, from one evaluation. Cached, because a new function is
+        compiled anew."""
 
         def both(x: Array) -> Array:
             slopes, value = jax.jacfwd(lambda y: (self.function(y),) * 2, has_aux=True)(x)
@@ -47,10 +49,11 @@ class _Lifted:
 
     @cached_property
     def compiled(self) -> jax.stages.Wrapped:
-        """As one program: operation by operation, each is compiled by itself, which takes ten times as long."""
+        """The function as one compiled program."""
         return compiled(self._mapped, quickly=self.quickly)
 
     def _mapped(self, x: Array) -> Array:
+        """Evaluate in double precision over all leading axes."""
         whole: Any = self.function
         for _ in x.shape[:-1]:
             whole = jax.vmap(whole)
@@ -62,23 +65,26 @@ _instantiate: Callable[[Any], Array] = ad.instantiate_zeros
 
 
 def _apply(x: Array, inner: _Lifted) -> Array:
+    """Bind the primitive."""
     value: Array = _primitive.bind(x, inner=inner)
     return value
 
 
 @in_float64
 def _evaluate(x: Array, *, inner: _Lifted) -> Array:
+    """Evaluate the primitive."""
     return inner.compiled(x)
 
 
 @in_float64
 def _shape(x: Any, *, inner: _Lifted) -> Any:
+    """Return the abstract result of the primitive."""
     result = jax.eval_shape(inner.compiled, x)
     return jax.core.ShapedArray(result.shape, result.dtype)
 
 
 def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) -> tuple[Array, Array]:
-    """The slopes, which the caller transposes and batches as a plain array, times the tangent."""
+    """JVP rule: derivatives, a plain array that the caller transposes and batches, times the tangent."""
     (x,), tangent = primals, _instantiate(tangents[0])
     both = _apply(x, inner.with_slopes)
     value, slopes = both[..., 0], both[..., 1:]
@@ -87,12 +93,13 @@ def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) 
 
 
 def _traced(x: Array, *, inner: _Lifted) -> Array:
-    """The operations themselves, to become part of the caller's program: options of the compiler are the caller's."""
-    made = inner.compiled.trace(x).jaxpr
-    return jaxpr_as_fun(made)(x)[0]
+    """Lowering rule: the operations become part of the caller's program, with its compiler options."""
+    program = inner.compiled.trace(x).jaxpr
+    return jaxpr_as_fun(program)(x)[0]
 
 
 def _batch(arrays: tuple[Array], axes: tuple[int], *, inner: _Lifted) -> tuple[Array, int]:
+    """Batching rule."""
     return _apply(jnp.moveaxis(arrays[0], axes[0], 0), inner), 0
 
 

@@ -1,7 +1,7 @@
-"""Double precision where this package computes, and nowhere else.
+"""Double precision as a local scope.
 
-JAX computes in single precision unless told otherwise, and the switch is usually global. Here it is a scope, so a
-caller's own JAX code keeps the precision it had.
+JAX computes in single precision by default, and its switch is usually global. Here it is a scope, so that a caller's
+own JAX code keeps its precision.
 """
 
 from __future__ import annotations

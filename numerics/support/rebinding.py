@@ -1,4 +1,4 @@
-"""Generated functions with another library under a name of their module."""
+"""Generated functions with some global names rebound."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 UNUSUAL = (TypeError, ValueError, AttributeError, IndexError, KeyError, ArithmeticError)
-"""Errors that a generated function raises where it is given other objects than it was written for."""
+"""Errors that a generated function raises when it is called with other types than it was generated for."""
 
 
 def with_names(function: Callable[..., Any], names: Mapping[str, Any]) -> Callable[..., Any]:
-    """The same function, with other things under some of the names that its module gives it."""
+    """Return the same function with some names of its module rebound."""
     assert isinstance(function, types.FunctionType), "generated code consists of plain functions"
-    made = types.FunctionType(
+    rebound = types.FunctionType(
         function.__code__,
         {**function.__globals__, **names},
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    rebound.__kwdefaults__ = function.__kwdefaults__
+    return rebound

@@ -1,7 +1,7 @@
-"""One thread for small linear algebra.
+"""Thread limits for small linear algebra.
 
-A library that shares a product or a factorisation among threads keeps those that wait running. Where matrices are small
-they wait most of the time: they cost as much as the work, and several times that where other processes want the cores.
+BLAS threads spin while they wait. For small matrices they wait most of the time, which costs as much as the
+computation, and more where other processes need the cores.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import cache
 from threadpoolctl import ThreadpoolController
 
 SMALL = 1500
-"""Matrices with fewer rows are factored, or solved for eigenvalues, by one thread."""
+"""Rows below which matrices are factored or diagonalised by one thread."""
 
 
 @contextmanager
 def threads_for(rows: int) -> Iterator[None]:
-    """Linear algebra of matrices with so many rows: by one thread, or for large ones by as many as there are."""
+    """Limit BLAS to one thread for matrices with few rows, as a context manager."""
     if rows >= SMALL:
         yield
         return
@@ -28,7 +28,7 @@ def threads_for(rows: int) -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Those of NumPy and SciPy, which each bring their own: what is loaded now is found, so that both must be."""
+    """Return the BLAS libraries of NumPy and SciPy, both of which must be loaded first."""
     import scipy.linalg  # noqa: F401
 
     return ThreadpoolController()

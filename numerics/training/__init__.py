@@ -1,1 +1,1 @@
-"""The training level: order parameters, exact or sampled, and how stable training is."""
+"""The training level: order parameters and observables, exact, by quadrature or sampled."""

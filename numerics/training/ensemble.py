@@ -21,7 +21,7 @@ from jax.extend.core import Literal
 from numerics.runtime.keys import OrderKey
 from numerics.runtime.operators import Operator, SomeColumns, Zero, operator
 from numerics.runtime.point import Point
-from numerics.runtime.sampled import Carried, Noting, Resolved
+from numerics.runtime.sampled import Carried, PivotRecorder, Resolved
 from numerics.runtime.samples import SampledPass
 from numerics.support.compiling import compiled
 from numerics.support.nearby import Moved, ReadTogether
@@ -484,7 +484,7 @@ def _noted_by(training: SampledPass, layout: Layout, shapes: Shapes) -> dict[Any
 
 
 def _notes(training: SampledPass, moments: Mapping[OrderKey, Any], p: Point, tolerance: Any) -> list[Any]:
-    noting = Noting(tolerance)
+    noting = PivotRecorder(tolerance)
     training.order_parameters(moments, p, tolerance=noting)
     return noting.noted
 

@@ -1,4 +1,4 @@
-"""Tables of arrays that are kept until they are asked for: in memory as long as they are few or small, then on disk."""
+"""Storage for tables of arrays: in memory up to a limit, then in temporary files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 
 K = TypeVar("K")
 IN_MEMORY = 5e8
-"""What tables in memory may take together; those that come later are kept on disk."""
+"""Bytes that stored tables may take in memory; further ones go to disk. Trades memory for time."""
 
 
 class Shelf:
-    """Keeps tables; what is on disk goes when the shelf and all its tables are gone. most: bytes in memory."""
+    """Store for tables of arrays. Its files are deleted with the store and all its tables. most: bytes in memory."""
 
     def __init__(self, most: float = IN_MEMORY):
         self.room = most
@@ -26,7 +26,7 @@ class Shelf:
         self.count = 0
 
     def takes(self, table: Mapping[K, np.ndarray]) -> bool:
-        """Whether there is room in memory for a table, which is then counted."""
+        """Reserve memory for a table; return whether there is enough."""
         size = sum(value.nbytes for value in table.values())
         if size > self.room:
             return False
@@ -34,14 +34,14 @@ class Shelf:
         return True
 
     def keep_parts(self, parts: Iterable[Mapping[K, np.ndarray]]) -> Mapping[K, np.ndarray]:
-        """Several tables as one; each is put away before the next one is made."""
+        """Store several tables as one; each is stored before the next is computed."""
         kept = [self.keep(part) for part in parts]
         if any(isinstance(part, _OnDisk) for part in kept):
             return ChainMap(*kept)  # type: ignore[arg-type]  # only read
         return {key: value for part in kept for key, value in part.items()}
 
     def keep(self, table: Mapping[K, np.ndarray]) -> Mapping[K, np.ndarray]:
-        """The same table, whose arrays are read when they are asked for if it is on disk."""
+        """Store a table; arrays on disk are loaded when they are read."""
         if self.takes(table):
             return table
         if self.directory is None:
@@ -55,18 +55,20 @@ class Shelf:
 
 
 def give_back() -> None:
-    """Return memory that is free, but kept for later by the C library, to the system, where that knows how."""
+    """Return free memory of the C library to the system, where that is supported."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _OnDisk(Mapping[K, np.ndarray]):
+    """A table whose arrays are loaded from files."""
+
     def __init__(self, shelf: Shelf, places: dict[K, Path]):
         self.shelf, self.places = shelf, places
 
     def __getitem__(self, key: K) -> np.ndarray:
-        found: np.ndarray = np.load(self.places[key])
-        return found
+        array: np.ndarray = np.load(self.places[key])
+        return array
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.places)

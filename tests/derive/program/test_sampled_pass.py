@@ -209,7 +209,6 @@ def test_overlaps_and_sums_over_labels():
 def test_numbers_are_recorded_by_time():
     close(run.record(jnp.zeros(3), jnp.float64(2.0), 1), [0, 2, 0])
     close(run.record(jnp.zeros((2, 3)), jnp.ones((1, 3)), 1), [[0, 0, 0], [1, 1, 1]])
-    close(run.before(np.arange(6.0).reshape(3, 2), 2, 2), [[0, 1], [2, 3]])
 
 
 def test_answers_to_a_noise_are_its_coordinates():
@@ -269,9 +268,9 @@ def test_responses_move_with_moments_as_their_derivatives_say():
     rows = jnp.concatenate([rows[:4], rows[3:4] + rows[2:3], rows[5:]])  # the fifth is determined by earlier ones
     noise, seen, change, moved = rows @ rows.T, *(random(times, times, seed=k) for k in (1, 2, 3))
     entries = run.Entries(times, 1), (run.Entries(times, 1, 1),), times
-    noting = run.Noting(1e-9)
-    expected = run.responses(seen, noise, *entries, noting)[0]
-    which, taken, left = (np.asarray(x) for x in noting.noted[0])
+    recorder = run.PivotRecorder(1e-9)
+    expected = run.responses(seen, noise, *entries, recorder)[0]
+    which, taken, left = (np.asarray(x) for x in recorder.noted[0])
     assert list(taken) == [True, True, True, True, False, True] and np.all(left[taken] > 0)
     places = np.append(which[taken], times)  # one more place than there are noises
 
