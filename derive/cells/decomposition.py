@@ -1,7 +1,7 @@
-"""One rational point in each open cell between the zeros of polynomials: cylindrical algebraic decomposition.
+"""Cylindrical algebraic decomposition: one rational sample point in each open cell between zeros of polynomials.
 
-What is asked is continuous inside the open cells. On the walls between them it may fail all the same: an outlier that
-touches the bulk at one value is none there. `faces` gives rational points of the walls.
+A statement is constant inside open cells but may fail on the walls between them: an outlier that touches the bulk at
+one parameter value is not an outlier there. `faces` gives rational sample points of the walls.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ class Cells:
     def of(
         polynomials: Iterable[sp.Expr], box: dict[sp.Symbol, Interval], innermost: Sequence[sp.Symbol], drop: Drop
     ) -> Cells:
-        """The decomposition of a box; `innermost` variables are eliminated first, the last of them at once.
+        """Return the decomposition of a box. `innermost` variables are eliminated first, the last of them at once.
 
-        TooLarge where a projection grows beyond its bound.
+        Raises:
+            TooLarge: a projection exceeds its bound.
         """
         ring = PolynomialRing.of(tuple(polynomials))
         encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
@@ -71,13 +72,16 @@ class Cells:
         return Cells(tuple(order), tuple(box[s] for s in order), tuple(levels))
 
     def points(self, inner: Sequence[sp.Symbol] = ()) -> Iterator[Any]:
-        """A rational point of each cell; `inner` variables, which were eliminated first, are left out."""
+        """Return a rational point of each cell, without the `inner` variables, which were eliminated first."""
         yield from self._lifted({}, 0, len([s for s in self.variables if s not in inner]), [0])
 
     def faces(self, inner: Sequence[sp.Symbol], ends: Mapping[sp.Symbol, list[sp.Rational]]) -> Iterator[Any]:
-        """Rational points at which a polynomial vanishes, or a variable is at an end; TooLarge where they are many.
+        """Return rational points at which a polynomial vanishes or a variable is at an end of its interval.
 
-        Each piece of a wall has one whose polynomial is linear in its last variable.
+        Every piece of a wall whose polynomial is linear in its last variable has one.
+
+        Raises:
+            TooLarge: there are too many.
         """
         count = [0]
 
@@ -111,7 +115,7 @@ class Cells:
 
 
 def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Expr]:
-    """Polynomials free of a symbol that vanish wherever zeros of others in the symbol meet or go to infinity."""
+    """Return polynomials free of a symbol that vanish where roots of others in it coincide or go to infinity."""
     ring = PolynomialRing.of(tuple(polynomials))
     encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
     here = _kept(ring, (f for f in encoded if ring.degree(f, symbol)), lambda polynomial: False)
@@ -122,7 +126,7 @@ def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Exp
 def between_zeros(
     polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
 ) -> list[sp.Rational]:
-    """A rational value between each two neighbouring zeros of polynomials in an interval, at values of the others."""
+    """Return a rational value between any two neighbouring zeros of polynomials in an interval."""
     factors = irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials)
     low, high = (None if end is None else Fraction(int(end.p), int(end.q)) for end in interval)
 
@@ -143,7 +147,7 @@ def between_zeros(
 def rational_zeros(
     polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
 ) -> list[sp.Rational]:
-    """The rational zeros of polynomials in an open interval, at values of the others."""
+    """Return the rational zeros of polynomials in an open interval, at values of the other symbols."""
     low, high = interval
     found = []
     for factor in irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials):
@@ -155,7 +159,7 @@ def rational_zeros(
 
 
 def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
-    """A polynomial with rational coefficients in one symbol, without denominators; one where it vanishes."""
+    """Return a polynomial over the rationals in one symbol, without denominators; 1 where it vanishes."""
     poly = sp.Poly(sp.expand(expression), symbol, domain="QQ")
     if poly.is_zero:
         return flint.fmpz_poly([1])
@@ -164,7 +168,7 @@ def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
 
 
 def _kept(ring: PolynomialRing, polynomials: Iterable[Any], drop: Drop) -> list[Any]:
-    """Irreducible polynomials that may vanish somewhere, in a fixed order, each once up to its sign."""
+    """Return the irreducible polynomials that may vanish somewhere, in a fixed order, distinct up to sign."""
     found: dict[str, Any] = {}
     for polynomial in polynomials:
         signed = -polynomial if polynomial.leading_coefficient() < 0 else polynomial
@@ -179,7 +183,7 @@ def _weight(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> 
 
 
 def _projected(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> Iterator[Any]:
-    """Irreducible factors of leading coefficients, discriminants and resultants with respect to a symbol."""
+    """Return the irreducible factors of leading coefficients, discriminants and resultants in a symbol."""
     place, name = ring.symbols.index(symbol), ring.variable(symbol)
 
     def factors(polynomial: Any) -> Iterator[Any]:
@@ -200,7 +204,7 @@ def _projected(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) 
 def _at_ends(
     ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol, box: Mapping[sp.Symbol, Interval]
 ) -> Iterator[Any]:
-    """Irreducible factors of polynomials at the ends of a symbol's interval: there zeros enter and leave it."""
+    """Return the irreducible factors of polynomials at the ends of a symbol's interval, where zeros enter or leave."""
     for end in (end for end in box[symbol] if end is not None):
         for polynomial in polynomials:
             there = polynomial.resultant(ring.encode(end.q * symbol - end.p), ring.variable(symbol))

@@ -1,8 +1,8 @@
 """Which branch, edge or outlier a claim means, decided in every cell of its region.
 
-What is asked (an edge, an outlier, a branch, a sign) is the same throughout a cell between the zeros of the polynomials
-on which it depends, so that one rational point of each cell decides it for the whole region. Where the cells are too
-many or too hard to find, points of the region are tried instead, and the claim is supported, not proved.
+A selection is constant in each cell between the zeros of the polynomials on which it depends, so one rational sample
+point per cell decides it for the whole region. Where the decomposition is too large, points of the region are tried
+instead, and the claim is supported, not proved.
 """
 
 from __future__ import annotations
@@ -38,10 +38,13 @@ SAMPLES = 6
 
 @dataclass
 class Sites:
-    """Points of a region, `all_cells` if every cell has one of them.
+    """Sample points of a region; `all_cells` if every cell has one.
 
-    `walls` vanish between the cells, which have coordinates `variables`, the first eliminated last, and `faces` are
-    rational points on walls, `all_faces` if all are known. `visited` points were given so far.
+    Attributes:
+        walls: polynomials that vanish between cells.
+        variables: coordinates of the cells, the first eliminated last.
+        faces: rational points on walls; `all_faces` if they are complete.
+        visited: points returned so far.
     """
 
     points: tuple[Point, ...]
@@ -53,7 +56,7 @@ class Sites:
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
-        """The points of cells, as many as there is time for."""
+        """Yield the points of cells, as many as time allows."""
         self.visited, start = 0, time.thread_time()
         for point in self.points:
             if time.thread_time() - start > VISITING.most:
@@ -62,7 +65,7 @@ class Sites:
             yield point
 
     def on_walls(self, *formulas: sp.Expr) -> Iterator[Point]:
-        """Rational points on walls at which formulas are defined, as many as there is time for."""
+        """Yield rational points on walls at which the formulas are defined, as many as time allows."""
         start = time.thread_time()
         for point in self.faces:
             if time.thread_time() - start > VISITING.most:
@@ -73,12 +76,12 @@ class Sites:
 
     @property
     def status(self) -> str:
-        """What a statement is that holds at all points that were visited, and whose algebra is exact."""
+        """The status of a statement that holds at all visited points and whose algebra is exact."""
         return PROVED if self.all_cells and self.visited == len(self.points) else SUPPORTED
 
     @property
     def told(self) -> str:
-        """Where a question was decided."""
+        """A description of the points at which a question was decided."""
         if self.status == PROVED:
             return "in the whole region" if self.visited == 1 else f"in each of {self.visited} cells of the region"
         of = f"of {len(self.points)} cells" if self.all_cells else "of the region, whose cells were not found"
@@ -86,7 +89,7 @@ class Sites:
 
 
 class CellSelection:
-    """Cells of a region and spectra at their points, each found once."""
+    """Cells of a region and the spectra at their sample points, each computed once."""
 
     def __init__(self, region: Region, bulk: BulkCurve | None):
         self.region, self.bulk = region, bulk
@@ -95,12 +98,12 @@ class CellSelection:
 
     @property
     def singular(self) -> tuple[sp.Expr, ...]:
-        """Polynomials in z whose zeros hold the branch points and poles of the resolvent."""
+        """Polynomials in z whose zeros contain the branch points and poles of the resolvent."""
         assert self.bulk is not None
         return self.bulk.singular
 
     def spectrum(self, point: Point) -> CellSpectrum:
-        """The bulk at a point of the region."""
+        """Return the bulk at a point of the region."""
         assert self.bulk is not None
         found = CellSpectrum(self.bulk, point)
         key = tuple(sorted(found.point.items(), key=lambda item: str(item[0])))
@@ -113,9 +116,11 @@ class CellSelection:
         inner: Sequence[sp.Symbol] = (),
         fixed: Point | None = None,
     ) -> Sites:
-        """Points of all cells in which polynomials keep their zeros apart and formulas are analytic.
+        """Return sample points of all cells in which zeros of the polynomials stay apart and formulas are analytic.
 
-        `inner` symbols run over all real numbers; `fixed` parameters have one value.
+        Args:
+            inner: symbols that run over all real numbers.
+            fixed: parameters with a single value.
         """
         fixed = fixed or {}
         held, analytic = (tuple(sp.sympify(e).subs(fixed) for e in given) for given in (polynomials, formulas))
@@ -155,7 +160,7 @@ class CellSelection:
     def _faces(
         self, chart: Chart, cells: Cells, inner: tuple[sp.Symbol, ...], fixed: Point
     ) -> tuple[tuple[Point, ...], bool]:
-        """Rational points of the region at which walls vanish, and whether these are all that the cells give."""
+        """Return rational points of the region on walls, and whether all faces of the cells are among them."""
         found: list[Point] = []
         try:
             for coordinates in cells.faces(inner, self.region.ends):
@@ -173,9 +178,9 @@ class CellSelection:
     def _points(
         self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any
     ) -> tuple[Cells, list[Point]]:
-        """The cells, and points of those that belong to the region.
+        """Return the decomposition and the sample points that belong to the region.
 
-        Polynomials without zeros in the box are left out. The inequalities of the region must not be used for that:
+        Polynomials without zeros in the box are dropped. The region's inequalities must not be used to drop them, since
         their own zeros are walls.
         """
 
@@ -193,7 +198,7 @@ class CellSelection:
             return cells, [chart.point(point) for point in cells.points(inner)]
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
-        """An interval for each coordinate, and what vanishes at the ends of domains that no interval has."""
+        """Return an interval per coordinate, and polynomials that vanish at domain ends no interval has."""
         box: dict[sp.Symbol, Interval] = {symbol: (None, None) for symbol in inner}
         ends: list[sp.Expr] = []
         used = {s for f in factors for s in f.free_symbols}
@@ -209,7 +214,7 @@ class CellSelection:
         return box, ends
 
     def _inside(self, point: Point) -> bool:
-        """Whether a point that is on no wall belongs to the region; whole numbers count as real ones."""
+        """Return whether a point off the walls belongs to the region; integer parameters count as real."""
         for parameter, value in point.items():
             if isinstance(parameter, Parameter) and not parameter.domain.low <= value <= parameter.domain.high:
                 return False
@@ -221,12 +226,14 @@ class CellSelection:
         return True
 
     def _others(self, point: Point, inner: Sequence[sp.Symbol]) -> Point:
-        """A point with values for the parameters that the cells do not depend on; `inner` ones have none."""
+        """Return a point completed by values of the parameters on which the cells do not depend, without `inner` ones.
+        """
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point and p not in inner}, **point}
 
     def unvisited_zero(self, expressions: Iterable[sp.Expr], sites: Sites, fixed: Point) -> sp.Expr | None:
-        """A polynomial that may vanish with an expression on a wall of which no face was visited; None if none does."""
+        """Return a polynomial that may vanish with an expression on a wall without a visited face; None if none does.
+        """
         given = [sp.sympify(e).subs(fixed) for e in expressions]
         conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
         chart = Chart.of((*given, *conditions))
@@ -258,11 +265,11 @@ class CellSelection:
     def vanishes(
         self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()
     ) -> ComparisonOutcome | None:
-        """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
+        """Return whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
 
-        None where square roots alone do not decide it. It is zero at every real z outside the bulk, or every value of
-        the map, at which `bounds` are positive; `above`: above all of the bulk at least, and where it is not zero below
-        or in gaps, the evidence says so.
+        It must vanish at every real z outside the bulk, or every value of the map, at which `bounds` are positive. With
+        `above` it must vanish above the bulk; the evidence says where it does not below it or in gaps. None if square
+        roots alone do not decide.
         """
         spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
@@ -305,7 +312,7 @@ class CellSelection:
         return ComparisonOutcome(sites.status, evidence)
 
     def _without_resolvent(self, polynomials: list[sp.Expr]) -> list[sp.Expr]:
-        """Polynomials free of the resolvent that vanish wherever others do on the curve."""
+        """Return polynomials free of the resolvent that vanish where others do on the curve."""
         if self.bulk is None:
             return polynomials
         root, found = self.bulk.resolvent, list[sp.Expr]()
@@ -314,7 +321,7 @@ class CellSelection:
         return found
 
     def _places(self, between: list[sp.Expr], inner: tuple[sp.Symbol, ...], point: Point) -> Sequence[Fraction | None]:
-        """Values of z outside the bulk, or of the map, one between each two neighbouring walls."""
+        """Return values of z outside the bulk, or of the map, one between any two neighbouring walls."""
         if not inner:
             return [None]
         (symbol,) = inner
@@ -326,14 +333,14 @@ class CellSelection:
         return [place for place in found if spectrum.outside(constant(place), (_at(place),))]
 
     def _above(self, point: Point, place: Fraction) -> bool:
-        """Whether a place outside the bulk lies above all of it."""
+        """Return whether a point outside the bulk lies above all of it."""
         spectrum = self.spectrum(point)
         last = spectrum.ends[-1] if spectrum.ends else -1
         interval = spectrum.interval_of(constant(place), (_at(place),))
         return interval is not None and interval > last
 
     def _values(self, point: Point, place: Any, spectral: bool, chart: Chart) -> Callable[[], dict[sp.Symbol, Any]]:
-        """Balls for all symbols at a point: coordinates of the chart, z and the resolvent, or the map."""
+        """Return enclosures of all symbols at a point: coordinates of the chart, z and the resolvent, or the map."""
         coordinates = chart.coordinates(point)
 
         def balls() -> dict[sp.Symbol, Any]:
@@ -350,7 +357,8 @@ class CellSelection:
 def _vanishes_at_zeros(
     expression: sp.Expr, factor: sp.Expr, box: dict[sp.Symbol, Interval], positive: list[sp.Expr]
 ) -> bool:
-    """Whether an expression may vanish at a zero of a polynomial in one symbol within an interval and conditions."""
+    """Return whether an expression may vanish at a zero of a univariate polynomial within an interval and conditions.
+    """
     (symbol,) = factor.free_symbols
     low, high = box[symbol]
     roots = Roots((factor,), symbol, ())
@@ -369,12 +377,12 @@ def _vanishes_at_zeros(
 
 
 def _at(place: Fraction) -> sp.Expr:
-    """The polynomial with one zero."""
+    """Return the polynomial whose only zero is a place."""
     return Z - sp.Rational(place.numerator, place.denominator)
 
 
 def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
-    """Whether the product of all conjugates is zero, modulo the curve."""
+    """Return whether the norm, the product of all conjugates, is zero modulo the curve."""
     norm = conjugates.norm()
     if norm != 0 and curve is not None and norm.has(root):
         norm = sp.expand(sp.prem(norm, sp.expand(sp.fraction(sp.together(curve))[0]), root))
@@ -382,7 +390,7 @@ def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbo
 
 
 def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
-    """Whether an expression that is not zero everywhere is zero throughout no cell, whatever the signs of its roots."""
+    """Return whether no conjugate of an expression vanishes throughout a cell."""
     try:
         conjugates = Conjugates.of(in_sizes(expression))
     except NoNorm:
@@ -391,5 +399,6 @@ def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.S
 
 
 def _is_value(parameter: sp.Symbol, value: sp.Rational) -> bool:
-    """Whether a parameter of whole numbers has one; a cell may have none."""
+    """Return whether a value is allowed for a parameter, which may be an integer; a cell need not contain an integer.
+    """
     return not isinstance(parameter, Parameter) or not parameter.domain.whole or bool(value.is_Integer)

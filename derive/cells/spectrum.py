@@ -1,4 +1,4 @@
-"""The spectrum at one rational point of the parameters, decided with certified arithmetic."""
+"""The spectrum at one rational point of the parameters, decided in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Point = dict[sp.Symbol, Any]
 
 @dataclass(frozen=True)
 class Roots:
-    """The real zeros of polynomials in one symbol, at values of the parameters: each as a ball, as fine as asked."""
+    """The real zeros of polynomials in one symbol at values of the parameters, as balls of any precision."""
 
     polynomials: tuple[sp.Expr, ...]
     symbol: sp.Symbol
@@ -49,14 +49,14 @@ class Roots:
 
     @cached_property
     def _exact(self) -> list[flint.fmpz_poly] | None:
-        """The irreducible factors, where all coefficients are rational."""
+        """The irreducible factors, if all coefficients are rational."""
         given = [sp.Poly(polynomial.subs(dict(self.point)), self.symbol) for polynomial in self.polynomials]
         if not all(c.is_Rational for poly in given for c in poly.all_coeffs()):
             return None
         return irreducible_factors(univariate(poly.as_expr(), self.symbol) for poly in given)
 
     def balls(self) -> list[flint.arb]:
-        """In ascending order, at the working precision."""
+        """Return the zeros in ascending order at the working precision."""
         if self._exact is not None:
             return real_roots(self._exact)
         found: list[flint.arb] = []
@@ -66,12 +66,12 @@ class Roots:
         return ascending(found)
 
     def ball(self, index: int) -> Callable[[], flint.arb]:
-        """One of the zeros, as a ball of any precision."""
+        """Return one zero as a function of the working precision."""
         return lambda: self.balls()[index]
 
     @cached_property
     def separators(self) -> list[Fraction]:
-        """Fractions between neighbouring zeros, and beyond the first and the last."""
+        """Fractions between neighbouring zeros, and beyond the first and last."""
 
         def separated() -> list[Fraction]:
             roots = self.balls()
@@ -81,7 +81,7 @@ class Roots:
         return decided(separated)
 
     def index_of(self, number: Callable[[], flint.arb]) -> int | None:
-        """Which zero a number may be: None if it is none. It is that zero if it is known to be one of them."""
+        """Return the index of the only zero that a number may equal; None if it is not a zero."""
 
         def found() -> tuple[int | None] | None:
             value = number()
@@ -103,25 +103,29 @@ class BulkCurve:
 
     @staticmethod
     def of(bulk: Bulk) -> BulkCurve:
-        """That of a derived bulk whose responses are eliminated; TooLarge where its discriminant is."""
+        """Return the curve of a bulk whose responses are eliminated.
+
+        Raises:
+            TooLarge: the discriminant is too large.
+        """
         assert bulk.curve is not None, "what is claimed of a bulk without a curve is refused before"
         projected = bulk.projected
         found = BulkCurve(projected.algebraic, projected.bulk_symbols, projected.resolvent, bulk.curve, ())
         return replace(found, singular=found.branch_points())
 
     def branch_points(self) -> tuple[sp.Expr, ...]:
-        """Factors of the discriminant and of the leading coefficient of the curve."""
+        """Return the factors of the discriminant and of the leading coefficient of the curve."""
         singular, poles = branch_points(self.curve, self.resolvent)
         return tuple(f for f in (*singular, *poles) if f.free_symbols)
 
     @property
     def symbols(self) -> set[sp.Symbol]:
-        """What the equations and the curve depend on."""
+        """The symbols on which the equations and the curve depend."""
         return {s for e in (*self.equations, self.curve) for s in e.free_symbols}
 
 
 class CellSpectrum:
-    """The bulk at given parameters: where its density is positive, and what lies outside."""
+    """The bulk at fixed parameters: the support of its density, and the real axis outside it."""
 
     def __init__(self, bulk: BulkCurve, point: Point):
         self.equations, self.unknowns, self.resolvent = bulk.equations, bulk.unknowns, bulk.resolvent
@@ -133,12 +137,12 @@ class CellSpectrum:
 
     @cached_property
     def size(self) -> Fraction:
-        """A bound on the spectrum."""
+        """A bound on the modulus of the spectrum."""
         ends = self.zeros.separators
         return 1 + max(abs(ends[0]), abs(ends[-1]))
 
     def far(self, place: Fraction, expression: sp.Expr) -> tuple[Fraction, flint.acb]:
-        """A function of the bulk far above a real place."""
+        """Return a function of the bulk responses far above a real point."""
         height = FAR * Fraction((self.size + abs(place)).__ceil__())
         digits = max(60, int(flint.ctx.prec / 3.3))
         with mpmath.workdps(digits):
@@ -149,23 +153,23 @@ class CellSpectrum:
         return height, flint.acb(*(flint.arb(text) for text in texts))
 
     def dense(self, place: Fraction) -> bool:
-        """Whether the density is positive at a real place that is no branch point."""
+        """Return whether the density is positive at a real point that is not a branch point."""
         return decided(lambda: not self.branch.is_real(place, self.branch.at(place)))
 
     # the support
 
     @cached_property
     def filled(self) -> list[bool]:
-        """Whether the density is positive between neighbouring zeros."""
+        """Whether the density is positive, for each interval between neighbouring zeros."""
         return [self.dense(place) for place in self.zeros.separators]
 
     @cached_property
     def ends(self) -> list[int]:
-        """Which zeros are ends of the support, in ascending order."""
+        """The indices of the zeros that are edges of the support, in ascending order."""
         return [i for i, (left, right) in enumerate(zip(self.filled, self.filled[1:], strict=False)) if left != right]
 
     def interval_of(self, number: Callable[[], flint.arb], solves: tuple[sp.Expr, ...]) -> int | None:
-        """Between which zeros a number lies: i if it follows i of them, None if it is one of them.
+        """Return the number of zeros below a number; None if it is one of them.
 
         `solves` are polynomials in z of which the number is a zero.
         """
@@ -177,18 +181,18 @@ class CellSpectrum:
         return sum(mark is not None and mark < place for mark in marks)
 
     def outside(self, number: Callable[[], flint.arb], solves: tuple[sp.Expr, ...]) -> bool:
-        """Whether a real number lies outside the bulk, and is no branch point."""
+        """Return whether a real number lies outside the bulk and is not a branch point."""
         interval = self.interval_of(number, solves)
         return interval is not None and not self.filled[interval]
 
     # what a function of the bulk is outside
 
     def follow(self, polynomial: sp.Expr, unknown: sp.Symbol, function: sp.Expr) -> RootBranch:
-        """A function of the bulk as a branch of the polynomial that it satisfies."""
+        """Return a function of the bulk as a branch of the polynomial that it satisfies."""
         return RootBranch(polynomial, unknown, self.point, lambda place: self.far(place, function))
 
     def takes(self, branch: RootBranch, where: Callable[[], flint.arb], value: Callable[[], flint.arb]) -> bool:
-        """Whether a branch has a value at an algebraic place outside the bulk, where both solve its polynomial."""
+        """Return whether a branch has a value at an algebraic point outside the bulk; both solve its polynomial."""
 
         def found() -> bool | None:
             place, wanted = where(), flint.acb(value())
@@ -203,9 +207,9 @@ class CellSpectrum:
     # point masses
 
     def residue(self, position: Fraction, weight: sp.Symbol, leading: sp.Expr) -> int:
-        """Which real zero of a polynomial in the weight is the mass at a position, in ascending order.
+        """Return the index, among the real zeros of a polynomial in the weight, of the point mass at a position.
 
-        `leading` is what remains of the curve where G = weight / (z - position) and z goes to the position.
+        `leading` is the leading coefficient of the curve as z goes to the position with G = weight / (z - position).
         """
         shift = sp.Rational(position.numerator, position.denominator)
         given = self.curve.subs(self.point).subs(Z, Z + shift).subs(self.resolvent, weight / Z)

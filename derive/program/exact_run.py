@@ -1,7 +1,8 @@
-"""The forward pass in exact arithmetic: fields are linear forms of the Gaussian variables of a site.
+"""Closure of the forward pass in exact rational arithmetic: a field is a linear form in the Gaussian variables of a
+site.
 
-A variable is a noise of a random matrix, or what is drawn, at one time and label. The program is the one that generated
-solvers are printed from; each operation of the closure has the name that it has in numerics/runtime/rows.py.
+A variable is the noise of a random matrix, or a drawn vector, at one time and label. The program is the one from which
+generated solvers are printed. Each operation has the name of its counterpart in numerics/runtime/rows.py.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ Variable = tuple[str, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Sites with equal traits: their share, and the covariances of noises, which are those of all sites of a sector.
-    What is not listed there is drawn, with variance one."""
+    """Sites with equal traits: their weight, and the covariances of the noises of their sector.
+
+    Variables without an entry in `covariances` are independent with unit variance.
+    """
 
     weight: Quotient
     zero: Quotient
@@ -41,8 +44,11 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A linear form of the Gaussian variables of a site. The product of two is their mean over the sites of a group,
-    times its weight. dual and means: covariances with variables, and with other forms, that have been asked for."""
+    """A linear form in the Gaussian variables of a site.
+
+    The product of two forms is their covariance times the weight of the group. `dual` and `means` cache covariances
+    with variables and with other forms.
+    """
 
     group: Group
     coefficients: dict[Variable, Quotient]
@@ -68,7 +74,7 @@ class Form:
     __rmul__ = __mul__
 
     def covariance(self, variable: Variable) -> Quotient | None:
-        """The covariance with a variable; None if it is zero."""
+        """Return the covariance with a variable; None if it vanishes."""
         if variable not in self.dual:
             known = self.group.covariances.get(variable)
             if known is None:
@@ -80,7 +86,7 @@ class Form:
 
 
 def _groups_of(traits: list[Trait]) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]:
-    """Groups of sites with equal traits: the weight of each, and the values of all traits in it."""
+    """Return the groups of sites with equal traits: the weight of each and the values of all traits in it."""
     for trait in traits:
         if not trait.discrete or not trait.weights:
             raise DeriveError(
@@ -91,7 +97,7 @@ def _groups_of(traits: list[Trait]) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]
 
 
 def _everything(values: Iterable[Value]) -> Iterator[Value]:
-    """Some values and all that they are made of."""
+    """Yield the values and all their subexpressions."""
     waiting = list(values)
     while waiting:
         value = waiting.pop()
@@ -100,7 +106,10 @@ def _everything(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Expr]:
-    """All formulas inside some values; those of traits also at all values of the traits: their roots are of these."""
+    """Return all formulas inside the values, functions of traits also at each value of the traits.
+
+    The radicals in these formulas are the generators of the coefficient field.
+    """
     everything = list(_everything(values))
     found = [sp.sympify(value.expression) for value in everything if isinstance(value, Formula)]
     names: dict[Symbol, str] = {}
@@ -126,10 +135,15 @@ def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Exp
 
 
 class ExactRun(Evaluation):
-    """A forward pass at given whole numbers. substitution: those, and whatever else is fixed. beside: values of other
-    programs that are evaluated with the same quotients. arrays: the data.
+    """A forward pass in exact arithmetic at fixed whole-number parameters.
 
     A vector is an array of linear forms: labels x groups of sites.
+
+    Args:
+        program: the forward program.
+        substitution: values of the whole-number parameters, and of all others that are fixed.
+        beside: values of other programs that are evaluated in the same coefficient field.
+        arrays: the data.
     """
 
     lazy = frozenset({"starting"})
@@ -183,19 +197,19 @@ class ExactRun(Evaluation):
 
     @cached_property
     def order(self) -> dict[Key, Array]:
-        """The order parameters."""
+        """Return the order parameters."""
         self._advance(self.times if self._at_later_times() else self.before)
         return {key: self.evaluate(value) for key, value in self.program.order}
 
     @cached_property
     def observables(self) -> dict[str, Array]:
-        """The observables: times x labels, or times alone."""
+        """Return the observables: times x labels, or times alone."""
         self._advance(self.times)
         found = {one.key: self.series(one.key) for one in self.program.observables}
         return {key: table if self.sizes[key] else table[:, 0] for key, table in found.items()}
 
     def _at_later_times(self) -> bool:
-        """Whether order parameters may be asked for after the last update."""
+        """Return whether order parameters are needed at times after the last update."""
         means = any(isinstance(v, Op) and v.function == "series" for _, v in self.program.order)
         return means or any(letter.time is not None for letter in self.program.needs.letters)
 
@@ -211,7 +225,7 @@ class ExactRun(Evaluation):
     # -- vectors
 
     def at(self, name: str, s: int) -> Array:
-        """A vector at a time, or one that has none; zero before the start, and where it is not known yet."""
+        """Return a vector at a time; zero before the start and for times that are not computed yet."""
         vector, past = self.fields[name], self.past[name]
         s = s if vector.timed else 0
         if vector.role in ("normal", "constant"):
@@ -225,7 +239,7 @@ class ExactRun(Evaluation):
         return self.groups[self.fields[name].sector.name]
 
     def _unit(self, name: str, s: int) -> Array:
-        """A noise, or what is drawn with its scale, at a time."""
+        """Return the variable of a noise, or of a drawn vector with its scale, at a time."""
         if s < 0:
             return self._nothing(name)
         scale, groups = self.scalars.of(self.fields[name].scale), self._groups(name)
@@ -290,12 +304,12 @@ class ExactRun(Evaluation):
         return found
 
     def _times(self, name: str, fresh: bool) -> Iterable[int]:
-        """Times at which a noise is met: the current one, if its matrix is drawn anew, or all until now."""
+        """Return the times at which a noise is correlated: only the current one if its matrix is drawn afresh."""
         now = self._now(name)
         return (now,) if fresh else range(now + 1)
 
     def _put_covariances(self, name: str, scales: tuple[Array, ...]) -> None:
-        """Put the covariance of a new noise with all noises that are known in its two places."""
+        """Store the covariances of a new noise with all earlier noises, in both orders."""
         own, known = self.fields[name], self._groups(name)[0].covariances
         mine = [(name, self._now(name), label) for label in range(self.labels[name])]
         for variable in mine:
@@ -324,11 +338,11 @@ class ExactRun(Evaluation):
         return np.array([group.weight for group in self.groups[sector]], object)
 
     def _response(self, rows: Array, noise: str, s: int) -> Array:
-        """What rows hold of a noise, or of what is drawn, at a time, as a mean over groups of sites."""
+        """Return the response of rows to a noise or a drawn vector at a time, averaged over groups of sites."""
         return np.sum(self._responses(rows, noise, s), axis=1)
 
     def _responses(self, rows: Array, noise: str, s: int) -> Array:
-        """The same in each group, times its weight: rows x groups x labels."""
+        """Return the response in each group times its weight: rows x groups x labels."""
         variables = [(noise, s, label) for label in range(self.labels[noise])]
         each = [[[f.group.weight * f.coefficients.get(v, self.zero) for v in variables] for f in row] for row in rows]
         return np.array(each, object)
@@ -381,7 +395,7 @@ class ExactRun(Evaluation):
     # -- order parameters
 
     def _before(self, name: str, time: Array | None = None) -> Array:
-        """A vector at the times of order parameters, or at one time, one row per time and label."""
+        """Return a vector at all times of order parameters, or at one time: one row per time and label."""
         if time is not None or not self.fields[name].timed:
             return self.at(name, 0 if time is None else int(time))
         return np.concatenate([self._nothing(name)[:0], *(self.at(name, s) for s in range(self.before))])

@@ -1,7 +1,7 @@
-"""The forward pass where what enters nonlinear laws is Gaussian: laws and their averages are Gaussian integrals.
+"""Lowering of a forward pass whose nonlinear laws have Gaussian arguments: averages become Gaussian integrals.
 
-The statements are those of the exact pass. A nonlinear law is a vector of its own, and the average of one is a number;
-numerics/runtime/quadrature.py integrates both.
+The statements are those of the exact pass. A nonlinear law is a further vector, its average a number;
+numerics/runtime/quadrature.py computes both by quadrature.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from derive.records.system import Rule, SystemField, is_moment
 
 
 class ByQuadrature(Lowering):
-    """Writes the program of averages by quadrature."""
+    """Lowers the single-site equations with averages by quadrature."""
 
     closure = ClosureKind.QUADRATURE
 
@@ -75,7 +75,7 @@ class ByQuadrature(Lowering):
         )
 
     def _idle(self) -> frozenset[Field]:
-        """Also laws that are in idle fields alone, and arguments of nothing else."""
+        """Return the idle fields, and the laws and arguments that occur in idle fields alone."""
         found, laws = super()._idle(), self.gaussian
         used = {law: None for field, held in laws.carried.items() if field not in found for law in held}
         averaged = (law for parts in laws.averages.values() for _, law in parts.laws)
@@ -97,7 +97,7 @@ class ByQuadrature(Lowering):
         return self.gaussian.ones[sector]()
 
     def _integral(self, operation: str, law: GaussianLaw, *more: Any) -> Op:
-        """A law as a vector, or its average: by its name, with its arguments and numbers."""
+        """Return a law as a vector, or its average: the operation with the law's name, arguments and numbers."""
         self.integrands.setdefault(law)
         arguments = tuple(self._argument(field) for field in law.arguments)
         numbers = tuple(map(self.number, law.numbers))
@@ -105,7 +105,7 @@ class ByQuadrature(Lowering):
         return Op(operation, (Quoted(law.own.name), arguments, *given))
 
     def _argument(self, field: Field) -> Value:
-        """An argument of a law at the current time; a combination of fields is a vector where it is first needed."""
+        """Return an argument of a law at the current time, defining a linear combination at its first use."""
         rule = self.gaussian.arguments.get(field)
         if rule is not None and field not in self.done and field not in self.without_time:
             terms = tuple(self._term(term, field)[:2] for term in rule.terms)
@@ -117,7 +117,7 @@ class ByQuadrature(Lowering):
         return self.value(self.present(field))
 
     def _integrand(self, law: GaussianLaw) -> IntegratedLaw:
-        """A law as data of the module."""
+        """Return the record of a law for the generated module."""
         owned = law in self.gaussian.owned
         slopes = None if law.slopes is None or not owned else self._function(law, *law.slopes)
         kinks = self._function(law, *law.kinks) if law.kinks else None
@@ -166,7 +166,7 @@ class ByQuadrature(Lowering):
         return sp.Add(*found)
 
     def _of_traits(self, factor: sp.Expr) -> tuple[Any, ...]:
-        """A function of traits, and their names; nothing where it is one."""
+        """Return a factor as a function of traits with their names; None for the factor one."""
         if factor == 1:
             return ()
         bound = {value: Symbol(value.field.name, SCALAR) for value in traits_in(factor)}
@@ -178,9 +178,12 @@ class ByQuadrature(Lowering):
 def refusals(
     layout: Layout, laws: Laws, too_large: dict[tuple[Field, Field], str]
 ) -> Iterable[tuple[tuple[str, str, str], str]]:
-    """Two-time functions that quadrature does not have, and why; ("R", "", b) is the response of any field to b.
+    """Return the two-time functions that quadrature cannot compute, with reasons.
 
-    too_large: pairs of fields whose correlations are integrals over too many variables.
+    The key ("R", "", b) stands for the response of any field to b.
+
+    Args:
+        too_large: pairs of fields whose correlations are integrals over too many variables.
     """
     for (a, b), why in too_large.items():
         yield ("C", a.name, b.name), why

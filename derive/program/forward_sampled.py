@@ -1,4 +1,4 @@
-"""The forward pass where sites are sampled: laws of any kind, directions of the past that are remembered together."""
+"""Lowering of a forward pass by Monte Carlo over sites: laws of any kind, the past kept in orthonormal bases."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceilin
 
 
 def has_jumps(layout: Layout) -> bool:
-    """Whether some law jumps, so that its mean derivative is not the mean of its derivatives."""
+    """Return whether a law is discontinuous, so that its mean derivative has delta contributions."""
     rules = [rule for f in layout.fields for rule in f.rules]
     return any(law.has(*JUMPS) for rule in rules for law in rule.laws)
 
 
 class BySampling(Lowering):
-    """Writes the program of a sampled pass."""
+    """Lowers the single-site equations with Monte Carlo averages over sites."""
 
     closure = ClosureKind.SAMPLED
 
@@ -46,7 +46,7 @@ class BySampling(Lowering):
         self._check_fresh()
 
     def _check_fresh(self) -> None:
-        """Refuse responses to random matrices that are drawn anew at every time."""
+        """Refuse responses to random matrices that are drawn afresh at every time."""
         for letter in self.needs.letters:
             if letter.kind == "R" and self.sharing.channel_of(letter.b).fresh:
                 matrix = self.sharing.channel_of(letter.b).matrix
@@ -73,7 +73,7 @@ class BySampling(Lowering):
         return Op("law", self._function(rule.laws[0]))
 
     def _function(self, expression: sp.Expr) -> tuple[Value, ...]:
-        """A function of field values, and the values themselves; everything else in it is the same at all sites."""
+        """Return a function of field values with these values as arguments; all else in it is equal at all sites."""
         arguments = [value for value in values(expression) if not is_trait(value)]
         bound = {value: Symbol(value.field.name) for value in arguments}
         slots = {value: Slot(Ref(symbol), shown(value)) for value, symbol in bound.items()}
@@ -90,7 +90,7 @@ class BySampling(Lowering):
         return Slot(Op("average", (function, tuple(given), int(bool(axes_of(average))))), shown(average))
 
     def _matrix_product(self, f: SystemField) -> Op:
-        """Noise, and what its random matrix remembers of the fields that have responded to it."""
+        """Return noise plus the memory of the fields that have responded to the random matrix."""
         memories: dict[tuple[Field, str], Formula] = {}
         for m in self.layout.memories(f.field):
             other = self.sharing.channel_of(m.noise)
@@ -104,7 +104,7 @@ class BySampling(Lowering):
         return Op("product", (Quoted(f.field.name), tuple(memories.values()), coefficients))
 
     def _check_reach(self, reach: int, vector: Field, target: Field) -> None:
-        """Sums may include the current time."""
+        """Accept every range of a sum: samples of the current time are available."""
 
     def _known_as_covariance(self, letter: Letter) -> None:
         return None

@@ -1,4 +1,4 @@
-"""A forward pass as a module: tables of what there is, and functions that read as the model's equations in order."""
+"""Printer of a forward pass as a Python module: tables of fields and laws, functions with the equations in order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FEWEST = 64
 
 
 class ForwardText(ModuleText):
-    """The text of the module of a forward pass."""
+    """Prints the module of a forward pass."""
 
     sources = ("coefficients", "gaussian", "traits", "program")
 
@@ -87,7 +87,7 @@ class ForwardText(ModuleText):
         return self.function(f"order({self.p}, {self.x})", doc, self.values("return", self.program.order))
 
     def _laws(self) -> list[str]:
-        """The nonlinear laws by their names; what each is stands above it."""
+        """Return the nonlinear laws by name, each below a comment with its formula."""
         if not self.program.integrands:
             return []
         entries = []
@@ -105,7 +105,7 @@ class ForwardText(ModuleText):
         return f"{self._name('Integrand')}({', '.join(parts)})"
 
     def _of_laws(self) -> list[str]:
-        """What the offer says of laws."""
+        """Return the entries of the module's record that concern nonlinear laws."""
         program = self.program
         if not program.integrands:
             return []
@@ -147,7 +147,7 @@ class ForwardText(ModuleText):
         return [f"{self._name('TRAINING')} = {self._name('Training')}(", *indented(lines), ")"]
 
     def _alike(self) -> list[str]:
-        """The symmetry of labels."""
+        """Return the permutation symmetry of labels."""
         labels = self.program.labels
         if labels is None or not labels.group.components:
             return []
@@ -155,7 +155,7 @@ class ForwardText(ModuleText):
         return [f"alike={self._name('AlikeLabels')}({axes!r}, components={labels.group.components}),"]
 
     def _of_sampling(self) -> list[str]:
-        """Tables that only sampled passes need."""
+        """Return the tables that only sampled passes read."""
         program, layout, sharing = self.program, self.program.layout, self.sharing
         assert sharing is not None
         groups = []
@@ -235,7 +235,7 @@ class ForwardText(ModuleText):
         return f"{self._name('Vector')}({', '.join(parts)})"
 
     def _sampled_vector(self, field: Field) -> list[str]:
-        """What only sampled passes need of a vector."""
+        """Return the entries of a vector that only sampled passes read."""
         sharing = self.sharing
         if sharing is None:
             return []
@@ -295,7 +295,7 @@ def _tuple(name: str, entries: Iterable[str]) -> list[str]:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A name that is not taken yet, which is taken then."""
+    """Return a variant of the name that is not taken, and mark it as taken."""
     while name in taken:
         name += "_"
     taken.add(name)

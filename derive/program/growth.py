@@ -1,9 +1,8 @@
-"""How fields grow with the traits of their site: whether averages over a density exist is seen on one site.
+"""Growth of fields with the traits of their site, which decides whether averages over a density are finite.
 
-On that site one trait is a variable and everything else is some number: what random matrices make of other sites, what
-is drawn, means, data. Its fields at the first times are then formulas of the trait, whose mean squares must be finite,
-and so must be what is observed. Where groups of sites are solved exactly an infinite average never settles; sampled it
-would be a number.
+One site is followed with its trait as the variable. Products with random matrices, drawn numbers, means and data are
+replaced by numbers. The fields at the first times are then formulas of the trait whose second moments must be finite,
+and so must the means of the observables. A sampled average would return a number even where the mean is infinite.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ NOISE, DRAWN, NUMBER = sp.Rational(5, 6), sp.Rational(9, 10), sp.Rational(13, 12
 
 
 def averages_over_traits(layout: Layout) -> Iterator[tuple[str, Trait, sp.Expr]]:
-    """What must have a finite mean over the density of a trait: in words, and as a formula of its value."""
+    """Yield what must have a finite mean over the density of a trait: a description, the trait, a formula."""
     for trait in layout.system.trained_traits:
         if trait.discrete:
             continue
@@ -80,7 +79,7 @@ class _Site:
 
     @ByKind
     def at(self, expression: sp.Expr, time: int) -> sp.Expr:
-        """An expression of this site at a time."""
+        """Return an expression of this site at a time."""
         if expression == PAST:
             return sp.Integer(max(time - 1, 0))
         if expression == self.layout.clock:
@@ -107,7 +106,7 @@ class _Site:
 
 
 def _usual(trait: Trait) -> sp.Expr:
-    """A value that a trait may have."""
+    """Return a typical value of a trait."""
     if trait.discrete:
         return trait.values[0] if trait.weights else sp.S.One
     low, high = trait.law[1:]

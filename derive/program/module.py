@@ -1,4 +1,4 @@
-"""The front of a generated package: what was declared."""
+"""Printer of the `__init__.py` of a generated package: parameters, data, observables, probes and parameter checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LIBRARIES = ("numpy as np", "scipy.special as sc")
 
 
 def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str], digest: str, runtime: str) -> str:
-    """The text of __init__.py. stems: for each probed matrix the end of its modules' names."""
+    """Return the text of `__init__.py`. `stems` holds the suffix of the module names of each probed matrix."""
     clock = next(iter(atoms(model, Clock)), None)
     labels = tuple(dict.fromkeys(str(axis.size) for axis in atoms(model, Axis)))
     parameters = [f"ParameterOf({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
@@ -89,7 +89,7 @@ def _tuple(name: str, entries: list[str]) -> list[str]:
 
 
 def _first_time(observable: sp.Expr) -> int:
-    """The first time at which all that an observable is made of is there: its longest lag."""
+    """Return the first time at which an observable is defined: its longest lag."""
     times = [node.time for node in observable.atoms(FieldAt, DataAt) if node.time is not None]
     lags = [sp.expand(clock - time) for time in times for clock in time.atoms(Clock)]
     return max((int(lag) for lag in lags), default=0)
@@ -97,7 +97,7 @@ def _first_time(observable: sp.Expr) -> int:
 
 @ByKind
 def _demanded(symbol: Field) -> tuple[str, sp.Expr, str]:
-    """A number of a symbol, in words and as it is, and what it must be."""
+    """Return a number of a symbol with its description and the condition that it must satisfy."""
     return f"the scale of {symbol}", symbol.scale, "finite"
 
 
@@ -112,7 +112,7 @@ def _(symbol: Disorder) -> tuple[str, sp.Expr, str]:
 
 
 def _demands(model: Model) -> list[str]:
-    """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
+    """Return runtime checks on size ratios, variances and scales that the domains do not guarantee."""
     text = PlainNumpyText(
         ModuleNames((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting"))
     )
@@ -140,7 +140,7 @@ def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
 
 
 def _demands_of_times(model: Model, text: PlainNumpyText) -> list[str]:
-    """Directions that are asked about at one time: it must be one before the last update."""
+    """Return checks that directions of alignments are taken before the last update."""
     found = []
     for _, value in model.alignments:
         time, clock = value.direction.time, value.direction.field.clock
@@ -155,7 +155,7 @@ def _demands_of_times(model: Model, text: PlainNumpyText) -> list[str]:
 
 
 def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:
-    """Weights are shares that add up to one; a density has a finite integral between its ends."""
+    """Return checks that weights of a trait are non-negative and add up to one, and that its density is integrable."""
     if not trait.discrete:
         ends = [end for end in trait.law[1:] if end not in (sp.oo, -sp.oo)]
         found = []
@@ -176,7 +176,7 @@ def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:
 
 
 def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
-    """Functions of the parameters that are not real at all of their values, such as sqrt(1 + a) or 1 / a."""
+    """Return checks on functions of parameters that are not real for all values, such as sqrt(1 + a) or 1 / a."""
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
@@ -190,7 +190,7 @@ def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
 
 
 def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
-    """Coefficients that need not be real at all times at which their rule is used, such as 1 / (t - 1)."""
+    """Return checks on coefficients that are not real at all times of their rule, such as 1 / (t - 1)."""
     found: dict[str, None] = {}
     for equation in model.equations:
         clock, times = equation.clock, clock_values(equation, model.equations)
@@ -209,7 +209,7 @@ def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
 
 
 def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
-    """The largest parts of an expression that are functions of the clock and of parameters, and may not be real."""
+    """Return the maximal subexpressions in the clock and the parameters that may not be real."""
     symbols = expression.free_symbols
     if clock not in symbols:
         return []
@@ -220,7 +220,7 @@ def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
 
 
 def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
-    """Functions of traits that need not have a value wherever the traits do, such as square roots."""
+    """Return checks on functions of traits that are undefined for some values of a trait, such as square roots."""
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
@@ -245,7 +245,10 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
 
 
 def _demands_of_averages(layout: Layout) -> list[str]:
-    """Averages over densities that may be infinite, where laws are not linear: sampled, they would be numbers."""
+    """Return checks on averages over densities that may be infinite, for nonlinear laws.
+
+    Sampling would return a finite number for an infinite average.
+    """
     if layout.system.linear:
         return []
     text = PlainNumpyText(
@@ -262,7 +265,7 @@ def _demands_of_averages(layout: Layout) -> list[str]:
 
 
 def _of_traits_alone(node: sp.Basic) -> bool:
-    """Whether an expression depends on traits and parameters only, and not plainly."""
+    """Return whether an expression is a nontrivial function of traits and parameters alone."""
     if not traits_in(node) or node.has(Mean) or (node.is_Pow and node.exp.is_Integer and node.exp > 0):
         return False
     rest = node.xreplace({v: sp.S.One for v in traits_in(node)})
@@ -270,5 +273,5 @@ def _of_traits_alone(node: sp.Basic) -> bool:
 
 
 def _axes(data: Data) -> tuple[str, ...]:
-    """The sizes of an array of data: parameters or numbers, and "times" for a clock."""
+    """Return the sizes of an array of data: parameters or numbers, and "times" for a clock."""
     return (*(("times",) if data.clock is not None else ()), *(str(axis.size) for axis in data.axes))

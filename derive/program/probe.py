@@ -1,4 +1,4 @@
-"""A(z), its reduction to matrices that do not depend on z, and its bulk, as programs."""
+"""Lowering of a probed matrix: A(z), its reduction to an eigenproblem free of z, and the equations of its bulk."""
 
 from __future__ import annotations
 
@@ -73,9 +73,13 @@ MOST_PIECES = 64
 
 
 class _Spectral(AtSites):
-    """What functions of z, of the bulk responses and of the order parameters share. gains: coefficients of updated
-    weights that functions are given as numbers. of_bulk: functions of the bulk alone, which sees no fields, so that
-    what is made of traits has their law there."""
+    """Builder for functions of z, of the bulk responses and of the order parameters.
+
+    Args:
+        gains: coefficients of updated weights that functions receive as numbers.
+        of_bulk: whether the functions belong to the bulk alone, where functions of traits have the laws of the
+            traits.
+    """
 
     def __init__(
         self,
@@ -105,7 +109,7 @@ class _Spectral(AtSites):
         self.law |= {sites: Symbol(f"law_{sites.sector}") for sites in drawn}
 
     def number(self, expression: sp.Expr) -> Formula:
-        """A scalar, or weights over the times before the last update."""
+        """Return a scalar, or weights over the times before the last update."""
         expression = sp.sympify(expression)
         expression = expression.xreplace(self.gains)
         over = expression.has(PAST)
@@ -118,7 +122,7 @@ class _Spectral(AtSites):
         return Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else SCALAR)
 
     def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
-        """The traits that an average is over, or all that is sampled at its sites, and their laws."""
+        """Return the traits, or all sampled values of a site, that an average is over, and their laws."""
         found = tuple(value.field for value in traits_in(average.expression))
         if not any(isinstance(trait, SiteEntry) for trait in found):
             return found, tuple(Ref(self.law[trait]) for trait in found)
@@ -132,7 +136,7 @@ class _Spectral(AtSites):
         return Call("over_sites", (self.z, function, law), SCALAR)
 
     def _of_entries(self, expression: sp.Expr) -> tuple[Function, Ref]:
-        """A function of all that is sampled at the sites of a sector, and their law."""
+        """Return a function of all sampled values at the sites of a sector, and their law."""
         found = {value.field for value in traits_in(expression)}
         sites = next(sites for sites in self.projected.sampled if found <= set(sites.entries))
         return self._of_traits(expression, sites.entries), Ref(self.law[sites])
@@ -156,15 +160,15 @@ class _Spectral(AtSites):
 
     @property
     def given(self) -> tuple[Symbol, ...]:
-        """What functions of the responses take besides them."""
+        """The arguments that functions take besides the bulk responses."""
         return (self.laws,) if self.law else ()
 
     def driving(self, probe: Field) -> tuple[Symbol, ...]:
-        """What functions take that tell what a source in the equation of a probe field drives."""
+        """Return the arguments of the functions that map a source in the equation of a probe field to the unknowns."""
         return (self.z, self.r, self.order, *self.given) if probe in self.projected.differing else (self.order,)
 
     def _mean(self, average: Mean) -> Value:
-        """A mean over the times before the last update, or one that is taken at a time."""
+        """Return a mean over the times before the last update, or at a fixed time."""
         table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
         taken = weighing(average, self.clock)[1]
         if taken is None:
@@ -174,15 +178,15 @@ class _Spectral(AtSites):
 
     @property
     def of_run(self) -> dict[sp.Symbol, sp.Expr]:
-        """What stands in place of the number of steps, where that counts the times of order parameters."""
+        """The substitution for the number of steps where it counts the times of order parameters."""
         return {} if self.times is None else {self.times.clock.steps: self.times.run}
 
     def there(self, field: Field) -> Word:
-        """Without spikes that are added after the matrix is taken."""
+        """Return the mask that removes spikes added after the matrix is taken."""
         return (DiagonalFactor(self.times.mask, field),) if self.times is not None and field.timed else ()
 
     def taken(self, average: Mean) -> Value:
-        """A mean at the one time at which it is taken, or of fields that have none."""
+        """Return a mean at its fixed time, or a mean of fields without time."""
         found = self._mean(average)
         if isinstance(found, Call) and found.function == "by_time":
             return Call("taken_at", (*found.arguments, 0), SCALAR)
@@ -191,7 +195,7 @@ class _Spectral(AtSites):
     def function(
         self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
-        """A function with the tables of coefficients that its result needs."""
+        """Return a function, preceded by the coefficient tables that its result needs."""
         used = {symbol: None for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
         first = self.coefficients.statements(used)
         letters = {key: symbol for key, symbol in self.letters.items() if symbol in used}
@@ -239,7 +243,11 @@ class _Spectral(AtSites):
 def probe_record(
     pencil: Pencil, layout: Layout, means: tuple[Mean, ...], labels: LabelSymmetry | None = None
 ) -> RuntimeRecord:
-    """A(z) with all that is asked of it. labels: their symmetry at the training level."""
+    """Return the record of a probed matrix: A(z), its right-hand sides, alignments, cycles and symmetry.
+
+    Args:
+        labels: the label symmetry of the training level.
+    """
     blocks, projected = pencil.blocks, pencil.blocks.projected
     work = _Spectral(projected, layout, means)
     sizes = [u.size for u in projected.unknowns]
@@ -272,13 +280,15 @@ def probe_record(
 
 
 def alike_record(labels: LabelSymmetry) -> RuntimeRecord:
-    """Labels that permutations leave as they are."""
+    """Return the record of labels that are equivalent under permutations."""
     return RuntimeRecord("AlikeLabels", (tuple(str(axis.size) for axis in labels.axes), labels.group.components))
 
 
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
-    """Whether A(z) is a direct sum over the irreducible representations of the labels: all its unknowns have them, and
-    they enter through shapes alone."""
+    """Return whether A(z) is a direct sum over the irreducible representations of the label permutations.
+
+    That holds where all unknowns have the labels, and these enter through shapes alone.
+    """
     projected = blocks.projected
     sizes = [axis.size for axis in labels.axes]
     if not labels.group.components or not all(isinstance(size, Parameter) for size in sizes):
@@ -306,7 +316,7 @@ def _stopping(times: ProbeTimes) -> RuntimeRecord:
 
 
 def ring_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
-    """The functions that give the constant matrix of each ring."""
+    """Return the functions that compute the constant matrix of each cycle."""
     work = _Spectral(pencil.blocks.projected, layout, means)
     return tuple(_pencil(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
 
@@ -318,12 +328,12 @@ def _measure(work: _Spectral) -> Definition:
 
 
 def _as_name(key: Iterable[Any]) -> str:
-    """A key as a name of a variable."""
+    """Return a key as a valid variable name."""
     return "".join(c if c.isalnum() else "_" for c in "_".join(map(str, key)))
 
 
 def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
-    """The averages over sites in the bulk, in A(z) and in what sources drive."""
+    """Return the averages over sites in the bulk, in A(z) and in its right-hand sides."""
     combinations = [combination for _, combination in projected.couplings]
     combinations += [combination for side in projected.directions for _, combination in side.drive]
     combinations += [combination for one in projected.alignments for combination in one.combinations]
@@ -333,7 +343,8 @@ def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
 
 
 def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
-    """Values of a trait at which functions of it alone jump or bend, where that is told by a linear equation."""
+    """Return the values of a trait at which functions of it alone jump or have a kink, as far as linear equations give
+    them."""
     found: dict[sp.Expr, None] = {}
     value, mark = trait(), sp.Dummy("value")
     for node in sorted({n for e in expressions for n in e.atoms(*_BROKEN)}, key=sp.default_sort_key):
@@ -349,7 +360,7 @@ def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
 
 @ByKind
 def _crossed(node: sp.Basic) -> list[sp.Expr]:
-    """What is zero where a function is not smooth."""
+    """Return the expressions whose zeros are the points where a function is not smooth."""
     return [node.args[0]]
 
 
@@ -365,8 +376,10 @@ def _(node: sp.Piecewise) -> list[sp.Expr]:
 
 
 def _pieces(expression: sp.Expr) -> list[sp.Expr]:
-    """What an expression may be between the places at which functions in it jump or bend: each in place of one of them
-    may be any of its own pieces. Not all need be taken anywhere."""
+    """Return the smooth pieces of an expression: each nonsmooth function replaced by each of its pieces.
+
+    Some combinations of pieces may hold nowhere.
+    """
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:
         return [expression]
@@ -390,8 +403,7 @@ _PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
-    """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes, and
-    through what is measured."""
+    """Return whether A(z) and the bulk depend on the number of steps only through shapes and measured numbers."""
     projected = blocks.projected
     if clock is None:
         return True
@@ -412,7 +424,7 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
 
 
 def _side(work: _Spectral, side: Directions) -> RuntimeRecord:
-    """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
+    """Return the right-hand side for sources along the spikes, the rows that read them, and their Gram matrix."""
     unknowns, drive = work.projected.unknowns, dict(side.drive)
 
     driven = tuple(
@@ -440,12 +452,12 @@ def _side(work: _Spectral, side: Directions) -> RuntimeRecord:
 
 
 def _sited(given: tuple[Symbol, ...]) -> dict[str, bool]:
-    """Whether a function that tells what a source drives depends on z, because its sites differ."""
+    """Return the flag `sited` where the response to a source depends on z, because its sites differ."""
     return {"sited": True} if len(given) > 1 else {}
 
 
 def _seen(unknown: Unknown, wanted: Unknown, found: Value | None = None) -> Value:
-    """The rows that take one unknown out of all, as it is or as it is found."""
+    """Return the block of one unknown in the rows that select another: zero, or the identity (or `found`)."""
     size = wanted.size
     if unknown != wanted:
         return WeightedSum((), (size, unknown.size))
@@ -453,7 +465,7 @@ def _seen(unknown: Unknown, wanted: Unknown, found: Value | None = None) -> Valu
 
 
 def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
-    """The source along a direction, what sees it, and when it is taken."""
+    """Return the source along a direction, the rows that read it, and its time."""
     direction, unknowns = aligned.direction, work.projected.unknowns
     size, name, drive = index_size(direction.field), text(direction.field), dict(aligned.drive)
     everything = (*unknowns, *aligned.later)
@@ -507,7 +519,7 @@ def _equations(
     columns: tuple[Unknown, ...],
     couplings: dict[tuple[int, int], Combination],
 ) -> Blocks:
-    """Propagators minus couplings, one row of blocks per unknown."""
+    """Return propagators minus couplings, one row of blocks per unknown."""
     propagator = dict(work.projected.propagator)
     index = {probe: i for i, probe in enumerate(work.projected.probes)}
     table: list[tuple[Value, ...]] = []
@@ -555,7 +567,7 @@ def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle
 
 
 def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
-    """One ring of unknowns: its eigenproblem, its map, and how that is inverted."""
+    """Return one cycle of unknowns: its eigenproblem, its scalar map, and the inverse of the map."""
     doc = f"[{probe_tag('S', number, work.projected.system)}] s(z) = {text(cycle.scalar_map)}"
     given = (work.z, work.r, *work.given)
     scalar_map = work.function(f"scalar_map_{number}", given, doc, work.number(cycle.scalar_map))
@@ -573,7 +585,7 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) 
 
 
 def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> RuntimeRecord:
-    """The law of the bulk."""
+    """Return the record of the bulk: its equations, curve, edges and site averages."""
     projected = bulk.projected
     gains = _gains(bulk)
     work = _Spectral(projected, layout, means, gains, of_bulk=True)
@@ -626,7 +638,7 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Run
 
 
 def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symbol, ...]) -> dict[str, Any]:
-    """The curve of the resolvent and the polynomials of its edges, as tables of coefficients."""
+    """Return the curve of the resolvent and the edge polynomials as tables of coefficients."""
     g = bulk.projected.resolvent
     poly = sp.Poly(curve, g, Z)
     powers = [[g**i * Z**j for j in range(poly.degree(Z) + 1)] for i in range(poly.degree(g) + 1)]
@@ -651,7 +663,7 @@ def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symb
 
 
 def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tuple[str, str], ...]:
-    """What averages over sites are taken over that has a density, by kind and as it was declared."""
+    """Return the densities that site averages are over, by kind and as declared."""
     in_words = as_declared(projected.system.model, projected.system.fields)
     found: dict[tuple[str, str], None] = {}
     for trait in (trait for trait in traits if not trait.discrete):
@@ -667,13 +679,14 @@ def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tupl
 
 
 def _terms(work: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> Tuple:
-    """The terms of a polynomial: products of names, and what multiplies them."""
+    """Return the terms of a polynomial as products of names with their coefficients."""
     found = _by_monomial(polynomial, variables)
     return Tuple(tuple(Tuple((Quoted(key), work.number(value))) for key, value in found.items()))
 
 
 def _site_average(work: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> Call:
-    """An average by its factors: whole powers of polynomials in variables, with functions of a site as coefficients."""
+    """Return an average as factors: integer powers of polynomials in the variables, with coefficients that depend on
+    the site."""
     scale, factors = sp.S.One, list[Tuple]()
     traits, laws = work.averaged_over(average)
     slots = {trait(): Slot(Ref(work.values[trait]), trait.name) for trait in traits}
@@ -691,7 +704,7 @@ def _site_average(work: _Spectral, average: TraitAverage, variables: Sequence[sp
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
-    """By products of variables, as names, what multiplies them in a polynomial, or in the numerator of a ratio."""
+    """Return the coefficient of each monomial in the variables, of a polynomial or of the numerator of a ratio."""
     found: dict[str, sp.Expr] = {}
     if not equation.is_polynomial(*variables):
         equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]
@@ -705,7 +718,7 @@ def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str,
 
 
 def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
-    """Symbols for the coefficients of updated weights in a bulk, none of which depends on when a dyad was added."""
+    """Return symbols for the coefficients of updated weights in a bulk; none depends on the time of a dyad."""
     projected = bulk.projected
     slopes = (value for _, some in projected.slopes for value in some)
     curves = (*(() if bulk.curve is None else (bulk.curve,)), *bulk.edge_factors)
@@ -716,8 +729,7 @@ def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
 
 
 def _spread(work: _Spectral, number: int, spread: DiagonalSpread) -> RuntimeRecord:
-    """The covariances of training fields on diagonals, rows of the lower triangle, and whether they are the same
-    however many steps there are."""
+    """Return the record of Gaussian fields on diagonals: their covariances, and the normals that span them."""
     rows = Tuple(tuple(Tuple(tuple(work.taken(mean) for mean in row)) for row in spread.covariances))
     names = ", ".join(text(value) for value in spread.values)
     doc = f"The covariances, of a site, of {names}: rows of the lower triangle."

@@ -1,8 +1,8 @@
-"""The declaration at finite size, as a program: draw what is random, run the equations as they stand.
+"""Lowering of a declaration to a finite-size simulation: draw the disorder, run the equations as declared.
 
-It is made from the declaration alone, with the order in which the derivation computes the fields of one time to choose
-between orders that are all possible. A vector has the shape sites x labels, with one label where it has none; a mean
-over sites has one row. See numerics/runtime/finite_size.py for the functions that are called here by name.
+It reads the declaration alone; the derivation only resolves ties in the order of fields at equal times. A vector has
+the shape sites x labels, with one label where it has none; a mean over sites has one row. The functions called by name
+are in numerics/runtime/finite_size.py.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ LEAVES = (FieldAt, Apply, Project, Mean, Mix, Total, DataAt, sp.Sum)
 
 @dataclass(frozen=True, eq=False)
 class AtTime(Value):
-    """A field at a time, which is a formula."""
+    """A field at a time given by a formula."""
 
     owner: Symbol
     time: Formula
@@ -92,7 +92,7 @@ class AtTime(Value):
 
 @dataclass(frozen=True, eq=False)
 class OverTimes(Value):
-    """The sum of a value over whole numbers from `low` up to, and without, `high`."""
+    """The sum of a value over whole numbers in range(low, high)."""
 
     index: Symbol
     low: Formula
@@ -103,7 +103,7 @@ class OverTimes(Value):
 
 @dataclass(frozen=True, eq=False)
 class DrawnTrait(Value):
-    """The values of a trait at all sites, by its law."""
+    """The values of a trait at all sites, drawn from its law."""
 
     trait: Trait
     shape: Shape | None
@@ -119,8 +119,10 @@ class KeptField:
 
 @dataclass(frozen=True)
 class Held:
-    """A matrix at the current time and, where they are used, at times before, the latest first. Fresh ones are drawn at
-    every time."""
+    """A matrix at the current time and, where they are used, at earlier times, latest first.
+
+    Fresh matrices are drawn at every time.
+    """
 
     symbol: Symbol
     before: tuple[Symbol, ...]
@@ -130,7 +132,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a field or a matrix becomes at the current time: by a rule, or at some times by starting values."""
+    """The update of a field or a matrix at the current time: by its rule, or by an initial value at some times."""
 
     target: KeptField | Held
     starts: tuple[tuple[int, Value], ...]
@@ -139,7 +141,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Columns:
-    """A vector, or at all times from `low` up to, and without, `high` where those are given."""
+    """A vector at one time, or one column per time in range(low, high)."""
 
     value: Value
     low: Formula | None = None
@@ -148,8 +150,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class SpikeDirections:
-    """Directions of all that has low rank in a probed matrix, by side with its sector; of K^T K its half K; by name the
-    matrices that stand between its resolvents."""
+    """Directions of the low-rank terms of a probed matrix, by side and sector; for K^T K those of K.
+
+    By name also the matrices between its resolvents.
+    """
 
     half: Value | None
     sides: tuple[tuple[str, Sector, tuple[Columns, ...]], ...]
@@ -158,7 +162,7 @@ class SpikeDirections:
 
 @dataclass(frozen=True)
 class SampleNumbers:
-    """How many numbers a sample holds all the time, at once on the way to its matrices, and for their spectra."""
+    """The memory of one sample, in numbers: permanently, temporarily for its matrices, and for their spectra."""
 
     held: sp.Expr
     working: tuple[sp.Expr, ...]
@@ -167,8 +171,11 @@ class SampleNumbers:
 
 @dataclass(frozen=True)
 class FiniteSizeProgram:
-    """The program. `drawn` and `static` come before all times; at every time fresh matrices, then what is drawn at each
-    time, then `step`; `after` once more where weights are updated after the last time of the fields."""
+    """The simulation program. `drawn` and `static` precede all times.
+
+    Every time draws fresh matrices and fresh vectors, then runs `step`; `after` runs once where weights are updated
+    after the last time of the fields.
+    """
 
     bound: dict[sp.Symbol, Symbol]
     """What the declaration's own symbols stand for in formulas: sizes, the time, the index of a sum."""
@@ -192,7 +199,7 @@ class FiniteSizeProgram:
 
 
 def finite_size_program(model: Model, order_of_fields: Iterable[Field]) -> FiniteSizeProgram:
-    """The program of a declaration."""
+    """Return the simulation program of a declaration."""
     return _Build(model, tuple(order_of_fields)).program()
 
 
@@ -224,7 +231,7 @@ class _Build:
 
     @property
     def clock(self) -> Clock:
-        """The clock of all that has a time."""
+        """The clock of all timed fields and weights."""
         return self.clocks[0]
 
     def program(self) -> FiniteSizeProgram:
@@ -273,7 +280,7 @@ class _Build:
     # -- the order of one time
 
     def _scheduled(self, rank: dict[Field, int]) -> tuple[Field | Weights, ...]:
-        """Fields and weights in an order in which each can be computed at a given time; weights as soon as possible."""
+        """Return fields and weights in an order in which each can be computed at a time; weights come early."""
         fields = [x for x in self.rules if x in self.fields]
         waiting = [*self.weights, *sorted(fields, key=lambda f: (f.timed, rank.get(f, len(rank))))]
         needs = {x: self._needs(x) for x in waiting}
@@ -292,7 +299,7 @@ class _Build:
         return tuple(done)
 
     def _needs(self, x: Field | Weights) -> set[sp.Symbol]:
-        """Fields and weights that must be known at the same time."""
+        """Return the fields and weights at the same time on which the update of x depends."""
         found: set[sp.Symbol] = set()
         for e in (self.rules[x], *self.starts.get(x, {}).values()):
             with blaming(e):
@@ -322,7 +329,7 @@ class _Build:
 
     @ByKind
     def _lags(self, expression: sp.Basic, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
-        """Fields, matrices and data of an equation, each with the least number of steps that it is taken before."""
+        """Return the fields, matrices and data of an equation, each with its smallest lag."""
         for arg in expression.args:
             yield from self._lags(arg, e, limits)
 
@@ -355,7 +362,7 @@ class _Build:
     # -- equations
 
     def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, Value], ...], Value]:
-        """Starting values and the rule, at the current time."""
+        """Return the initial values and the update rule at the current time."""
         made: Callable[[Any], Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
         starts = tuple(
             (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
@@ -365,7 +372,7 @@ class _Build:
         return starts, made(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
 
     def _at_start(self, value: sp.Expr | MatrixExpression, first: int) -> sp.Expr | MatrixExpression:
-        """An equation of one fixed time; matrices, of which two times are held, are named relative to the clock."""
+        """Return an equation at a fixed time, with matrices indexed relative to the clock."""
 
         def at(part: sp.Basic) -> sp.Basic:
             fixed = part.xreplace({self.clock: sp.Integer(first)})
@@ -378,7 +385,7 @@ class _Build:
         return _mapped(value, at)
 
     def _now(self, matrix: MatrixExpression) -> MatrixExpression:
-        """A probed matrix as it is at the current time: the last time of the declaration is read as that one."""
+        """Return a probed matrix at the current time, which replaces the last time of the declaration."""
         if not self.clocks:
             return matrix
 
@@ -423,14 +430,14 @@ class _Build:
     # -- expressions
 
     def vector(self, expression: sp.Expr, axes: tuple[Axis, ...] | None = None) -> Value:
-        """An expression that acts site by site, or label by label; along all these axes if it has labels at all."""
+        """Return an elementwise expression over sites and labels, along all given axes if it has labels."""
         own = axes_of(expression)
         wide = own if axes is None or not own else axes
         shape = (sector_of(expression) or sp.S.One, labels_along(wide))
         return self._formula(expression, lambda node: self._along(node, wide), shape)
 
     def _along(self, node: sp.Basic, axes: tuple[Axis, ...]) -> Value:
-        """A node, repeated along the axes that it has not."""
+        """Return a node broadcast along the axes that it lacks."""
         value, own = self._leaf(node), axes_of(node)
         if not own or own == axes:
             return value
@@ -438,7 +445,7 @@ class _Build:
         return Call("repeated", (XP, value, *map(tuple, shown_sizes)), (_shape(node)[0], labels_along(axes)))
 
     def number(self, expression: sp.Expr) -> Value:
-        """A number; outside total(...) labels are averaged over before the formula is applied."""
+        """Return a number; outside total(...) labels are averaged before the formula is applied."""
         return self._formula(expression, self._number_leaf, SCALAR)
 
     def _formula(self, expression: sp.Expr, leaf: Callable[[sp.Basic], Value], shape: Shape) -> Value:
@@ -506,7 +513,7 @@ class _Build:
 
     @ByKind
     def _tabled(self, table: sp.Basic, node: Mix) -> Value:
-        """A table times a vector."""
+        """Return a table of data times a vector."""
         if len(axes_of(node.vector)) > 1:
             return self._mixed(node, _shape(node))
         given = self._given(table)
@@ -519,7 +526,7 @@ class _Build:
         return Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
 
     def _mixed(self, node: Mix, shape: Shape) -> Value:
-        """A table times a vector that has other axes besides that of its columns."""
+        """Return a table times a vector with further axes besides that of its columns."""
         rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
         axes, table = axes_of(node.vector), self._given(node.table)
         made = (*(axis for axis in axes if axis != columns), rows)
@@ -550,7 +557,7 @@ class _Build:
         return Call("root", (found,), found.shape)
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
-        """A random matrix or weights, at the current time or the one before."""
+        """Return a random matrix or weights at the current or the previous time."""
         found = Ref(self._at_lag(symbol))
         return Transposed(found) if transposed else found
 
@@ -592,7 +599,7 @@ class _Build:
         return self._operator(matrix.symbol, matrix.transposed)
 
     def _multiplied(self, factors: tuple[MatrixExpression, ...]) -> Value:
-        """A product from the left; a diagonal matrix multiplies rows or columns."""
+        """Return a product evaluated from the left; a diagonal matrix scales rows or columns."""
         first, *rest = factors
         if isinstance(first, DiagonalMatrix) and rest:
             after, *rest = rest
@@ -620,7 +627,7 @@ class _Build:
     # -- directions of the spikes
 
     def _beside(self, probe: DeclaredSpectrum) -> SpikeDirections:
-        """What is asked about a probed matrix besides itself."""
+        """Return the directions and matrices of the alignments and resolvent products of a probe."""
         between = tuple((name, self.matrix(self._now(matrix))) for name, matrix in probe.between)
         return replace(self._spikes(self._now(probe.matrix)), between=between)
 
@@ -657,7 +664,7 @@ class _Build:
     def _dyads(
         self, matrix: MatrixExpression, seen: tuple[Weights, ...] = (), times: Span = (None, None)
     ) -> list[Pair]:
-        """Left and right directions of everything of low rank in a matrix, each with the times that it is taken at."""
+        """Return left and right directions of the low-rank terms of a matrix, each with its times."""
         return []
 
     @_dyads.on(Dyad)
@@ -702,12 +709,12 @@ class _Build:
 
 
 def _shape(expression: sp.Basic) -> Shape:
-    """Sites x labels of a vector; one row for numbers that belong to labels or to a mean."""
+    """Return the shape sites x labels of a vector; numbers per label and means have one row."""
     return (sector_of(expression) or sp.S.One, labels_along(axes_of(expression)))
 
 
 def _places(node: Total) -> tuple[sp.Expr, sp.Expr]:
-    """How many labels the axis has that is summed over, and how many there are along those behind it."""
+    """Return the number of labels on the axis summed over, and the number of labels on the axes after it."""
     axes = axes_of(node.expression)
     return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
 
@@ -738,7 +745,7 @@ def _is_timed(expression: sp.Expr) -> bool:
 
 @ByKind
 def _is_followed(symbol: sp.Symbol) -> bool:
-    """Whether something has one value per time of the clock."""
+    """Return whether a symbol has one value per time of the clock."""
     return False
 
 
@@ -759,7 +766,7 @@ def _(symbol: Field) -> bool:
 
 @ByKind
 def _mapped(value: sp.Expr, change: Callable[[sp.Basic], sp.Basic]) -> Any:
-    """A vector or matrix with every SymPy expression in it changed."""
+    """Return a vector or matrix with every SymPy expression in it changed."""
     return change(value)
 
 
@@ -770,7 +777,7 @@ def _(value: MatrixExpression, change: Callable[[sp.Basic], sp.Basic]) -> Matrix
 
 @ByKind
 def _on_the_way(matrix: MatrixExpression) -> list[tuple[Sector, Sector]]:
-    """Shapes of the matrices that are made when an expression is evaluated from the left."""
+    """Return the shapes of the intermediate matrices when an expression is evaluated from the left."""
     return [(matrix.rows, matrix.columns)]
 
 
@@ -792,7 +799,7 @@ def _(matrix: ProductOfMatrices) -> list[tuple[Sector, Sector]]:
 
 @ByKind
 def _law(part: sp.Basic) -> Any:
-    """A law as its kind and its numbers, and those of its parts."""
+    """Return a law as its kind, its numbers and the laws of its parts."""
     return part
 
 

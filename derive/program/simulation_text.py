@@ -1,4 +1,4 @@
-"""The declaration at finite size as a module, in NumPy or JAX."""
+"""Printer of a finite-size simulation as a module, in NumPy or JAX."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ SAMPLE = """One sample with base size `size`: probed matrices by label, for each
 
 
 def write_simulation(model: Model, order_of_fields: Iterable[Field], runtime: str) -> str:
-    """The text of simulation.py; `runtime` is the package that it imports its functions from."""
+    """Return the text of simulation.py. `runtime` is the package that it imports from."""
     return SimulationText(finite_size_program(model, order_of_fields), runtime, bool(model.alignments)).module()
 
 
 class _Code(NumpyText):
-    """Prints the nodes of a simulation besides the common ones."""
+    """Printer of the nodes of a simulation besides the common ones."""
 
     value = NumpyText.value.extended()
     inside = NumpyText.inside.extended()
@@ -91,9 +91,10 @@ class _Code(NumpyText):
 
 
 class SimulationText(ModuleText):
-    """One module: sizes of the sectors, an estimate of what a sample holds, one sample.
+    """Prints one module: sector sizes, a memory estimate, and one sample.
 
-    aligned: whether vectors are compared with directions, also those of the halves K of matrices K^T K on the way.
+    Args:
+        aligned: whether eigenvectors are compared with directions, including singular vectors of K for K^T K.
     """
 
     sources = ("finite_size",)
@@ -173,7 +174,7 @@ class SimulationText(ModuleText):
         return self.function(f"simulate({self.p}, size, {rng}, {given})", doc, body)
 
     def _with_kicks(self, statements: tuple[Let, ...]) -> list[str]:
-        """Statements, with the sources that stand in the equations of vectors."""
+        """Return statements with the impulses added to the equations of vectors."""
         vectors = {symbol for _, symbol in self.program.fields}
         lines = []
         for let in statements:
@@ -225,7 +226,7 @@ class SimulationText(ModuleText):
         return f"{name} = {self.called('Past')}({self.text.axes(target.shape)}, {kicks})"
 
     def _remembered(self) -> list[str]:
-        """Matrices of the time before, where they are used."""
+        """Return the matrices of the previous time, where they are used."""
         pairs = [
             pair for m in self.program.held for pair in reversed([*zip(m.before, (m.symbol, *m.before), strict=False)])
         ]
