@@ -183,8 +183,7 @@ def irreducible_factors(polynomials: Iterable[flint.fmpz_poly]) -> list[flint.fm
 
 
 def real_roots_of_balls(coefficients: list[flint.acb]) -> list[flint.arb]:
-    """Return the real roots, in ascending order, of a polynomial with simple roots whose real coefficients are balls.
-    """
+    """Return the real roots in ascending order; coefficients are real balls, and all roots are simple."""
     while coefficients and coefficients[-1] == 0:
         coefficients = coefficients[:-1]
     if len(coefficients) < 2:

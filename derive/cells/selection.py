@@ -226,14 +226,12 @@ class CellSelection:
         return True
 
     def _others(self, point: Point, inner: Sequence[sp.Symbol]) -> Point:
-        """Return a point completed by values of the parameters on which the cells do not depend, without `inner` ones.
-        """
+        """Return a point completed by values of the parameters that the cells leave open, except `inner` ones."""
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point and p not in inner}, **point}
 
     def unvisited_zero(self, expressions: Iterable[sp.Expr], sites: Sites, fixed: Point) -> sp.Expr | None:
-        """Return a polynomial that may vanish with an expression on a wall without a visited face; None if none does.
-        """
+        """Return a polynomial that may vanish with an expression on a wall without a visited face, or None."""
         given = [sp.sympify(e).subs(fixed) for e in expressions]
         conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
         chart = Chart.of((*given, *conditions))
@@ -357,8 +355,7 @@ class CellSelection:
 def _vanishes_at_zeros(
     expression: sp.Expr, factor: sp.Expr, box: dict[sp.Symbol, Interval], positive: list[sp.Expr]
 ) -> bool:
-    """Return whether an expression may vanish at a zero of a univariate polynomial within an interval and conditions.
-    """
+    """Return whether an expression may vanish at a zero of a univariate polynomial inside an interval."""
     (symbol,) = factor.free_symbols
     low, high = box[symbol]
     roots = Roots((factor,), symbol, ())
@@ -399,6 +396,5 @@ def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.S
 
 
 def _is_value(parameter: sp.Symbol, value: sp.Rational) -> bool:
-    """Return whether a value is allowed for a parameter, which may be an integer; a cell need not contain an integer.
-    """
+    """Return whether a parameter may have a value: an integer parameter may not be a fraction."""
     return not isinstance(parameter, Parameter) or not parameter.domain.whole or bool(value.is_Integer)

@@ -18,7 +18,7 @@ EFFORT = 2_000_000
 def has_no_zero(
     expression: sp.Expr, box: Mapping[sp.Symbol, Any], positive: Iterable[sp.Expr] = (), closed: bool = False
 ) -> bool:
-    """Return whether an expression is proved to have no zero in an open box where the expressions `positive` hold.
+    """Return whether an expression is proved to have no zero in an open box where those in `positive` are positive.
 
     With `closed` the boundary, where they vanish, is included. Expressions may contain roots and absolute values.
     Nothing is proved where a radicand is negative.
@@ -64,7 +64,7 @@ class _SmtQuestion:
         return bool(self.solver.check() == z3.unsat)
 
     def _plain(self, expression: sp.Expr) -> tuple[sp.Expr, list[Any]]:
-        """Return an expression with symbols for its radicals, adding their defining constraints."""
+        """Return an expression with symbols for its radicals, and the conditions under which a radicand is negative."""
         conjugates, beyond = Conjugates.of(in_sizes(expression)), []
         for symbol, base, degree in conjugates.roots:
             top, bottom = sp.fraction(sp.together(base))

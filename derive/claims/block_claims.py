@@ -23,12 +23,14 @@ def _label(work: Work, claim: Claim, label: str) -> int:
 
 
 def decide_block(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about one block of A(z)."""
     row, column = _label(work, claim, claim.get("row")), _label(work, claim, claim.get("column"))
     value = work.reader(claim, "z", "G", matrices=True).matrix(claim.get("value"))
     return work.same_words(value, derived_block(work.blocks, row, column), "block")
 
 
 def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about all blocks of A(z)."""
     blocks, labels, rows = work.blocks, claim.get("labels"), claim.get("value")
     order = [_label(work, claim, label) for label in labels]
     if len(rows) != len(labels) or len(set(labels)) != len(labels):
@@ -72,7 +74,7 @@ def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
 
 
 def derived_block(blocks: BlockMatrix, row: int, column: int) -> WordSum:
-    """A block of A(z) as a sum of words."""
+    """Return a block of A(z) as a sum of words."""
     block = blocks.block(row, column)
     found = WordSum({(): block.scalar} if block.scalar != 0 else {})
     for scale, word in block.combination:

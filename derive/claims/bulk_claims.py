@@ -1,4 +1,4 @@
-"""Claims about the bulk: its resolvent, curve, edges, atoms and moments."""
+"""Claims about the bulk: its resolvent, curve, edges, point masses and moments."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from derive.records.probe import Bulk
 
 
 def decide_resolvent(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a closed form of the resolvent."""
     value = work.reader(claim, "z").scalar(claim.get("value"))
     result = work.bench.same(value, work.bulk.projected.resolvent, above=True)
     if result.status == REFUTED:
@@ -34,6 +35,7 @@ def decide_resolvent(work: Work, claim: Claim) -> tuple[str, str]:
 
 
 def decide_curve(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a polynomial equation of the resolvent."""
     value = sp.fraction(sp.together(work.reader(claim, "z", "G").scalar(claim.get("value"))))[0]
     root, curve = work.bulk.projected.resolvent, work.curve
     try:
@@ -62,7 +64,7 @@ def decide_curve(work: Work, claim: Claim) -> tuple[str, str]:
 
 
 def decide_equation(work: Work, claim: Claim) -> tuple[str, str]:
-    """An expression in z, G and the responses of the bulk that vanishes on the physical branch."""
+    """Decide whether an expression in z, G and the bulk responses vanishes on the physical branch."""
     reader = work.reader(claim, "z", "G")
     responses = {s.name: s for s in work.bulk.projected.bulk_symbols}
     value = replace(reader, scalars={**responses, **reader.scalars}).scalar(claim.get("value"))
@@ -73,6 +75,7 @@ def decide_equation(work: Work, claim: Claim) -> tuple[str, str]:
 
 
 def decide_edges(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide closed forms of the edges of the support."""
     reader = work.reader(claim)
     values = [reader.scalar(text) for text in claim.get("value")]
     selection = work.bench.selection
@@ -103,7 +106,7 @@ def decide_edges(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
 
 
 def _gaps(values: list[sp.Expr], points: tuple[Point, ...]) -> list[sp.Expr]:
-    """The differences of claimed edges that are neighbours at a point."""
+    """Return the differences of claimed edges that are neighbours at a point."""
     found: dict[sp.Expr, None] = {}
     for point in points:
         ordered = sorted(values, key=lambda value: enclosure(value, point).real.mid())
@@ -119,9 +122,9 @@ def _edges_text(work: Work) -> str:
 
 
 def _wrong_edges(spectrum: CellSpectrum, values: list[sp.Expr], point: Point) -> str:
-    """What is wrong with claimed edges at one point; nothing if the density ends there and nowhere else.
+    """Return what is wrong with claimed edges at a point; an empty string if they are the edges of the support.
 
-    An end at zero, where the density may diverge, may be claimed or left out.
+    An edge at zero, where the density may diverge, may be claimed or omitted.
     """
     ends = list(spectrum.ends)
 
@@ -142,7 +145,7 @@ def _wrong_edges(spectrum: CellSpectrum, values: list[sp.Expr], point: Point) ->
 
 
 def real_number(value: sp.Expr, point: Point) -> Callable[[], flint.arb] | None:
-    """The value of a formula at a point, as a ball of any precision; None if it is not real."""
+    """Return the value of a formula at a point as a ball of any precision; None if it is not real."""
 
     def real() -> bool:
         return bool(enclosure(value, point).imag.contains(0))
@@ -151,6 +154,7 @@ def real_number(value: sp.Expr, point: Point) -> Callable[[], flint.arb] | None:
 
 
 def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of the weight of a point mass."""
     reader = work.reader(claim)
     position, weight = reader.scalar(claim.get("position")), reader.scalar(claim.get("value"))
     fixed = work.fixed(claim, reader)
@@ -192,11 +196,12 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
 
 
 def _beside(polynomial: sp.Expr, position: sp.Expr) -> sp.Expr:
-    """What vanishes where a zero of a polynomial in z that is not always at a position comes there."""
+    """Return a polynomial that vanishes where a moving zero of a polynomial in z reaches a position."""
     return sp.Poly(sp.expand(polynomial.subs(Z, Z + position)), Z).EC()
 
 
 def decide_moment(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of a moment of the bulk."""
     value = work.reader(claim).scalar(claim.get("value"))
     order = claim.get("order")
     if order > 24:

@@ -1,4 +1,4 @@
-"""Decide each claim against the records of the derivation."""
+"""Verdicts on claims: each formula decided against the records of the derivation."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ _DECIDE: dict[str, Callable[[Work, Claim], tuple[str, str] | Refuted]] = {
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """What became of a claim. `status` is "proved", "supported", "refuted" or "not decided".
+    """The verdict on a claim. `status` is "proved", "supported", "refuted" or "not decided".
 
-    "proved" holds for every value of the region; "supported" has its algebra proved and its branch or region tried at
-    points, as `detail` says; "refuted" comes with a counterexample; "not decided" with what was tried. `counterexample`
-    is there where a solver gives the number that is claimed.
+    "proved" holds for every value of the region. "supported" has its algebra proved, and its branch or region tried at
+    points that `detail` states. "refuted" comes with a counterexample, "not decided" with what was tried.
+    `counterexample` is set if a solver computes the claimed number.
     """
 
     name: str
@@ -84,7 +84,12 @@ class ClaimVerdict:
 
 
 def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list[ClaimVerdict]:
-    """A verdict for each claim, in the order of the file. Without a derivation the model is loaded and derived."""
+    """Return a verdict for each claim, in the order of the file.
+
+    Args:
+        file: the claims.
+        derivation: the derivation to check against; without one the model is loaded and derived.
+    """
     work = Work(file, derive_model(model_of(file)) if derivation is None else derivation)
     return [_verdict(work, claim) for claim in file.claims]
 
@@ -132,7 +137,7 @@ def _decided(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
 
 
 def model_of(file: ClaimsFile) -> Model:
-    """The model that a claims file is about; a path is taken relative to the file."""
+    """Return the model of a claims file; a path is relative to the file."""
     target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
     model = load_model(target, dict(file.choices))
     labels = [label for label, _ in model.probes]

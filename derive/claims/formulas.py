@@ -1,4 +1,4 @@
-"""Formulas as text become SymPy scalars and sums of matrix words. Only what is listed here is understood."""
+"""Parser of formulas: text to SymPy scalars and to sums of matrix words, with a closed list of names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 @dataclass(frozen=True)
 class Carrier:
-    """A field at the end of a memory term: R[a, j] acts on it."""
+    """A field at the end of a memory term, on which R[a, j] acts."""
 
     field: Field
 
@@ -53,7 +53,7 @@ Words = dict[tuple[Any, ...], sp.Expr]
 
 @dataclass(frozen=True)
 class WordSum:
-    """A sum of scalar * word; the empty word is the identity."""
+    """A linear combination of words; the empty word is the identity."""
 
     terms: Words
 
@@ -80,11 +80,14 @@ class WordSum:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads formulas with a fixed set of names.
+    """Parser of formulas over a fixed set of names.
 
-    scalars: name to SymPy expression. fields: what C[a, b] and R[a, j] may name; None where matrices have no place.
-    carriers: whether a bare field name may end a term. define: names the file gave to formulas of its own. integrals:
-    those that were read and whose closed forms were tried at points of the parameters.
+    Attributes:
+        scalars: SymPy expressions by name.
+        fields: the fields allowed in C[a, b] and R[a, j]; None where matrices are not allowed.
+        carriers: whether a bare field name may end a term.
+        define: formulas that the file defines by name.
+        integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
 
     place: str
@@ -114,7 +117,8 @@ class Reader:
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
     def inequalities(self, text: str) -> list[tuple[sp.Expr, bool]]:
-        """What is positive where a text such as "1 < nu <= 4 and chi > nu" is true, and whether it may be zero."""
+        """Return what is positive where a condition such as "1 < nu <= 4 and chi > nu" holds, and whether it may be
+        zero."""
         node = self._parsed(text)
         parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
         found = []
@@ -138,7 +142,7 @@ class Reader:
         return self._evaluated(node, text)
 
     def _check_work(self, node: ast.expr, text: str) -> None:
-        """Refuse a formula that is too long with its definitions put in, which is counted without putting them in."""
+        """Raise if a formula is too long with its definitions expanded; counted without expanding them."""
         known: dict[str, int] = {}
 
         def size(part: ast.AST, within: tuple[str, ...]) -> int:
@@ -210,7 +214,7 @@ class Reader:
         )
 
     def _integral(self, node: ast.Call, text: str) -> sp.Expr:
-        """integral(f, x, low, high), with a name of its own for the variable."""
+        """Return integral(f, x, low, high), with a fresh symbol for the variable."""
         given = node.args
         if len(given) != 4 or node.keywords or not isinstance(given[1], ast.Name):
             raise self.error(text, "needs integral(f, x, low, high) with the name of a variable in second place")
@@ -305,7 +309,7 @@ def _product(left: sp.Expr | WordSum, right: sp.Expr | WordSum) -> sp.Expr | Wor
 
 
 def shown(terms: Words) -> str:
-    """A sum of words as it would be written in a claims file."""
+    """Return a sum of words in the notation of a claims file."""
     parts = []
     for word, scale in terms.items():
         letters = [_letter_text(letter) for letter in word] or ["I"]

@@ -1,4 +1,4 @@
-"""Definite integrals in formulas: SymPy's closed form, which quadrature must confirm."""
+"""Definite integrals in formulas: SymPy's closed form, confirmed by quadrature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ POINTS = 3
 
 
 def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> sp.Expr:
-    """The closed form of a definite integral; NumericalError where SymPy finds none, or quadrature contradicts it."""
+    """Return the closed form of a definite integral.
+
+    Raises:
+        NumericalError: SymPy finds no closed form, or quadrature contradicts it.
+    """
     told = f"the integral of {integrand}"
     found = sp.sympify(sp.integrate(integrand, (variable, low, high))).replace(sp.Piecewise, _generic)
     if found.has(sp.Integral, sp.Piecewise, sp.zoo, sp.nan, sp.oo, variable):
@@ -35,19 +39,19 @@ def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.E
 
 
 def _generic(*pieces: Any) -> sp.Expr:
-    """The piece that holds but for single values of the parameters, if there is one."""
+    """Return the piece that holds for generic parameters, if there is one."""
     value, condition = pieces[0]
     return value if condition == True or isinstance(condition, sp.Ne) else sp.Piecewise(*pieces)  # noqa: E712
 
 
 def holds_everywhere(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> bool:
-    """Whether a closed form needs no points: of a polynomial, or where there are no parameters."""
+    """Return whether a closed form needs no numerical check: polynomials, or integrals without parameters."""
     free = (integrand.free_symbols | low.free_symbols | high.free_symbols) - {variable}
     return not free or bool(integrand.is_polynomial(variable))
 
 
 def _values(symbols: set[sp.Symbol], attempt: int) -> dict[sp.Symbol, Any]:
-    """Values of parameters, of either sign where their domains allow it, and a complex one for anything else."""
+    """Return parameter values of either sign where the domains allow it, and complex values for other symbols."""
     drawn = {s: v for s, v in sample_point(symbols, attempt).items() if s in symbols}
     if attempt % 2:
         drawn = {s: -v if isinstance(s, Parameter) and s.domain.contains(-float(v)) else v for s, v in drawn.items()}

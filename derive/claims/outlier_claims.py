@@ -1,4 +1,4 @@
-"""Claims about outliers, the thresholds at which they leave the bulk, and the maps behind them."""
+"""Claims about outliers, their thresholds, and the scalar maps s(z) and z(s)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from derive.records.probe import MAP
 
 
 def decide_outlier(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of the outliers."""
     value = work.reader(claim).scalar(claim.get("value"))
     fixed = work.fixed(claim, work.reader(claim))
     value = value.subs(fixed)
@@ -76,13 +77,13 @@ def decide_outlier(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
 
 
 def _point_of(work: Work, result: ComparisonOutcome, fixed: Point) -> Point:
-    """The point at which a comparison found a difference, or one of the region."""
+    """Return the point at which a comparison found a difference, else a point of the region."""
     found = {p: v for p, v in result.point if isinstance(p, Parameter)}
     return {**work.bench.points[0], **found, **fixed}
 
 
 def _spikes(work: Work, fixed: Point) -> CaseSpikes:
-    """The eigenproblems, exact in all parameters that are not fixed; found once."""
+    """Return the eigenproblems, exact in all parameters that are not fixed, computed once."""
     key = tuple(fixed.items())
     if key not in work.spikes:
         work.spikes[key] = CaseSpikes(Case.of(work.matrix, None, fixed))
@@ -90,7 +91,7 @@ def _spikes(work: Work, fixed: Point) -> CaseSpikes:
 
 
 def _problems(work: Work, claim: Claim, spikes: CaseSpikes) -> list[Eigenproblem]:
-    """The eigenproblem that a claim names, or all of them."""
+    """Return the eigenproblem that a claim names, or all of them."""
     if claim.get("eigenproblem") is None:
         return spikes.problems
     work.cycle(claim)
@@ -98,6 +99,7 @@ def _problems(work: Work, claim: Claim, spikes: CaseSpikes) -> list[Eigenproblem
 
 
 def decide_threshold(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of a threshold."""
     value = work.reader(claim).scalar(claim.get("value"))
     names = {p.name: p for p in work.parameters}
     if claim.get("parameter") not in names:
@@ -143,7 +145,7 @@ def decide_threshold(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
 
 
 def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp.Expr, others: Point) -> str:
-    """What is wrong with a claimed threshold at values of the other parameters; nothing if an outlier leaves there."""
+    """Return what is wrong with a claimed threshold at a point; an empty string if an outlier leaves there."""
     parameter, number = thresholds.parameter, real_number(value, others)
     if number is None:
         return f"{shown_formula(value)} is not real"
@@ -160,7 +162,7 @@ def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp
 
 
 def _meets(region: Region, parameter: Parameter, others: Point) -> bool:
-    """Whether a region holds some value of a parameter at values of the others."""
+    """Return whether a region contains a value of a parameter at values of the others."""
     between = (f for c in region.conditions for f in zero_factors(c.subs(others)) if f.has(parameter))
     ends = (parameter - end for end in region.box[parameter] if end is not None)
     values = Roots((*between, *ends), parameter, ()).separators
@@ -172,7 +174,7 @@ def _meets(region: Region, parameter: Parameter, others: Point) -> bool:
 
 
 def _sides(thresholds: Thresholds, value: sp.Expr, others: Point) -> tuple[float, ...]:
-    """Values of the parameter on either side of a claimed threshold, with nothing but it between them."""
+    """Return parameter values on either side of a claimed threshold, with no other critical value between them."""
     number, parameter = real_number(value, others), thresholds.parameter
     assert number is not None
     roots = Roots(tuple(wall.subs(others) for wall in thresholds.walls), parameter, ())
@@ -196,6 +198,7 @@ def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:
 
 
 def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a closed form of z(s)."""
     value = work.reader(claim, "s").scalar(claim.get("value"))
     cycle = work.cycle(claim)
     bounds = work.bench.bounds
@@ -252,7 +255,7 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
 
 
 def _changes_in_map(relation: sp.Expr) -> list[sp.Expr]:
-    """Polynomials in the map's value at which solutions z meet or one of them is infinite."""
+    """Return polynomials in the map's value that vanish where solutions z meet or diverge."""
     poly = sp.Poly(relation, Z)
     found = rational_factors(poly.LC())
     if poly.degree() > 1:
@@ -261,12 +264,14 @@ def _changes_in_map(relation: sp.Expr) -> list[sp.Expr]:
 
 
 def decide_scalar_map(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a closed form of s(z)."""
     value = work.reader(claim, "z", "G").scalar(claim.get("value"))
     derived = without_averages(work.cycle(claim).scalar_map)
     return work.told(work.bench.same(value, derived), value, derived, "s", "modulo the bulk equations")
 
 
 def decide_critical(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide closed forms of the critical values of the map."""
     reader = work.reader(claim)
     return work.same_sets(
         [reader.scalar(text) for text in claim.get("value")], work.cycle(claim).critical, "critical values"

@@ -1,4 +1,4 @@
-"""Claims about the single-site process: memories and noises."""
+"""Claims about the single-site process: memory kernels and noise covariances."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from derive.language.vectors import Field
 
 
 def decide_kernel(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about a memory kernel."""
     reader = work.reader(claim, matrices=True, carriers=True)
     target = reader.field(claim.get("target"))
     _owns_noise(work, claim, target)
@@ -30,7 +31,7 @@ def decide_kernel(work: Work, claim: Claim) -> tuple[str, str]:
 
 
 def _same_time(work: Work, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
-    """Whether what is drawn afresh at each step acts at equal times only, as the claim must then say."""
+    """Return the verdict after checking that kernels of matrices drawn afresh act at equal times only."""
     claimed = claim.get("same_time", False)
     if status != REFUTED and derived not in (set(), {claimed}):
         at = "at all times" if claimed else "at equal times only, as same_time = true would say"
@@ -47,6 +48,7 @@ def _owns_noise(work: Work, claim: Claim, *fields: Field) -> None:
 
 
 def decide_covariance(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about a noise covariance."""
     reader = work.reader(claim, matrices=True)
     left, right = (reader.field(name) for name in claim.get("noises"))
     _owns_noise(work, claim, left, right)

@@ -22,6 +22,7 @@ from derive.records.probe import MAP
 
 
 def decide_series(work: Work, claim: Claim) -> tuple[str, str]:
+    """Decide a coefficient of an expansion."""
     of = claim.get("of")
     order = work.reader(claim).scalar(claim.get("order"))
     if not order.is_Integer:
@@ -70,7 +71,7 @@ _OF = {
 
 
 def _map_at_infinity(work: Work, claim: Claim, order: int, value: sp.Expr) -> tuple[str, str]:
-    """A coefficient of the map s(z) in 1/z, or of its inverse z(s) in 1/s, which the bulk equations give alone."""
+    """Decide a coefficient of s(z) in 1/z, or of z(s) in 1/s, from the bulk equations."""
     of, variable = claim.get("of"), "z" if claim.get("of") == "scalar_map" else "s"
     if claim.get("in", variable) != variable or claim.get("set", "1/x").replace(" ", "") != "1/x":
         raise ClaimError(f"{work.place(claim)}: {of} is expanded here with in = {variable!r} and set = '1/x' only")
@@ -95,7 +96,7 @@ def _map_at_infinity(work: Work, claim: Claim, order: int, value: sp.Expr) -> tu
 
 
 def _inverted(powers: dict[int, sp.Expr]) -> dict[int, sp.Expr]:
-    """Coefficients of z in powers of 1/s, from those of s in powers of 1/z."""
+    """Return the coefficients of z in powers of 1/s from those of s in powers of 1/z (series reversion)."""
     last, found = max(powers), {-1: 1 / powers[-1]}
     for k in range(last + 1):
         unknown = sp.Symbol("_unknown")
@@ -113,7 +114,7 @@ MOST_OF_MAP, MARGIN = 8, 3
 def _expanded_coefficient(
     work: Work, claim: Claim, parameter: Parameter, replaced: sp.Expr, order: int, value: sp.Expr
 ) -> tuple[str, str]:
-    """A coefficient of an edge or of the largest outlier, in each cell of the region."""
+    """Decide a coefficient of an edge or of the largest outlier in each cell of the region."""
     base, power = replaced.as_base_exp()
     if base != SMALL or not power.is_Integer or power == 0:
         raise ClaimError(f"{work.place(claim)}: set must be a power of x here, such as x, 1/x or 1/x**2")
@@ -155,7 +156,7 @@ def _expanded_coefficient(
 
 
 def _same_in_cells(work: Work, value: sp.Expr, derived: sp.Expr, series: Found) -> ComparisonOutcome:
-    """Whether two formulas agree in the cells of one series: by algebra, or else at their points."""
+    """Return whether two formulas agree in the cells of one series: by algebra, else at their points."""
     if work.bench.proves_zero(value - derived):
         return ComparisonOutcome(PROVED)
     for point in series.points:

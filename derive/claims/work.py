@@ -1,4 +1,4 @@
-"""What deciding a claim shares with deciding any other: reading formulas, comparing them, telling the outcome."""
+"""Context in which claims are decided: parsing, comparison and wording of results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BESIDE_PARAMETERS = {
 
 
 class Work:
-    """A claims file on a derivation: what deciding its claims shares. `bench` is that of the claim at hand."""
+    """A claims file with the derivation that it is checked against. `bench` belongs to the current claim."""
 
     bench: Bench
 
@@ -53,7 +53,7 @@ class Work:
         self.spikes: dict[tuple[Any, ...], CaseSpikes] = {}
 
     def bench_of(self, claim: Claim) -> Bench:
-        """The bench of the claim's region; its points are found once."""
+        """Return the bench of the claim's region; its points are computed once."""
         beside = _BESIDE_PARAMETERS.get(claim.kind, ())
         key = (claim.region, beside, claim.define if claim.region else ())
         if key not in self.benches:
@@ -84,11 +84,11 @@ class Work:
 
     @property
     def curve(self) -> sp.Expr:
-        """The curve, for claims that are refused where there is none."""
+        """Return the curve; claims that need one are refused without it."""
         return cast(sp.Expr, self.bulk.curve)
 
     def fixed(self, claim: Claim, reader: Reader) -> Point:
-        """The exact values that `at` gives to parameters."""
+        """Return the exact values that `at` assigns to parameters."""
         names = {p.name: p for p in self.parameters}
         fixed: Point = {}
         for name, text in claim.get("at", ()):
@@ -123,7 +123,8 @@ class Work:
         return moments_of_system(projected.algebraic, projected.bulk_symbols, projected.resolvent, order, {})
 
     def vanishes(self, expression: sp.Expr) -> bool:
-        """By algebra in the parameters alone: as it stands, or with the roots drawn that the region allows."""
+        """Return whether an expression in the parameters vanishes by algebra, with radicals simplified within the
+        region."""
         return vanishes_identically(expression) or vanishes_identically(expression, box=self.bench.region.box)
 
     def told(

@@ -1,9 +1,9 @@
-"""The critical rate of linear training as a formula or a polynomial in the parameters, by elimination.
+"""The critical rate of linear training in closed form, by elimination.
 
-A number decides what is lost there and which root is meant; the equations are exact. On the circle at w = 1 or -1 the
-responses obey polynomial equations: their discriminant vanishes at a fold, and the resultant with what has a pole at a
-pole. Covariances of fresh data are lost where det(1 - M) = 0, M the sum over all times of products of impulse
-responses, which are rational in the parameters.
+A numerical rate selects the instability and the root; the equations are exact. At w = 1 or -1 on the unit circle the
+responses obey polynomial equations. Their discriminant vanishes at a fold; at a pole their resultant with its
+denominator does. Covariances of fresh data diverge where det(1 - M) = 0, where M sums products of impulse responses
+over all times and is rational in the parameters.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LONGEST = 400
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """polynomial: in the parameters, zero at the critical rate. formula: the rate, where the polynomial is solved."""
+    """A critical rate: a polynomial in the parameters that vanishes there and, if solvable, the formula of the rate."""
 
     polynomial: sp.Expr
     formula: sp.Expr | None
@@ -45,10 +45,16 @@ class ClosedForm:
 def closed_form(
     recursion: Recursion, rate: str, values: Mapping[str, Any], kind: str, angle: float | None
 ) -> ClosedForm | None:
-    """The critical rate that `values` holds to rounding, in closed form; None where elimination gives none.
+    """Return the critical rate in closed form; None if elimination gives none.
 
-    kind, angle: what is lost there, as the numerics tell. Parameters that are not zero stay symbols where the
-    elimination can carry them, and are numbers otherwise.
+    Args:
+        recursion: the step of training.
+        rate: the parameter.
+        values: the parameters, with the rate at its critical value to rounding.
+        kind: the instability that the numerics found.
+        angle: its angle on the unit circle.
+
+    Nonzero parameters stay symbols where the elimination is small enough, and are numbers otherwise.
     """
     symbols = {p.name: p for p in sorted(parameters_of(recursion), key=lambda p: p.name)}
     if (
@@ -77,7 +83,7 @@ def closed_form(
 
 
 def parameters_of(recursion: Recursion) -> set[Parameter]:
-    """The parameters of the step and of the laws of its traits."""
+    """Return the parameters of the step and of the laws of its traits."""
     laws = [t.law for t in recursion.traits]
     return {p for e in (*recursion.coefficients, *laws) for p in sp.sympify(e).atoms(Parameter)}
 
@@ -87,14 +93,14 @@ def _has_labels(recursion: Recursion) -> bool:
 
 
 def _changes_sign(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.Expr]) -> bool:
-    """Whether a polynomial has a root next to the rate: its signs on both sides differ, exactly."""
+    """Return whether a polynomial changes sign near the rate, in exact arithmetic."""
     ends = [polynomial.xreplace({**point, rate: point[rate] * (1 + side * WINDOW)}) for side in (-1, 1)]
     signs = [sp.sign(end if end.is_Rational else sp.N(end, 50)) for end in ends]
     return bool(signs[0] * signs[1] == -1)
 
 
 def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
-    """The root that is meant, of a polynomial of first or second degree in the rate."""
+    """Return the root near the rate of a polynomial of degree one or two in it."""
     poly = sp.Poly(polynomial, rate)
     if poly.degree() == 1:
         return sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(rate))
@@ -113,7 +119,7 @@ def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.E
 
 
 def _root(square: sp.Expr) -> sp.Expr:
-    """A square root with whole factors outside, up to its sign: both signs are tried."""
+    """Return a square root with integer factors extracted, up to its sign; the caller tries both."""
     outside, inside = sp.S.One, sp.S.One
     number, some = sp.factor_list(square)
     for base, power in some:
@@ -123,7 +129,7 @@ def _root(square: sp.Expr) -> sp.Expr:
 
 
 def _nice(value: sp.Expr) -> sp.Expr:
-    """Factors in roots of parameters instead of these."""
+    """Return the expression factored over the roots of the parameters."""
     roots = [n for n in sp.preorder_traversal(value) if n.is_Pow and n.exp.is_Rational and n.exp.q == 2]
     bases = sorted({n.base for n in roots}, key=str)
     marks = {base: sp.Symbol(f"_root{k}", positive=True) for k, base in enumerate(bases)}
@@ -148,7 +154,7 @@ class _StepElimination:
         self.inverse = {sector: site_responses(self._matrix(sector).tolist()) for sector in self.rows}
 
     def _groups(self, sector: Sector) -> list[tuple[sp.Expr, dict[sp.Expr, sp.Expr]]]:
-        """The share of each group of sites, and its traits."""
+        """Return the weight and the traits of each group of sites."""
         traits: list[Trait] = [trait for trait in self.recursion.traits if trait.sector == sector]
         if any(not trait.discrete or not trait.weights for trait in traits):
             raise NotImplementedError("sites with a density")
@@ -177,7 +183,7 @@ class _StepElimination:
 
     @cached_property
     def at_once(self) -> dict[tuple[Field, Field], sp.Expr]:
-        """Responses at equal times of fresh matrices, by iteration, which ends."""
+        """Responses at equal times of fresh matrices, by a finite fixed-point iteration."""
         found: dict[tuple[Field, Field], sp.Expr] = {}
         pairs = list(dict.fromkeys((m.a, m.noise) for m in self.recursion.memories))
         for _ in range(2 * len(pairs) + 2):
@@ -207,14 +213,14 @@ class _StepElimination:
     # -- what vanishes
 
     def candidates(self, kind: str, angle: float | None) -> Iterator[sp.Expr]:
-        """Irreducible polynomials in the parameters, one of which vanishes at the critical rate."""
+        """Return irreducible polynomials in the parameters, one of which vanishes at the critical rate."""
         if kind == "covariance":
             yield from self._covariances()
         elif angle is not None and min(abs(angle), abs(angle - float(sp.pi))) < 1e-9:
             yield from self._modes(sp.S.One if angle < 1 else -sp.S.One)
 
     def _covariances(self) -> Iterator[sp.Expr]:
-        """Factors of det(1 - M), where no fixed matrix takes part."""
+        """Return the factors of det(1 - M), where all matrices are drawn afresh."""
         covariances = self.recursion.covariances
         if self.unknown or any(not c.fresh for c in covariances):
             return
@@ -236,7 +242,7 @@ class _StepElimination:
         yield from _factors(sp.together(matrix.det(method="berkowitz")))
 
     def _modes(self, w: sp.Expr) -> Iterator[sp.Expr]:
-        """Factors of what vanishes where a fold or a pole lies at w."""
+        """Return the factors that vanish if a fold or a pole lies at w."""
         at = {W: w}
         equations = [
             symbol - self._average(noise.sector, self._answer(a, noise).xreplace(at))
@@ -269,7 +275,7 @@ class _StepElimination:
                     yield from common_roots(curve, part, last) if part.has(last) else [part]
 
     def _poles(self, at: Mapping[sp.Symbol, sp.Expr]) -> Iterator[sp.Expr]:
-        """What vanishes where a site's answer has a pole, or what joins overlaps, or correlations last at real w."""
+        """Return the polynomials that vanish at a pole of a site's response, of overlaps or of correlations."""
         yield from self._overlapping(at)
         for sector in self.rows:
             matrix = self._matrix(sector).xreplace(dict(at))
@@ -315,14 +321,16 @@ def _numerator(expression: sp.Expr) -> sp.Expr:
 
 
 def _factors(expression: sp.Expr) -> list[sp.Expr]:
-    """Irreducible factors of the numerator; roots of parameters are indeterminates."""
+    """Return the irreducible factors of the numerator; roots of parameters are indeterminates."""
     numerator = _numerator(expression)
     return factors(numerator) if numerator.free_symbols else []
 
 
 def _summed(one: sp.Expr, other: sp.Expr) -> sp.Expr:
-    """sum_t x(t) y(t) of two impulse responses, from their rational transforms: what is analytic in the disc is split
-    off the product x(w) y(1/w), and the rest is its value at infinity."""
+    """Return sum_t x(t) y(t) of two impulse responses from their rational transforms.
+
+    The part of x(w) y(1/w) that is analytic in the disc is split off; the sum is the value of the rest at infinity.
+    """
     if one == 0 or other == 0:
         return sp.S.Zero
     (p, q), (r, s) = (tuple(sp.Poly(x, W) for x in sp.fraction(sp.cancel(e))) for e in (one, other))

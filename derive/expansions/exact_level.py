@@ -1,6 +1,7 @@
-"""The training level at given whole numbers, exact in the open parameters: what outliers are expanded from.
+"""The training level in exact arithmetic at fixed whole numbers, from which outliers are expanded.
 
-All laws must be linear. The programs are those that generated solvers are printed from, evaluated with quotients.
+All laws must be linear. The programs are those from which generated solvers are printed, evaluated over rational
+functions of the open parameters.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MOST_ROWS = 12
 
 
 class ExactLevel:
-    """Order parameters before the last update. `substitution` gives whole numbers, and whatever else is fixed."""
+    """Order parameters before the last update. `substitution` fixes whole numbers and possibly other parameters."""
 
     def __init__(self, probed: DerivedProbe, substitution: dict[Any, Any]):
         self.pencil = probed.pencil
@@ -41,7 +42,7 @@ class ExactLevel:
         self.scalars = self.machine.scalars
 
     def characteristic(self, cycle: BlockCycle) -> tuple[sp.Expr, ...]:
-        """Factors, in MAP, of the characteristic polynomial of a ring's constant matrix."""
+        """Return the factors, in MAP, of the characteristic polynomial of a cycle's constant matrix."""
         unknowns = self.pencil.blocks.projected.unknowns
         size = min(sum(self.machine.whole(unknowns[r].size) for r in group) for group in cycle.groups)
         if size > MOST_ROWS:
@@ -54,7 +55,7 @@ class ExactLevel:
         )
 
     def resolved(self, expression: sp.Expr) -> sp.Expr:
-        """An expression of the probe with the coefficients of updated weights filled in."""
+        """Return an expression of the probe with the coefficients of updated weights substituted."""
         coefficients = Coefficients(self.layout)
         self.machine.run(coefficients.statements(dict.fromkeys(coefficients.tables.values())))
         made = {}
@@ -64,7 +65,7 @@ class ExactLevel:
         return expression.xreplace(made).subs(self.scalars.substitution)
 
     def _characteristic(self, matrix: Array) -> list[list[Quotient]]:
-        """Coefficients, lowest first, of det(s - M) of each set of rows that feed on each other."""
+        """Return the coefficients of det(s - M), lowest first, for each strongly connected set of rows."""
         feeds = [{j for j, x in enumerate(row) if not x.is_zero} for row in matrix]
         reach = [_reached(i, feeds) for i in range(len(matrix))]
         found, seen = [], set()
@@ -77,7 +78,7 @@ class ExactLevel:
         return found
 
     def _faddeev(self, matrix: Array) -> list[Quotient]:
-        """By Faddeev and LeVerrier: N = M N + c I, where c = - trace(M N) / k."""
+        """Return the characteristic polynomial by the Faddeev-LeVerrier recursion N = M N + c I, c = -tr(M N) / k."""
         size = len(matrix)
         coefficients = [self.scalars.one]
         current = self.machine.identity(size)

@@ -1,8 +1,8 @@
-"""The bulk responses as power series in 1/z, exactly: at infinity the physical branch is known without a choice.
+"""The bulk responses as exact power series in 1/z, which identify the physical branch at infinity.
 
-Every equation of the bulk has an unknown of its own, with coefficient 1 or z, and at z = infinity the others that it
-needs come earlier along the chain of products. So the coefficients follow one after the other without a division, and
-they are polynomials in the coefficients of the equations: moments of the spectrum among them.
+Each equation of the bulk contains an unknown of its own with coefficient 1 or z, and at z = infinity it needs only
+unknowns earlier in the chain of products. The coefficients follow one by one without division, so they are polynomials
+in the coefficients of the equations. The moments of the spectrum are among them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from derive.errors import NumericalError
 
 @dataclass(frozen=True)
 class Flow:
-    """unknown[i] = sum of coefficient * w^power * product of at most two unknowns, with w = 1/z."""
+    """Recursion unknown[i] = sum of coefficient * w^power * product of at most two unknowns, with w = 1/z."""
 
     unknowns: tuple[sp.Symbol, ...]
     terms: tuple[tuple[tuple[sp.Expr, int, tuple[int, ...]], ...], ...]
 
     @staticmethod
     def of(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> Flow:
-        """Each equation solved for the unknown that it holds with coefficient 1 or z."""
+        """Return each equation solved for the unknown that it contains with coefficient 1 or z."""
         position = {s: i for i, s in enumerate(unknowns)}
         polys = [sp.Poly(e, *unknowns, Z) for e in equations]
         owners = _owners(polys, unknowns)
@@ -46,13 +46,13 @@ class Flow:
         return Flow(tuple(unknowns), tuple(found))
 
     def series(self, order: int, convert: Callable[[sp.Expr], Any], zero: Any) -> list[list[Any]]:
-        """Coefficients of w^0 ... w^order of every unknown, in the ring that `convert` maps coefficients to."""
+        """Return the coefficients of w^0 ... w^order of every unknown, in the ring to which `convert` maps."""
         table = [[(convert(c), power, inside) for c, power, inside in row] for row in self.terms]
         return _solve(table, order, zero)
 
 
 def _owners(polys: list[sp.Poly], unknowns: tuple[sp.Symbol, ...]) -> list[tuple[int, int]]:
-    """For each equation the unknown of its own and the power of z it carries: one to one, by elimination of choices."""
+    """Return the unknown that each equation is solved for and its power of z, a perfect matching."""
     choices: list[dict[int, int]] = []
     for poly in polys:
         options: dict[int, int] = {}
@@ -105,7 +105,7 @@ def _solve(table: list[Any], order: int, zero: Any) -> list[list[Any]]:
 
 
 def _known_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
-    """What lower coefficients contribute at order k."""
+    """Return the contribution of lower coefficients at order k."""
     total = zero
     for c, power, inside in row:
         left = k - power
@@ -126,7 +126,7 @@ def _known_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
 
 
 def _open_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
-    """What the coefficients at order k itself contribute."""
+    """Return the contribution of the coefficients of order k itself."""
     total = zero
     for c, power, inside in row:
         if power or not inside:
@@ -142,7 +142,7 @@ def _open_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
 def series_at_infinity(
     equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], order: int
 ) -> dict[sp.Symbol, list[sp.Expr]]:
-    """Coefficients of 1/z^0 ... 1/z^order of every response of the bulk, exact in the parameters."""
+    """Return the coefficients of 1/z^0 ... 1/z^order of every bulk response, exact in the parameters."""
     flow = Flow.of(tuple(sp.expand(e) for e in equations), unknowns)
     found = flow.series(order, sp.expand, sp.S.Zero)
     return {unknown: [sp.expand(c) for c in row] for unknown, row in zip(unknowns, found, strict=True)}
@@ -155,7 +155,7 @@ def moments_of_system(
     order: int,
     point: dict[sp.Symbol, Any],
 ) -> list[sp.Expr]:
-    """m_0 = 1, m_1, ..., m_order of G = sum m_k / z^(k+1); exact in the parameters that `point` leaves open."""
+    """Return the moments m_0 = 1, ..., m_order of G = sum m_k / z^(k+1), exact in the parameters not in `point`."""
     flow = Flow.of(tuple(sp.expand(sp.sympify(e).subs(point)) for e in equations), unknowns)
     place = unknowns.index(resolvent)
     exact = [c for row in flow.terms for c, _, _ in row]
@@ -188,7 +188,7 @@ def _decoded(polynomial: flint.fmpq_mpoly, meaning: list[sp.Expr]) -> sp.Expr:
 
 
 def moments_of_curve(curve: sp.Expr, root: sp.Symbol, order: int) -> list[sp.Expr]:
-    """The coefficients m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), found from the curve one by one."""
+    """Return the moments m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), one by one from the curve."""
     small, unknown = sp.Symbol("small"), sp.Symbol("unknown")
     found: list[sp.Expr] = [sp.S.One]
     cleared = sp.expand(curve.subs(Z, 1 / small) * small ** sp.Poly(curve, Z).degree())

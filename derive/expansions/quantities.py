@@ -1,7 +1,6 @@
 """Edges, outliers and thresholds as power series in a parameter, or exactly.
 
-Each is a root of a polynomial that the derivation has found; which root, is decided by following the physical branch
-at small values of the parameter.
+Each is a root of a derived polynomial. The physical branch at small values of the parameter selects the root.
 """
 
 from __future__ import annotations
@@ -31,16 +30,18 @@ QUANTITIES = ("edge", "lower_edge", "outlier", "threshold")
 
 
 class NoOutlier(DeriveError):
-    """No outlier or threshold in any cell."""
+    """Raised if no cell has an outlier or threshold."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A series, where it holds, and for a threshold its parameter and which edge an outlier leaves.
+    """A series with its domain of validity; for a threshold also its parameter and the edge that the outlier leaves.
 
-    `points` are values of the open parameters in the cells where it holds; `status` says whether it holds in all of
-    each cell ("proved") or was identified at the points only ("supported"). `walls` vanish between cells; `elsewhere`
-    are points of cells in which it does not hold.
+    Attributes:
+        points: values of the open parameters in the cells where it holds.
+        status: "proved" if it holds in each whole cell, "supported" if it was identified at the points only.
+        walls: polynomials that vanish between cells.
+        elsewhere: points of cells in which it does not hold.
     """
 
     expansion: PuiseuxSeries
@@ -54,14 +55,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Quantity:
-    """The series of all cells, the one next to the defaults first, and the points that were visited."""
+    """The series of all cells, that at the defaults first, and the visited points."""
 
     series: list[Found]
     sites: Sites
 
     @property
     def expansion(self) -> PuiseuxSeries:
-        """The series next to the defaults."""
+        """The series at the defaults."""
         return self.series[0].expansion
 
 
@@ -75,11 +76,11 @@ def expand_quantity(
     region: Region | None = None,
     rank: int | None = None,
 ) -> Quantity:
-    """The edge, outlier or threshold through SMALL**order in each cell of a region.
+    """Return an edge, outlier or threshold through SMALL**order in each cell of a region.
 
-    Coefficients are exact in every parameter that is not fixed. Without a limit it is the quantity itself: a series of
-    one term. The series that holds next to the defaults is first. Cells without an outlier have no series. `rank` picks
-    one of several thresholds, the first is 0.
+    Coefficients are exact in every parameter that is not fixed. Without a limit the series has one term, the quantity
+    itself. The series at the defaults is first; cells without an outlier have none. `rank` selects one of several
+    thresholds, starting at 0.
     """
     case = Case.of(probed, limit, fixed)
     plus = dict(probed.training.model.probes)[probed.label].plus
@@ -107,7 +108,7 @@ def expand_quantity(
 
 
 def _found(branches: Branches, order: sp.Rational) -> list[Found]:
-    """The series of all cells that have one."""
+    """Return the series of all cells that have one."""
     series, sites = branches.series(order), branches.sites
     return [
         Found(
@@ -125,7 +126,7 @@ def _found(branches: Branches, order: sp.Rational) -> list[Found]:
 def expand_atom(
     probed: DerivedProbe, position: sp.Expr, limit: ParameterLimit, order: sp.Rational, region: Region
 ) -> Quantity:
-    """The mass of the bulk at a position through SMALL**order, in each cell of a region."""
+    """Return the weight of the point mass at a position through SMALL**order, in each cell of a region."""
     branches = AtomPosition(Case.of(probed, limit, {}), position).branches(region)
     return Quantity(_found(branches, order), branches.sites)
 
@@ -133,7 +134,7 @@ def expand_atom(
 def _all_thresholds(
     spikes: CaseSpikes, wanted: str | None, region: Region, order: sp.Rational, only: int | None
 ) -> Quantity:
-    """Every threshold of a parameter, or that of one rank; those of the upper edge next to the defaults first."""
+    """Return every threshold of a parameter, or that of one rank; those of the upper edge near the defaults first."""
     parameter = spikes.strength(wanted)
     thresholds = spikes.thresholds(parameter, region)
     found: list[Found] = []
@@ -155,7 +156,7 @@ def _all_thresholds(
 
 
 def _distance(point: Point) -> float:
-    """How far a point is from the defaults, in factors."""
+    """Return the logarithmic distance of a point from the defaults."""
     total = 0.0
     for parameter, value in point.items():
         if isinstance(parameter, Parameter):
@@ -165,7 +166,7 @@ def _distance(point: Point) -> float:
 
 
 def cell_of(found: Found) -> str:
-    """Where a series holds, "for" inequalities that tell its cells from all others, or "around" a point."""
+    """Return where a series holds: "for" inequalities that distinguish its cells, or "around" a point."""
     left, told = list(found.elsewhere), list[str]()
     for wall in sorted(found.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
         signs = {_sign(wall, point) for point in found.points}
@@ -184,7 +185,7 @@ def _sign(wall: sp.Expr, point: Point) -> int:
 
 
 def _inequality(wall: sp.Expr, sign: int) -> str:
-    """A polynomial is positive or negative, in the plainest form."""
+    """Return the sign condition of a polynomial in its simplest form."""
     if len(wall.free_symbols) == 1:
         (symbol,) = wall.free_symbols
         if wall.is_polynomial(symbol) and sp.degree(wall, symbol) == 1:

@@ -1,4 +1,4 @@
-"""Everything that was assumed on the way, read from the records: what each stage adds, and what it means here."""
+"""The assumptions of a derivation by stage, read from its records, with their meaning for this model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from derive.report.document import Math, Words, words
 
 @dataclass(frozen=True)
 class Assumption:
-    """What is assumed, by which stage, and the particulars of this model. `stage` is a key of the pipeline."""
+    """An assumption, its stage (a key of the pipeline), and its particulars in this model."""
 
     stage: str
     statement: Words
@@ -37,13 +37,13 @@ Level = Derivation | DerivedProbe
 
 
 def levels(derivation: Derivation, labels: Sequence[str] | None = None) -> dict[str, Level]:
-    """The probed matrices that are told, by label (all, if none are named); without any, the training level."""
+    """Return the probed matrices of the report by label, all if none are named; without any, the training level."""
     chosen = derivation.probes if labels is None else labels
     return {label: derivation.probes[label] for label in chosen} or {"": derivation}
 
 
 def assumptions(levels: dict[str, Level]) -> tuple[Assumption, ...]:
-    """In the order of the stages, the training level once. Besides what the records say they assume, what they used."""
+    """Return the assumptions in the order of the stages, those of the training level once."""
     found: dict[tuple[str, Words], dict[Words, list[str]]] = {}
     first = next(iter(levels))
     for stage in levels[first].stages:
@@ -61,7 +61,7 @@ def assumptions(levels: dict[str, Level]) -> tuple[Assumption, ...]:
 
 
 def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
-    """What a stage assumes, with one particular each time."""
+    """Return the assumptions of a stage, each with one particular."""
     record = level.record(stage)
     new = [words(_sentence(a)) for a in record.assumptions if a not in _before(level, stage)]
     for belongs, line in _particulars(record):
@@ -72,7 +72,7 @@ def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
 
 
 def _before(level: Level, stage: str) -> set[str]:
-    """What the records assume that this one builds on: all that they assume is assumed by it too."""
+    """Return the assumptions of the records on which this one builds."""
     mine = set(level.record(stage).assumptions)
     found: set[str] = set()
     earlier = True
@@ -85,7 +85,7 @@ def _before(level: Level, stage: str) -> set[str]:
 
 
 def _named(line: Words, labels: list[str], levels: dict[str, Level], stage: str) -> Words:
-    """A particular of some layers says which."""
+    """Return a particular, prefixed with the layers that it concerns."""
     if stage not in PROBE_STAGES or len(labels) == len(levels):
         return line
     return words(f"layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}: ", *line)

@@ -1,4 +1,4 @@
-"""How to read the formulas of a report: only what occurs in it."""
+"""Conventions that a reader of the report needs; only those that occur in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from derive.report.document import Math, Words, words
 
 
 def conventions(level: Derivation | DerivedProbe) -> tuple[tuple[str, Words], ...]:
-    """Topic and what is to be known about it, in the order in which a reader meets them."""
+    """Return topics with their explanations, in the order of first use."""
     probed = isinstance(level, DerivedProbe)
     spiked = isinstance(level, DerivedProbe) and bool(level.blocks.labels)
     return tuple((topic, words(*parts)) for topic, parts in _told(level.system, probed, spiked))
@@ -50,7 +50,7 @@ def _told(system: System, probed: bool, spiked: bool) -> list[Told]:
 
 
 def _of_matrices(system: System) -> list[Told]:
-    """The variances of the random matrices."""
+    """Return the variances of the random matrices."""
     found: list[Told] = [
         ("Symmetric matrices",
          (Math(latex(m)), " has variance ", Math(latex(m.variance)), " off the diagonal and ",
@@ -67,7 +67,7 @@ def _of_matrices(system: System) -> list[Told]:
 
 
 def _of_times(system: System) -> list[Told]:
-    """What counts steps, and what counts labels."""
+    """Return the meaning of time steps and labels."""
     found: list[Told] = []
     for clock in atoms(system.model, Clock):
         last = clock.steps if clock.endpoint else clock.steps - 1

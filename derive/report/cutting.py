@@ -1,4 +1,4 @@
-"""A font with some letters of STIX Two Math, from the file that ziamath brings. Same letters, same bytes."""
+"""Subsets of the font STIX Two Math that ziamath ships, byte-identical for equal letters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDE = {"ˆ": "\u0302", "˜": "\u0303"}
 
 
 def _stretch_like(font: Any, accent: str, combining: str) -> None:
-    """Give an accent the wider shapes of another."""
+    """Give an accent the wider glyphs of another."""
     letters, variants = font.getBestCmap(), font["MATH"].table.MathVariants
     glyphs, built = variants.HorizGlyphCoverage.glyphs, variants.HorizGlyphConstruction
     wider = copy.deepcopy(built[glyphs.index(letters[ord(combining)])])
@@ -28,9 +28,9 @@ def _stretch_like(font: Any, accent: str, combining: str) -> None:
 
 
 def cut_font(letters: str, family: str) -> bytes:
-    """A font file (WOFF) with these letters, under a name of its own, for the original's is reserved.
+    """Return a font file (WOFF) with the letters, under a name of its own, since the original name is reserved.
 
-    Shapes for small indices are left out: they would double the file for hardly any difference.
+    Glyph variants for small indices are omitted; they would double the file.
     """
     options = subset.Options()
     options.flavor, options.hinting, options.layout_features = "woff", False, ["dtls"]

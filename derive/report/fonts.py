@@ -1,7 +1,7 @@
-"""The letters of mathematics that a page brings along, so that it looks the same where no such font is installed.
+"""Mathematical fonts embedded in a page, so that it looks the same where they are not installed.
 
-They are parts of STIX Two Math (SIL Open Font License 1.1), which the package ziamath brings, cut to what
-`derive.printing.mathml` writes. Cutting takes a second or two and is done once: the parts are kept.
+They are subsets of STIX Two Math (SIL Open Font License 1.1), which the package ziamath ships, with the letters that
+`derive.printing.mathml` writes. Subsetting takes a second or two; the results are cached.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPACES = "\u2002\u2003\u2009\u200a\u2061\u2062\u2063\xa0"
 
 
 def slanted(letter: str) -> str:
-    """What a browser draws for a letter that stands alone as a name."""
+    """Return the glyph that a browser draws for a single-letter identifier."""
     if letter == "h":
         return "ℎ"
     shape = "CAPITAL" if letter.isupper() else "SMALL"
@@ -61,7 +61,7 @@ PARTS = {"mathematics": _common(), "alphabets": _alphabets()}
 
 @cache
 def font_of(part: str) -> bytes:
-    """The font file (WOFF) with the letters of a part."""
+    """Return the font file (WOFF) with the letters of a subset."""
     check_installed("ziamath")
     place, letters = kept(), PARTS[part]
     sources = " ".join(f"{name} {version(name)}" for name in ("ziamath", "fonttools"))
@@ -75,7 +75,7 @@ def font_of(part: str) -> bytes:
 
 
 def font_faces(page: str) -> str:
-    """The rules of a style sheet that bring the letters of a page."""
+    """Return the CSS rules that embed the letters of a page."""
     needed = [name for name, letters in PARTS.items() if name == "mathematics" or set(letters) & set(page)]
     rules = [f"/* {NOTICE} */"]
     for name in needed:
@@ -86,7 +86,7 @@ def font_faces(page: str) -> str:
 
 
 def _ranges(letters: str) -> str:
-    """Letters as ranges of a style sheet."""
+    """Return letters as Unicode ranges of CSS."""
     runs: list[list[int]] = []
     for code in sorted(map(ord, letters)):
         if runs and code == runs[-1][1] + 1:

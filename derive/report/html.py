@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: style, script, mathematics and pictures are inside."""
+"""A report as one self-contained HTML page with style, script, mathematics and figures inside."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MANY_TERMS = 40
 
 
 def html_of_report(report: ReportDocument) -> str:
-    """The page; the same report gives the same bytes."""
+    """Return the page; the same report gives the same bytes."""
     numbers = {chapter.key: number for number, chapter in enumerate(report.chapters, start=1)}
     page = _Page(numbers, {key: k for k, key in enumerate(cited(report), start=1)})
     first, *others = (page.chapter(chapter) for chapter in report.chapters)
@@ -67,18 +67,18 @@ def html_of_report(report: ReportDocument) -> str:
 
 
 def asset(name: str) -> str:
-    """A file of this package's assets."""
+    """Return a file of this package's assets."""
     return (files("derive.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def cited(report: ReportDocument) -> tuple[str, ...]:
-    """The keys of the literature in the order of its numbers."""
+    """Return the keys of the literature in the order of their numbers."""
     listed = [block for chapter in report.chapters for block in chapter.blocks if isinstance(block, References)]
     return tuple(key for block in listed for key, _ in block.entries)
 
 
 class _Page:
-    """Writes blocks and counts equations; used once for a page."""
+    """Writer of the blocks of one page, with a counter of equations."""
 
     def __init__(self, numbers: dict[str, int], references: dict[str, int]):
         self.numbers = numbers
@@ -152,7 +152,7 @@ class _Page:
                 return f'<ol class="references">\n{lines}\n</ol>'
 
     def formula(self, source: str) -> tuple[str, int]:
-        """A displayed formula, and the number of its terms."""
+        """Return a displayed formula and the number of its terms."""
         try:
             pieces = mathml_pieces(source)
         except UnknownMathematics:

@@ -1,4 +1,4 @@
-"""A report as a LaTeX document for plain pdflatex; pictures are files beside it."""
+"""A report as a LaTeX document for pdflatex, with figures as separate files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CODE_SPECIAL = {"\\": r"{\char92}", "{": r"{\char123}", "}": r"{\char125}"}
 
 
 def latex_of_report(report: ReportDocument, picture: str = "{name}.pdf") -> str:
-    """The document. `picture` is how the file of a picture is called, seen from the document."""
+    """Return the document. `picture` is the path of the figure relative to the document."""
     parts = []
     numbers = {key: number for number, key in enumerate(cited(report), start=1)}
     for chapter in report.chapters:
@@ -69,7 +69,7 @@ def latex_of_report(report: ReportDocument, picture: str = "{name}.pdf") -> str:
 
 
 def said(told: Words) -> str:
-    """Words for LaTeX, every letter that pdflatex does not know replaced."""
+    """Return words for LaTeX, with letters that pdflatex does not know replaced."""
     return "".join(f"${part.latex}$" if isinstance(part, Math) else "".join(map(_letter, part)) for part in told)
 
 
@@ -96,7 +96,7 @@ def _verbatim(text: str) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    """A line of code, in pieces where the paper is too narrow for it."""
+    """Return a line of code, broken to the width of the page."""
     if len(line) <= CODE_COLUMNS:
         return [line]
     rest = line[CODE_COLUMNS:]
@@ -138,7 +138,7 @@ def _block(block: Block, level: int, picture: str) -> str:
 
 
 def _displayed(source: str) -> str:
-    """A numbered formula, made smaller where it is too wide; a very long one is broken over pages instead."""
+    """Return a numbered formula, scaled down if it is wide, or broken over pages if it is very long."""
     whole = ALIGNED.fullmatch(source.strip())
     body = whole[1].strip() if whole else ""
     lines = body.split("\\\\\n")

@@ -1,4 +1,4 @@
-"""The literature that the steps of a derivation rest on."""
+"""The literature on which the steps of a derivation rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as blocks of a report: their sections, equation by equation, in the LaTeX that they print themselves."""
+"""Records as blocks of a report: their sections, equation by equation, in their own LaTeX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from derive.report.document import Block, DisplayedEquation, Heading, Prose, Wor
 
 
 def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained: bool = True) -> tuple[Block, ...]:
-    """Every section with its heading and, where wanted, why it is there; sections that say nothing are left out."""
+    """Return every nonempty section with its heading and, if wanted, its explanation."""
     printer = TexPrinter(PrintedNames.of(record))
     names = printer.names
     found: list[Block] = []
@@ -39,7 +39,7 @@ def _told(line: str, names: PrintedNames) -> Words:
 
 
 def _sentence(title: str) -> str:
-    """The title with a capital letter, unless it begins with a name that has its own spelling."""
+    """Return the title capitalised, unless it begins with a name of fixed spelling."""
     first = title.split(" ", 1)[0]
     plain = first == "a" or (first.replace("-", "").isalpha() and first.islower() and len(first) > 1)
     return title[:1].upper() + title[1:] if plain else title

@@ -1,4 +1,4 @@
-"""From a model and its records to the chapters of a report, in the order of the derivation."""
+"""The chapters of a report, from a model and its records, in the order of the derivation."""
 
 from __future__ import annotations
 
@@ -67,10 +67,13 @@ def report_of(
     command: str = "",
     layers: Sequence[str] | None = None,
 ) -> ReportDocument:
-    """The whole report.
+    """Return the whole report.
 
-    sources: the declaration's own files, name and text. files: generated code, name to text. comparison: theory against
-    simulation, if one was run. layers: the probed matrices that are told, all of them if none are named.
+    Args:
+        sources: name and text of the declaration's own files.
+        files: generated code, text by name.
+        comparison: theory against simulation, if one was run.
+        layers: the probed matrices of the report, all if empty.
     """
     model, told = derivation.model, levels(derivation, layers)
     first = next(iter(told.values()))
@@ -107,7 +110,7 @@ def report_of(
 
 
 def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> Chapter:
-    """What is found, before how: the eigenproblem, the law of the bulk, and the main numbers."""
+    """Return the chapter of results: the eigenproblem, the law of the bulk, and the main numbers."""
     blocks: list[Block] = _main_numbers(comparison)
     probed = {label: level for label, level in levels.items() if "probe" in level.stages}
     for label, level in probed.items():
@@ -133,7 +136,7 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
 
 
 def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
-    """The outliers, or else the first quantities that were compared."""
+    """Return the outliers, else the first quantities that were compared."""
     if comparison is None or not comparison.rows:
         return []
     rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
@@ -143,7 +146,7 @@ def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
 
 
 def _formulas(model: Model) -> tuple[str, ...]:
-    """The declaration at a glance, as LaTeX: its equations and the matrices that are probed."""
+    """Return the equations of the declaration and its probed matrices, as LaTeX."""
     found = [latex_of_equation(equation) for equation in model.equations]
     for label, probe in model.probes:
         whose = rf"\text{{spectrum of layer {label}: }}\," if label else r"\text{spectrum of }\,"
@@ -302,7 +305,7 @@ def _probe(levels: dict[str, Level]) -> list[Chapter]:
 
 
 def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
-    """The stage for every probed matrix; those that say the same share one fold."""
+    """Return the stage of every probed matrix; equal ones share a fold."""
     if len(levels) == 1:
         return list(blocks_of_record(next(iter(levels.values())).record(stage)))
     told: dict[tuple[Block, ...], list[str]] = {}

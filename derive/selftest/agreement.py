@@ -1,8 +1,7 @@
-"""Theory against finite-size simulations of the same declaration, at two sizes.
+"""Theory against finite-size simulations of the same declaration at two sizes, extrapolated in 1/D.
 
-Corrections of order 1/D are extrapolated away. A difference counts if it exceeds the bound at the first two sizes and
-again, with the same sign, at two larger ones with other random numbers, those of a sampled theory too: the chance of a
-false alarm is the product.
+A difference counts if it exceeds the bound at the first two sizes and again, with the same sign, at two larger sizes
+with other seeds. The probability of a false alarm is then the product of both.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ like the edge. A largest eigenvalue that far out of a bulk without an outlier is
 
 @dataclass(frozen=True)
 class SizeDifference:
-    """One number of the theory, the simulation extrapolated in size, and their distance in standard errors."""
+    """One number of the theory, the simulation extrapolated in size, and their difference in standard errors."""
 
     quantity: str
     theory: float
@@ -46,7 +45,7 @@ class SizeDifference:
 
 @cache
 def bound(declarations: int) -> float:
-    """Standard errors that count as a difference, for a family of so many declarations."""
+    """Return the number of standard errors that counts as a difference, for a family of declarations."""
     from scipy.special import stdtrit
 
     each = math.sqrt(FALSE_ALARM / (COMPARISONS * max(1, declarations)))
@@ -54,7 +53,7 @@ def bound(declarations: int) -> float:
 
 
 def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[SizeDifference, ...]]:
-    """Whether theory and simulation agree, and all differences at the first two sizes."""
+    """Return whether theory and simulation agree, and all differences at the first two sizes."""
     found: tuple[SizeDifference, ...] = ()
 
     def check() -> Outcome:
@@ -75,7 +74,7 @@ def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tup
 
 
 def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: int) -> tuple[SizeDifference, ...]:
-    """A theory against simulations of a declaration at a size and at twice that size."""
+    """Return the differences of a theory and simulations of a declaration at a size and at twice that size."""
     import numpy as np
 
     small, large = (simulated(text, size, DRAWS, seed + 7919 * k) for k, size in enumerate(sizes))
@@ -95,7 +94,8 @@ def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: 
 
 
 def _difference(quantity: str, theory: float, error: float, small: Any, large: Any) -> SizeDifference:
-    """The simulation extrapolated linearly in 1/size; the sizes are one to two."""
+    """Return the difference of a theory and the simulation extrapolated linearly in 1/size; the sizes are one
+    to two."""
     import numpy as np
 
     value = 2 * float(np.mean(large)) - float(np.mean(small))
@@ -105,9 +105,9 @@ def _difference(quantity: str, theory: float, error: float, small: Any, large: A
 
 
 def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDifference]:
-    """Outliers well apart from the bulk by their rank, and where there are no more of them the eigenvalue that follows.
+    """Return differences of outliers well separated from the bulk, and of the extreme eigenvalue where there are none.
 
-    Below the bulk negative ones only: there may be zeros of a matrix without full rank between the bulk and them.
+    Below the bulk only negative ones: a rank-deficient matrix may have zeros between them and the bulk.
     """
     if not spectrum.edges:
         return []
@@ -123,7 +123,7 @@ def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDiff
 def _beyond(
     where: str, edge: float, width: float, outliers: list[tuple[float, float]], spectra: list[list[Any]]
 ) -> list[SizeDifference]:
-    """Outliers above an edge against the largest eigenvalues."""
+    """Return differences of outliers above an edge and the largest eigenvalues."""
     import numpy as np
 
     above = sorted(((z, e) for z, e in outliers if z > edge), reverse=True)

@@ -1,4 +1,4 @@
-"""The laws on one declaration, at given values: what `derive check` tries on a user's own file."""
+"""The laws on one declaration at given values: `derive check` on a user's file."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ LAST = ("the curve of the bulk against its equations", "other random numbers, th
 
 @dataclass(frozen=True)
 class Subject:
-    """A declaration to check: as a draft, and its numbers by the solver of the file itself."""
+    """A declaration to check: its draft, and its numbers by the solver of the file itself."""
 
     draft: Draft
     own: Callable[[], TheoryNumbers]
 
 
 def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[DeclarationLaw, ...]:
-    """The laws to try on a declaration, in their order; a quick check begins with those that say most."""
+    """Return the laws to try on a declaration, in order; a quick check starts with the most informative."""
     zeros = [DeclarationLaw(f"{TINY}: {word}", _near_zero(word), True) for word in partners.through_zero(subject.draft)]
     simulation = [DeclarationLaw(SIMULATION, _simulated)] if simulate else []
     own = [named_law(CERTIFIED), DeclarationLaw(AS_WRITTEN, _as_written(subject))]
@@ -67,7 +67,7 @@ def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Declaration
 def tried(
     laws: tuple[DeclarationLaw, ...], draft: Draft, seed: int, quick: bool
 ) -> Iterator[tuple[DeclarationLaw, Outcome, float]]:
-    """Each law with its outcome and the seconds that it took."""
+    """Yield each law with its outcome and its seconds."""
     began, longest = time.monotonic(), 0.0
     for law in laws:
         start = time.monotonic()
@@ -81,7 +81,7 @@ def tried(
 
 
 def _as_written(subject: Subject) -> Callable[[Draft, Random], Outcome]:
-    """The numbers of the file itself against those of the declaration as a draft is written."""
+    """Return the law that compares the file's own numbers with those of its draft."""
 
     @judged
     def check(draft: Draft, rng: Random) -> Outcome:

@@ -1,4 +1,4 @@
-"""Vectors with labels of their own and arrays of data, drawn at random."""
+"""Random vectors with labels and random arrays of data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LABELS = ("data", "axis", "each", "total", "softmax", "relabel", "entries", "roo
 
 
 def draw_labels(sketch: Sketch) -> list[Node]:
-    """Vectors with labels of their own and arrays of data, in equations and updates; what is observed of them."""
+    """Draw vectors with labels and arrays of data, their use in equations and updates, and their observables."""
     rng, timed = sketch.rng, sketch.clock is not None
     asked = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
     for word, value in (("P", 2), ("K", 3))[: 2 if asked else rng.choice((1, 2))]:
@@ -86,14 +86,14 @@ def draw_labels(sketch: Sketch) -> list[Node]:
 
 
 def _given(sketch: Sketch, static: bool = False) -> Node:
-    """A number per label, from the data with one axis."""
+    """Return a number per label, from data with one axis."""
     fitting = [d for d in sketch.data if len(d.axes) == 1 and not (static and d.timed)]
     chosen = sketch.rng.choice(fitting)
     return Node("data", (chosen.name, sketch.rng.choice((0, 0, 1)) if chosen.timed else None))
 
 
 def _labelled_side(sketch: Sketch, field: DraftVector, rank: int) -> Node:
-    """The equation of a vector with labels: of others with labels, data, tables, means and plain vectors."""
+    """Return the right side of a vector with labels: labelled vectors, data, tables, means and plain vectors."""
     rng, static = sketch.rng, field.kind == "static"
     plain = [v for v in usable_values(sketch, field.sector, rank, static, False) if not _has_labels(sketch, v)]
     own = at("k1", None)
@@ -125,7 +125,7 @@ def _labelled_side(sketch: Sketch, field: DraftVector, rank: int) -> Node:
 
 
 def _along_two_axes(own: Node, past: Node, axis: str) -> list[Node]:
-    """Vectors along one axis made of numbers along this and another one, and of vectors along that one alone."""
+    """Return vectors along one axis, built from numbers along two axes and vectors along the other."""
     other = at("k2", None)
     outputs = mean(times(past, other))
     shares = Node("softmax", (mean(times(add(own, past), other)), axis))
@@ -137,12 +137,12 @@ def _along_two_axes(own: Node, past: Node, axis: str) -> list[Node]:
 
 
 def _has_labels(sketch: Sketch, value: Node) -> bool:
-    """Whether a value has labels of its own."""
+    """Return whether a value has labels."""
     return any(v.axes and v.name == value.leaf for v in (*sketch.fields, *sketch.normals))
 
 
 def _feed_back(sketch: Sketch, field: DraftVector) -> None:
-    """Sums over labels in the equation of a plain field, and outer products with labels in an update."""
+    """Add sums over labels to the equation of a plain field, and outer products with labels to an update."""
     rng = sketch.rng
     late = at(field.name, 1)
     plain = {v.name for v in sketch.fields if v.sector == field.sector and v.kind == "timed" and not v.axes}

@@ -1,7 +1,7 @@
-"""The one place that knows how the engine is called: text in, numbers out.
+"""The only interface of the self-test to the engine: a declaration as text in, numbers out.
 
-Whatever goes wrong comes out as one of two things: `Refused`, a sentence for the user, which is allowed, or `Broken`,
-which no declaration may cause.
+A failure raises one of two exceptions: `Refused`, an error message for the user, which is allowed, or `Broken`, which
+no declaration may cause.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PYTHON = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b:|Traceback|please r
 
 
 class Refused(Exception):
-    """The engine said in a sentence why it does not derive or solve this; `numerical` if only the numbers forbid it."""
+    """The engine refused the declaration with an error message; `numerical` if only the numbers forbid it."""
 
     def __init__(self, sentence: str, numerical: bool = False):
         super().__init__(sentence)
@@ -39,7 +39,8 @@ class Refused(Exception):
 
 
 class Broken(Exception):
-    """The engine failed without a sentence; the message is the end of the traceback, `text` the declaration."""
+    """The engine failed without an error message for the user. The message ends the traceback; `text` is the
+    declaration."""
 
     def __init__(self, message: str, text: str = ""):
         super().__init__(message)
@@ -48,7 +49,7 @@ class Broken(Exception):
 
 @contextmanager
 def told(text: str = "") -> Iterator[None]:
-    """Tell refusals from failures. A sentence that only wraps an exception of Python's own is a failure too."""
+    """Convert exceptions to `Refused` or `Broken`. A message that only wraps a Python exception counts as a failure."""
     try:
         yield
     except (Refused, Broken):
@@ -71,8 +72,10 @@ Edges = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class ProbeNumbers:
-    """One probed matrix: intervals of its bulk with the errors of their ends, where these are sampled, outliers, at
-    every time before the last one too where asked for, and point masses."""
+    """The spectrum of one probe: intervals of its bulk with the standard errors of edges, outliers, point masses.
+
+    Outliers are those of the last time and, on request, of every earlier time.
+    """
 
     label: str
     edges: tuple[tuple[float, float], ...]
@@ -86,7 +89,7 @@ class ProbeNumbers:
 
 @dataclass(frozen=True)
 class TheoryNumbers:
-    """What the theory says. Observables are in the order of the declaration, each a list over time."""
+    """The numbers of the theory. Observables are in the order of the declaration, each a list over time."""
 
     observables: tuple[tuple[float, ...], ...]
     errors: tuple[tuple[float, ...], ...] | None
@@ -101,7 +104,7 @@ class TheoryNumbers:
 
 @lru_cache(maxsize=4)
 def load(text: str) -> Model:
-    """The model that a declaration declares."""
+    """Return the model of a declaration."""
     from derive.inputs.loading import load_model
 
     with tempfile.TemporaryDirectory() as folder, told(text):
@@ -129,7 +132,7 @@ def _solver(text: str) -> Solver:
 
 
 def words_of_code(text: str) -> list[str]:
-    """The names that stand in the modules generated for a declaration."""
+    """Return the names in the modules generated for a declaration."""
     found: set[str] = set()
     for name, code in _files(text).items():
         for node in ast.walk(ast.parse(code if name.endswith(".py") else "")):
@@ -140,14 +143,14 @@ def words_of_code(text: str) -> list[str]:
 
 
 def values_of(text: str) -> dict[str, Any]:
-    """The default values of parameters, and arrays."""
+    """Return the default values of parameters, and the arrays."""
     model = load(text)
     values = {p.name: p.default for p in model.parameters}
     return values if model.arrays is None else {**values, **model.arrays(values)}
 
 
 def _series(values: Any) -> tuple[float, ...]:
-    """An observable over time; one with labels has them one after the other at each time."""
+    """Return an observable over time, with its labels in sequence at each time."""
     import numpy as np
 
     return tuple(map(float, np.ravel(np.asarray(values, float))))
@@ -155,14 +158,14 @@ def _series(values: Any) -> tuple[float, ...]:
 
 @lru_cache(maxsize=16)
 def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> TheoryNumbers:
-    """The theory at the default values of the parameters."""
+    """Return the theory at the default values of the parameters."""
     solver, values = _solver(text), values_of(text)
     with told(text):
         return numbers_of(solver, load(text), values, path=path, samples=samples, seed=seed)
 
 
 def with_all_labels(text: str) -> TheoryNumbers | None:
-    """The theory without its label symmetry, every label by itself; None if it has none."""
+    """Return the theory without its label symmetry, with every label separate; None if it has no symmetry."""
     labels = training_level(text).method.labels
     if labels is None or not labels.group.components:
         return None
@@ -183,7 +186,10 @@ def numbers_of(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> TheoryNumbers:
-    """The theory of a model by its solver, at values of its parameters and arrays; `labels` are the matrices probed."""
+    """Return the numbers of a model from its solver at values of its parameters and arrays.
+
+    `labels` are the labels of the probed matrices.
+    """
     from numerics.solver import solve
 
     solution = solve(solver, values, samples=samples, seed=seed, path=path, certify=None)
@@ -212,12 +218,12 @@ def numbers_of(
 
 
 def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
-    """An end that cannot be moved has no error."""
+    """Return the standard errors of edges, zero for an edge without one."""
     return None if found is None else tuple((low or 0.0, high or 0.0) for low, high in found)
 
 
 def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
-    """Of each probed matrix whose bulk has a curve: its intervals by this and by the equations of the responses."""
+    """Return the intervals of each bulk with a curve, from the curve and from the response equations."""
     solver, values = _solver(text), values_of(text)
     with told(text):
         from numerics.bulk.support import law_of, law_without_curve
@@ -228,7 +234,7 @@ def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
 
 
 def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], list[list[Any]]]:
-    """Observables (draws by times) and spectra (one array of eigenvalues per draw) of a finite-size simulation."""
+    """Return observables (draws by times) and eigenvalues (one array per draw) of a finite-size simulation."""
     solver, values = _solver(text), values_of(text)
     with told(text):
         from numerics.simulation.samples import simulate
@@ -240,7 +246,7 @@ def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], l
 
 @lru_cache(maxsize=16)
 def training_level(text: str) -> Derivation:
-    """The derivation of the training level, without any probed matrix."""
+    """Return the derivation of the training level, without probes."""
     from dataclasses import replace
 
     model = load(text)
@@ -252,8 +258,10 @@ def training_level(text: str) -> Derivation:
 
 @lru_cache(maxsize=512)  # a few numbers each, and every law begins with the same declarations
 def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
-    """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear, or numbers
-    have too many terms."""
+    """Return the observables of a linear model in exact arithmetic, rounded at the end.
+
+    None if laws are nonlinear or numbers have too many terms.
+    """
     import sympy as sp
 
     derivation = training_level(text)
@@ -278,7 +286,7 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
 
 
 def forget() -> None:
-    """Drop everything that is kept of earlier declarations, compiled code above all."""
+    """Clear all caches of earlier declarations, above all compiled code."""
     for kept in (load, _files, _solver, solved, training_level, exact_observables):
         kept.cache_clear()
     from numerics.modules import forget_compiled
@@ -287,7 +295,7 @@ def forget() -> None:
 
 
 def keep_nothing() -> None:
-    """Do not keep compiled code on disk: declarations drawn at random are not met again."""
+    """Disable the disk cache of compiled code, since random declarations do not recur."""
     from numerics.modules import keep_compiled_in_memory
 
     keep_compiled_in_memory()

@@ -1,12 +1,12 @@
-"""The laws: what must not change a number, and how much rounding is granted.
+"""The laws: changes of a declaration that must not change a number, with their tolerances.
 
-A law takes a draft and says whether it held, does not apply, was not decided (both declarations are refused, or the
-numbers diverge) or broke, and then with which two declarations and which two numbers. Where the partner is written in
-other words of the language, one of the two may be refused as a declaration; where only names and order differ, it may
-not, and numbers that one of them has the other must have.
+A law takes a draft and reports whether it held, does not apply, was not decided (both declarations are refused, or the
+numbers diverge) or broke, with the two declarations and the two numbers. If the partner uses other words of the
+language, one of the two may be refused. If only names and order differ, neither may be refused alone, and both must
+have the same set of numbers.
 
-Exact theories are compared to the law's tolerance. Sampled ones have the same random numbers only where nothing that is
-drawn is added or reordered; they are compared within their standard errors, at a bound for the whole family.
+Exact theories are compared to the law's tolerance. Sampled theories share their random numbers only if no drawn object
+is added or reordered; they are compared within their standard errors, at a bound for the whole family.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a law fared; `texts` are the declarations that were compared, `reason` what came out of each."""
+    """The outcome of a law; `texts` are the compared declarations, `reason` their results."""
 
     status: str
     reason: str = ""
@@ -60,7 +60,7 @@ Check = Callable[[Draft, Random], Outcome]
 
 @dataclass(frozen=True)
 class DeclarationLaw:
-    """`check` takes a draft and a source of randomness; `compiled` says whether solvers are compiled for it."""
+    """A law. `check` takes a draft and a random source; `compiled` says whether it compiles solvers."""
 
     name: str
     check: Check
@@ -71,7 +71,7 @@ Reading = Callable[[str], TheoryNumbers]
 
 
 class _Inapplicable(Exception):
-    """There is nothing to compare: laws are nonlinear where exact arithmetic is asked for."""
+    """Raised if there is nothing to compare: nonlinear laws in exact arithmetic."""
 
 
 def _solved(text: str) -> TheoryNumbers:
@@ -79,7 +79,7 @@ def _solved(text: str) -> TheoryNumbers:
 
 
 def in_exact_arithmetic(text: str) -> TheoryNumbers:
-    """Observables by exact arithmetic; nothing of the spectra."""
+    """Return the observables in exact arithmetic, without spectra."""
     found = exact_observables(text)
     if found is None:
         raise _Inapplicable
@@ -87,7 +87,7 @@ def in_exact_arithmetic(text: str) -> TheoryNumbers:
 
 
 def same_numbers(left: TheoryNumbers, right: TheoryNumbers, tolerance: float) -> str:
-    """Where two theories differ by more than they may, or nothing. The right one may have more observables."""
+    """Return where two theories differ beyond the tolerance, or None. The right one may have more observables."""
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
         # where a value before the start would enter there is none; a field that is declared has one
@@ -118,13 +118,13 @@ def _same_spectrum(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> st
 
 
 def _wide(spectrum: ProbeNumbers, least: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Intervals with the errors of their ends; those that are narrower than can be seen are point masses."""
+    """Return intervals with the errors of their edges; those below the resolution count as point masses."""
     errors = spectrum.edge_errors or ((0.0, 0.0),) * len(spectrum.edges)
     return [(pair, error) for pair, error in zip(spectrum.edges, errors, strict=True) if pair[1] - pair[0] > least]
 
 
 def same_outliers(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> str:
-    """Outliers that one has and the other has not, those next to the bulk or to a point mass left aside."""
+    """Return outliers of one theory that the other lacks, except those near the bulk or a point mass."""
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
     far = [_far(s, NEAR_EDGE * width) for s in (one, two)]
     allowed = [tolerance * max(1.0, width, abs(z)) + ROUNDING * max(one.condition, two.condition) for z, _ in far[0]]
@@ -153,14 +153,14 @@ def _list(values: Iterable[object]) -> str:
 
 
 def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Reading = _solved) -> Outcome:
-    """Two declarations with the same numbers; `strict`: neither may be refused alone."""
+    """Return the outcome for two declarations with equal numbers; `strict`: neither may be refused alone."""
     return judged(lambda one, _: _compared((write(one), write(right)), tolerance, strict, read))(left, Random())
 
 
 def outcome_of(check: Callable[[], Outcome], text: str) -> Outcome:
-    """The outcome, also where the engine raises: a refusal decides nothing, a failure breaks the law.
+    """Return the outcome of a check, also if the engine raises: a refusal is undecided, a failure breaks the law.
 
-    text: the declaration, where a failure does not say which one it was.
+    `text` is the declaration for failures that do not name one.
     """
     try:
         return check()
@@ -173,7 +173,7 @@ def outcome_of(check: Callable[[], Outcome], text: str) -> Outcome:
 
 
 def judged(check: Check) -> Check:
-    """The check, with what the engine raises as an outcome."""
+    """Return the check with exceptions of the engine converted to outcomes."""
     return lambda draft, rng: outcome_of(lambda: check(draft, rng), write(draft))
 
 
@@ -207,15 +207,15 @@ def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: 
 
 @judged
 def _renamed(draft: Draft, rng: Random) -> Outcome:
-    """Every symbol under another name, mostly one that the code generated for the draft uses itself."""
+    """Return the draft with every symbol renamed, mostly to names that its generated code uses."""
     other = partners.renamed(draft, rng, words_of_code(write(draft)))
     return Outcome(IDLE) if other is None else compared(draft, other, 1e-12, True)
 
 
 def _rewritten(read: Reading = _solved) -> Check:
-    """The declaration rewritten in every way, one after the other in an order drawn at random, against itself.
+    """Return the law of all rewritings in random order against the declaration itself.
 
-    What is compiled gets names that stand in the code generated for the declaration, if it has any.
+    Compiled declarations get names that occur in their generated code, if there is any.
     """
 
     @judged
@@ -235,12 +235,12 @@ def _rewritten(read: Reading = _solved) -> Check:
 
 
 def _of_family(read: Reading = _solved) -> Check:
-    """The declaration against the same one as the first member of a family."""
+    """Return the law of a declaration against itself as the first member of a family."""
     return judged(lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read))
 
 
 def _read_back(read: Reading = _solved) -> Check:
-    """The declaration against what is written of the model that it declares, as `derive check` does."""
+    """Return the law of a declaration against the text written from its model, as `derive check` does."""
 
     @judged
     def check(draft: Draft, rng: Random) -> Outcome:
@@ -260,7 +260,7 @@ def _paired(partner: Callable[..., Any], tolerance: float, read: Reading = _solv
 
 @judged
 def _other_side(draft: Draft, rng: Random) -> Outcome:
-    """W^T W against W W^T: the same outside zero, where only one of them may have an atom and an interval."""
+    """Check W^T W against W W^T: equal except at zero, where only one of them may have a point mass."""
     other = partners.other_side(draft, rng)
     if other is None:
         return Outcome(IDLE)
@@ -284,7 +284,7 @@ def _above(outliers: Sequence[float]) -> tuple[float, ...]:
 
 @judged
 def _longer(draft: Draft, rng: Random) -> Outcome:
-    """More steps: the same before, and the outliers of earlier times the same."""
+    """Check that more steps leave earlier observables and outliers unchanged."""
     other = partners.longer(draft, rng)
     if other is None or draft.clock is None:
         return Outcome(IDLE)
@@ -305,7 +305,7 @@ def _longer(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _sampled(draft: Draft, rng: Random) -> Outcome:
-    """The exact pass against the sampled one, on linear laws."""
+    """Check the exact pass against the sampled one for linear laws."""
     other = partners.sampled(draft, rng)
     if other is None:
         return Outcome(IDLE)
@@ -316,7 +316,7 @@ def _sampled(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _other_seed(draft: Draft, rng: Random) -> Outcome:
-    """A sampled theory against itself with other random numbers: its errors must cover the difference."""
+    """Check a sampled theory against another seed: its standard errors must cover the difference."""
     text = write(draft)
     one = solved(text)
     return Outcome(IDLE) if one.exact else _equal(one, solved(text, seed=1 + rng.randrange(1000)), 1e-6, (text,))
@@ -336,14 +336,14 @@ def _cavity(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _exact_quotients(draft: Draft, rng: Random) -> Outcome:
-    """The generated code against exact arithmetic."""
+    """Check the generated code against exact arithmetic."""
     text = write(replace(draft, probes=(), observables=partners.without_alignments(draft)))
     return _equal(in_exact_arithmetic(text), solved(text), 1e-10, (text,))
 
 
 @judged
 def _all_labels(draft: Draft, rng: Random) -> Outcome:
-    """One label in place of all that are alike against every label by itself."""
+    """Check the representative of equivalent labels against every label by itself."""
     if not draft.axes:
         return Outcome(IDLE)
     text = write(draft)
@@ -353,7 +353,7 @@ def _all_labels(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
-    """The bulk by its curve, in exact arithmetic, against the bulk by the equations of its responses."""
+    """Check the bulk from its curve, in exact arithmetic, against the bulk from the response equations."""
     text = write(draft)
     found = edges_in_two_ways(text)
     for one, two in found:
@@ -366,7 +366,7 @@ def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _certified(draft: Draft, rng: Random) -> Outcome:
-    """Every check of a solution on itself passes."""
+    """Check that every certificate of a solution passes."""
     text = write(draft)
     failed = solved(text).failed
     return Outcome(BROKE, failed[0], (text,)) if failed else Outcome(HELD)
@@ -374,7 +374,7 @@ def _certified(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _no_traceback(draft: Draft, rng: Random) -> Outcome:
-    """Solved, or refused in a sentence."""
+    """Check that the declaration is solved or refused with an error message."""
     solved(write(draft))
     return Outcome(HELD)
 

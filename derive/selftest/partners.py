@@ -1,7 +1,6 @@
-"""From a draft to one that must have the same numbers.
+"""Transformations of a draft into a partner that must have the same numbers.
 
-Every function takes a draft and a source of randomness and returns the partner, or None where the draft has nothing
-to change in this way.
+Every function takes a draft and a random source and returns the partner, or None if the transformation does not apply.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ WORDS = (
 
 
 def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | None:
-    """Every symbol under another name; `words` are further names to take."""
+    """Return the draft with every symbol renamed; `words` are further names to use."""
     old = draft.names()
     made = [f"{word}{end}" for word in old for end in ("_1", "_each", "_late1", "_new", "_now", "T", "_0")]
     made += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
@@ -70,7 +69,7 @@ def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | Non
 
 
 def with_names(draft: Draft, new: dict[str, str]) -> Draft:
-    """The draft with names replaced as the table says."""
+    """Return the draft with names replaced by a table."""
 
     def word(old: str) -> str:
         return new.get(old, old)
@@ -108,7 +107,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
 
 
 def reordered(draft: Draft, rng: Random) -> Draft | None:
-    """Declarations, equations and terms in another order; observables and probes stay, for they are compared in it."""
+    """Return the draft with declarations, equations and terms permuted; observables and probes keep their order."""
 
     def shuffled(things: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(rng.sample(things, len(things)))
@@ -135,7 +134,7 @@ def reordered(draft: Draft, rng: Random) -> Draft | None:
 
 
 def _places(draft: Draft, fits: Callable[[Node], bool]) -> list[tuple[int, Node]]:
-    """Nodes inside equations of fields, outside sums over the past, with the number of their equation."""
+    """Return nodes inside equations of fields, outside sums over the past, with the index of their equation."""
     found = []
 
     def look(node: Node, index: int) -> None:
@@ -153,14 +152,14 @@ def _places(draft: Draft, fits: Callable[[Node], bool]) -> list[tuple[int, Node]
 
 
 def _swapped(node: Node, old: Node, new: Node) -> Node:
-    """The tree with one node replaced wherever it stands, the largest first."""
+    """Return the tree with every occurrence of a node replaced, outermost first."""
     if node == old:
         return new
     return node.rebuilt(lambda child: _swapped(child, old, new))
 
 
 def _sector(draft: Draft, node: Node) -> str | None:
-    """The sector of a vector; None for a scalar."""
+    """Return the sector of a vector; None for a scalar."""
     if node.op == "at":
         return draft.vector(node.leaf).sector
     if node.op == "apply":
@@ -171,7 +170,7 @@ def _sector(draft: Draft, node: Node) -> str | None:
 
 
 def _axes(draft: Draft, node: Node) -> set[str]:
-    """The axes of a vector or number."""
+    """Return the label axes of a vector or number."""
     if node.op == "at":
         return set(draft.vector(node.leaf).axes)
     if node.op in ("data", "entries"):
@@ -215,7 +214,7 @@ def _is_matrix(node: Node) -> bool:
 
 
 def named(draft: Draft, rng: Random) -> Draft | None:
-    """A part of an equation as a field of its own."""
+    """Return the draft with a subexpression as a field of its own."""
     # a product with a matrix has its size beside it: the two go together
     kinds = ("sum", "product", "call", "cases", "power")
     places = [
@@ -243,7 +242,7 @@ def named(draft: Draft, rng: Random) -> Draft | None:
 
 
 def inlined(draft: Draft, rng: Random) -> Draft | None:
-    """A field that has one equation at all times, written out where it is used at the same time."""
+    """Return the draft with a field substituted by its equation wherever it is used at equal time."""
     targets = [e.target for e in draft.equations]
     options = []
     for equation in draft.equations:
@@ -267,7 +266,8 @@ def inlined(draft: Draft, rng: Random) -> Draft | None:
 
 
 def _may_inline(draft: Draft, where: DraftEquation, used: Node, value: Node) -> bool:
-    """Products with matrices may only be added and scaled; nothing is put into sums over the past or starts."""
+    """Return whether a field can be inlined: matrix products may only be added and scaled, and no past sum or start
+    uses it."""
     if where.starts or where.target not in {v.name for v in draft.fields}:
         return False
     closed: tuple[str, ...] = ("past", "mean", "overlap", "total", "total_over", "relabel", "mix")
@@ -293,7 +293,7 @@ def _has(node: Node, op: str) -> bool:
 
 
 def split(draft: Draft, rng: Random) -> Draft | None:
-    """W (a + b) as W a + W b."""
+    """Return the draft with W (a + b) as W a + W b."""
     places = _places(draft, lambda n: n.op == "apply" and n.children[1].op == "sum")
     if not places:
         return None
@@ -306,7 +306,7 @@ def split(draft: Draft, rng: Random) -> Draft | None:
 
 
 def copied(draft: Draft, rng: Random) -> Draft | None:
-    """A copy of a field or a normal vector, used in place of the original in some equations."""
+    """Return the draft with a copy of a field or a drawn vector in place of the original in some equations."""
     candidates = (*draft.fields, *draft.normals)
     if not candidates:
         return None
@@ -335,7 +335,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
 
 
 def _substituted(draft: Draft, word: str, new: Callable[[Node], Node]) -> Draft:
-    """The draft with every use of a random matrix replaced."""
+    """Return the draft with every use of a random matrix replaced."""
 
     def node(old: Node) -> Node:
         return new(old) if old.op in ("matrix", "fresh") and old.leaf == word else old
@@ -344,7 +344,7 @@ def _substituted(draft: Draft, word: str, new: Callable[[Node], Node]) -> Draft:
 
 
 def two_matrices(draft: Draft, rng: Random) -> Draft | None:
-    """A Gaussian matrix as the sum of two independent ones with variances that add."""
+    """Return the draft with a Gaussian matrix as the sum of two independent ones whose variances add."""
     if not draft.matrices:
         return None
     chosen = rng.choice(draft.matrices)
@@ -361,7 +361,7 @@ def two_matrices(draft: Draft, rng: Random) -> Draft | None:
 
 
 def variance_moved(draft: Draft, rng: Random) -> Draft | None:
-    """A variance moved into the factor of the equations."""
+    """Return the draft with a variance moved into the coefficients of the equations."""
     if not draft.matrices:
         return None
     chosen = rng.choice(draft.matrices)
@@ -372,7 +372,7 @@ def variance_moved(draft: Draft, rng: Random) -> Draft | None:
 
 
 def transposed(draft: Draft, rng: Random) -> Draft | None:
-    """The transpose declared, and used transposed."""
+    """Return the draft with a matrix declared as its transpose and used transposed."""
     fitting = [m for m in draft.matrices if m.kind != "goe"]
     if not fitting:
         return None
@@ -388,7 +388,7 @@ def transposed(draft: Draft, rng: Random) -> Draft | None:
 
 
 def other_base(draft: Draft, rng: Random) -> Draft | None:
-    """Another sector as the first."""
+    """Return the draft with another sector as the base."""
     if len(draft.sectors) < 2:
         return None
     chosen = rng.choice(draft.sectors[1:])
@@ -398,7 +398,7 @@ def other_base(draft: Draft, rng: Random) -> Draft | None:
 
 
 def groups_split(draft: Draft, rng: Random) -> Draft | None:
-    """The sites with one value of a trait as two groups with the same value."""
+    """Return the draft with a group of sites split into two groups of equal trait value."""
     fitting = [v for v in draft.traits if v.values]
     if not fitting:
         return None
@@ -417,7 +417,7 @@ def groups_split(draft: Draft, rng: Random) -> Draft | None:
 
 
 def with_numbers(draft: Draft, words: Collection[str]) -> Draft:
-    """The draft with the values of some parameters written as numbers."""
+    """Return the draft with some parameters replaced by their values."""
     values = {p.name: number(p.value) for p in draft.parameters if p.name in words}
 
     def node(old: Node) -> Node:
@@ -428,18 +428,18 @@ def with_numbers(draft: Draft, words: Collection[str]) -> Draft:
 
 
 def numbers(draft: Draft, rng: Random) -> Draft | None:
-    """Numbers instead of parameters, but for those that count steps and labels."""
+    """Return the draft with all parameters replaced by numbers, except counters of steps and labels."""
     return with_numbers(draft, {p.name for p in draft.parameters} - draft.counters())
 
 
 def some_numbers(draft: Draft, rng: Random) -> Draft | None:
-    """Numbers instead of some of the parameters."""
+    """Return the draft with some of the parameters replaced by numbers."""
     free = sorted({p.name for p in draft.parameters} - draft.counters())
     return with_numbers(draft, rng.sample(free, rng.randint(1, len(free)))) if free else None
 
 
 def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """Two or three steps, and the same with functions of time as the polynomials through their values."""
+    """Return the draft with two or three steps, and the same with functions of time as interpolating polynomials."""
     clock = draft.clock
     if clock is None or any(d.timed and d.values is not None for d in draft.data):
         return None
@@ -451,7 +451,7 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return node.mapped(lambda old: number(time) if old == name(clock.name) else old)
 
     def polynomial(node: Node) -> Node:
-        """Lagrange's polynomial in the clock through the values at all times."""
+        """Return the Lagrange interpolation polynomial in the clock through the values at all times."""
         terms = []
         for k in times_of_steps:
             others = [j for j in times_of_steps if j != k]
@@ -463,7 +463,7 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return add(*terms)
 
     def written(node: Node) -> Node:
-        """The largest scalars that depend on time through more than a polynomial."""
+        """Replace the maximal scalars that depend on time other than polynomially."""
         if node.op in ("at", "weights", "fresh", "data", "past"):
             return node
         if _is_scalar(node) and any(inner == name(clock.name) for inner in node.walk()):
@@ -475,31 +475,31 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def _is_scalar(node: Node) -> bool:
-    """Whether a node is made of numbers, parameters, sizes and time alone."""
+    """Return whether a node consists of numbers, parameters, sizes and time alone."""
     kept = ("number", "name", "sum", "product", "power", "root", "call", "cases", "compare")
     return all(inner.op in kept for inner in node.walk())
 
 
 def through_zero(draft: Draft) -> list[str]:
-    """Parameters that may be zero and in which the declaration is smooth there."""
+    """Return parameters that may be zero and in which the declaration is smooth at zero."""
     free = [p for p in draft.parameters if p.domain in ("real", "nonnegative") or p.domain.startswith("Domain(-")]
     uneven = {n.leaf for tree in draft.trees() for part in tree.walk() if _is_uneven(part) for n in part.walk()}
     return [p.name for p in free if p.name not in uneven]
 
 
 def at_zero(draft: Draft, word: str) -> tuple[Draft, Draft]:
-    """A parameter at zero, and at a number so small that nothing can be seen of it."""
+    """Return the draft with a parameter at zero, and at a negligibly small number."""
     return draft.with_value(word, 0), draft.with_value(word, Fraction(1, 10**10))
 
 
 def near_zero(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """The same for one of the parameters."""
+    """Return such a pair for one of the parameters."""
     fitting = through_zero(draft)
     return at_zero(draft, rng.choice(fitting)) if fitting else None
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether an operation may jump or have a cusp."""
+    """Return whether an operation may have a jump or a cusp."""
     if node.op == "call":
         return node.args[0] in ("sign", "Heaviside", "KroneckerDelta", "Min", "Max")
     return node.op in ("cases", "compare", "root") or (node.op == "power" and node.args[1] != 2)
@@ -509,7 +509,7 @@ def _is_uneven(node: Node) -> bool:
 
 
 def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """A trait whose values are all the same, and that number."""
+    """Return the draft with equal values of a trait, and the draft with that number in place of the trait."""
     fitting = [v for v in draft.traits if v.values]
     if not fitting:
         return None
@@ -527,7 +527,8 @@ def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """Vectors with another law, and normal ones with the same means and variances, where everything is linear."""
+    """Return the draft with non-normal vectors, and with normal ones of equal mean and variance, if all laws are
+    linear."""
     chosen = {v.name: v.law for v in draft.normals if v.law is not None}
     if not chosen or not set(chosen.values()) <= set(LAWS) or not _linear(draft):
         return None
@@ -553,10 +554,10 @@ def _leaves(tree: Node) -> set[str]:
 
 
 def _linear(draft: Draft) -> bool:
-    """Whether no law and no mean is other than linear or quadratic."""
+    """Return whether all laws are linear and all means at most quadratic."""
 
     def order(node: Node) -> int:
-        """How often vectors of one site stand in a product."""
+        """Return the degree in the vectors of one site."""
         if node.op == "at":
             return int(not any(node.leaf == v.name for v in draft.traits))
         if node.op in ("mean", "overlap", "number", "name"):
@@ -581,7 +582,7 @@ def _linear(draft: Draft) -> bool:
 
 
 def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """A term with a parameter that is zero, and the term left out."""
+    """Return the draft with a term times a zero parameter, and the draft without the term."""
     places = []
     for index, equation in enumerate(draft.equations):
         if equation.value.op == "sum":
@@ -611,7 +612,7 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def without_axis(draft: Draft, axis: str) -> Draft:
-    """The draft without the labels along an axis that no data have; what acts along it alone goes with it."""
+    """Return the draft without the labels along an axis that no data have."""
 
     def vector(old: V) -> V:
         return replace(old, axes=tuple(a for a in old.axes if a != axis))
@@ -634,7 +635,7 @@ def without_axis(draft: Draft, axis: str) -> Draft:
 
 
 def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """One class, and none."""
+    """Return the draft with one label, and the draft without labels."""
     clock = draft.clock
     if clock is None or len(draft.axes) > 1 or draft.data:
         return None
@@ -665,7 +666,7 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def longer(draft: Draft, rng: Random) -> Draft | None:
-    """Two steps more; a probe at a fixed time or data that end would not be the same."""
+    """Return the draft with two more steps; None if a probe at a fixed time or data that end would change."""
     early = any(time is n.args[1] and time.op != "name" for n in _timed(draft) for time in n.children)
     if draft.clock is None or early or any(d.timed and d.values is not None for d in draft.data):
         return None
@@ -673,18 +674,17 @@ def longer(draft: Draft, rng: Random) -> Draft | None:
 
 
 def without_alignments(draft: Draft) -> tuple[tuple[str, Node], ...]:
-    """What is observed of the training level alone."""
+    """Return the draft with observables of the training level alone."""
     return tuple((label, value) for label, value in draft.observables if value.op != "alignment")
 
 
 def _timed(draft: Draft) -> list[Node]:
-    """Everything that is taken at a time in a probe."""
+    """Return all timed nodes in a probe."""
     return [n for _, value in draft.probes for n in value.walk() if n.op in ("at", "weights", "fresh")]
 
 
 def sampled(draft: Draft, rng: Random) -> Draft | None:
-    """The same with a nonlinear observable of vectors that nothing else knows, too many for an integral, so that the
-    theory is sampled."""
+    """Return the draft with an additional nonlinear observable of independent vectors that forces sampling."""
     vectors = [DraftVector(draft.free_name(f"aside{letter}"), draft.sectors[0].name, "static") for letter in "abcd"]
     field = DraftVector(draft.free_name("bent"), draft.sectors[0].name, "static")
     equation = DraftEquation(field.name, "", times(*(call("tanh", at(vector.name, None)) for vector in vectors)))
@@ -699,7 +699,7 @@ def sampled(draft: Draft, rng: Random) -> Draft | None:
 
 
 def other_side(draft: Draft, rng: Random) -> Draft | None:
-    """K^T K as K K^T, for every probed product of this kind; beside other matrices the two are not alike."""
+    """Return the draft with K^T K as K K^T in every probe of this kind; products with other terms do not qualify."""
 
     def node(old: Node) -> Node:
         if old.op == "matmul" and len(old.children) == 2:

@@ -1,7 +1,6 @@
-"""A run over many declarations: draw, check, shrink what breaks, and count.
+"""A run over many random declarations: draw, check, shrink violations, and count.
 
-Every declaration has random numbers of its own, made from the seed and its number, so that a run can be taken up
-where it was left.
+Every declaration has a random stream of its own, from the seed and its number, so that a run can be resumed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ COMMON_BIAS = 4.5
 
 @dataclass(frozen=True)
 class Violation:
-    """A law that broke: at which declaration of which seed, the smallest that breaks it, and what came out."""
+    """A broken law: the seed and number of the declaration, the smallest one that breaks it, and the outcome."""
 
     law: str
     declaration: int
@@ -48,7 +47,7 @@ class Violation:
 
 @dataclass
 class Tally:
-    """What a run has found so far."""
+    """Counts of a run so far."""
 
     checked: int = 0
     counts: dict[str, Counter[str]] = field(default_factory=dict)
@@ -59,7 +58,7 @@ class Tally:
     """Sentences without names and numbers, by how many declarations were refused with them."""
 
     def count(self, law: str, outcome: Outcome) -> bool:
-        """Count an outcome; true if it is a violation of a kind that has not been seen before."""
+        """Count an outcome; return whether it is a violation of a new kind."""
         self.counts.setdefault(law, Counter())[outcome.status] += 1
         if outcome.status != BROKE:
             return False
@@ -74,7 +73,7 @@ class Tally:
         return sum(count[BROKE] for count in self.counts.values())
 
     def bias(self) -> tuple[float, float] | None:
-        """Mean of the normalised differences, one per declaration, in its standard errors, and their spread."""
+        """Return the mean of the normalised differences in its standard errors, and their standard deviation."""
         n = len(self.differences)
         if n < 20:
             return None
@@ -84,7 +83,7 @@ class Tally:
 
 
 def kind_of(outcome: Outcome) -> str:
-    """What makes two violations of a law the same: the kind of exception and its place, or the kind of number."""
+    """Return the equivalence class of a violation: the exception and its place, or the kind of number."""
     reason = re.sub(r"declaration\.py, line \d+: ", "", outcome.reason)
     raised, failed = _RAISED.match(reason), _EXCEPTION.match(reason)
     if raised:
@@ -95,7 +94,7 @@ def kind_of(outcome: Outcome) -> str:
 
 
 def sentence_of(refusal: str, draft: Draft) -> str:
-    """What a refusal says without the line, the names of the draft and numbers: the same for all of its kind."""
+    """Return a refusal without line numbers, names of the draft and numbers, equal for all of its kind."""
     said = re.sub(r"declaration\.py, lines? \d+( and \d+)?: ", "", refusal)
     names = "|".join(map(re.escape, sorted(draft.names(), key=len, reverse=True)))
     return re.sub(rf"\b({names})\b", "_", re.sub(r"-?\b\d+([./]\d+)?\b", "#", said))
@@ -106,15 +105,15 @@ def random_of(seed: int, number: int, what: str = "") -> Random:
 
 
 def draft_of(seed: int, number: int) -> Draft:
-    """The declaration of a number in the run of a seed: drawn for a pair of features, all of these in turn."""
+    """Return the draft of a number in the run of a seed, drawn for a pair of features in turn."""
     return draw(random_of(seed, number), wanted=wanted_of(seed, number))
 
 
 def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[DeclarationLaw, Outcome, int]]:
-    """The first law of all; if it holds, those without a compiler and some others, with the seed of the partner.
+    """Yield the laws to check with the seeds of their partners: the first law, then cheap ones and some compiled ones.
 
-    Without compiled laws the first one is left out too: it solves. All ways to rewrite a declaration are tried at once,
-    which takes one partner instead of a dozen, and one at a time only where that says nothing.
+    Without compiled laws the first, which solves, is omitted too. All rewritings are checked at once, with one partner
+    instead of a dozen, and one by one only if that is undecided.
     """
     rng = random_of(seed, number, "laws")
     first, at_once, *others = (law for law in LAWS if law.compiled)
@@ -131,7 +130,7 @@ def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tupl
 
 
 def smallest(draft: Draft, law: DeclarationLaw, kind: str, start: int, most: int) -> Outcome | None:
-    """The smallest declaration that breaks a law in the same way."""
+    """Return the smallest declaration that breaks a law in the same way."""
 
     def broken(smaller: Draft) -> Outcome | None:
         for shift in range(2):
@@ -155,16 +154,19 @@ def run(
     tell_broken: Callable[[Violation], None] | None = None,
     tally: Tally | None = None,
 ) -> Tally:
-    """Declarations `first` to `declarations` of a seed.
+    """Check the declarations `first` to `declarations` of a seed, and return the tally.
 
-    compiled: laws per declaration that need solvers to be compiled, none at all if 0; shrinking: how many smaller
-    declarations are tried for each kind of violation; tell: is called after every declaration, and tell_broken with a
-    violation as it was met, before it is made smaller, which may take long; tally: what to count in, a new one if None.
+    Args:
+        compiled: compiled laws per declaration; 0 for none.
+        shrinking: the number of smaller declarations tried for each kind of violation.
+        tell: called after every declaration.
+        tell_broken: called with a violation before it is shrunk.
+        tally: the tally to continue; a new one if None.
     """
     tally = tally if tally is not None else Tally()
 
     def found(violation: Violation) -> None:
-        """A run that ends while it is made smaller has the violation as it was met."""
+        """Record a violation before it is shrunk, so that an interrupted run keeps it."""
         tally.violations.append(violation)
         if tell_broken is not None:
             tell_broken(violation)

@@ -1,4 +1,4 @@
-"""The smallest declaration that still breaks a law: smaller drafts are tried until none breaks it."""
+"""Shrinking: the smallest declaration that still breaks a law, by greedy search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from derive.selftest.partners import with_names, with_numbers, without_axis
 
 
 def shrink(draft: Draft, breaks: Callable[[Draft], bool], most: int = 400) -> Draft:
-    """The draft with everything left out that the law does not need to break; `most` drafts are tried."""
+    """Return the draft reduced as long as the law stays broken; at most `most` drafts are tried."""
     tried: set[Draft] = {draft}
     while True:
         for smaller in smaller_drafts(draft):
@@ -27,7 +27,7 @@ def shrink(draft: Draft, breaks: Callable[[Draft], bool], most: int = 400) -> Dr
 
 
 def smaller_drafts(draft: Draft) -> Iterator[Draft]:
-    """Drafts with one thing less, the boldest changes first."""
+    """Yield drafts with one part less, the largest reductions first."""
     for smaller in _smaller(draft):
         kept = pruned(smaller)
         if kept != draft and (kept.observables or kept.probes):
@@ -109,7 +109,7 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
 
 
 def _smaller_nodes(node: Node) -> Iterator[Node]:
-    """Trees with one node less."""
+    """Yield trees with one node less."""
     if node.op in ("sum", "product") and len(node.children) > 1:
         for k, child in enumerate(node.children):
             rest = node.children[:k] + node.children[k + 1 :]

@@ -1,4 +1,4 @@
-"""What has been drawn of a declaration so far, and what may be used next."""
+"""State of a random declaration while it is drawn, and what may be used next."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ LIKELY = 0.8
 
 @dataclass
 class Sketch:
-    """What has been drawn so far."""
+    """The declaration drawn so far."""
 
     rng: Random
     linear: bool
@@ -80,21 +80,21 @@ class Sketch:
     """Features that are drawn wherever they can be."""
 
     def chance(self, probability: float, *features: str) -> bool:
-        """Whether something is drawn; likely if it is one of the features asked for."""
+        """Return True with a probability, which is high for a wanted feature."""
         asked = any(feature in self.wanted for feature in features)
         return self.rng.random() < (LIKELY if asked else probability)
 
     def pick(self, options: Sequence[str], what: str = "") -> str:
-        """One of several; likely one whose feature is asked for. `what` follows the words in names of features."""
+        """Return one of several options, preferably a wanted feature. `what` completes the names of features."""
         asked = [option for option in options if f"{option}{what}" in self.wanted]
         return self.rng.choice(asked if asked and self.rng.random() < LIKELY else options)
 
     def law(self, inner: Node) -> Node:
-        """A function of a vector."""
+        """Return a random function of a vector."""
         return LAWS[self.pick((*LAWS, "tanh", "tanh"), OF_VECTOR)](inner)
 
     def coefficient(self) -> Node:
-        """A number of order one, sometimes as a parameter, a function of one, a root or a ratio of sizes."""
+        """Return a coefficient of order one: a number, a parameter, a function of one, a root or a ratio of sizes."""
         if self.chance(0.1):
             return self._root_or_ratio()
         if self.chance(0.12, *(f"{word}{OF_PARAMETER}" for word in PARAMETERS)):
@@ -112,7 +112,7 @@ class Sketch:
         return self.parameter("c", value)
 
     def parameter(self, wish: str, value: Fraction | None = None, domain: str = "real") -> Node:
-        """A new parameter; its value is one that the domain has, negative and zero ones too, unless given."""
+        """Return a new parameter with a value in its domain, possibly negative or zero, unless one is given."""
         if value is None:
             value = self.rng.choice(_VALUES[domain])
         word = f"{wish}{1 + sum(p.name.startswith(wish) for p in self.parameters)}"
@@ -167,7 +167,7 @@ def _case_of(k: Node) -> Node:
 
 
 def _root_of(sketch: Sketch) -> Node:
-    """A square root of a sum, or of a square."""
+    """Return a square root of a sum or of a square."""
     kind = sketch.rng.randrange(3)
     if kind == 0:
         return root(add(ONE, sketch.parameter("lam", domain="nonnegative")))
@@ -202,7 +202,7 @@ TIMES: dict[str, Callable[[Sketch, Node], Node]] = {
 
 
 def of_time(sketch: Sketch) -> Node:
-    """A coefficient that changes in time."""
+    """Return a coefficient that depends on time."""
     assert sketch.clock is not None
     return TIMES[sketch.pick(tuple(TIMES), OF_TIME)](sketch, name(sketch.clock.name))
 
@@ -212,9 +212,9 @@ def value_of(sketch: Sketch, vector: DraftVector, delay: int) -> Node:
 
 
 def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> list[Node]:
-    """Values over a sector that an equation may use: earlier fields at t, and any field later by a delay.
+    """Return values over a sector that an equation may use: earlier fields at t, and any field with a delay.
 
-    `later`: the equation is at t + 1, so that everything at t is in its past.
+    `later`: the equation is at t + 1, so that all values at t are in its past.
     """
     found = [
         value_of(sketch, v, 0)
@@ -232,7 +232,7 @@ def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: b
 
 
 def operators_into(sketch: Sketch, sector: str, static: bool) -> list[tuple[Node, str, Node]]:
-    """Matrices that give vectors over a sector: the matrix, the sector that it takes, its natural scale."""
+    """Return matrices that map to a sector: the matrix, its column sector, and its natural scale."""
     found = []
     for m in sketch.matrices:
         if m.kind == "fresh" and static:
@@ -256,7 +256,7 @@ def operators_into(sketch: Sketch, sector: str, static: bool) -> list[tuple[Node
 
 
 def rooted(sketch: Sketch, word: str) -> bool:
-    """Whether weights begin at a random matrix; momentum does not, and applying it to vectors is nothing new."""
+    """Return whether weights start at a random matrix; momentum does not."""
     return any(e.target == word and e.time == "0" and e.value != number(0) for e in sketch.equations)
 
 

@@ -1,8 +1,8 @@
-"""How often words, arguments, functions and values stand in declarations, counted in their text.
+"""Frequencies of words, arguments, functions and values in declarations, counted in their text.
 
-A feature is one of these: a word of the language, an optional argument of it such as `goe(variance=)`, a function with
-what it is of, such as `Abs of a parameter`, or a kind of value. Drafts are drawn for pairs of features in turn, because
-what is wrong with a declaration often needs two of them.
+A feature is a word of the language, an optional argument such as `goe(variance=)`, a function with the kind of its
+argument such as `Abs of a parameter`, or a kind of value. Drafts are drawn for pairs of features, since many defects
+need two of them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MEANS = ("mean", "overlap", "total")
 
 @cache
 def arguments() -> dict[str, tuple[str, ...]]:
-    """The arguments of every word in their order, by its name."""
+    """Return the arguments of every word, in order, by name."""
     from importlib import import_module
 
     found = {}
@@ -60,7 +60,7 @@ def arguments() -> dict[str, tuple[str, ...]]:
 
 @cache
 def optional() -> tuple[str, ...]:
-    """Every optional argument of every word, as goe(variance=)."""
+    """Return every optional argument of every word, as goe(variance=)."""
     from importlib import import_module
 
     found = []
@@ -74,19 +74,19 @@ def optional() -> tuple[str, ...]:
 
 
 def features() -> tuple[str, ...]:
-    """Everything that is counted: words, optional arguments, functions and kinds of values."""
+    """Return all features: words, optional arguments, functions and kinds of values."""
     return (*WORDS, *optional(), *FUNCTIONS, *VALUES)
 
 
 def features_of(text: str) -> frozenset[str]:
-    """The features of a declaration, from its text."""
+    """Return the features of a declaration, from its text."""
     counter = _Counter()
     counter.visit(ast.parse(text))
     return frozenset(counter.found)
 
 
 class _Counter(ast.NodeVisitor):
-    """Walks through a declaration and notes what it has."""
+    """Visitor of the syntax tree of a declaration that collects its features."""
 
     def __init__(self) -> None:
         self.found: set[str] = set()
@@ -95,7 +95,7 @@ class _Counter(ast.NodeVisitor):
         self.probed = False
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """What a variable stands for: a parameter, a clock or a vector."""
+        """Record the kind of a variable: a parameter, a clock or a vector."""
         word = _word(node.value)
         target = node.targets[0]
         for name in getattr(target, "elts", [target]):
@@ -170,7 +170,7 @@ class _Counter(ast.NodeVisitor):
                 self.found.add("a parameter in a trait" if name == "values" else f"a {name} with a parameter")
 
     def _known(self, value: ast.expr) -> float | None:
-        """A number, or the default of a parameter that stands alone."""
+        """Return a number, or the default of a parameter that occurs alone."""
         match value:
             case ast.Constant(value=number):
                 return float(str(number))
@@ -186,7 +186,7 @@ class _Counter(ast.NodeVisitor):
                 self.found.add("a probe before the last step")
 
     def _function(self, word: str, node: ast.Call) -> None:
-        """A function of SymPy, with what it is of."""
+        """Record a SymPy function with the kind of its argument."""
         whole = ast.Tuple(elts=list(node.args), ctx=ast.Load())
         if self._has(whole, "vector"):
             self.found.add(f"{word}{OF_VECTOR}")
@@ -199,7 +199,7 @@ class _Counter(ast.NodeVisitor):
         return self.kinds.get(getattr(node, "id", "")) == "training_clock"
 
     def _has(self, node: ast.AST, kind: str) -> bool:
-        """Whether something of a kind stands in an expression, times of values and what is averaged apart."""
+        """Return whether a kind occurs in an expression, outside times and averages."""
         match node:
             case ast.Name(id=name):
                 return self.kinds.get(name) == kind
@@ -218,7 +218,7 @@ def _word(node: ast.AST) -> str:
 
 
 def _is_zero(node: ast.expr) -> bool:
-    """0, or Rational(0, 1)."""
+    """Return whether a node is 0 or Rational(0, 1)."""
     match node:
         case ast.Constant(value=0) | ast.Call(args=[ast.Constant(value=0), *_]):
             return True
@@ -227,7 +227,7 @@ def _is_zero(node: ast.expr) -> bool:
 
 @dataclass
 class Vocabulary:
-    """How many of some declarations have each feature, and each pair of them."""
+    """Number of declarations with each feature, and with each pair."""
 
     declarations: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -242,17 +242,17 @@ class Vocabulary:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Features that no declaration has."""
+        """Return the features that no declaration has."""
         return tuple(feature for feature in features() if not self.counts[feature])
 
     def coverage(self) -> tuple[int, int]:
-        """How many pairs of the features that drafts are drawn for have been met, and how many there are."""
+        """Return the number of feature pairs that occurred, and the number of all pairs."""
         wanted = [tuple(sorted(pair)) for pair in pairs()]
         return sum(pair in self.pairs for pair in wanted), len(wanted)
 
 
 def counted(texts: Iterable[str]) -> Vocabulary:
-    """The features of some declarations."""
+    """Return the vocabulary of declarations."""
     found = Vocabulary()
     for text in texts:
         found.count(text)
@@ -261,7 +261,7 @@ def counted(texts: Iterable[str]) -> Vocabulary:
 
 @cache
 def pairs() -> tuple[tuple[str, str], ...]:
-    """The pairs of features that drafts are drawn for, in a fixed order."""
+    """Return the feature pairs that drafts are drawn for, in a fixed order."""
     asked = (*FUNCTIONS, *VALUES, *STEERED)
     return tuple(combinations(asked, 2))
 
@@ -288,7 +288,7 @@ STEERED = (
 
 
 def wanted_of(seed: int, number: int) -> frozenset[str]:
-    """The pair of features that a declaration of a seed is drawn for: all of them in turn, in an order of the seed."""
+    """Return the feature pair of a declaration of a seed: all pairs in turn, in an order fixed by the seed."""
     every = pairs()
     order = _order(seed, len(every))
     return frozenset(every[order[number % len(every)]])

@@ -1,4 +1,4 @@
-"""A draft as the text of a declaration, which `derive solve FILE` runs."""
+"""Printer of a draft as a declaration that `derive solve FILE` runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Writer:
             self.axes[axis.name] = self._variable(f"along_{axis.name}")
 
     def _variable(self, name: str) -> str:
-        """A variable for a symbol: its name, unless a word of the language has that name."""
+        """Return the variable of a symbol: its name, unless that is a word of the language."""
         from derive.words import WORDS as words
 
         taken = {*self.variables.values(), *self.axes.values(), *self.taken, *words}
@@ -85,7 +85,7 @@ class _Writer:
         return "\n".join([f'"""{self.doc}"""', "", *imports, *lines, "", *body, ""])
 
     def _further(self) -> list[tuple[str, str]]:
-        """Arguments of the model that change no number."""
+        """Return arguments of the model that change no number."""
         found = [("responses", repr(self.draft.responses))] if self.draft.responses else []
         if "doc" in self.draft.style:
             found.append(("doc", repr(self.doc)))
@@ -111,7 +111,7 @@ class _Writer:
         return lines
 
     def _as_family(self, lines: list[str]) -> tuple[list[str], list[str]]:
-        """The declaration as the first member of a family: a function of a word, a whole number and a formula."""
+        """Return the declaration as the first member of a family: a function of a word, an integer and a formula."""
         self.words |= {"family", "formula", "one_of", "whole_choice"}
         word, count, shape = (self._variable(self.draft.free_name(wish)) for wish in ("kind", "members", "shape"))
         made = ["    " + line if line else "" for line in lines]
@@ -123,8 +123,10 @@ class _Writer:
         return [f"def declare({word}, {count}, {shape}):", *made, ""], [f"MODEL = family(declare, {choices})"]
 
     def _arrays(self) -> list[str]:
-        """A function that gives every array: as it is, or waves in the sum of its indices, the same ones at any number
-        of steps."""
+        """Return the function of the arrays: given values, or waves in the sum of the indices.
+
+        Waves have the same values for any number of steps.
+        """
         if not self.draft.data:
             return []
         lines = ["def arrays(values):", "    return {"]
@@ -180,7 +182,7 @@ class _Writer:
         return lines
 
     def _along(self, v: DraftVector) -> str:
-        """The axes of a vector, as an argument."""
+        """Return the axes of a vector as an argument."""
         names = [self.axes[axis] for axis in v.axes]
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
@@ -211,7 +213,7 @@ class _Writer:
         return f"{self.variables[v.name]} = trait({', '.join(parts)}{self._latex(v.name)})"
 
     def _fields(self) -> list[str]:
-        """One line for each field, or for several alike in a row."""
+        """Return one line per field, or for consecutive fields of one kind."""
         lines = []
         alike = groupby(self.draft.fields, lambda v: (v.sector, v.kind, v.axes, v.name in self.latex))
         for (sector, kind, axes, written), group in alike:
@@ -291,7 +293,7 @@ class _Writer:
         return ", ".join(self.expression(node, clock) for node in nodes)
 
     def _print(self, node: Node, clock: str) -> tuple[str, int]:
-        """The text of a node, and how strongly its parts hold together."""
+        """Return the text of a node and its operator precedence."""
         return _PRINTED[node.op](self, node, clock)
 
     def _constant(self, node: Node, clock: str) -> tuple[str, int]:
@@ -391,7 +393,7 @@ class _Writer:
         return f"{below}**{text}", _ATOM
 
     def _product(self, node: Node, clock: str) -> str:
-        """Factors in their order; powers of -1 are divided by."""
+        """Return factors in order, with powers of -1 as divisions."""
         text = ""
         for child in node.children:
             below = child.op == "power" and child.args[1] == -1
@@ -432,5 +434,5 @@ def _nested(values: Numbers) -> str:
 
 
 def write(draft: Draft, family: bool = False, doc: str = "A declaration, as the laws write it.") -> str:
-    """The text of the declaration: readable, and runnable with `derive solve FILE`; or as a member of a family."""
+    """Return the text of the declaration, runnable with `derive solve FILE`, or as a member of a family."""
     return _Writer(draft, family, doc).text()
