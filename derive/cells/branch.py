@@ -60,7 +60,7 @@ class RootBranch:
 
     @property
     def rows(self) -> list[flint.acb_poly]:
-        """Return the coefficients of the powers of the unknown, lowest first, as polynomials in z."""
+        """The coefficients of the powers of the unknown, lowest first, as polynomials in z."""
         bits = flint.ctx.prec
         if bits not in self._rows:
             self._rows[bits] = [flint.acb_poly([enclosure(c, self.point) for c in row]) for row in self.table]
@@ -164,7 +164,7 @@ class RootBranch:
 
     @staticmethod
     def _radius(shifted: flint.acb_poly, least: flint.arb) -> flint.arb | None:
-        """Return a radius within which there is exactly one root."""
+        """Return a radius within which there is exactly one root; None if none is certified."""
         slope = shifted[1].abs_lower()
         if not bool(slope > 0):
             return None
@@ -181,7 +181,7 @@ class RootBranch:
 
 
 def _root_radius(near: list[flint.acb_poly], way: flint.arb, least: flint.arb) -> flint.arb | None:
-    """Return a distance from the tangent within which there is exactly one root, for every z within `way`."""
+    """Return a distance from the tangent that isolates one root for every z within `way`; None if uncertified."""
     upper = [_bound(c, way) for c in near]
     slope = near[1][0].abs_lower() - (upper[1] - near[1][0].abs_upper())
     if not bool(slope > 0):

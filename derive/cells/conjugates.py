@@ -87,7 +87,7 @@ class Conjugates:
 
     @cached_property
     def _branches(self) -> list[tuple[int, ...]]:
-        """Return the branches of the radicals that give distinct formulas, the principal ones first."""
+        """The branches of the radicals that give distinct formulas, the principal ones first."""
         kept: list[tuple[int, ...]] = []
         for branches in product(*(range(degree) for _, _, degree in self.roots)):
             if not any(self._equal(branches, other) for other in kept):
@@ -108,7 +108,7 @@ class Conjugates:
         return bool(_remainder(numerator, sp.cyclotomic_poly(order, unit), unit) == 0)
 
     def _values(self, values: dict[sp.Symbol, Any]) -> Iterator[flint.acb]:
-        """Return enclosures of the formula and its conjugates, the formula first."""
+        """Yield enclosures of the formula and its conjugates, the formula first."""
         for branches in self._branches:
             known = dict(values)
             for branch, (symbol, base, degree) in zip(branches, self.roots, strict=True):

@@ -72,11 +72,11 @@ class Cells:
         return Cells(tuple(order), tuple(box[s] for s in order), tuple(levels))
 
     def points(self, inner: Sequence[sp.Symbol] = ()) -> Iterator[Any]:
-        """Return a rational point of each cell, without the `inner` variables, which were eliminated first."""
+        """Yield a rational point of each cell, without the `inner` variables, which were eliminated first."""
         yield from self._lifted({}, 0, len([s for s in self.variables if s not in inner]), [0])
 
     def faces(self, inner: Sequence[sp.Symbol], ends: Mapping[sp.Symbol, list[sp.Rational]]) -> Iterator[Any]:
-        """Return rational points at which a polynomial vanishes or a variable is at an end of its interval.
+        """Yield rational points at which a polynomial vanishes or a variable is at an end of its interval.
 
         Every piece of a wall whose polynomial is linear in its last variable has one.
 
@@ -183,7 +183,7 @@ def _weight(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> 
 
 
 def _projected(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> Iterator[Any]:
-    """Return the irreducible factors of leading coefficients, discriminants and resultants in a symbol."""
+    """Yield the irreducible factors of leading coefficients, discriminants and resultants in a symbol."""
     place, name = ring.symbols.index(symbol), ring.variable(symbol)
 
     def factors(polynomial: Any) -> Iterator[Any]:
@@ -204,7 +204,7 @@ def _projected(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) 
 def _at_ends(
     ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol, box: Mapping[sp.Symbol, Interval]
 ) -> Iterator[Any]:
-    """Return the irreducible factors of polynomials at the ends of a symbol's interval, where zeros enter or leave."""
+    """Yield the irreducible factors of polynomials at the ends of a symbol's interval, where zeros enter or leave."""
     for end in (end for end in box[symbol] if end is not None):
         for polynomial in polynomials:
             there = polynomial.resultant(ring.encode(end.q * symbol - end.p), ring.variable(symbol))

@@ -263,7 +263,7 @@ class CellSelection:
     def vanishes(
         self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()
     ) -> ComparisonOutcome | None:
-        """Return whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
+        """Decide whether an expression in the parameters, z and G, or the map, is zero in the whole region.
 
         It must vanish at every real z outside the bulk, or every value of the map, at which `bounds` are positive. With
         `above` it must vanish above the bulk; the evidence says where it does not below it or in gaps. None if square
@@ -319,7 +319,7 @@ class CellSelection:
         return found
 
     def _places(self, between: list[sp.Expr], inner: tuple[sp.Symbol, ...], point: Point) -> Sequence[Fraction | None]:
-        """Return values of z outside the bulk, or of the map, one between any two neighbouring walls."""
+        """Return values of z outside the bulk, or of the map, one between any two walls; [None] without either."""
         if not inner:
             return [None]
         (symbol,) = inner

@@ -49,7 +49,7 @@ class Roots:
 
     @cached_property
     def _exact(self) -> list[flint.fmpz_poly] | None:
-        """The irreducible factors, if all coefficients are rational."""
+        """The irreducible factors; None if a coefficient is not rational."""
         given = [sp.Poly(polynomial.subs(dict(self.point)), self.symbol) for polynomial in self.polynomials]
         if not all(c.is_Rational for poly in given for c in poly.all_coeffs()):
             return None

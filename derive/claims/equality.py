@@ -180,7 +180,7 @@ class Bench:
         return PhysicalPoint.of(self.bulk.projected.algebraic, self.bulk.projected.bulk_symbols)
 
     def same(self, claimed: sp.Expr, derived: sp.Expr, above: bool = False) -> ComparisonOutcome:
-        """Return whether two expressions are equal: numerically first, which refutes wrong claims fast, then by proof.
+        """Decide whether two expressions are equal: numerically first, which refutes wrong claims fast, then by proof.
 
         Functions of z are equal if they agree at every real z outside the bulk, or with `above` only above it. Without
         roots of z they are analytic, so bounds on z do not matter.
@@ -221,7 +221,7 @@ class Bench:
         return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
 
     def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> ComparisonOutcome:
-        """Return whether a formula is a zero of one of the polynomials, the same everywhere or one in each cell."""
+        """Decide whether a formula is a zero of one of the polynomials, the same everywhere or one in each cell."""
         left = [polynomial.subs(symbol, value) for polynomial in polynomials]
         found = best([self.same(residual, sp.S.Zero) for residual in left])
         if found.status == PROVED or len(left) < 2:
@@ -239,7 +239,7 @@ class Bench:
         return no_conjugate_vanishes(plain, curve, root)
 
     def _far_and_wide(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome | None:
-        """Return a counterexample far from the defaults, for two sides that agree near them."""
+        """Return a counterexample far from the defaults, for sides that agree near them; None without one."""
         symbols = claimed.free_symbols | derived.free_symbols
         for values in self.values(symbols, self.region.points(FURTHER_POINTS)):
             try:
@@ -253,7 +253,7 @@ class Bench:
         return None
 
     def _beyond_spectrum(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome:
-        """Return whether two sides with square roots of z differ at a real z above the spectrum and off the cuts."""
+        """Compare two sides with square roots of z at a real z above the spectrum, where no cut is crossed."""
         open_signs = ComparisonOutcome(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
         if self.bulk is None or self.bulk.curve is None:
             return open_signs
@@ -287,7 +287,7 @@ class Bench:
         )
 
     def _by_cells(self, difference: sp.Expr, above: bool) -> ComparisonOutcome | None:
-        """Decide a difference by the signs of its square roots in each cell of the region."""
+        """Decide a difference by the signs of its square roots in each cell; None if they do not decide."""
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
         try:
@@ -314,7 +314,7 @@ class Bench:
         return found
 
     def _level(self, point: Point) -> sp.Rational | None:
-        """Return a value of the map within its bounds at a point of the parameters."""
+        """Return a value of the map within its bounds at a point of the parameters; None without one."""
         bounds = [bound for bound in self.bounds if bound.has(MAP)]
         for size in (sp.Rational(17, 5), sp.Rational(3, 7), 29, sp.Rational(1, 31), 997):
             for value in (sp.sympify(size), -sp.sympify(size)):

@@ -156,7 +156,7 @@ def _expanded_coefficient(
 
 
 def _same_in_cells(work: Work, value: sp.Expr, derived: sp.Expr, series: Found) -> ComparisonOutcome:
-    """Return whether two formulas agree in the cells of one series: by algebra, else at their points."""
+    """Decide whether two formulas agree in the cells of one series: by algebra, else at their points."""
     if work.bench.proves_zero(value - derived):
         return ComparisonOutcome(PROVED)
     for point in series.points:

@@ -84,7 +84,7 @@ class Work:
 
     @property
     def curve(self) -> sp.Expr:
-        """Return the curve; claims that need one are refused without it."""
+        """The curve; claims that need one are refused without it."""
         return cast(sp.Expr, self.bulk.curve)
 
     def fixed(self, claim: Claim, reader: Reader) -> Point:

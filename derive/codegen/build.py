@@ -72,7 +72,7 @@ def generate_tree(
 
 
 def write_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bool = False) -> list[Path]:
-    """Replace the directory's contents by the tree; on failure the directory stays as it was.
+    """Replace the directory's contents by the tree and return the files; on failure the directory stays as it was.
 
     With `whole` the tree is the complete contents, and the directory becomes a package.
     """

@@ -81,7 +81,7 @@ class Branches:
         return self.selection.sites((*self.factors, *inner[:-1]), (), inner)
 
     def series(self, order: sp.Rational) -> list[CellSeries]:
-        """Return the distinct series with their cells; None instead of an expansion where there is no root."""
+        """Return the distinct series with their cells; a cell without a root has no expansion."""
         found: list[CellSeries] = []
         for point in self.sites:
             root = self._root(point)
@@ -130,7 +130,7 @@ class Branches:
         return limit.roots == 1 or order <= 0
 
     def _limit(self, point: Point, root: Root) -> Tendency | None:
-        """Return the root of the limiting polynomials to which the branch tends."""
+        """Return the root of the limiting polynomials to which the branch tends; None if undecided."""
         if self.case.limit is None:
             return Tendency(root.index, 1)
         finite = Roots(tuple(f.subs(point) for f in self.limits), self.unknown, ())
@@ -159,7 +159,7 @@ class Branches:
         return None
 
     def _tends(self, series: CellSeries, point: Point) -> int | None:
-        """Return the root of the limiting polynomials to which a series tends, if its coefficient is a formula."""
+        """Return the index of the limiting root to which a series tends; None if its coefficient is not a formula."""
         expansion = series.expansion
         if expansion is None or expansion.minimal is not None or expansion.powers[0] < 0:
             return None
@@ -208,7 +208,7 @@ class Root:
         return self._roots(small).balls()[self.index]
 
     def index_of(self, number: Callable[[], flint.arb], small: sp.Rational) -> int | None:
-        """Return the rank among all roots of a number that is one of them."""
+        """Return the rank of a number among all roots; None if it is not a root."""
         return self._roots(small).index_of(number)
 
     def number(self, small: Any) -> Any:

@@ -100,7 +100,7 @@ def _changes_sign(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol
 
 
 def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
-    """Return the root near the rate of a polynomial of degree one or two in it."""
+    """Return the root near the rate of a polynomial of degree one or two; None for other degrees."""
     poly = sp.Poly(polynomial, rate)
     if poly.degree() == 1:
         return sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(rate))
@@ -213,14 +213,14 @@ class _StepElimination:
     # -- what vanishes
 
     def candidates(self, kind: str, angle: float | None) -> Iterator[sp.Expr]:
-        """Return irreducible polynomials in the parameters, one of which vanishes at the critical rate."""
+        """Yield irreducible polynomials in the parameters, one of which vanishes at the critical rate."""
         if kind == "covariance":
             yield from self._covariances()
         elif angle is not None and min(abs(angle), abs(angle - float(sp.pi))) < 1e-9:
             yield from self._modes(sp.S.One if angle < 1 else -sp.S.One)
 
     def _covariances(self) -> Iterator[sp.Expr]:
-        """Return the factors of det(1 - M), where all matrices are drawn afresh."""
+        """Yield the factors of det(1 - M), where all matrices are drawn afresh."""
         covariances = self.recursion.covariances
         if self.unknown or any(not c.fresh for c in covariances):
             return
@@ -242,7 +242,7 @@ class _StepElimination:
         yield from _factors(sp.together(matrix.det(method="berkowitz")))
 
     def _modes(self, w: sp.Expr) -> Iterator[sp.Expr]:
-        """Return the factors that vanish if a fold or a pole lies at w."""
+        """Yield the factors that vanish if a fold or a pole lies at w."""
         at = {W: w}
         equations = [
             symbol - self._average(noise.sector, self._answer(a, noise).xreplace(at))
@@ -275,7 +275,7 @@ class _StepElimination:
                     yield from common_roots(curve, part, last) if part.has(last) else [part]
 
     def _poles(self, at: Mapping[sp.Symbol, sp.Expr]) -> Iterator[sp.Expr]:
-        """Return the polynomials that vanish at a pole of a site's response, of overlaps or of correlations."""
+        """Yield the polynomials that vanish at a pole of a site's response, of overlaps or of correlations."""
         yield from self._overlapping(at)
         for sector in self.rows:
             matrix = self._matrix(sector).xreplace(dict(at))

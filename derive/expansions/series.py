@@ -314,7 +314,7 @@ class _Puiseux:
         offset: Fraction,
         done: list[tuple[Fraction, Element]],
     ) -> Iterator[tuple[mpmath.mpc, mpmath.mpf]]:
-        """Return the numerical roots of a characteristic polynomial with their relative distances to the branch."""
+        """Yield the numerical roots of a characteristic polynomial with their relative distances to the branch."""
         shift = min(phi)
         coefficients = [self._value(phi[i]) if i in phi else mpmath.mpf(0) for i in range(shift, max(phi) + 1)]
         found = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
@@ -412,7 +412,7 @@ class _Puiseux:
         self.minimal, self.theta_value = poly.as_expr().subs(poly.gen, ROOT), guess
 
     def _shift(self, slope: Fraction, c: Element) -> None:
-        """Return F(t^q, t^p (c + x)) divided by its common power of t."""
+        """Substitute F by F(t^q, t^p (c + x)) divided by its common power of t."""
         p, q = slope.numerator, slope.denominator
         moved: dict[tuple[int, int], Element] = {}
         algebra = self.algebra
@@ -497,16 +497,13 @@ class _Puiseux:
 
     @staticmethod
     def _over_root(parts: list[sp.Expr], square: tuple[sp.Expr, sp.Expr, sp.Expr]) -> sp.Expr:
-        """Return c_0 + c_1 u, with u the mean of two roots plus a multiple of a square root."""
+        """Return c_0 + c_1 u, where u = middle + scale * sqrt(radicand)."""
         middle, scale, inside = square
         return sp.factor(parts[0] + parts[1] * middle) + sp.factor(parts[1] * scale) * sp.sqrt(inside)
 
     @property
     def _square(self) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
-        """Return theta of degree two, or theta**2 for an even polynomial of degree four, as mean and square root.
-
-        None for other degrees.
-        """
+        """The quadratic formula (middle, scale, radicand) of theta, or of theta**2 for an even quartic; else None."""
         if self.minimal is None:
             return None
         poly, value = sp.Poly(self.minimal, ROOT), self.theta_value

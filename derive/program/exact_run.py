@@ -197,13 +197,13 @@ class ExactRun(Evaluation):
 
     @cached_property
     def order(self) -> dict[Key, Array]:
-        """Return the order parameters."""
+        """The order parameters."""
         self._advance(self.times if self._at_later_times() else self.before)
         return {key: self.evaluate(value) for key, value in self.program.order}
 
     @cached_property
     def observables(self) -> dict[str, Array]:
-        """Return the observables: times x labels, or times alone."""
+        """The observables: times x labels, or times alone."""
         self._advance(self.times)
         found = {one.key: self.series(one.key) for one in self.program.observables}
         return {key: table if self.sizes[key] else table[:, 0] for key, table in found.items()}

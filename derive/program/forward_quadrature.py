@@ -166,7 +166,7 @@ class ByQuadrature(Lowering):
         return sp.Add(*found)
 
     def _of_traits(self, factor: sp.Expr) -> tuple[Any, ...]:
-        """Return a factor as a function of traits with their names; None for the factor one."""
+        """Return a factor as a function of traits, followed by their names; empty for the factor one."""
         if factor == 1:
             return ()
         bound = {value: Symbol(value.field.name, SCALAR) for value in traits_in(factor)}

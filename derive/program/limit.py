@@ -59,7 +59,7 @@ class LinearPrograms:
         self.laws: dict[tuple[Trait, ...], Definition] = {}
 
     def limit(self, limit: StationaryLimit) -> LinearProgram:
-        """Add the stationary limit."""
+        """Return the stationary limit as a record."""
         work = _Lowering(limit, self)
         means = dict(zip((symbol for symbol, _ in limit.mean_symbols), limit.means, strict=True))
         own = {
@@ -73,7 +73,7 @@ class LinearPrograms:
         return LinearProgram("LIMIT", "LimitOf", work.structure(), RuntimeRecord("", (), own))
 
     def recursion(self, recursion: Recursion) -> LinearProgram:
-        """Add the recursion, the step that training repeats."""
+        """Return the recursion, the step that training repeats, as a record."""
         work = _Lowering(recursion, self)
         own = {
             "observed": tuple((name, tuple(f.name for f in fields)) for name, fields in recursion.observed),
@@ -154,7 +154,7 @@ class _Lowering:
         return RuntimeRecord("SiteField", (field.name, field.sector.name), {"labels": labels})
 
     def operator(self) -> Iterator[RuntimeRecord]:
-        """Return the terms of the site operator S(w) = 1 - parts."""
+        """Yield the terms of the site operator S(w) = 1 - parts."""
         rows: dict[Field, dict[tuple[Field, Mixing | None], dict[int, sp.Expr]]] = {
             field: {(field, None): {0: sp.S.One}} for field in self.linear.fields
         }

@@ -41,17 +41,17 @@ class Value:
 
     @property
     def children(self) -> Iterator[Value]:
-        """Return the values that it is built from."""
+        """The values that it is built from."""
         return _values(tuple(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
     @property
     def mentioned(self) -> tuple[Symbol, ...]:
-        """Return the symbols that the node itself refers to, besides those of its children."""
+        """The symbols that the node itself refers to, besides those of its children."""
         return ()
 
     @property
     def bound(self) -> tuple[Symbol, ...]:
-        """Return the symbols that are bound inside the value."""
+        """The symbols that are bound inside the value."""
         return ()
 
 
@@ -302,7 +302,7 @@ class Tuple(Value):
 
 @ByKind
 def as_argument(given: Any) -> Value | int | None:
-    """Return an argument of a runtime function as a value."""
+    """Return an argument of a runtime function as a value; integers and None stay."""
     return given  # type: ignore[no-any-return]
 
 
@@ -382,7 +382,7 @@ class RuntimeRecord:
 
     @property
     def functions(self) -> Iterator[Definition]:
-        """Return all functions in the record, in order."""
+        """All functions in the record, in order."""
         return _functions((*self.entries, *self.named.values()))
 
 

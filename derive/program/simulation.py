@@ -329,7 +329,7 @@ class _Build:
 
     @ByKind
     def _lags(self, expression: sp.Basic, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
-        """Return the fields, matrices and data of an equation, each with its smallest lag."""
+        """Yield the fields, matrices and data of an equation, each with its smallest lag."""
         for arg in expression.args:
             yield from self._lags(arg, e, limits)
 

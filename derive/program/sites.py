@@ -113,7 +113,7 @@ class Sharing:
 
     @cached_property
     def kept(self) -> tuple[Field, ...]:
-        """Return the fields whose past is needed: by memory sums, correlations and fixed random matrices."""
+        """The fields whose past is needed: by memory sums, correlations and fixed random matrices."""
         found: dict[Field, None] = {}
         for f in self.layout.fields:
             for rule in f.rules:
@@ -131,7 +131,7 @@ class Sharing:
 
     @cached_property
     def _standing(self) -> tuple[Field, ...]:
-        """Return the fields and traits in diagonal entries."""
+        """The fields and traits in diagonal entries."""
         return tuple(dict.fromkeys(value.field for sites in self.sampled for value in sites.values))
 
     @cached_property
@@ -179,7 +179,7 @@ class Sharing:
 
     @cached_property
     def groups(self) -> tuple[tuple[Field, ...], ...]:
-        """Return the groups of fields and sources that share sites."""
+        """The groups of fields and sources that share sites."""
         saddle = self.layout.saddle
         everyone = [f.field for f in self.layout.fields] + list(self.layout.system.sources)
         ties: list[tuple[Field, ...]] = [(f,) for f in everyone]
@@ -212,7 +212,7 @@ class Sharing:
 
     @cached_property
     def has_mean_of_product(self) -> bool:
-        """Return whether an equation contains the mean of a product of fields, such as a network's output.
+        """Whether an equation contains the mean of a product of fields, such as a network's output.
 
         Such a mean may vanish by symmetry, and then its Monte Carlo noise drives the fields.
         """

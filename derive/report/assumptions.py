@@ -61,7 +61,7 @@ def assumptions(levels: dict[str, Level]) -> tuple[Assumption, ...]:
 
 
 def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
-    """Return the assumptions of a stage, each with one particular."""
+    """Yield the assumptions of a stage, each with one particular."""
     record = level.record(stage)
     new = [words(_sentence(a)) for a in record.assumptions if a not in _before(level, stage)]
     for belongs, line in _particulars(record):

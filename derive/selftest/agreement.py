@@ -53,7 +53,7 @@ def bound(declarations: int) -> float:
 
 
 def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[SizeDifference, ...]]:
-    """Return whether theory and simulation agree, and all differences at the first two sizes."""
+    """Return the outcome of theory against simulation, and all differences at the first two sizes."""
     found: tuple[SizeDifference, ...] = ()
 
     def check() -> Outcome:

@@ -117,7 +117,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True, wanted: f
 
 
 def _latex(sketch: Sketch) -> tuple[tuple[str, str], ...]:
-    """Give some symbols LaTeX names that differ from their names."""
+    """Return LaTeX names for some of the symbols, different from their own names."""
     if not sketch.chance(0.15):
         return ()
     words = [v.name for v in (*sketch.normals, *sketch.fields, *sketch.traits)] + [p.name for p in sketch.parameters]
@@ -202,7 +202,7 @@ def _draw_weights(sketch: Sketch, word: str) -> None:
 
 
 def _vector(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> Node | None:
-    """Return the argument of a matrix: a value, or a sum of two."""
+    """Return the argument of a matrix: a value or a sum of two; None if no value is available."""
     usable = usable_values(sketch, sector, rank, static, later)
     if not usable:
         return None
@@ -343,7 +343,7 @@ def _draw_equations(sketch: Sketch) -> None:
 
 
 def _spike(sketch: Sketch, w: DraftWeights) -> Node | None:
-    """Return an outer product for an update, scaled so that the matrix stays of order one."""
+    """Return an outer product for an update, scaled so that the matrix stays of order one; None if no field fits."""
     sides = []
     for sector in (w.rows, w.columns):
         values = [value_of(sketch, v, 0) for v in sketch.fields if v.sector == sector]

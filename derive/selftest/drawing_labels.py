@@ -41,7 +41,7 @@ LABELS = ("data", "axis", "each", "total", "softmax", "relabel", "entries", "roo
 
 
 def draw_labels(sketch: Sketch) -> list[Node]:
-    """Draw vectors with labels and arrays of data, their use in equations and updates, and their observables."""
+    """Draw labelled vectors and arrays of data into the sketch, and return their observables."""
     rng, timed = sketch.rng, sketch.clock is not None
     asked = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
     for word, value in (("P", 2), ("K", 3))[: 2 if asked else rng.choice((1, 2))]:

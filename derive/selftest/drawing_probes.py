@@ -26,7 +26,7 @@ EARLY = ("a probe at the first step", "a probe before the last step")
 
 
 def draw_probes(sketch: Sketch) -> list[Node]:
-    """Draw symmetric matrices: weights after the last step, or fixed matrices with spikes."""
+    """Return random symmetric matrices: weights after the last step, or fixed matrices with spikes."""
     found = []
     for w in sketch.weights:
         if not rooted(sketch, w.name):
@@ -81,7 +81,7 @@ def with_more(sketch: Sketch, probe: Node, observed: tuple[tuple[str, Node], ...
 
 
 def draw_alignments(sketch: Sketch, probes: list[Node]) -> tuple[tuple[str, Node], ...]:
-    """Draw directions over the sector of a probe for alignments with outlier vectors."""
+    """Return random directions over the sector of a probe, for alignments with outlier vectors."""
     if not probes or not sketch.chance(0.12, "alignment"):
         return ()
     sector = _sector(sketch, probes[0])

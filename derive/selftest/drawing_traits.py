@@ -55,7 +55,7 @@ def draw_laws(sketch: Sketch) -> None:
 
 
 def draw_traits(sketch: Sketch) -> list[Node]:
-    """Insert one or two traits into terms, updates and sums, and observe them."""
+    """Insert one or two traits into terms, updates and sums, and return their observables."""
     rng = sketch.rng
     for k in range(rng.choice((1, 1, 2))):
         sketch.traits.append(_trait(sketch, f"l{k + 1}", rng.choice(sketch.fields).sector))

@@ -218,7 +218,7 @@ def numbers_of(
 
 
 def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
-    """Return the standard errors of edges, zero for an edge without one."""
+    """Return the standard errors of edges, zero for an edge without one; None without errors."""
     return None if found is None else tuple((low or 0.0, high or 0.0) for low, high in found)
 
 

@@ -87,7 +87,7 @@ def in_exact_arithmetic(text: str) -> TheoryNumbers:
 
 
 def same_numbers(left: TheoryNumbers, right: TheoryNumbers, tolerance: float) -> str:
-    """Return where two theories differ beyond the tolerance, or None. The right one may have more observables."""
+    """Return where two theories differ beyond the tolerance, or nothing. The right one may have more observables."""
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
         # where a value before the start would enter there is none; a field that is declared has one

@@ -463,7 +463,7 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return add(*terms)
 
     def written(node: Node) -> Node:
-        """Replace the maximal scalars that depend on time other than polynomially."""
+        """Return the tree with maximal scalars that are not polynomials in time replaced by polynomials."""
         if node.op in ("at", "weights", "fresh", "data", "past"):
             return node
         if _is_scalar(node) and any(inner == name(clock.name) for inner in node.walk()):
@@ -493,7 +493,7 @@ def at_zero(draft: Draft, word: str) -> tuple[Draft, Draft]:
 
 
 def near_zero(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """Return such a pair for one of the parameters."""
+    """Return the pair of `at_zero` for one of the parameters; None if no parameter may be zero."""
     fitting = through_zero(draft)
     return at_zero(draft, rng.choice(fitting)) if fitting else None
 

@@ -148,7 +148,7 @@ class _ModelReader:
         return Node("probe", (matrix, spectrum.plus, *named))
 
     def target(self, time: sp.Expr | None) -> str:
-        """Return the time of an equation: t, t + 1, an integer, or None."""
+        """Return the time of an equation: t, t + 1, an integer, or nothing."""
         if time is None or time.is_Integer:
             return "" if time is None else str(time)
         (clock,) = time.atoms(Clock)

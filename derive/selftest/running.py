@@ -73,7 +73,8 @@ class Tally:
         return sum(count[BROKE] for count in self.counts.values())
 
     def bias(self) -> tuple[float, float] | None:
-        """Return the mean of the normalised differences in its standard errors, and their standard deviation."""
+        """Return the mean of the normalised differences in its standard errors, and their spread; None if there are too
+        few."""
         n = len(self.differences)
         if n < 20:
             return None
@@ -130,7 +131,7 @@ def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tupl
 
 
 def smallest(draft: Draft, law: DeclarationLaw, kind: str, start: int, most: int) -> Outcome | None:
-    """Return the smallest declaration that breaks a law in the same way."""
+    """Return the outcome of the smallest declaration that breaks a law in the same way; None if it no longer breaks."""
 
     def broken(smaller: Draft) -> Outcome | None:
         for shift in range(2):

@@ -170,7 +170,7 @@ class _Counter(ast.NodeVisitor):
                 self.found.add("a parameter in a trait" if name == "values" else f"a {name} with a parameter")
 
     def _known(self, value: ast.expr) -> float | None:
-        """Return a number, or the default of a parameter that occurs alone."""
+        """Return a number, or the default of a parameter that occurs alone; None for other expressions."""
         match value:
             case ast.Constant(value=number):
                 return float(str(number))
@@ -242,7 +242,7 @@ class Vocabulary:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return the features that no declaration has."""
+        """The features that no declaration has."""
         return tuple(feature for feature in features() if not self.counts[feature])
 
     def coverage(self) -> tuple[int, int]:
