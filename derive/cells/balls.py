@@ -106,19 +106,19 @@ def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb
             return _FUNCTIONS[node.func](walk(node.args[0]))
         raise NumericalError(f"{node} has no certified value")
 
-    found = walk(sp.sympify(expression))
-    if not found.is_finite():
+    value = walk(sp.sympify(expression))
+    if not value.is_finite():
         raise Inconclusive(f"{expression} may divide by zero")
-    return found
+    return value
 
 
 def _extreme(values: list[flint.acb], which: str) -> flint.acb:
     if not all(value.imag == 0 for value in values):
         raise NumericalError("the largest of complex numbers is not defined")
-    found = values[0].real
+    extreme = values[0].real
     for value in values[1:]:
-        found = getattr(found, which)(value.real)
-    return flint.acb(found)
+        extreme = getattr(extreme, which)(value.real)
+    return flint.acb(extreme)
 
 
 def power(base: flint.acb, exponent: sp.Expr, walk: Callable[[sp.Expr], flint.acb] = ball) -> flint.acb:
@@ -175,11 +175,11 @@ def real_roots(factors: Iterable[flint.fmpz_poly]) -> list[flint.arb]:
 
 def irreducible_factors(polynomials: Iterable[flint.fmpz_poly]) -> list[flint.fmpz_poly]:
     """Return the distinct irreducible factors of polynomials, without constants."""
-    found: dict[str, flint.fmpz_poly] = {}
+    factors: dict[str, flint.fmpz_poly] = {}
     for polynomial in polynomials:
         if polynomial.degree() > 0:
-            found |= {str(factor): factor for factor, _ in polynomial.factor()[1]}
-    return list(found.values())
+            factors |= {str(factor): factor for factor, _ in polynomial.factor()[1]}
+    return list(factors.values())
 
 
 def real_roots_of_balls(coefficients: list[flint.acb]) -> list[flint.arb]:
@@ -191,10 +191,10 @@ def real_roots_of_balls(coefficients: list[flint.acb]) -> list[flint.arb]:
     if coefficients[-1].contains(0):
         raise Inconclusive("a leading coefficient may be zero")
     try:
-        found = flint.acb_poly(coefficients).roots(tol=flint.arb(2) ** (-flint.ctx.prec // 2))
+        roots = flint.acb_poly(coefficients).roots(tol=flint.arb(2) ** (-flint.ctx.prec // 2))
     except ValueError:
         raise Inconclusive("the roots of a polynomial are too close to tell apart") from None
-    return ascending([root.real for root in found if root.imag.contains(0)])  # its conjugate overlaps no other root
+    return ascending([root.real for root in roots if root.imag.contains(0)])  # its conjugate overlaps no other root
 
 
 def ascending(roots: list[flint.arb]) -> list[flint.arb]:

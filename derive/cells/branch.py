@@ -103,9 +103,9 @@ class RootBranch:
             if radius is None:
                 continue
             guess = here.centre + slope * flint.acb(0, -way)
-            found = self.certified(flint.acb(x, ball(height * share).real), guess.mid())
-            if bool(abs(found.centre - guess) + found.radius < radius):
-                return height * share, found
+            disc = self.certified(flint.acb(x, ball(height * share).real), guess.mid())
+            if bool(abs(disc.centre - guess) + disc.radius < radius):
+                return height * share, disc
         raise Inconclusive("the physical branch was not followed to the real axis")
 
     def _along_tangent(self, z: flint.acb, here: Disc) -> tuple[flint.acb, list[flint.acb_poly]]:

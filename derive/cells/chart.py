@@ -52,11 +52,11 @@ class Chart:
 
     def coordinates(self, point: Mapping[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
         """Return the coordinates of a point of the parameters."""
-        found = dict(point)
+        coordinates = dict(point)
         for parameter, symbol, degree in self.powers:
-            if parameter in found:
-                found[symbol] = sp.root(found.pop(parameter), degree)
-        return found
+            if parameter in coordinates:
+                coordinates[symbol] = sp.root(coordinates.pop(parameter), degree)
+        return coordinates
 
 
 def in_sizes(expression: sp.Expr) -> sp.Expr:
@@ -108,7 +108,7 @@ def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
 
     They are the radicands, the denominators and the arguments of absolute values.
     """
-    found: list[sp.Expr] = []
+    expressions_inside: list[sp.Expr] = []
     for node in (n for e in expressions for n in sp.preorder_traversal(e)):
         if isinstance(node, sp.Pow) and (is_root(node) or node.exp.is_negative):
             inside = [node.base]
@@ -118,5 +118,5 @@ def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
             inside = [a - b for i, a in enumerate(node.args) for b in node.args[:i]]
         else:
             continue
-        found += [f for e in inside if e.free_symbols for f in zero_factors(e)]
-    return list(dict.fromkeys(found))
+        expressions_inside += [f for e in inside if e.free_symbols for f in zero_factors(e)]
+    return list(dict.fromkeys(expressions_inside))

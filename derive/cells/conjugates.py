@@ -94,11 +94,11 @@ class Conjugates:
                 kept.append(branches)
         return kept
 
-    def _equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    def _equal(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
         """Return whether two choices of branches give the same formula, by algebra."""
         order, unit = lcm(*(degree for _, _, degree in self.roots)), sp.Symbol("_unit")
         sides = []
-        for branches in (one, other):
+        for branches in (first, second):
             turned = zip(branches, self.roots, strict=True)
             sides.append(self.formula.subs({s: unit ** (order // degree * k) * s for k, (s, _, degree) in turned}))
         numerator = sp.expand(sp.fraction(sp.together(sides[0] - sides[1]))[0])
@@ -110,11 +110,11 @@ class Conjugates:
     def _values(self, values: dict[sp.Symbol, Any]) -> Iterator[flint.acb]:
         """Yield enclosures of the formula and its conjugates, the formula first."""
         for branches in self._branches:
-            known = dict(values)
+            enclosures = dict(values)
             for branch, (symbol, base, degree) in zip(branches, self.roots, strict=True):
                 turn = enclosure(sp.exp(2 * sp.pi * sp.I * sp.Rational(branch, degree)), {})
-                known[symbol] = turn * power(enclosure(base, known), sp.Rational(1, degree))
-            yield enclosure(self.formula, known)
+                enclosures[symbol] = turn * power(enclosure(base, enclosures), sp.Rational(1, degree))
+            yield enclosure(self.formula, enclosures)
 
     def decide(self, values: Any) -> bool:
         """Return `vanishes` at a sufficient precision; `values` gives balls at the working precision."""

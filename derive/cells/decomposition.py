@@ -94,11 +94,11 @@ class Cells:
                     yield point
                 return
             symbol = self.variables[level]
-            given = (self.levels[level], symbol, point, self.intervals[level])
-            on = list(dict.fromkeys([*rational_zeros(*given), *ends.get(symbol, ())]))
+            arguments = (self.levels[level], symbol, point, self.intervals[level])
+            on = list(dict.fromkeys([*rational_zeros(*arguments), *ends.get(symbol, ())]))
             for value in on:
                 yield from lifted({**point, symbol: value}, level + 1, True)
-            for value in between_zeros(*given):
+            for value in between_zeros(*arguments):
                 yield from lifted({**point, symbol: value}, level + 1, on_wall)
 
         yield from lifted({}, 0, False)
@@ -149,13 +149,13 @@ def rational_zeros(
 ) -> list[sp.Rational]:
     """Return the rational zeros of polynomials in an open interval, at values of the other symbols."""
     low, high = interval
-    found = []
+    zeros = []
     for factor in irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials):
         if factor.degree() == 1:
             value = sp.Rational(-int(factor[0]), int(factor[1]))
             if (low is None or value > low) and (high is None or value < high):
-                found.append(value)
-    return found
+                zeros.append(value)
+    return zeros
 
 
 def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
@@ -169,12 +169,12 @@ def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
 
 def _kept(ring: PolynomialRing, polynomials: Iterable[Any], drop: Drop) -> list[Any]:
     """Return the irreducible polynomials that may vanish somewhere, in a fixed order, distinct up to sign."""
-    found: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
     for polynomial in polynomials:
         signed = -polynomial if polynomial.leading_coefficient() < 0 else polynomial
-        if str(signed) not in found and not drop(ring.decode(signed)):
-            found[str(signed)] = signed
-    return [found[key] for key in sorted(found, key=lambda k: (len(k), k))]
+        if str(signed) not in kept and not drop(ring.decode(signed)):
+            kept[str(signed)] = signed
+    return [kept[key] for key in sorted(kept, key=lambda k: (len(k), k))]
 
 
 def _weight(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> tuple[int, int, str]:
@@ -217,11 +217,11 @@ def _leading(ring: PolynomialRing, polynomial: Any, place: int, degree: int) -> 
     return ring.context.from_dict(terms)
 
 
-def _check(ring: PolynomialRing, one: Any, other: Any, symbol: sp.Symbol) -> None:
+def _check(ring: PolynomialRing, first: Any, second: Any, symbol: sp.Symbol) -> None:
     place = ring.symbols.index(symbol)
-    m, n = (int(f.degrees()[place]) for f in (one, other))
+    m, n = (int(f.degrees()[place]) for f in (first, second))
     box = 1
-    for i, (a, b) in enumerate(zip(one.degrees(), other.degrees(), strict=True)):
+    for i, (a, b) in enumerate(zip(first.degrees(), second.degrees(), strict=True)):
         box *= 1 if i == place else int(a) * n + int(b) * m + 1
     if box > MOST_WORK:
         raise TooLarge(f"eliminating {symbol} may need {box} terms")

@@ -41,7 +41,7 @@ class Region:
     @cached_property
     def box(self) -> dict[Parameter, Interval]:
         """An interval per parameter that contains the region: its domain, cut by numerical bounds."""
-        found: dict[Parameter, Interval] = {p: _domain(p) for p in self.parameters}
+        intervals: dict[Parameter, Interval] = {p: _domain(p) for p in self.parameters}
         for condition in self.conditions:
             if len(condition.free_symbols) != 1:
                 continue
@@ -52,19 +52,19 @@ class Region:
             bound = -rest / slope
             if not (slope.is_Rational and bound.is_Rational):
                 continue
-            low, high = found[parameter]
+            low, high = intervals[parameter]
             if slope > 0:
-                found[parameter] = (bound if low is None else max(low, bound), high)
+                intervals[parameter] = (bound if low is None else max(low, bound), high)
             else:
-                found[parameter] = (low, bound if high is None else min(high, bound))
-        for parameter, (low, high) in found.items():
+                intervals[parameter] = (low, bound if high is None else min(high, bound))
+        for parameter, (low, high) in intervals.items():
             if low is None or high is None or low < high or (not self.conditions and low == high):
                 continue
             low_end, high_end = _domain(parameter)
             outside = low == low_end or high == high_end
             why = f"lies outside the domain of {parameter}, {parameter.domain}" if outside else "is empty"
             raise ClaimError(f"{self.place}: the region {self.text!r} {why}; correct its bounds")
-        return found
+        return intervals
 
     @cached_property
     def typical(self) -> Point:
@@ -114,18 +114,18 @@ class Region:
 
         The first lie near the defaults, the others are spread over the region. `fixed` values stay.
         """
-        found: list[Point] = []
+        points: list[Point] = []
         for point in self._candidates(fixed or {}):
-            if (not self.conditions or point not in found) and self.contains(point):
-                found.append(point)
-                if len(found) == count:
+            if (not self.conditions or point not in points) and self.contains(point):
+                points.append(point)
+                if len(points) == count:
                     break
-        if not found:
+        if not points:
             raise ClaimError(
                 f"{self.place}: no point of the region {self.text!r} was found in the domains of the parameters; an "
                 "empty region says nothing, and a thin one needs bounds by numbers, such as 1 < nu < 2"
             )
-        return found
+        return points
 
     def _candidates(self, fixed: Point) -> Iterator[Point]:
         for attempt in range(POINTS):

@@ -80,7 +80,7 @@ class Sites:
         return PROVED if self.all_cells and self.visited == len(self.points) else SUPPORTED
 
     @property
-    def told(self) -> str:
+    def extent(self) -> str:
         """A description of the points at which a question was decided."""
         if self.status == PROVED:
             return "in the whole region" if self.visited == 1 else f"in each of {self.visited} cells of the region"
@@ -105,9 +105,9 @@ class CellSelection:
     def spectrum(self, point: Point) -> CellSpectrum:
         """Return the bulk at a point of the region."""
         assert self.bulk is not None
-        found = CellSpectrum(self.bulk, point)
-        key = tuple(sorted(found.point.items(), key=lambda item: str(item[0])))
-        return self._spectra.setdefault(key, found)
+        spectrum = CellSpectrum(self.bulk, point)
+        key = tuple(sorted(spectrum.point.items(), key=lambda item: str(item[0])))
+        return self._spectra.setdefault(key, spectrum)
 
     def sites(
         self,
@@ -126,10 +126,10 @@ class CellSelection:
         held, analytic = (tuple(sp.sympify(e).subs(fixed) for e in given) for given in (polynomials, formulas))
         key = (held, analytic, tuple(inner), tuple(fixed.items()))
         if key not in self._sites:
-            self._sites[key] = self._found(held, analytic, tuple(inner), fixed)
+            self._sites[key] = self._sample_cells(held, analytic, tuple(inner), fixed)
         return self._sites[key]
 
-    def _found(
+    def _sample_cells(
         self,
         polynomials: tuple[sp.Expr, ...],
         formulas: tuple[sp.Expr, ...],
@@ -143,11 +143,11 @@ class CellSelection:
             needed = [*polynomials, *walls(map(chart.apply, formulas)), *walls(conditions), *conditions]
             factors = list(dict.fromkeys(f for p in needed for f in zero_factors(chart.apply(p))))
             box, ends = self._box(chart, factors, inner)
-            cells, found = self._points(chart, [*factors, *ends], box, inner)
+            cells, sample = self._points(chart, [*factors, *ends], box, inner)
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
-        given = ({**self._others(point, inner), **fixed} for point in found)
-        points = [point for point in given if self._inside(point)]
+        completed = ({**self._others(point, inner), **fixed} for point in sample)
+        points = [point for point in completed if self._inside(point)]
         whole = tuple(point for point in points if all(_is_value(p, v) for p, v in point.items()))
         if not whole:
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
@@ -161,19 +161,19 @@ class CellSelection:
         self, chart: Chart, cells: Cells, inner: tuple[sp.Symbol, ...], fixed: Point
     ) -> tuple[tuple[Point, ...], bool]:
         """Return rational points of the region on walls, and whether all faces of the cells are among them."""
-        found: list[Point] = []
+        faces: list[Point] = []
         try:
             for coordinates in cells.faces(inner, self.region.ends):
                 point = {**self._others(chart.point(coordinates), inner), **fixed}
                 if (
-                    point not in found
+                    point not in faces
                     and all(_is_value(p, v) for p, v in point.items())
                     and self.region.holds_at(point)
                 ):
-                    found.append(point)
+                    faces.append(point)
         except (TooLarge, NumericalError):  # there are many: those that are found are tried
-            return tuple(found), False
-        return tuple(found), True
+            return tuple(faces), False
+        return tuple(faces), True
 
     def _points(
         self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any
@@ -232,11 +232,11 @@ class CellSelection:
 
     def unvisited_zero(self, expressions: Iterable[sp.Expr], sites: Sites, fixed: Point) -> sp.Expr | None:
         """Return a polynomial that may vanish with an expression on a wall without a visited face, or None."""
-        given = [sp.sympify(e).subs(fixed) for e in expressions]
+        fixed_expressions = [sp.sympify(e).subs(fixed) for e in expressions]
         conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
-        chart = Chart.of((*given, *conditions))
+        chart = Chart.of((*fixed_expressions, *conditions))
         positive = [chart.apply(c) for c in conditions]
-        for expression in given:
+        for expression in fixed_expressions:
             try:
                 factors = rational_factors(Conjugates.of(in_sizes(chart.apply(expression))).norm())
             except (NoNorm, TooLarge):
@@ -244,8 +244,8 @@ class CellSelection:
             box, _ = self._box(chart, factors, ())
             for factor in (f for f in factors if f.free_symbols):
                 last = next((s for s in reversed(sites.variables) if factor.has(s)), None)
-                known = sites.all_faces and factor.free_symbols <= set(sites.variables)
-                if sign_inside(factor, box) or known and sp.degree(factor, last) == 1:
+                complete = sites.all_faces and factor.free_symbols <= set(sites.variables)
+                if sign_inside(factor, box) or complete and sp.degree(factor, last) == 1:
                     continue
                 if len(factor.free_symbols) == 1 and not _vanishes_at_zeros(
                     chart.apply(expression), factor, box, positive
@@ -297,14 +297,14 @@ class CellSelection:
                 if above and spectral and place is not None and not self._above(point, place):
                     beside = True
                     continue
-                told = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
-                told += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
-                return ComparisonOutcome(REFUTED, f"at {', '.join(told)} the two sides differ", tuple(point.items()))
+                values = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
+                values += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
+                return ComparisonOutcome(REFUTED, f"at {', '.join(values)} the two sides differ", tuple(point.items()))
         if not compared:
             return ComparisonOutcome(
                 UNDECIDED, f"no {'z' if spectral else 's'} within the bounds lies outside the bulk"
             )
-        evidence = f"with the signs of square roots decided {sites.told}"
+        evidence = f"with the signs of square roots decided {sites.extent}"
         if beside:
             evidence += "; above the bulk (elsewhere a square root has the other sign)"
         return ComparisonOutcome(sites.status, evidence)
@@ -313,22 +313,22 @@ class CellSelection:
         """Return polynomials free of the resolvent that vanish where others do on the curve."""
         if self.bulk is None:
             return polynomials
-        root, found = self.bulk.resolvent, list[sp.Expr]()
+        root, eliminated = self.bulk.resolvent, list[sp.Expr]()
         for polynomial in polynomials:
-            found += common_roots(polynomial, self.bulk.curve, root) if polynomial.has(root) else [polynomial]
-        return found
+            eliminated += common_roots(polynomial, self.bulk.curve, root) if polynomial.has(root) else [polynomial]
+        return eliminated
 
     def _places(self, between: list[sp.Expr], inner: tuple[sp.Symbol, ...], point: Point) -> Sequence[Fraction | None]:
         """Return values of z outside the bulk, or of the map, one between any two walls; [None] without either."""
         if not inner:
             return [None]
         (symbol,) = inner
-        given = [polynomial.subs(point) for polynomial in between]
-        found = Roots(tuple(polynomial for polynomial in given if polynomial.has(symbol)), symbol, ()).separators
+        walls = [polynomial.subs(point) for polynomial in between]
+        places = Roots(tuple(polynomial for polynomial in walls if polynomial.has(symbol)), symbol, ()).separators
         if symbol == MAP:
-            return found
+            return places
         spectrum = self.spectrum(point)
-        return [place for place in found if spectrum.outside(constant(place), (_at(place),))]
+        return [place for place in places if spectrum.outside(constant(place), (_at(place),))]
 
     def _above(self, point: Point, place: Fraction) -> bool:
         """Return whether a point outside the bulk lies above all of it."""

@@ -50,20 +50,20 @@ class Roots:
     @cached_property
     def _exact(self) -> list[flint.fmpz_poly] | None:
         """The irreducible factors; None if a coefficient is not rational."""
-        given = [sp.Poly(polynomial.subs(dict(self.point)), self.symbol) for polynomial in self.polynomials]
-        if not all(c.is_Rational for poly in given for c in poly.all_coeffs()):
+        substituted = [sp.Poly(polynomial.subs(dict(self.point)), self.symbol) for polynomial in self.polynomials]
+        if not all(c.is_Rational for poly in substituted for c in poly.all_coeffs()):
             return None
-        return irreducible_factors(univariate(poly.as_expr(), self.symbol) for poly in given)
+        return irreducible_factors(univariate(poly.as_expr(), self.symbol) for poly in substituted)
 
     def balls(self) -> list[flint.arb]:
         """Return the zeros in ascending order at the working precision."""
         if self._exact is not None:
             return real_roots(self._exact)
-        found: list[flint.arb] = []
+        roots: list[flint.arb] = []
         for polynomial in self.polynomials:
             coefficients = sp.Poly(polynomial, self.symbol).all_coeffs()
-            found += real_roots_of_balls([enclosure(c, dict(self.point)) for c in reversed(coefficients)])
-        return ascending(found)
+            roots += real_roots_of_balls([enclosure(c, dict(self.point)) for c in reversed(coefficients)])
+        return ascending(roots)
 
     def ball(self, index: int) -> Callable[[], flint.arb]:
         """Return one zero as a function of the working precision."""
@@ -83,12 +83,12 @@ class Roots:
     def index_of(self, number: Callable[[], flint.arb]) -> int | None:
         """Return the index of the only zero that a number may equal; None if it is not a zero."""
 
-        def found() -> tuple[int | None] | None:
+        def nearest() -> tuple[int | None] | None:
             value = number()
             near = [i for i, root in enumerate(self.balls()) if root.overlaps(value)]
             return (near[0] if near else None,) if len(near) < 2 else None
 
-        return decided(found)[0]
+        return decided(nearest)[0]
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class BulkCurve:
         """
         assert bulk.curve is not None, "what is claimed of a bulk without a curve is refused before"
         projected = bulk.projected
-        found = BulkCurve(projected.algebraic, projected.bulk_symbols, projected.resolvent, bulk.curve, ())
-        return replace(found, singular=found.branch_points())
+        curve = BulkCurve(projected.algebraic, projected.bulk_symbols, projected.resolvent, bulk.curve, ())
+        return replace(curve, singular=curve.branch_points())
 
     def branch_points(self) -> tuple[sp.Expr, ...]:
         """Return the factors of the discriminant and of the leading coefficient of the curve."""
@@ -148,8 +148,8 @@ class CellSpectrum:
         with mpmath.workdps(digits):
             at = mpmath.mpc(mpmath.mpf(place.numerator) / place.denominator, int(height))
             values = physical_values(self.equations, self.unknowns, self.point, digits, at)
-            found = sp.lambdify(list(values), expression.subs(self.point), "mpmath")(*values.values())
-            texts = [mpmath.nstr(part, digits) for part in (mpmath.re(found), mpmath.im(found))]
+            value = sp.lambdify(list(values), expression.subs(self.point), "mpmath")(*values.values())
+            texts = [mpmath.nstr(part, digits) for part in (mpmath.re(value), mpmath.im(value))]
         return height, flint.acb(*(flint.arb(text) for text in texts))
 
     def dense(self, place: Fraction) -> bool:
@@ -194,7 +194,7 @@ class CellSpectrum:
     def takes(self, branch: RootBranch, where: Callable[[], flint.arb], value: Callable[[], flint.arb]) -> bool:
         """Return whether a branch has a value at an algebraic point outside the bulk; both solve its polynomial."""
 
-        def found() -> bool | None:
+        def compared() -> bool | None:
             place, wanted = where(), flint.acb(value())
             near = below(place) if place.is_exact() else simplest_between(below(place), above(place))
             disc = branch.enclosing(branch.at(near), near, place)
@@ -202,7 +202,7 @@ class CellSpectrum:
                 return True
             return None if disc.ball.overlaps(wanted) else False
 
-        return decided(found)
+        return decided(compared)
 
     # point masses
 
@@ -212,8 +212,8 @@ class CellSpectrum:
         `leading` is the leading coefficient of the curve as z goes to the position with G = weight / (z - position).
         """
         shift = sp.Rational(position.numerator, position.denominator)
-        given = self.curve.subs(self.point).subs(Z, Z + shift).subs(self.resolvent, weight / Z)
-        moved = sp.fraction(sp.cancel(sp.together(given)))[0]
+        substituted = self.curve.subs(self.point).subs(Z, Z + shift).subs(self.resolvent, weight / Z)
+        moved = sp.fraction(sp.cancel(sp.together(substituted)))[0]
 
         def far(place: Fraction) -> tuple[Fraction, flint.acb]:
             return self.far(place + position, (Z - shift) * self.resolvent)
@@ -225,7 +225,7 @@ class CellSpectrum:
         squarefree = sp.Poly(sp.sqf_part(leading.subs(self.point)), weight)
         lowest_first = list(reversed(squarefree.all_coeffs()))
 
-        def found() -> int | None:
+        def located() -> int | None:
             height, here = branch.start(Fraction(0))
             polynomial = flint.acb_poly([enclosure(c, {}) for c in lowest_first])
             for _ in range(HALVINGS):
@@ -239,4 +239,4 @@ class CellSpectrum:
                         return index
             return None
 
-        return decided(found)
+        return decided(located)

@@ -39,11 +39,11 @@ def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
     with mpmath.workdps(WORKING_DIGITS):
         try:
             symbols, function = _function(expression)
-            given = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
-            found = mpmath.mpmathify(function(*given))
-            if mpmath.isfinite(found) and found and abs(mpmath.mag(found)) > EXPONENT.most:
+            arguments = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
+            value = mpmath.mpmathify(function(*arguments))
+            if mpmath.isfinite(value) and value and abs(mpmath.mag(value)) > EXPONENT.most:
                 raise OverflowError
-            return found
+            return value
         except ZeroDivisionError:
             return mpmath.nan
         except (OverflowError, MemoryError):
@@ -139,7 +139,7 @@ def _without_radicals(node: sp.Expr, relations: list[tuple[sp.Symbol, sp.Expr, i
     return node.func(*args)
 
 
-class Bench:
+class Comparator:
     """Comparison of scalars in z, G, the map s, the parameters and the bulk responses, inside a region."""
 
     def __init__(self, region: Region, bulk: Bulk | None, bounds: tuple[sp.Expr, ...] = ()):
@@ -169,9 +169,9 @@ class Bench:
         held = sorted({g for e in encoded for g in e.atoms(Generator)}, key=symbol_order)
         plain = {g: sp.Dummy(g.name) for g in held}  # what the square of a root is, must not be used
         back = {symbol: g for g, symbol in plain.items()}
-        given = [equation.xreplace(plain) for equation in encoded]
-        found = solve_linear_unknowns(given, others, lambda e: generic.accepts(e.xreplace(back)))[2]
-        return [(symbol, decode(value.xreplace(back))) for symbol, value in found]
+        equations = [equation.xreplace(plain) for equation in encoded]
+        solution = solve_linear_unknowns(equations, others, lambda e: generic.accepts(e.xreplace(back)))[2]
+        return [(symbol, decode(value.xreplace(back))) for symbol, value in solution]
 
     @cached_property
     def _generic(self) -> PhysicalPoint:
@@ -223,10 +223,10 @@ class Bench:
     def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> ComparisonOutcome:
         """Decide whether a formula is a zero of one of the polynomials, the same everywhere or one in each cell."""
         left = [polynomial.subs(symbol, value) for polynomial in polynomials]
-        found = best([self.same(residual, sp.S.Zero) for residual in left])
-        if found.status == PROVED or len(left) < 2:
-            return found
-        return best([found, self.same(sp.Mul(*left), sp.S.Zero)])
+        outcome = best([self.same(residual, sp.S.Zero) for residual in left])
+        if outcome.status == PROVED or len(left) < 2:
+            return outcome
+        return best([outcome, self.same(sp.Mul(*left), sp.S.Zero)])
 
     def differs_from_zero(self, factor: sp.Expr) -> bool:
         """Return whether a factor is proved to have isolated zeros only, so that one can divide by it."""
@@ -259,10 +259,10 @@ class Bench:
             return open_signs
         projected, symbols = self.bulk.projected, claimed.free_symbols | derived.free_symbols
         for values in self.values(symbols):
-            given = {s: v for s, v in values.items() if isinstance(s, Parameter)}
-            place = self.selection.spectrum(given).size
+            parameters = {s: v for s, v in values.items() if isinstance(s, Parameter)}
+            place = self.selection.spectrum(parameters).size
             beyond = physical_values(
-                projected.algebraic, projected.bulk_symbols, given, WORKING_DIGITS, mpmath.mpf(place.__ceil__())
+                projected.algebraic, projected.bulk_symbols, parameters, WORKING_DIGITS, mpmath.mpf(place.__ceil__())
             )
             left, right = (number(side, {**values, **beyond}) for side in (claimed, derived))
             if not mpmath.isnan(left) and not mpmath.isnan(right) and not close(left, right):
@@ -299,7 +299,7 @@ class Bench:
         """Return points of evaluation: parameters, z with the physical bulk, and generic numbers for other symbols."""
         points = self.points if points is None else points
         spectral = self.bulk is not None and bool(symbols & {Z, *self.bulk.projected.bulk_symbols})
-        found = []
+        points_and_values = []
         for i, point in enumerate(points):
             values: dict[sp.Symbol, Any] = {**point, **(self.physical(i, point) if spectral else {})}
             others = sorted((s for s in symbols if s not in values), key=lambda s: s.name)
@@ -310,8 +310,8 @@ class Bench:
                 if inside is None:
                     continue
                 generic[MAP] = inside
-            found.append({**values, **generic})
-        return found
+            points_and_values.append({**values, **generic})
+        return points_and_values
 
     def _level(self, point: Point) -> sp.Rational | None:
         """Return a value of the map within its bounds at a point of the parameters; None without one."""
@@ -342,10 +342,10 @@ def _certainly_differ(difference: sp.Expr, values: dict[sp.Symbol, Any]) -> bool
 
 def _differing(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol], left: Any, right: Any) -> ComparisonOutcome:
     """Return the counterexample at which two sides have different values."""
-    told = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
+    detail = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
     if close(left, right):
-        told += f", which differ by {mpmath.nstr(abs(left - right), 2)}"
-    return ComparisonOutcome(REFUTED, f"{_point_text(values, symbols)} {told}", tuple(values.items()))
+        detail += f", which differ by {mpmath.nstr(abs(left - right), 2)}"
+    return ComparisonOutcome(REFUTED, f"{_point_text(values, symbols)} {detail}", tuple(values.items()))
 
 
 def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:

@@ -121,7 +121,7 @@ class Reader:
         zero."""
         node = self._parsed(text)
         parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
-        found = []
+        conditions = []
         for part in parts:
             if not isinstance(part, ast.Compare) or not all(isinstance(op, _ORDER) for op in part.ops):
                 raise self.error(text, "is not a region; join inequalities with and, such as nu > 1 and chi < 2*nu")
@@ -132,8 +132,8 @@ class Reader:
                 difference = right - left if isinstance(op, (ast.Lt, ast.LtE)) else left - right
                 if not difference.free_symbols:
                     raise self.error(text, "compares numbers; name a parameter on one side of each inequality")
-                found.append((difference, isinstance(op, (ast.LtE, ast.GtE))))
-        return found
+                conditions.append((difference, isinstance(op, (ast.LtE, ast.GtE))))
+        return conditions
 
     def _read(self, text: str) -> sp.Expr | WordSum:
         node = self._parsed(text)
@@ -143,13 +143,13 @@ class Reader:
 
     def _check_work(self, node: ast.expr, text: str) -> None:
         """Raise if a formula is too long with its definitions expanded; counted without expanding them."""
-        known: dict[str, int] = {}
+        sizes: dict[str, int] = {}
 
         def size(part: ast.AST, within: tuple[str, ...]) -> int:
             if isinstance(part, ast.Name) and part.id in self.define and part.id not in within:
-                if part.id not in known:
-                    known[part.id] = size(self._parsed(self.define[part.id]), (*within, part.id))
-                return known[part.id]
+                if part.id not in sizes:
+                    sizes[part.id] = size(self._parsed(self.define[part.id]), (*within, part.id))
+                return sizes[part.id]
             return 1 + sum(size(inner, within) for inner in ast.iter_child_nodes(part))
 
         try:
@@ -171,8 +171,8 @@ class Reader:
             value = self._value(node, text)
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
-        found = value.terms.values() if isinstance(value, WordSum) else (value,)
-        if any(scale.has(sp.zoo, sp.nan, sp.oo) for scale in found):
+        scalars = value.terms.values() if isinstance(value, WordSum) else (value,)
+        if any(scale.has(sp.zoo, sp.nan, sp.oo) for scale in scalars):
             raise self.error(text, "divides by zero")
         return value
 
@@ -215,20 +215,20 @@ class Reader:
 
     def _integral(self, node: ast.Call, text: str) -> sp.Expr:
         """Return integral(f, x, low, high), with a fresh symbol for the variable."""
-        given = node.args
-        if len(given) != 4 or node.keywords or not isinstance(given[1], ast.Name):
+        arguments = node.args
+        if len(arguments) != 4 or node.keywords or not isinstance(arguments[1], ast.Name):
             raise self.error(text, "needs integral(f, x, low, high) with the name of a variable in second place")
-        low, high = (self._value(end, text) for end in given[2:])
+        low, high = (self._value(end, text) for end in arguments[2:])
         positive = True if all(isinstance(end, sp.Expr) and end.is_nonnegative for end in (low, high)) else None
-        name, variable = given[1].id, sp.Symbol(given[1].id, real=True, positive=positive)
+        name, variable = arguments[1].id, sp.Symbol(arguments[1].id, real=True, positive=positive)
         define = {key: formula for key, formula in self.define.items() if key != name}
-        inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(given[0], text)
+        inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(arguments[0], text)
         if any(isinstance(part, WordSum) for part in (low, high, inside)):
             raise self.error(text, "integrates a matrix; an integral is a scalar")
-        found = integrated(inside, variable, low, high)
+        closed_form = integrated(inside, variable, low, high)
         if not holds_everywhere(inside, variable, low, high):
             self.integrals.append(ast.unparse(node))
-        return found
+        return closed_form
 
     def _name(self, name: str, text: str) -> sp.Expr | WordSum:
         if name in self.define and name not in self.within:
@@ -248,8 +248,8 @@ class Reader:
             return WordSum({(): sp.S.One})
         if self.carriers and self.fields is not None and name in self.fields:
             return WordSum({(Carrier(self.fields[name]),): sp.S.One})
-        known = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
-        raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(known)}")
+        names = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
+        raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(names)}")
 
     def _binary(self, node: ast.BinOp, text: str) -> sp.Expr | WordSum:
         left = self._value(node.left, text)
@@ -294,12 +294,12 @@ class Reader:
         return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
 
     def field(self, name: str) -> Field:
-        known = self.fields or {}
-        if name not in known:
-            near = difflib.get_close_matches(name, list(known), n=1)
+        fields = self.fields or {}
+        if name not in fields:
+            near = difflib.get_close_matches(name, list(fields), n=1)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(known)}")
-        return known[name]
+            raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(fields)}")
+        return fields[name]
 
 
 def _product(left: sp.Expr | WordSum, right: sp.Expr | WordSum) -> sp.Expr | WordSum:

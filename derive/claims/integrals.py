@@ -23,19 +23,19 @@ def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.E
     Raises:
         NumericalError: SymPy finds no closed form, or quadrature contradicts it.
     """
-    told = f"the integral of {integrand}"
-    found = sp.sympify(sp.integrate(integrand, (variable, low, high))).replace(sp.Piecewise, _generic)
-    if found.has(sp.Integral, sp.Piecewise, sp.zoo, sp.nan, sp.oo, variable):
-        raise NumericalError(f"SymPy finds no closed form of {told} that holds for all parameters")
+    description = f"the integral of {integrand}"
+    closed_form = sp.sympify(sp.integrate(integrand, (variable, low, high))).replace(sp.Piecewise, _generic)
+    if closed_form.has(sp.Integral, sp.Piecewise, sp.zoo, sp.nan, sp.oo, variable):
+        raise NumericalError(f"SymPy finds no closed form of {description} that holds for all parameters")
     for attempt in range(POINTS):
-        values = _values({s for e in (integrand, low, high, found) for s in e.free_symbols} - {variable}, attempt)
+        values = _values({s for e in (integrand, low, high, closed_form) for s in e.free_symbols} - {variable}, attempt)
         with mpmath.workdps(DIGITS):
             ends = [mpmath.mpmathify(sp.N(end.subs(values), DIGITS)) for end in (low, high)]
             summed = mpmath.quad(sp.lambdify(variable, integrand.subs(values), "mpmath"), ends)
-            closed = mpmath.mpmathify(sp.N(found.subs(values), DIGITS))
+            closed = mpmath.mpmathify(sp.N(closed_form.subs(values), DIGITS))
             if not abs(summed - closed) <= mpmath.mpf(10) ** -AGREEING * (1 + abs(closed)):
-                raise NumericalError(f"SymPy's closed form of {told} is not what quadrature gives")
-    return found
+                raise NumericalError(f"SymPy's closed form of {description} is not what quadrature gives")
+    return closed_form
 
 
 def _generic(*pieces: Any) -> sp.Expr:

@@ -20,8 +20,8 @@ class OutOfTime(BaseException):
     """Raised inside a computation that takes too long; not an Exception, so that libraries do not catch it."""
 
 
-def within_time(work: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
-    """Return the result of `work`.
+def within_time(computation: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
+    """Return the result of `computation`.
 
     Raises:
         NumericalError: it takes more processor time than the bound.
@@ -38,7 +38,7 @@ def within_time(work: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
     watcher.start()
     try:
         try:
-            return work()
+            return computation()
         finally:
             done.set()
             watcher.join()

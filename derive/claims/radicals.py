@@ -81,23 +81,23 @@ class _Roots:
             sign *= int(sp.sign(constant))
             outside *= sp.Pow(abs(constant), side * exponent)
             for factor, multiplicity in factors:
-                known = sign_inside(factor, self.intervals)
-                if known == 0:
+                proved_sign = sign_inside(factor, self.intervals)
+                if proved_sign == 0:
                     inside *= factor ** (side * multiplicity)
                     continue
-                sign *= known**multiplicity
-                positive = sp.expand(known * factor).xreplace(unmask)
+                sign *= proved_sign**multiplicity
+                positive = sp.expand(proved_sign * factor).xreplace(unmask)
                 outside *= sp.Pow(positive, side * multiplicity * exponent)
         return sp.Pow((sign * inside).xreplace(unmask), exponent) * outside
 
     def _masked(self, expression: sp.Expr) -> sp.Expr:
         """Return the expression with inner roots as symbols, positive where their radicands are."""
-        found = sorted((n for n in sp.preorder_traversal(expression) if is_root(n)), key=sp.default_sort_key)
-        for node in found:
+        roots = sorted((n for n in sp.preorder_traversal(expression) if is_root(n)), key=sp.default_sort_key)
+        for node in roots:
             if node not in self.masks:
                 symbol = sp.Symbol(f"_inner{len(self.masks)}")
                 self.masks[node] = symbol
                 if node.base.is_positive or sign_inside(self._masked(node.base), self.intervals) > 0:
                     self.intervals[symbol] = (sp.S.Zero, None)
-        unit = {n: s for n, s in self.masks.items() if n in found}
+        unit = {n: s for n, s in self.masks.items() if n in roots}
         return expression.xreplace(unit)

@@ -32,9 +32,9 @@ def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str
     if place is None:
         return solver_files(model, derivation)
     question = f"{model.name} {declaration_digest(model)} {_engine()}"
-    found = place.read(KIND, question)
-    if found is not None:
-        files: dict[str, str] = json.loads(found)
+    cached = place.read(KIND, question)
+    if cached is not None:
+        files: dict[str, str] = json.loads(cached)
         return files
     files = solver_files(model, derivation)
     place.write(KIND, question, json.dumps(files).encode())

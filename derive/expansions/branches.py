@@ -82,45 +82,45 @@ class Branches:
 
     def series(self, order: sp.Rational) -> list[CellSeries]:
         """Return the distinct series with their cells; a cell without a root has no expansion."""
-        found: list[CellSeries] = []
+        cells: list[CellSeries] = []
         for point in self.sites:
             root = self._root(point)
             limit = None if root is None else self._limit(point, root)
-            known = (
+            matching = (
                 s
-                for s in found
+                for s in cells
                 if limit is not None and self._determines(limit, order) and limit.index == self._tends(s, point)
             )
-            held = next(known, None) if root is not None else next((s for s in found if s.expansion is None), None)
+            held = next(matching, None) if root is not None else next((s for s in cells if s.expansion is None), None)
             if held is None:
                 expansion = None if root is None else self._expanded(root, point, order)
-                held = next((s for s in found if s.expansion == expansion), CellSeries(expansion, (), True))
+                held = next((s for s in cells if s.expansion == expansion), CellSeries(expansion, (), True))
             sure = limit is not None and self._determines(limit, order) and limit.index == self._tends(held, point)
             sure = sure or root is None or self._all_orders.all_cells
             extended = CellSeries(held.expansion, (*held.points, point), held.whole_cells and sure)
-            found = [*(s for s in found if s is not held), extended]
-        return found
+            cells = [*(s for s in cells if s is not held), extended]
+        return cells
 
     # one point
 
     def _root(self, point: Point) -> Root | None:
         """Return the physical root near the limit; None if there is none at this point."""
-        given, small = tuple(f.subs(point) for f in self.factors), self.small(point)
+        factors, small = tuple(f.subs(point) for f in self.factors), self.small(point)
         meant = self.pick(self.selection, {**point, SMALL: small})
         if meant is None:
             return None
-        index = Roots(given, self.unknown, ((SMALL, small),)).index_of(meant)
+        index = Roots(factors, self.unknown, ((SMALL, small),)).index_of(meant)
         if index is None:
             raise NumericalError("what is meant is not a root of a derived polynomial; expand in another parameter")
-        return Root(given, self.unknown, index, small)
+        return Root(factors, self.unknown, index, small)
 
     def small(self, point: Point) -> sp.Rational:
         """Return a value of the small parameter below which no two roots meet."""
         if self.case.limit is None:
             return sp.S.One
         box = {SMALL: (sp.S.Zero, None), self.unknown: (None, None)}
-        given = [f.subs(point) for f in self.factors]
-        cells = Cells.of([*given, SMALL], box, (SMALL, self.unknown), lambda polynomial: False)
+        factors = [f.subs(point) for f in self.factors]
+        cells = Cells.of([*factors, SMALL], box, (SMALL, self.unknown), lambda polynomial: False)
         level = dict(zip(cells.variables, cells.levels, strict=True)).get(SMALL, ())
         return between_zeros(level, SMALL, {}, box[SMALL])[0]
 

@@ -45,8 +45,8 @@ class Case:
 
     @cached_property
     def substitution(self) -> dict[sp.Symbol, sp.Expr]:
-        made: dict[sp.Symbol, sp.Expr] = dict(self.fixed)
-        return made if self.limit is None else {**made, self.limit.parameter: self.limit.value}
+        values: dict[sp.Symbol, sp.Expr] = dict(self.fixed)
+        return values if self.limit is None else {**values, self.limit.parameter: self.limit.value}
 
     @cached_property
     def equations(self) -> tuple[sp.Expr, ...]:
@@ -91,9 +91,9 @@ class Case:
         return self.probed.training.model.name or "the model"
 
     @property
-    def told(self) -> str:
+    def limit_in_words(self) -> str:
         """The limit in words."""
-        return "here" if self.limit is None else f"for {self.limit.told}"
+        return "here" if self.limit is None else f"for {self.limit.in_words}"
 
     @property
     def advice(self) -> str:

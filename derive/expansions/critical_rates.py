@@ -71,12 +71,12 @@ def closed_form(
     zero = {p: value for p, value in others.items() if value == 0}
     for fixed in (zero, others):
         try:
-            work = _StepElimination(recursion, fixed)
-            for candidate in work.candidates(kind, angle):
+            elimination = _StepElimination(recursion, fixed)
+            for candidate in elimination.candidates(kind, angle):
                 if root in candidate.free_symbols and _changes_sign(candidate, root, point):
-                    found = normalised(candidate)
-                    if len(str(found)) <= LONGEST:
-                        return ClosedForm(found, _solved(found, root, point))
+                    polynomial = normalised(candidate)
+                    if len(str(polynomial)) <= LONGEST:
+                        return ClosedForm(polynomial, _solved(polynomial, root, point))
         except (TooLarge, NotImplementedError, sp.PolynomialError):
             continue
     return None
@@ -108,21 +108,21 @@ def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.E
         return None
     a, b, c = (sp.factor(poly.coeff_monomial(rate**k)) for k in (2, 1, 0))
     root = _root(b**2 - 4 * a * c)
-    found = []
+    roots = []
     for sign in (1, -1):
         for value in ((-b + sign * root) / (2 * a), 2 * c / (-b - sign * root)):
             nice = _nice(value)
             number = sp.N(nice.xreplace(dict(point)), 20)
             if number.is_number and number.is_finite and abs(number - point[rate]) < WINDOW * abs(point[rate]):
-                found.append(nice)
-    return min(found, key=lambda e: (sp.count_ops(e), str(e)), default=None)
+                roots.append(nice)
+    return min(roots, key=lambda e: (sp.count_ops(e), str(e)), default=None)
 
 
 def _root(square: sp.Expr) -> sp.Expr:
     """Return a square root with integer factors extracted, up to its sign; the caller tries both."""
     outside, inside = sp.S.One, sp.S.One
-    number, some = sp.factor_list(square)
-    for base, power in some:
+    number, factors = sp.factor_list(square)
+    for base, power in factors:
         outside *= base ** (power // 2)
         inside *= base ** (power % 2)
     return outside * sp.sqrt(number) * sp.Mul(*(sp.sqrt(part) for part in sp.Mul.make_args(inside)))
@@ -159,14 +159,14 @@ class _StepElimination:
         if any(not trait.discrete or not trait.weights for trait in traits):
             raise NotImplementedError("sites with a density")
         laws = [list(zip(t.weights, t.values, strict=True)) for t in traits]
-        found = []
+        groups = []
         for group in product(*laws):
             share = sp.Mul(*(weight for weight, _ in group)).xreplace(self.fixed)
             at = {t(): sp.sympify(value).xreplace(self.fixed) for t, (_, value) in zip(traits, group, strict=True)}
-            found.append((share, at))
-        if len(found) > MOST_GROUPS:
+            groups.append((share, at))
+        if len(groups) > MOST_GROUPS:
             raise NotImplementedError("too many groups of sites")
-        return found
+        return groups
 
     def _matrix(self, sector: Sector) -> sp.Matrix:
         rows = self.rows[sector]
@@ -184,22 +184,24 @@ class _StepElimination:
     @cached_property
     def at_once(self) -> dict[tuple[Field, Field], sp.Expr]:
         """Responses at equal times of fresh matrices, by a finite fixed-point iteration."""
-        found: dict[tuple[Field, Field], sp.Expr] = {}
+        responses: dict[tuple[Field, Field], sp.Expr] = {}
         pairs = list(dict.fromkeys((m.a, m.noise) for m in self.recursion.memories))
         for _ in range(2 * len(pairs) + 2):
-            self.__dict__["at_once"] = found
+            self.__dict__["at_once"] = responses
             new = {}
             for a, noise in pairs:
                 sector = noise.sector
                 if a.sector != sector:
                     continue
-                matrix = self._matrix(sector).xreplace({self.unknown[p]: found.get(p, sp.S.Zero) for p in self.unknown})
+                matrix = self._matrix(sector).xreplace(
+                    {self.unknown[p]: responses.get(p, sp.S.Zero) for p in self.unknown}
+                )
                 inverse = site_responses(matrix.xreplace({W: sp.S.Zero}).tolist())
                 new[a, noise] = self._average(sector, inverse[self._at(a), self._at(noise)])
-            if new == found:
+            if new == responses:
                 break
-            found = new
-        return found
+            responses = new
+        return responses
 
     def _at(self, field: Field) -> int:
         return self.rows[field.sector].index(field)
@@ -231,10 +233,10 @@ class _StepElimination:
                 if c.left.sector != a.sector or c.right.sector != b.sector:
                     continue
                 scale = c.coefficient.xreplace(self.fixed)
-                one, other = self._answer(a, c.left), self._answer(b, c.right)
+                left_response, right_response = self._answer(a, c.left), self._answer(b, c.right)
                 added = sp.Add(
                     *(
-                        share * scale.xreplace(at) * _summed(one.xreplace(at), other.xreplace(at))
+                        share * scale.xreplace(at) * _summed(left_response.xreplace(at), right_response.xreplace(at))
                         for share, at in self.groups[a.sector]
                     )
                 )
@@ -249,7 +251,7 @@ class _StepElimination:
             for (a, noise), symbol in self.unknown.items()
         ]
         rest = [sp.fraction(sp.together(e))[0] for e in equations]
-        unknowns, made = list(self.unknown.values()), []
+        unknowns, polynomials = list(self.unknown.values()), []
         while len(unknowns) > 1:
             choice = next(((e, s) for e in rest for s in unknowns if e.has(s) and sp.degree(e, s) == 1), None)
             if choice is None:
@@ -257,10 +259,10 @@ class _StepElimination:
             equation, symbol = choice
             poly = sp.Poly(equation, symbol)
             value = sp.cancel(-poly.coeff_monomial(1) / poly.coeff_monomial(symbol))
-            made.append((symbol, value))
+            polynomials.append((symbol, value))
             unknowns.remove(symbol)
             rest = [_numerator(e.xreplace({symbol: value})) for e in rest if e is not equation]
-        poles = [self._without(p, made) for p in self._poles(at)]
+        poles = [self._without(p, polynomials) for p in self._poles(at)]
         if not unknowns:
             for pole in poles:
                 yield from _factors(pole)
@@ -310,8 +312,8 @@ class _StepElimination:
                 matrix[k, overlaps.index(use.overlap)] -= joined
         yield matrix.det(method="berkowitz")
 
-    def _without(self, expression: sp.Expr, made: Iterable[tuple[sp.Symbol, sp.Expr]]) -> sp.Expr:
-        for symbol, value in made:
+    def _without(self, expression: sp.Expr, polynomials: Iterable[tuple[sp.Symbol, sp.Expr]]) -> sp.Expr:
+        for symbol, value in polynomials:
             expression = expression.xreplace({symbol: value})
         return _numerator(expression)
 
@@ -326,14 +328,14 @@ def _factors(expression: sp.Expr) -> list[sp.Expr]:
     return factors(numerator) if numerator.free_symbols else []
 
 
-def _summed(one: sp.Expr, other: sp.Expr) -> sp.Expr:
+def _summed(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     """Return sum_t x(t) y(t) of two impulse responses from their rational transforms.
 
     The part of x(w) y(1/w) that is analytic in the disc is split off; the sum is the value of the rest at infinity.
     """
-    if one == 0 or other == 0:
+    if left == 0 or right == 0:
         return sp.S.Zero
-    (p, q), (r, s) = (tuple(sp.Poly(x, W) for x in sp.fraction(sp.cancel(e))) for e in (one, other))
+    (p, q), (r, s) = (tuple(sp.Poly(x, W) for x in sp.fraction(sp.cancel(e))) for e in (left, right))
     high = max(r.degree(), s.degree())
     if q.degree() + high > 2 * MOST_DELAY:
         raise NotImplementedError("long memory")

@@ -58,7 +58,7 @@ def filled_curve(case: Case) -> BulkCurve:
         middle = {**case.sampled(()), SMALL: sp.Rational(3, 29)}
         physical = PhysicalPoint.at(tuple(case.equations), case.unknowns, middle)
         curve = eliminate(list(case.equations), others, physical)
-        found = BulkCurve(case.equations, case.unknowns, projected.resolvent, curve, ())
-        return replace(found, singular=found.branch_points())
+        bulk = BulkCurve(case.equations, case.unknowns, projected.resolvent, curve, ())
+        return replace(bulk, singular=bulk.branch_points())
     except TooLarge as reason:
         raise DeriveError(f"the bulk is too large to eliminate ({reason}); {case.advice}") from None

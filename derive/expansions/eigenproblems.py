@@ -27,5 +27,5 @@ class Eigenproblem:
     @cached_property
     def critical(self) -> list[sp.Expr]:
         """Polynomials in MAP whose roots are the critical values dz/ds = 0, where an outlier meets the bulk."""
-        found = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
-        return [f for f in found if f.has(MAP) and f != MAP]
+        polynomials = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
+        return [f for f in polynomials if f.has(MAP) and f != MAP]

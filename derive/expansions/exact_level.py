@@ -20,8 +20,8 @@ from derive.pipeline import DerivedProbe
 from derive.program.exact_run import ExactRun
 from derive.program.lowering import forward_pass
 from derive.program.nodes import Formula
-from derive.program.probe import ring_pencils
-from derive.program.quotients import Array, not_too_large
+from derive.program.probe import cycle_pencils
+from derive.program.quotients import Array, check_terms
 from derive.program.recurrences import Coefficients
 from derive.records.probe import MAP, BlockCycle
 
@@ -36,7 +36,7 @@ class ExactLevel:
         self.pencil = probed.pencil
         self.layout = probed.training.layout
         needs = needs_of([probed.blocks])
-        self.pencils = ring_pencils(probed.pencil, self.layout, needs.means)
+        self.pencils = cycle_pencils(probed.pencil, self.layout, needs.means)
         beside = chain(*([*(let.value for let in f.body), f.result] for f in self.pencils))
         self.machine = ExactRun(forward_pass(self.layout, needs), substitution, beside)
         self.scalars = self.machine.scalars
@@ -58,24 +58,24 @@ class ExactLevel:
         """Return an expression of the probe with the coefficients of updated weights substituted."""
         coefficients = Coefficients(self.layout)
         self.machine.run(coefficients.statements(dict.fromkeys(coefficients.tables.values())))
-        made = {}
+        values = {}
         for node in sorted(expression.atoms(AppliedUndef), key=sp.default_sort_key):
             slot = coefficients.at(node, lambda e: Formula(sp.sympify(e)))
-            made[node] = self.scalars.expression(self.machine.evaluate(slot.value))
-        return expression.xreplace(made).subs(self.scalars.substitution)
+            values[node] = self.scalars.expression(self.machine.evaluate(slot.value))
+        return expression.xreplace(values).subs(self.scalars.substitution)
 
     def _characteristic(self, matrix: Array) -> list[list[Quotient]]:
         """Return the coefficients of det(s - M), lowest first, for each strongly connected set of rows."""
         feeds = [{j for j, x in enumerate(row) if not x.is_zero} for row in matrix]
         reach = [_reached(i, feeds) for i in range(len(matrix))]
-        found, seen = [], set()
+        polynomials, seen = [], set()
         for i in range(len(matrix)):
             if i in seen or i not in reach[i]:
                 continue
             component = [j for j in sorted(reach[i]) if i in reach[j]]
             seen |= set(component)
-            found.append(self._faddeev(matrix[component][:, component]))
-        return found
+            polynomials.append(self._faddeev(matrix[component][:, component]))
+        return polynomials
 
     def _faddeev(self, matrix: Array) -> list[Quotient]:
         """Return the characteristic polynomial by the Faddeev-LeVerrier recursion N = M N + c I, c = -tr(M N) / k."""
@@ -84,7 +84,7 @@ class ExactLevel:
         current = self.machine.identity(size)
         for k in range(1, size + 1):
             product = self.machine.product_of(matrix, current)
-            trace = not_too_large(np.trace(product))
+            trace = check_terms(np.trace(product))
             c = -(trace / self.scalars.of(sp.Integer(k)))
             coefficients.append(c)
             for i in range(size):

@@ -31,7 +31,7 @@ class Flow:
         position = {s: i for i, s in enumerate(unknowns)}
         polys = [sp.Poly(e, *unknowns, Z) for e in equations]
         owners = _owners(polys, unknowns)
-        found: list[tuple[Any, ...]] = [()] * len(unknowns)
+        rows: list[tuple[Any, ...]] = [()] * len(unknowns)
         for poly, (owner, lift) in zip(polys, owners, strict=True):
             terms = []
             for monomial, coefficient in poly.terms():
@@ -41,9 +41,9 @@ class Flow:
                 if monomial[-1] > lift or len(inside) > 2:
                     raise NumericalError("the bulk equations have no power series at infinity of the expected form")
                 terms.append((-coefficient, lift - monomial[-1], inside))
-            found[owner] = tuple(terms)
+            rows[owner] = tuple(terms)
         assert len(position) == len(unknowns)
-        return Flow(tuple(unknowns), tuple(found))
+        return Flow(tuple(unknowns), tuple(rows))
 
     def series(self, order: int, convert: Callable[[sp.Expr], Any], zero: Any) -> list[list[Any]]:
         """Return the coefficients of w^0 ... w^order of every unknown, in the ring to which `convert` maps."""
@@ -85,7 +85,7 @@ def _solve(table: list[Any], order: int, zero: Any) -> list[list[Any]]:
                     if i not in needed_by[j]:
                         needed_by[j].append(i)
     for k in range(order + 1):
-        known = [_known_part(row, values, k, zero) for row in table]
+        lower = [_known_part(row, values, k, zero) for row in table]
         for series in values:
             series.append(zero)
         waiting = list(range(count))
@@ -96,7 +96,7 @@ def _solve(table: list[Any], order: int, zero: Any) -> list[list[Any]]:
                 raise NumericalError("the bulk equations have no unique power series at infinity")
             changed = []
             for i in waiting:
-                new = known[i] + _open_part(table[i], values, k, zero)
+                new = lower[i] + _open_part(table[i], values, k, zero)
                 if new != values[i][k]:
                     values[i][k] = new
                     changed.append(i)
@@ -144,8 +144,8 @@ def series_at_infinity(
 ) -> dict[sp.Symbol, list[sp.Expr]]:
     """Return the coefficients of 1/z^0 ... 1/z^order of every bulk response, exact in the parameters."""
     flow = Flow.of(tuple(sp.expand(e) for e in equations), unknowns)
-    found = flow.series(order, sp.expand, sp.S.Zero)
-    return {unknown: [sp.expand(c) for c in row] for unknown, row in zip(unknowns, found, strict=True)}
+    coefficients = flow.series(order, sp.expand, sp.S.Zero)
+    return {unknown: [sp.expand(c) for c in row] for unknown, row in zip(unknowns, coefficients, strict=True)}
 
 
 def moments_of_system(
@@ -160,8 +160,8 @@ def moments_of_system(
     place = unknowns.index(resolvent)
     exact = [c for row in flow.terms for c, _, _ in row]
     if all(c.is_Rational for c in exact):
-        found = flow.series(order + 1, lambda c: flint.fmpq(int(c.p), int(c.q)), flint.fmpq(0))[place]
-        return [sp.Rational(int(c.p), int(c.q)) for c in found[1:]]
+        coefficients = flow.series(order + 1, lambda c: flint.fmpq(int(c.p), int(c.q)), flint.fmpq(0))[place]
+        return [sp.Rational(int(c.p), int(c.q)) for c in coefficients[1:]]
     names: dict[sp.Expr, sp.Symbol] = {}
     for c in exact:
         _, rest = c.as_coeff_Mul()
@@ -175,8 +175,8 @@ def moments_of_system(
         scalar = flint.fmpq(int(number.p), int(number.q))
         return generators[rest] * scalar if rest != 1 else context.constant(scalar)
 
-    found = flow.series(order + 1, convert, context.constant(0))[place]
-    return [_decoded(c, list(names)) for c in found[1:]]
+    coefficients = flow.series(order + 1, convert, context.constant(0))[place]
+    return [_decoded(c, list(names)) for c in coefficients[1:]]
 
 
 def _decoded(polynomial: flint.fmpq_mpoly, meaning: list[sp.Expr]) -> sp.Expr:
@@ -190,11 +190,11 @@ def _decoded(polynomial: flint.fmpq_mpoly, meaning: list[sp.Expr]) -> sp.Expr:
 def moments_of_curve(curve: sp.Expr, root: sp.Symbol, order: int) -> list[sp.Expr]:
     """Return the moments m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), one by one from the curve."""
     small, unknown = sp.Symbol("small"), sp.Symbol("unknown")
-    found: list[sp.Expr] = [sp.S.One]
+    moments: list[sp.Expr] = [sp.S.One]
     cleared = sp.expand(curve.subs(Z, 1 / small) * small ** sp.Poly(curve, Z).degree())
     for k in range(1, order + 1):
-        partial = sp.Add(*(m * small ** (i + 1) for i, m in enumerate(found))) + unknown * small ** (k + 1)
+        partial = sp.Add(*(m * small ** (i + 1) for i, m in enumerate(moments))) + unknown * small ** (k + 1)
         coefficients = sp.Poly(sp.expand(cleared.subs(root, partial)), small).all_coeffs()
         first = sp.Poly(next(sp.expand(c) for c in reversed(coefficients) if sp.expand(c).has(unknown)), unknown)
-        found.append(sp.cancel(-first.coeff_monomial(1) / first.coeff_monomial(unknown)))
-    return found
+        moments.append(sp.cancel(-first.coeff_monomial(1) / first.coeff_monomial(unknown)))
+    return moments

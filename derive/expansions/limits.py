@@ -30,7 +30,7 @@ class ParameterLimit:
         return self.parameter - self.value.subs(SMALL, 0)
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The limit in words."""
         if self.value == 1 / SMALL:
             return f"large {self.parameter}"

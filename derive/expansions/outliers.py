@@ -52,8 +52,10 @@ class Outliers:
         def zero(index: int) -> Callable[[], flint.arb]:
             return lambda: zeros()[index]
 
-        found = map(zero, range(len(decided(zeros))))
-        return [z for z in found if self.spectrum.outside(z, self.solves) and self.spectrum.takes(branch, z, level)]
+        candidates = map(zero, range(len(decided(zeros))))
+        return [
+            z for z in candidates if self.spectrum.outside(z, self.solves) and self.spectrum.takes(branch, z, level)
+        ]
 
     def _zeros(self, level: flint.arb) -> list[flint.arb]:
         coefficients = sp.Poly(self.problem.relation, Z).all_coeffs()
@@ -64,7 +66,7 @@ class Outliers:
 def map_changes(problem: Eigenproblem) -> list[sp.Expr]:
     """Return polynomials in z that vanish where branches of the map meet or diverge."""
     poly = sp.Poly(problem.relation, MAP)
-    found = rational_factors(poly.LC())
+    factors = rational_factors(poly.LC())
     if poly.degree() > 1:
-        found += common_roots(problem.relation, sp.diff(problem.relation, MAP), MAP)
-    return [f for f in found if f.has(Z)]
+        factors += common_roots(problem.relation, sp.diff(problem.relation, MAP), MAP)
+    return [f for f in factors if f.has(Z)]

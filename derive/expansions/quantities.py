@@ -34,7 +34,7 @@ class NoOutlier(DeriveError):
 
 
 @dataclass(frozen=True)
-class Found:
+class QuantitySeries:
     """A series with its domain of validity; for a threshold also its parameter and the edge that the outlier leaves.
 
     Attributes:
@@ -50,14 +50,14 @@ class Found:
     walls: tuple[sp.Expr, ...]
     elsewhere: tuple[Point, ...]
     parameter: Parameter | None = None
-    told: str = ""
+    edge_in_words: str = ""
 
 
 @dataclass(frozen=True)
 class Quantity:
     """The series of all cells, that at the defaults first, and the visited points."""
 
-    series: list[Found]
+    series: list[QuantitySeries]
     sites: Sites
 
     @property
@@ -98,20 +98,20 @@ def expand_quantity(
         return _all_thresholds(CaseSpikes(case), wanted, region, order, rank)
     edge = of in ("edge", "lower_edge")
     branches = Edges(case).branches(of == "edge", region) if edge else CaseSpikes(case).branches(region)
-    found = _found(branches, order)
-    if not found and not edge:
+    series = _series_of_cells(branches, order)
+    if not series and not edge:
         other = "other values with --at" if limit is None else "another limit, or values with --at"
-        raise NoOutlier(f"there is no outlier {case.told}: all eigenvalues are in the bulk; try {other}")
-    if not found:
-        raise NumericalError(f"no edge of the bulk was found {case.told}; expand around another value")
-    return Quantity(sorted(found, key=lambda f: min(map(_distance, f.points))), branches.sites)
+        raise NoOutlier(f"there is no outlier {case.limit_in_words}: all eigenvalues are in the bulk; try {other}")
+    if not series:
+        raise NumericalError(f"no edge of the bulk was found {case.limit_in_words}; expand around another value")
+    return Quantity(sorted(series, key=lambda f: min(map(_distance, f.points))), branches.sites)
 
 
-def _found(branches: Branches, order: sp.Rational) -> list[Found]:
+def _series_of_cells(branches: Branches, order: sp.Rational) -> list[QuantitySeries]:
     """Return the series of all cells that have one."""
     series, sites = branches.series(order), branches.sites
     return [
-        Found(
+        QuantitySeries(
             s.expansion,
             s.points,
             sites.status if s.whole_cells else SUPPORTED,
@@ -128,7 +128,7 @@ def expand_atom(
 ) -> Quantity:
     """Return the weight of the point mass at a position through SMALL**order, in each cell of a region."""
     branches = AtomPosition(Case.of(probed, limit, {}), position).branches(region)
-    return Quantity(_found(branches, order), branches.sites)
+    return Quantity(_series_of_cells(branches, order), branches.sites)
 
 
 def _all_thresholds(
@@ -137,22 +137,22 @@ def _all_thresholds(
     """Return every threshold of a parameter, or that of one rank; those of the upper edge near the defaults first."""
     parameter = spikes.strength(wanted)
     thresholds = spikes.thresholds(parameter, region)
-    found: list[Found] = []
+    results: list[QuantitySeries] = []
     for rank in range(MOST_THRESHOLDS) if only is None else (only,):
         branches = thresholds.branches(rank)
-        here = sorted(_found(branches, order), key=lambda f: min(map(_distance, f.points)))
+        here = sorted(_series_of_cells(branches, order), key=lambda f: min(map(_distance, f.points)))
         if not here:
             break
         for series in here:
             small = {SMALL: sp.S.One} if spikes.case.limit is None else {SMALL: branches.small(series.points[0])}
             crossing = thresholds.crossings(branches.selection, {**series.points[0], **small})[rank]
-            found.append(replace(series, parameter=parameter, told=crossing.told))
-    if not found:
+            results.append(replace(series, parameter=parameter, edge_in_words=crossing.edge_in_words))
+    if not results:
         raise NoOutlier(
             f"no value of {parameter} in its domain ({parameter.domain}) lets an outlier leave the bulk "
-            f"{spikes.case.told}; name another with --parameter, or give other values with --at"
+            f"{spikes.case.limit_in_words}; name another with --parameter, or give other values with --at"
         )
-    return Quantity(found, branches.sites)
+    return Quantity(results, branches.sites)
 
 
 def _distance(point: Point) -> float:
@@ -165,19 +165,19 @@ def _distance(point: Point) -> float:
     return total
 
 
-def cell_of(found: Found) -> str:
+def cell_of(series: QuantitySeries) -> str:
     """Return where a series holds: "for" inequalities that distinguish its cells, or "around" a point."""
-    left, told = list(found.elsewhere), list[str]()
-    for wall in sorted(found.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
-        signs = {_sign(wall, point) for point in found.points}
+    left, inequalities = list(series.elsewhere), list[str]()
+    for wall in sorted(series.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
+        signs = {_sign(wall, point) for point in series.points}
         excluded = [point for point in left if _sign(wall, point) not in signs]
         if len(signs) == 1 and excluded:
-            told.append(_inequality(wall, signs.pop()))
+            inequalities.append(_inequality(wall, signs.pop()))
             left = [point for point in left if point not in excluded]
     if left:
-        point = found.points[0]
+        point = series.points[0]
         return "around " + ", ".join(f"{p} = {v}" for p, v in point.items() if isinstance(p, Parameter))
-    return f"for {' and '.join(told)}" if told else ""
+    return f"for {' and '.join(inequalities)}" if inequalities else ""
 
 
 def _sign(wall: sp.Expr, point: Point) -> int:

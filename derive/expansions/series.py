@@ -147,17 +147,17 @@ class _Algebra:
         last = max((i for i, value in enumerate(polynomial) if not self.is_zero(value)), default=-1)
         return polynomial[: last + 1]
 
-    def gcd(self, one: list[Element], other: list[Element]) -> list[Element]:
+    def gcd(self, first: list[Element], second: list[Element]) -> list[Element]:
         """Return the greatest common divisor of two polynomials, up to a factor."""
-        one, other = self.trimmed(one), self.trimmed(other)
-        while other:
-            inverse = self.inverse(other[-1])
-            while len(one) >= len(other):
-                factor, start = self.negative(self.times(one[-1], inverse)), len(one) - len(other)
-                lower = [self.add(v, self.times(factor, w)) for v, w in zip(one[start:-1], other[:-1], strict=True)]
-                one = self.trimmed([*one[:start], *lower])
-            one, other = other, one
-        return one
+        first, second = self.trimmed(first), self.trimmed(second)
+        while second:
+            inverse = self.inverse(second[-1])
+            while len(first) >= len(second):
+                factor, start = self.negative(self.times(first[-1], inverse)), len(first) - len(second)
+                lower = [self.add(v, self.times(factor, w)) for v, w in zip(first[start:-1], second[:-1], strict=True)]
+                first = self.trimmed([*first[:start], *lower])
+            first, second = second, first
+        return first
 
     def multiplicity(self, polynomial: list[Element], root: Element) -> int:
         """Return the multiplicity of a root of a polynomial, by division."""
@@ -213,9 +213,9 @@ def _expanded(
     values = {roots.get(s, s): (sp.root(v, degree) if s in roots else v) for s, v in point.items()}
     back = {r: sp.root(s, degree) for s, r in roots.items()}
     others = sorted(raised.free_symbols - {x, e}, key=str)
-    work = _Puiseux(RationalFunctions(others), raised, x, e, near, {s: values[s] for s in others})
+    expansion = _Puiseux(RationalFunctions(others), raised, x, e, near, {s: values[s] for s in others})
     with mpmath.workdps(DIGITS):
-        return work.run(sp.Rational(order), back)
+        return expansion.run(sp.Rational(order), back)
 
 
 class _Puiseux:
@@ -317,7 +317,7 @@ class _Puiseux:
         """Yield the numerical roots of a characteristic polynomial with their relative distances to the branch."""
         shift = min(phi)
         coefficients = [self._value(phi[i]) if i in phi else mpmath.mpf(0) for i in range(shift, max(phi) + 1)]
-        found = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
+        roots = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
         scales = []
         for small in self._smalls(ramification):
             place = self.near(small)
@@ -328,7 +328,7 @@ class _Puiseux:
                 )
             left = place - sum(self._value(c) * _power(small, p) for p, c in done)
             scales.append(left / _power(small, offset + slope / ramification))
-        for root in found:
+        for root in roots:
             distances = [abs(s - root) / (abs(root) or 1) for s in scales]
             if distances[1] < distances[0] * mpmath.mpf("0.9") or distances[1] < mpmath.mpf(10) ** -20:
                 yield root, distances[1]
@@ -386,13 +386,13 @@ class _Puiseux:
 
     def _moved(self, poly: sp.Poly, move: int) -> list[Element]:
         """Return the coefficients of a polynomial shifted by move * theta, lowest first."""
-        algebra, found = self.algebra, [self.algebra.zero]
+        algebra, coefficients = self.algebra, [self.algebra.zero]
         step = algebra.times(algebra.scalar(self.field.convert(sp.Integer(move))), algebra.theta())
         for coefficient in poly.all_coeffs():
-            raised = [algebra.times(step, value) for value in found] + [algebra.zero]
-            found = [algebra.add(a, b) for a, b in zip(raised, [algebra.zero, *found], strict=True)]
-            found[0] = algebra.add(found[0], algebra.scalar(self.field.convert(coefficient)))
-        return algebra.trimmed(found)
+            raised = [algebra.times(step, value) for value in coefficients] + [algebra.zero]
+            coefficients = [algebra.add(a, b) for a, b in zip(raised, [algebra.zero, *coefficients], strict=True)]
+            coefficients[0] = algebra.add(coefficients[0], algebra.scalar(self.field.convert(coefficient)))
+        return algebra.trimmed(coefficients)
 
     def _only_root(self, polynomial: list[Element]) -> Element | None:
         """Return the root of a power of a linear factor; None if the polynomial is not one."""
@@ -437,9 +437,9 @@ class _Puiseux:
         algebra = self.algebra
         degree = max(i for i, _ in self.table)
         slope = algebra.inverse(self.table[1, 0])
-        found: list[Element] = []
+        coefficients: list[Element] = []
         for k in range(1, count + 1):
-            series = [algebra.zero, *found, algebra.zero]
+            series = [algebra.zero, *coefficients, algebra.zero]
             total = [algebra.zero] * (k + 1)
             for i in range(degree, -1, -1):
                 if i < degree:
@@ -447,16 +447,16 @@ class _Puiseux:
                 for j in range(k + 1):
                     if (i, j) in self.table:
                         total[j] = algebra.add(total[j], self.table[i, j])
-            found.append(algebra.negative(algebra.times(total[k], slope)))
-        return found, algebra.is_zero(found[-1]) and self._is_root(found)
+            coefficients.append(algebra.negative(algebra.times(total[k], slope)))
+        return coefficients, algebra.is_zero(coefficients[-1]) and self._is_root(coefficients)
 
-    def _is_root(self, found: list[Element]) -> bool:
+    def _is_root(self, coefficients: list[Element]) -> bool:
         """Return whether the coefficients so far are the whole root."""
-        while found and self.algebra.is_zero(found[-1]):
-            found = found[:-1]
+        while coefficients and self.algebra.is_zero(coefficients[-1]):
+            coefficients = coefficients[:-1]
         degree = max(i for i, _ in self.table)
-        top = max(j + i * len(found) for i, j in self.table)
-        series = [self.algebra.zero, *found]
+        top = max(j + i * len(coefficients) for i, j in self.table)
+        series = [self.algebra.zero, *coefficients]
         total = [self.algebra.zero] * (top + 1)
         for i in range(degree, -1, -1):
             if i < degree:

@@ -76,9 +76,9 @@ class CaseSpikes:
                 f"no polynomial relates the outliers of {case.name} to its order parameters, so they have no exact "
                 "expansion; solve for numbers with `derive solve`"
             )
-        found = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
+        factors = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
         relation = sp.Mul(*rational_factors(case.fill(cycle.relation)))
-        return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(found))
+        return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(factors))
 
     def _too_large(self, reason: TooLarge) -> DeriveError:
         steps = any(p.domain.whole for p in self.case.substitution if isinstance(p, Parameter))
@@ -94,11 +94,11 @@ class CaseSpikes:
         bulk, polynomials, changes = self._held(self.problems)
 
         def largest(selection: CellSelection, point: Point) -> Any:
-            found = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
-            if not found:
+            outliers = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
+            if not outliers:
                 return None
             zeros = Roots(tuple(p.subs(point) for p in polynomials), Z, ())
-            return max(found, key=lambda z: -1 if (index := zeros.index_of(z)) is None else index)
+            return max(outliers, key=lambda z: -1 if (index := zeros.index_of(z)) is None else index)
 
         return Branches(self.case, region, bulk, (*bulk.singular, *polynomials, *changes), largest)
 
@@ -114,10 +114,10 @@ class CaseSpikes:
     def outlier_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
         """Return polynomials in z, exact in the open parameters, whose roots include every outlier."""
         try:
-            found = [p for factor in problem.factors for p in common_roots(factor, problem.relation, MAP)]
+            polynomials = [p for factor in problem.factors for p in common_roots(factor, problem.relation, MAP)]
         except TooLarge as reason:
             raise self._too_large(reason) from None
-        return [p for p in found if p.has(Z)]
+        return [p for p in polynomials if p.has(Z)]
 
     def threshold_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
         """Return polynomials in the open parameters that vanish where an eigenvalue is a critical value of the map."""
@@ -180,7 +180,7 @@ class Crossing:
     growing: bool
 
     @property
-    def told(self) -> str:
+    def edge_in_words(self) -> str:
         """The edge that the outlier leaves, in words."""
         name = f"edge {self.edge + 1} of {self.edges}"
         if self.edge in (0, self.edges - 1) and self.upwards == (self.edge > 0):
@@ -205,11 +205,11 @@ class Thresholds:
         """Return the threshold of a rank in each cell of the other parameters."""
 
         def ranked(selection: CellSelection, point: Point) -> Any:
-            found = self.crossings(selection, point)
-            if rank >= len(found):
+            crossings = self.crossings(selection, point)
+            if rank >= len(crossings):
                 return None
             roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
-            return roots.ball(found[rank].index)
+            return roots.ball(crossings[rank].index)
 
         return Branches(self.case, self.region, self.bulk, self.walls, ranked, self.parameter)
 
@@ -231,28 +231,28 @@ class Thresholds:
             for i, value in enumerate(values)
             if self.parameter.domain.contains(float(value))
         }
-        found = []
+        crossings = []
         for i in (i for i in sides if i + 1 in sides):
             (before, edges), (after, others) = sides[i], sides[i + 1]
             gaps = range(edges + 1) if edges == others else ()  # where bands merge as well, no edge can be named
             for gap in (gap for gap in gaps if before[gap] != after[gap]):
                 growing = after[gap] > before[gap]
                 upwards = self._upwards(selection, point, roots, i, gap, edges, growing)
-                found.append(Crossing(i, gap - 1 if upwards else gap, edges, upwards, growing))
-        place = {c.index: float(roots.ball(c.index)().mid()) for c in found}
+                crossings.append(Crossing(i, gap - 1 if upwards else gap, edges, upwards, growing))
+        place = {c.index: float(roots.ball(c.index)().mid()) for c in crossings}
         return sorted(
-            found,
+            crossings,
             key=lambda c: (-c.edge if c.upwards else 0, float(f"{abs(place[c.index]):.12e}"), place[c.index] < 0),
         )
 
     def _counts(self, selection: CellSelection, point: Point) -> tuple[Counter[int], int]:
         """Return the number of outliers in each gap, by the number of edges below it, and the number of edges."""
-        spectrum, found = selection.spectrum(point), Counter[int]()
+        spectrum, counts = selection.spectrum(point), Counter[int]()
         for place in self._outliers(selection, point):
             before = spectrum.interval_of(place, tuple(p.subs(point) for p in self.polynomials))
             assert before is not None, "an outlier is no branch point"
-            found[sum(end < before for end in spectrum.ends)] += 1
-        return found, len(spectrum.ends)
+            counts[sum(end < before for end in spectrum.ends)] += 1
+        return counts, len(spectrum.ends)
 
     def _outliers(self, selection: CellSelection, point: Point) -> list[Any]:
         return [z for p in self.problems for z in Outliers(selection, p, point, self.polynomials).places]

@@ -28,17 +28,17 @@ class AtSites:
         self.z, self.nodes, self.laws = Symbol("z", SCALAR), Symbol("nodes", SCALAR), Symbol("laws")
         self.values = {trait: at_groups(trait) for trait in self.traits}
         self.law: dict[Any, Symbol] = {trait: Symbol(f"law_{trait.name}") for trait in self.traits}
-        made = {whole: {s: Symbol(s.name, SCALAR) for s in some} for whole, some in parts.items()}
-        self.parts = {whole: tuple(some.values()) for whole, some in made.items()}
+        symbols = {whole: {s: Symbol(s.name, SCALAR) for s in some} for whole, some in parts.items()}
+        self.parts = {whole: tuple(some.values()) for whole, some in symbols.items()}
         self.leaves: dict[sp.Symbol, Slot] = {Z: Slot(Ref(self.z), "z")}
-        self.leaves |= {s: Slot(Ref(symbol), s.name) for some in made.values() for s, symbol in some.items()}
+        self.leaves |= {s: Slot(Ref(symbol), s.name) for some in symbols.values() for s, symbol in some.items()}
 
     def number(self, expression: sp.Expr) -> Formula:
         """Return an expression as a scalar formula."""
         expression = sp.sympify(expression)
         averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
-        found = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
-        return Formula(found.xreplace(self.leaves), SCALAR)
+        formula = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
+        return Formula(formula.xreplace(self.leaves), SCALAR)
 
     def _over_sites(self, average: TraitAverage) -> Value:
         """Return the average of a function of the traits over their laws."""
@@ -57,12 +57,12 @@ class AtSites:
         return Tuple(tuple(map(self.number, expressions)))
 
     def function(
-        self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
+        self, name: str, arguments: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
-        given = tuple(given)
+        arguments = tuple(arguments)
         parts = {**self.parts, self.laws: tuple(self.law.values())}
-        unpacked = tuple((whole, some) for whole, some in parts.items() if whole in given)
-        return Definition(name, (PARAMETERS, *given), doc, body, result, unpacked)
+        unpacked = tuple((whole, some) for whole, some in parts.items() if whole in arguments)
+        return Definition(name, (PARAMETERS, *arguments), doc, body, result, unpacked)
 
     def site_laws(self) -> Definition:
         """Return the function `sites(p, nodes)`, which gives the law of each trait."""

@@ -24,7 +24,7 @@ from derive.errors import DeriveError
 from derive.language.traits import Trait
 from derive.program.forward import Forward, Key
 from derive.program.nodes import Formula, Function, Op, Ref, Slot, Symbol, Tuple, Value
-from derive.program.quotients import Array, Evaluation, Scalars, not_too_large
+from derive.program.quotients import Array, Evaluation, Scalars, check_terms
 
 Variable = tuple[str, int, int]
 """A noise, or what is drawn: its name, a time and a label."""
@@ -56,10 +56,10 @@ class Form:
     means: dict[Form, Quotient] = field(default_factory=dict)
 
     def __add__(self, other: Form) -> Form:
-        found = dict(self.coefficients)
+        total = dict(self.coefficients)
         for variable, x in other.coefficients.items():
-            found[variable] = found[variable] + x if variable in found else x
-        return Form(self.group, {variable: x for variable, x in found.items() if not x.is_zero})
+            total[variable] = total[variable] + x if variable in total else x
+        return Form(self.group, {variable: x for variable, x in total.items() if not x.is_zero})
 
     def __mul__(self, other: Form | Quotient) -> Any:
         if isinstance(other, Quotient):
@@ -67,8 +67,8 @@ class Form:
             return Form(self.group, scaled)
         if other not in self.means:
             terms = (c * x for v, x in other.coefficients.items() if (c := self.covariance(v)) is not None)
-            found = not_too_large(self.group.weight * reduce(add, terms, self.group.zero))
-            self.means[other] = other.means[self] = found
+            covariance = check_terms(self.group.weight * reduce(add, terms, self.group.zero))
+            self.means[other] = other.means[self] = covariance
         return self.means[other]
 
     __rmul__ = __mul__
@@ -76,11 +76,11 @@ class Form:
     def covariance(self, variable: Variable) -> Quotient | None:
         """Return the covariance with a variable; None if it vanishes."""
         if variable not in self.dual:
-            known = self.group.covariances.get(variable)
-            if known is None:
+            row = self.group.covariances.get(variable)
+            if row is None:
                 self.dual[variable] = self.coefficients.get(variable)
             else:
-                terms = [x * known[v] for v, x in self.coefficients.items() if v in known]
+                terms = [x * row[v] for v, x in self.coefficients.items() if v in row]
                 self.dual[variable] = reduce(add, terms) if terms else None
         return self.dual[variable]
 
@@ -111,7 +111,7 @@ def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Exp
     The radicals in these formulas are the generators of the coefficient field.
     """
     everything = list(_everything(values))
-    found = [sp.sympify(value.expression) for value in everything if isinstance(value, Formula)]
+    expressions = [sp.sympify(value.expression) for value in everything if isinstance(value, Formula)]
     names: dict[Symbol, str] = {}
     for value in everything:
         if isinstance(value, Op) and value.function == "moment":  # a mean of traits alone has symbols of its own
@@ -125,13 +125,13 @@ def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Exp
         return names.get(value.symbol) if isinstance(value, Ref) else None
 
     at_groups = []
-    for expression in found:
+    for expression in expressions:
         slots = {slot: name for slot in expression.atoms(Slot) if (name := name_of(slot.value)) is not None}
         own = [trait for trait in traits if trait.name in slots.values()]
         for _, some in _groups_of(own) if own else ():
             at = {trait.name: value for trait, value in zip(own, some, strict=True)}
             at_groups.append(expression.xreplace({slot: at[name] for slot, name in slots.items()}))
-    return found + at_groups
+    return expressions + at_groups
 
 
 class ExactRun(Evaluation):
@@ -187,11 +187,11 @@ class ExactRun(Evaluation):
         self.unit = cache(self._unit)
 
     def _group(self, sector: str, traits: list[Trait]) -> None:
-        found = _groups_of(traits)
+        groups = _groups_of(traits)
         covariances: dict[Variable, dict[Variable, Quotient]] = {}
-        self.groups[sector] = tuple(Group(self.scalars.of(weight), self.zero, covariances) for weight, _ in found)
+        self.groups[sector] = tuple(Group(self.scalars.of(weight), self.zero, covariances) for weight, _ in groups)
         for k, trait in enumerate(traits):
-            self.values_of[trait.name] = np.array([self.scalars.of(some[k]) for _, some in found], object)
+            self.values_of[trait.name] = np.array([self.scalars.of(some[k]) for _, some in groups], object)
 
     # -- the whole
 
@@ -205,8 +205,8 @@ class ExactRun(Evaluation):
     def observables(self) -> dict[str, Array]:
         """The observables: times x labels, or times alone."""
         self._advance(self.times)
-        found = {one.key: self.series(one.key) for one in self.program.observables}
-        return {key: table if self.sizes[key] else table[:, 0] for key, table in found.items()}
+        observables = {series.key: self.series(series.key) for series in self.program.observables}
+        return {key: table if self.sizes[key] else table[:, 0] for key, table in observables.items()}
 
     def _at_later_times(self) -> bool:
         """Return whether order parameters are needed at times after the last update."""
@@ -269,7 +269,7 @@ class ExactRun(Evaluation):
         if value.ndim:  # otherwise the right side of an equation without terms
             rows = rows + value
         for x in (x for form in rows.flat for x in form.coefficients.values()):
-            not_too_large(x)
+            check_terms(x)
         self.past[name].append(rows)
         if name in self.scales:
             self._put_covariances(name, self.scales.pop(name))
@@ -287,21 +287,21 @@ class ExactRun(Evaluation):
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Array | None = None) -> Array:
         self.span = max(self.t + reach, 0)
         weights = np.broadcast_to(weight(np.arange(self.span)) if callable(weight) else self.one, (self.span,))
-        found = self._nothing(name)[:1]
+        total = self._nothing(name)[:1]
         for s, factor in enumerate(weights):
             value = self.at(name, s)
-            found = found + factor * (value if right is None else (right @ self.at(left, s).T) @ value)
-        return found if callable(weight) else weight * found
+            total = total + factor * (value if right is None else (right @ self.at(left, s).T) @ value)
+        return total if callable(weight) else weight * total
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Array:
         self.scales[name] = covariances
-        found = self.unit(name, self._now(name))
+        total = self.unit(name, self._now(name))
         for factor, memory in zip(memories, self.layout.memories(self.fields[name]), strict=True):
             rows = self.at(memory.a.name, self.t)
             for s in self._times(memory.noise.name, memory.fresh):
                 kernel = self._response(rows, memory.noise.name, s)
-                found = found + factor * (kernel @ self.at(memory.on.name, s))
-        return found
+                total = total + factor * (kernel @ self.at(memory.on.name, s))
+        return total
 
     def _times(self, name: str, fresh: bool) -> Iterable[int]:
         """Return the times at which a noise is correlated: only the current one if its matrix is drawn afresh."""
@@ -310,10 +310,10 @@ class ExactRun(Evaluation):
 
     def _put_covariances(self, name: str, scales: tuple[Array, ...]) -> None:
         """Store the covariances of a new noise with all earlier noises, in both orders."""
-        own, known = self.fields[name], self._groups(name)[0].covariances
+        own, covariances = self.fields[name], self._groups(name)[0].covariances
         mine = [(name, self._now(name), label) for label in range(self.labels[name])]
         for variable in mine:
-            known.setdefault(variable, {})
+            covariances.setdefault(variable, {})
         for scale, c in zip(scales, self.layout.covariances(own), strict=True):
             if c.right.timed and not own.timed:
                 continue
@@ -323,13 +323,13 @@ class ExactRun(Evaluation):
                 for (i, j), x in np.ndenumerate(values):
                     if not x.is_zero:
                         other = c.right.name, s, j
-                        known[mine[i]][other] = known.setdefault(other, {})[mine[i]] = x
+                        covariances[mine[i]][other] = covariances.setdefault(other, {})[mine[i]] = x
 
     # -- averages
 
     def mean(self, value: Array, labelled: int) -> Array:
-        found = np.sum(value, axis=1, keepdims=True)
-        return found if labelled else found.item()
+        means = np.sum(value, axis=1, keepdims=True)
+        return means if labelled else means.item()
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
         return np.sum(self._weights(sector) * function(*(self.values_of[name] for name in names)))
@@ -359,8 +359,8 @@ class ExactRun(Evaluation):
         return array[s] if s >= 0 else self.zeros(array.shape[1:])
 
     def entries(self, array: Array, turned: int, lag: int | None = None, time: Array | None = None) -> Array:
-        found = self.table(array, lag, time)
-        return (found.T if turned else found).reshape(-1, 1)
+        entries = self.table(array, lag, time)
+        return (entries.T if turned else entries).reshape(-1, 1)
 
     def root(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
         values, vectors = np.linalg.eigh(self.table(array, lag, time).astype(float))
@@ -414,10 +414,10 @@ class ExactRun(Evaluation):
         return np.concatenate([self.zeros((*rows.shape, 0)), *each], axis=2)
 
     def covariance(self, name: str) -> Array:
-        known = self._groups(name)[0].covariances
+        covariances = self._groups(name)[0].covariances
         variables = [(name, s, label) for s in self._span(name) for label in range(self.labels[name])]
-        found = [[known[v].get(w, self.zero) for w in variables] for v in variables]
-        return np.array(found, object).reshape(len(variables), len(variables))
+        rows = [[covariances[v].get(w, self.zero) for w in variables] for v in variables]
+        return np.array(rows, object).reshape(len(variables), len(variables))
 
     def series(self, key: str) -> Array:
         return np.array(self.records[key], object)

@@ -208,29 +208,29 @@ class Lowering:
         waiting = {f for x in self.needs.letters for f in (x.a, x.b)}
         waiting |= {f for table in self.needs.tables for _, f in (table.left, table.right)}
         observed = [value for _, value in self.layout.system.model.observe]
-        asked = [*observed, *self.needs.means, *(v for sites in self.needs.sites for v in sites.values)]
-        waiting |= {value.field for expression in asked for value in sp.sympify(expression).atoms(FieldAt)}
-        found: set[Field] = set()
+        results = [*observed, *self.needs.means, *(v for sites in self.needs.sites for v in sites.values)]
+        waiting |= {value.field for expression in results for value in sp.sympify(expression).atoms(FieldAt)}
+        needed: set[Field] = set()
         while waiting:
             field = waiting.pop()
-            if field in found or field not in self.rules:
+            if field in needed or field not in self.rules:
                 continue
-            found.add(field)
+            needed.add(field)
             waiting |= self._needed_by(self.rules[field])
-        return frozenset(set(self.rules) - found)
+        return frozenset(set(self.rules) - needed)
 
     def _needed_by(self, f: SystemField) -> set[Field]:
-        found: set[Field] = set()
+        fields: set[Field] = set()
         for rule in f.rules:
             if rule.product is not None:
-                found.add(rule.product.argument)
+                fields.add(rule.product.argument)
             else:
-                found |= {value.field for value in rule.expression(f.time).atoms(FieldAt)}
+                fields |= {value.field for value in rule.expression(f.time).atoms(FieldAt)}
         for m in self.layout.memories(f.field):
-            found |= {m.a, m.on, m.noise} | {v.field for v in m.coefficient.atoms(FieldAt)}
+            fields |= {m.a, m.on, m.noise} | {v.field for v in m.coefficient.atoms(FieldAt)}
         for c in self.layout.covariances(f.field):
-            found |= {c.a, c.b} | {v.field for v in c.coefficient.atoms(FieldAt)}
-        return found
+            fields |= {c.a, c.b} | {v.field for v in c.coefficient.atoms(FieldAt)}
+        return fields
 
     # -- numbers
 
@@ -239,15 +239,15 @@ class Lowering:
         return self.formula(sp.sympify(expression))
 
     def formula(
-        self, expression: sp.Expr, known: dict[FieldAt, Slot] | None = None, when: Slot | None = None
+        self, expression: sp.Expr, slots: dict[FieldAt, Slot] | None = None, when: Slot | None = None
     ) -> Formula:
         """Return arithmetic of values, means, data and coefficients at the current time.
 
         Args:
-            known: vectors and numbers by the node that they replace.
+            slots: values by the node that they replace.
             when: the symbol of the earlier times in a sum over the past.
         """
-        inner: dict[sp.Basic, sp.Expr] = dict(known or {})
+        inner: dict[sp.Basic, sp.Expr] = dict(slots or {})
         for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Mix, Total)):
             if node in inner:
                 continue
@@ -349,7 +349,7 @@ class Lowering:
         traits = [value.field for value in traits_in(average.expression)]
         bound = {trait(): Symbol(trait.name, SCALAR) for trait in traits}
         slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
-        function = Function(tuple(bound.values()), self.formula(average.expression, known=slots))
+        function = Function(tuple(bound.values()), self.formula(average.expression, slots=slots))
         names = tuple(Quoted(trait.name) for trait in traits)
         return Slot(Op("moment", (Quoted(traits[0].sector.name), function, *names)), shown(average))
 
@@ -394,10 +394,10 @@ class Lowering:
         return Ref(self.done[field])
 
     def _field(self, f: SystemField) -> None:
-        made = self._put(f)
+        value = self._put(f)
         symbol = self.done[f.field] = Symbol(f.field.name)
         remark = "\n".join((*equations_of(self.layout, f), *self._noises(f)))
-        self.lines.append(Let(symbol, made, remark))
+        self.lines.append(Let(symbol, value, remark))
 
     def _put(self, f: SystemField) -> Op:
         """Return the operation that computes a field, by its rule or its initial values."""
@@ -496,27 +496,27 @@ class Lowering:
 
     def _followed(self) -> tuple[Series, ...]:
         """Return the series of the means in probed matrices, and append the statements that record them."""
-        found = []
+        series = []
         for i, average in enumerate(self.needs.means):
             moved, _ = weighing(average, self.clock)
             key = f"{mean_key(average, i, self.clock)[0]} {i}"  # no observable has a space in its name
             timed = self.clock is not None and any(v.time is not None for v in average.atoms(FieldAt))
-            found.append(Series(key, (labels_along(axes_of(average)),), timed))
+            series.append(Series(key, (labels_along(axes_of(average)),), timed))
             self.lines.append(Do(Op("record", (Quoted(key), self._recorded(moved)))))
-        return tuple(found)
+        return tuple(series)
 
     def _recorded(self, average: sp.Expr) -> Value:
         return self._observable(average) if isinstance(average, Total) else self.number(average)
 
     def _observed(self) -> tuple[Series, ...]:
-        found = []
+        series = []
         for name, value in self.layout.system.model.observe:
             axes = axes_of(value.expression) if isinstance(value, Each) else ()
             timed = self.clock is not None and bool(value.has(self.clock))
-            found.append(Series(name, tuple(axis.size for axis in axes), timed))
+            series.append(Series(name, tuple(axis.size for axis in axes), timed))
             op = Op("record", (Quoted(name), self._observable(value)))
             self.lines.append(Do(op, f"{name} = {text(value)}"))
-        return tuple(found)
+        return tuple(series)
 
     @ByKind
     def _observable(self, value: sp.Expr) -> Value:
@@ -536,16 +536,16 @@ class Lowering:
     # -- order parameters
 
     def _order(self) -> tuple[tuple[Key, Value], ...]:
-        found: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in self.needs.letters]
+        entries: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in self.needs.letters]
         for i, average in enumerate(self.needs.means):
             key = mean_key(average, i, self.clock)
-            found.append((key, Op("series_before" if key[0] == "M" else "series", (Quoted(f"{key[0]} {i}"),))))
+            entries.append((key, Op("series_before" if key[0] == "M" else "series", (Quoted(f"{key[0]} {i}"),))))
         for sites in self.needs.sites:
-            found.append((sites.key, self._law_of_sites(sites)))
+            entries.append((sites.key, self._law_of_sites(sites)))
         for table in self.needs.tables:
             ends = (Quoted(part) for kind, field in (table.left, table.right) for part in (kind, field.name))
-            found.append((table.key, Op("by_value", (Quoted(table.sector.name), *ends))))
-        return tuple(found)
+            entries.append((table.key, Op("by_value", (Quoted(table.sector.name), *ends))))
+        return tuple(entries)
 
     def _law_of_sites(self, sites: SampledSiteValues) -> Op:
         """Return the values of the diagonal entries in each group of sites, and the weights of the groups."""
@@ -553,9 +553,9 @@ class Lowering:
         return Op("law_of_sites", (Quoted(sites.sector.name), *entries))
 
     def _letter(self, letter: Letter) -> Value:
-        known = self._known_as_covariance(letter)
-        if known is not None:
-            factor, product = known
+        covariance = self._known_as_covariance(letter)
+        if covariance is not None:
+            factor, product = covariance
             value = Op("covariance", (Quoted(product.name),))
             return value if factor == 1 else WeightedSum(((self.number(factor), value),), None)
         self.remembered.setdefault(letter.a)

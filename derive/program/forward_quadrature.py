@@ -54,7 +54,7 @@ class ByQuadrature(Lowering):
         """What the arguments and numbers of laws are called."""
 
     def program(self) -> Forward:
-        made, laws = super().program(), self.gaussian
+        program, laws = super().program(), self.gaussian
         _, too_large = laws.all_meetings()
         carried = tuple((field, tuple(held)) for field, held in laws.carried.items() if held)
         sources = self.layout.system.sources
@@ -62,7 +62,7 @@ class ByQuadrature(Lowering):
         vectors += [(one, "constant") for one in laws.ones.values() if one not in sources]
         vectors += [(law.own, "law") for law in laws.owned]
         return replace(
-            made,
+            program,
             vectors=tuple(vectors),
             integrands=tuple(map(self._integrand, self.integrands)),
             meetings=tuple(
@@ -76,11 +76,11 @@ class ByQuadrature(Lowering):
 
     def _idle(self) -> frozenset[Field]:
         """Return the idle fields, and the laws and arguments that occur in idle fields alone."""
-        found, laws = super()._idle(), self.gaussian
-        used = {law: None for field, held in laws.carried.items() if field not in found for law in held}
+        idle, laws = super()._idle(), self.gaussian
+        used = {law: None for field, held in laws.carried.items() if field not in idle for law in held}
         averaged = (law for parts in laws.averages.values() for _, law in parts.laws)
         arguments = {field for law in (*used, *averaged) for field in law.arguments}
-        return found | {law.own for law in laws.owned if law not in used} | (set(laws.arguments) - arguments)
+        return idle | {law.own for law in laws.owned if law not in used} | (set(laws.arguments) - arguments)
 
     # -- laws
 
@@ -101,8 +101,8 @@ class ByQuadrature(Lowering):
         self.integrands.setdefault(law)
         arguments = tuple(self._argument(field) for field in law.arguments)
         numbers = tuple(map(self.number, law.numbers))
-        given = (numbers, *more) if numbers or more else ()
-        return Op(operation, (Quoted(law.own.name), arguments, *given))
+        numbers_and_traits = (numbers, *more) if numbers or more else ()
+        return Op(operation, (Quoted(law.own.name), arguments, *numbers_and_traits))
 
     def _argument(self, field: Field) -> Value:
         """Return an argument of a law at the current time, defining a linear combination at its first use."""
@@ -129,12 +129,12 @@ class ByQuadrature(Lowering):
         return Function(self._parameters(law), Tuple(tuple(self._body(law, body) for body in bodies)))
 
     def _parameters(self, law: GaussianLaw) -> tuple[Symbol, ...]:
-        given = (*law.symbols, *law.number_symbols)
-        return tuple(self.bound.setdefault(symbol, Symbol(str(symbol), SCALAR)) for symbol in given)
+        symbols = (*law.symbols, *law.number_symbols)
+        return tuple(self.bound.setdefault(symbol, Symbol(str(symbol), SCALAR)) for symbol in symbols)
 
     def _body(self, law: GaussianLaw, body: sp.Expr) -> Formula:
-        given = (*law.symbols, *law.number_symbols)
-        slots = {s: Slot(Ref(name), str(s)) for s, name in zip(given, self._parameters(law), strict=True)}
+        symbols = (*law.symbols, *law.number_symbols)
+        slots = {s: Slot(Ref(name), str(s)) for s, name in zip(symbols, self._parameters(law), strict=True)}
         return Formula(sp.sympify(body).xreplace(slots))
 
     # -- averages
@@ -151,19 +151,19 @@ class ByQuadrature(Lowering):
                 products.append((ONE, self._product(coefficient, *pair)))
         for coefficient, value in parts.linear:
             products.append((ONE, self._product(coefficient, value, self._one(value.field.sector))))
-        found: list[sp.Expr] = []
+        terms: list[sp.Expr] = []
         if products:
             op = Op("mean", (WeightedSum(tuple(products), None), int(bool(axes_of(average)))))
-            found.append(Slot(op, shown(average)))
+            terms.append(Slot(op, shown(average)))
         for coefficient, law in parts.laws:
             number, of_traits = split_traits(coefficient)
             op = self._integral("average", law, *self._of_traits(of_traits))
-            found.append(self.number(number).expression * Slot(op, law.shown))
+            terms.append(self.number(number).expression * Slot(op, law.shown))
         for part in sp.Add.make_args(parts.number):
             number, of_traits = split_traits(part)
             moment = sp.S.One if of_traits == 1 else self._moment(Mean(of_traits))
-            found.append(self.number(number).expression * moment)
-        return sp.Add(*found)
+            terms.append(self.number(number).expression * moment)
+        return sp.Add(*terms)
 
     def _of_traits(self, factor: sp.Expr) -> tuple[Any, ...]:
         """Return a factor as a function of traits, followed by their names; empty for the factor one."""
@@ -171,7 +171,7 @@ class ByQuadrature(Lowering):
             return ()
         bound = {value: Symbol(value.field.name, SCALAR) for value in traits_in(factor)}
         slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
-        function = Function(tuple(bound.values()), self.formula(factor, known=slots))
+        function = Function(tuple(bound.values()), self.formula(factor, slots=slots))
         return (function, *(Quoted(value.field.name) for value in bound))
 
 

@@ -77,17 +77,17 @@ class BySampling(Lowering):
         arguments = [value for value in values(expression) if not is_trait(value)]
         bound = {value: Symbol(value.field.name) for value in arguments}
         slots = {value: Slot(Ref(symbol), shown(value)) for value, symbol in bound.items()}
-        body = self.formula(expression, known=slots)
+        body = self.formula(expression, slots=slots)
         return (Function(tuple(bound.values()), body), *map(self.value, arguments))
 
     def _mean(self, average: Mean) -> sp.Expr:
-        known = written_out(TraitAverage(average.expression)) if is_moment(average) else None
-        if known is not None:
-            return known
+        moment = written_out(TraitAverage(average.expression)) if is_moment(average) else None
+        if moment is not None:
+            return moment
         if is_moment(average) or quadratic_pairs(average) is not None:
             return super()._mean(average)
-        function, *given = self._function(average.expression)
-        return Slot(Op("average", (function, tuple(given), int(bool(axes_of(average))))), shown(average))
+        function, *arguments = self._function(average.expression)
+        return Slot(Op("average", (function, tuple(arguments), int(bool(axes_of(average))))), shown(average))
 
     def _matrix_product(self, f: SystemField) -> Op:
         """Return noise plus the memory of the fields that have responded to the random matrix."""

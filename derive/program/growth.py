@@ -31,15 +31,15 @@ def averages_over_traits(layout: Layout) -> Iterator[tuple[str, Trait, sp.Expr]]
         if trait.discrete:
             continue
         site = _Site(layout, trait)
-        found: dict[sp.Expr, str] = {}
+        descriptions: dict[sp.Expr, str] = {}
         for f in layout.fields:
             for time in range(TIMES if f.field.timed else 1):
-                found.setdefault(site.value(f.field, time) ** 2, f"the mean square of {f.field}")
+                descriptions.setdefault(site.value(f.field, time) ** 2, f"the mean square of {f.field}")
         for name, value in layout.system.model.observe:
             for average in sorted(value.atoms(Mean), key=sp.default_sort_key):
                 inside = site.at(average.expression, TIMES - 1)
-                found.setdefault(inside, f"observable {name}: {shown(average)}")
-        for inside, what in found.items():
+                descriptions.setdefault(inside, f"observable {name}: {shown(average)}")
+        for inside, what in descriptions.items():
             if inside.has(VALUE):
                 yield f"{what} over trait {trait} (cut its density off with low and high)", trait, inside
 

@@ -60,28 +60,28 @@ class LinearPrograms:
 
     def limit(self, limit: StationaryLimit) -> LinearProgram:
         """Return the stationary limit as a record."""
-        work = _Lowering(limit, self)
+        lowering = _Lowering(limit, self)
         means = dict(zip((symbol for symbol, _ in limit.mean_symbols), limit.means, strict=True))
         own = {
-            "drives": tuple(map(work.term, limit.drives)),
-            "variances": tuple(work.coefficient(source.scale**2) for source in limit.sources),
-            "means": tuple(tuple(work.product(*pair) for pair in pairs) for pairs in means.values()),
+            "drives": tuple(map(lowering.term, limit.drives)),
+            "variances": tuple(lowering.coefficient(source.scale**2) for source in limit.sources),
+            "means": tuple(tuple(lowering.product(*pair) for pair in pairs) for pairs in means.values()),
             "observables": tuple(name for name, _ in limit.observables),
             "forgotten": limit.forgotten,
-            "observing": work.observing(limit),
+            "observing": lowering.observing(limit),
         }
-        return LinearProgram("LIMIT", "LimitOf", work.structure(), RuntimeRecord("", (), own))
+        return LinearProgram("LIMIT", "LimitOf", lowering.structure(), RuntimeRecord("", (), own))
 
     def recursion(self, recursion: Recursion) -> LinearProgram:
         """Return the recursion, the step that training repeats, as a record."""
-        work = _Lowering(recursion, self)
+        lowering = _Lowering(recursion, self)
         own = {
             "observed": tuple((name, tuple(f.name for f in fields)) for name, fields in recursion.observed),
             "stirred": tuple(field.name for field in recursion.stirred),
-            "overlaps": tuple(work.overlap(recursion, overlap) for overlap in recursion.overlaps),
+            "overlaps": tuple(lowering.overlap(recursion, overlap) for overlap in recursion.overlaps),
             "renewed": tuple(source.name for source in recursion.sources if source.timed),
         }
-        return LinearProgram("RECURSION", "RecursionOf", work.structure(), RuntimeRecord("", (), own))
+        return LinearProgram("RECURSION", "RecursionOf", lowering.structure(), RuntimeRecord("", (), own))
 
 
 def linear_text(programs: Sequence[LinearProgram], runtime: str) -> str:
@@ -217,23 +217,23 @@ class _Lowering:
         return Formula(expression.xreplace(slots), None)
 
     def site_laws(self) -> Definition:
-        known, traits = self.programs.laws, tuple(self.linear.traits)
-        if traits not in known:
+        cached, traits = self.programs.laws, tuple(self.linear.traits)
+        if traits not in cached:
             doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
             nodes = Symbol("nodes", SCALAR)
             laws = Tuple(tuple(law_of(trait, (Ref(nodes),), self._formula) for trait in traits))
-            name = f"sites_{len(known)}" if known else "sites"
-            known[traits] = Definition(name, (PARAMETERS, nodes), doc, (), laws)
-        return known[traits]
+            name = f"sites_{len(cached)}" if cached else "sites"
+            cached[traits] = Definition(name, (PARAMETERS, nodes), doc, (), laws)
+        return cached[traits]
 
     def observing(self, limit: StationaryLimit) -> Definition:
         m, means = Symbol("m"), dict(limit.mean_symbols)
         symbols = {symbol: Symbol(symbol.name) for symbol in means}
         rows = {symbol: Slot(Ref(row), symbol.name) for symbol, row in symbols.items()}
-        told = (f"{symbol} = {shown(mean)}" for symbol, mean in means.items())
-        doc = "\n".join(("The observables from means at rest, each a row with one number per label:", *told))
-        found = Tuple(tuple(_observed(value, rows, means) for _, value in limit.observables))
-        return Definition("observing", (PARAMETERS, m), doc, (), found, ((m, tuple(symbols.values())),))
+        definitions = (f"{symbol} = {shown(mean)}" for symbol, mean in means.items())
+        doc = "\n".join(("The observables from means at rest, each a row with one number per label:", *definitions))
+        observables = Tuple(tuple(_observed(value, rows, means) for _, value in limit.observables))
+        return Definition("observing", (PARAMETERS, m), doc, (), observables, ((m, tuple(symbols.values())),))
 
 
 def _at_rest_first(powers: dict[int, sp.Expr]) -> dict[tuple[int, int], sp.Expr]:
@@ -245,10 +245,10 @@ def _at_rest_first(powers: dict[int, sp.Expr]) -> dict[tuple[int, int], sp.Expr]
     powers = {delay: value for delay, value in powers.items() if value != 0}
     if len(powers) < 2:
         return {(delay, 0): value for delay, value in powers.items()}
-    found = {(0, 0): sp.Add(*powers.values())}
+    terms = {(0, 0): sp.Add(*powers.values())}
     for k in range(max(powers)):
-        found[k, 1] = -sp.Add(*(value for delay, value in powers.items() if delay > k))
-    shortest = {key: min(value, sp.expand(value), key=sp.count_ops) for key, value in found.items()}
+        terms[k, 1] = -sp.Add(*(value for delay, value in powers.items() if delay > k))
+    shortest = {key: min(value, sp.expand(value), key=sp.count_ops) for key, value in terms.items()}
     return {key: value for key, value in shortest.items() if value != 0}
 
 
@@ -269,9 +269,9 @@ def _observed(value: sp.Expr, rows: dict[EngineSymbol, Slot], means: dict[Engine
 
 def _by_label(expression: sp.Expr, rows: dict[EngineSymbol, Slot]) -> Value:
     inner: dict[sp.Basic, sp.Expr] = {}
-    given = {node for node in expression.atoms(DataAt) if node.time is None}
+    arrays = {node for node in expression.atoms(DataAt) if node.time is None}
     for node in outermost(expression, (DataAt, Mix, Softmax, Total)):
-        if node not in given:
+        if node not in arrays:
             raise DeclarationError(
                 f"an observable holds {shown(node)}, for which the limit of many steps is not derived; leave it out"
             )

@@ -116,23 +116,23 @@ def _demands(model: Model) -> list[str]:
     text = PlainNumpyText(
         ModuleNames((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting"))
     )
-    found = []
+    demands = []
     for symbol in atoms(model, (Sector, Disorder, Field)):
         what, value, kind = _demanded(symbol)
         ensured = {"positive": value.is_positive, "not negative": value.is_nonnegative, "finite": value.is_real}[kind]
         if not ensured:
             number = value.xreplace({sector: sp.S.One for sector in value.atoms(Sector)})  # sizes are positive
-            found.append(_demand(what, text.formula(number), kind, text))
+            demands.append(_demand(what, text.formula(number), kind, text))
     for trait in atoms(model, Trait):
-        found += _demands_of_law(trait, text)
+        demands += _demands_of_law(trait, text)
     for vector in atoms(model, Drawn):
         for what, value, kind in vector.law.demands:
             fine = {"positive": value.is_positive, "not negative": value.is_nonnegative, "one": sp.expand(value) == 1}
             if not fine[kind]:
-                found.append(_demand(f"{what} (drawn {vector})", text.formula(value), kind, text))
-    found += _demands_of_times(model, text)
-    found += _demands_of_coefficients(model, text)
-    return [*found, *_demands_in_time(model, text), *_demands_of_functions(model, text)]
+                demands.append(_demand(f"{what} (drawn {vector})", text.formula(value), kind, text))
+    demands += _demands_of_times(model, text)
+    demands += _demands_of_coefficients(model, text)
+    return [*demands, *_demands_in_time(model, text), *_demands_of_functions(model, text)]
 
 
 def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
@@ -141,38 +141,38 @@ def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
 
 def _demands_of_times(model: Model, text: PlainNumpyText) -> list[str]:
     """Return checks that directions of alignments are taken before the last update."""
-    found = []
+    demands = []
     for _, value in model.alignments:
         time, clock = value.direction.time, value.direction.field.clock
         if time is None or time == clock:
             continue
         if not time.is_nonnegative:
-            found.append(_demand(f"the time of {shown(value.direction)}", text.formula(time), "not negative", text))
+            demands.append(_demand(f"the time of {shown(value.direction)}", text.formula(time), "not negative", text))
         if not sp.expand(clock.steps - time).is_Integer:
             what = f"the number of updates after {shown(value.direction)}"
-            found.append(_demand(what, text.formula(clock.steps - time), "positive", text))
-    return found
+            demands.append(_demand(what, text.formula(clock.steps - time), "positive", text))
+    return demands
 
 
 def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:
     """Return checks that weights of a trait are non-negative and add up to one, and that its density is integrable."""
     if not trait.discrete:
         ends = [end for end in trait.law[1:] if end not in (sp.oo, -sp.oo)]
-        found = []
+        demands = []
         if len(ends) == 2 and not (ends[1] - ends[0]).is_positive:
             what = f"the distance from low to high of trait {trait}"
-            found.append(_demand(what, text.formula(ends[1] - ends[0]), "positive", text))
+            demands.append(_demand(what, text.formula(ends[1] - ends[0]), "positive", text))
         code = f"integral({', '.join(map(text.value, law_parts(trait)))})"
-        return [*found, _demand(f"the integral of the density of trait {trait}", code, "positive", text)]
-    found = [
+        return [*demands, _demand(f"the integral of the density of trait {trait}", code, "positive", text)]
+    demands = [
         _demand(f"a weight of trait {trait}", text.formula(weight), "not negative", text)
         for weight in dict.fromkeys(trait.weights)
         if not weight.is_nonnegative
     ]
     total = sp.expand(sp.Add(*trait.weights))
     if total != 1 and len(trait.weights):
-        found.append(_demand(f"the sum of the weights of trait {trait}", text.formula(total), "one", text))
-    return found
+        demands.append(_demand(f"the sum of the weights of trait {trait}", text.formula(total), "one", text))
+    return demands
 
 
 def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
@@ -191,7 +191,7 @@ def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
 
 def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
     """Return checks on coefficients that are not real at all times of their rule, such as 1 / (t - 1)."""
-    found: dict[str, None] = {}
+    demands: dict[str, None] = {}
     for equation in model.equations:
         clock, times = equation.clock, clock_values(equation, model.equations)
         if clock is None or times is None:
@@ -204,8 +204,8 @@ def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
             p = text.names.of(PARAMETERS)
             what = f"the coefficient {shown(node)} in the equation of {equation.name}"
             code = f"lambda {p}, {name}: {inside.formula(node)}"
-            found.setdefault(f"Demand({what!r}, {code}, 'finite', lambda {p}: range({', '.join(ends)})),")
-    return list(found)
+            demands.setdefault(f"Demand({what!r}, {code}, 'finite', lambda {p}: range({', '.join(ends)})),")
+    return list(demands)
 
 
 def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
@@ -226,7 +226,7 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
         for node in sp.preorder_traversal(expression):
             if (node.is_Pow or node.is_Function) and _of_traits_alone(node):
                 nodes.setdefault(node)
-    found = []
+    demands = []
     for node in sorted(nodes, key=sp.default_sort_key):
         traits = [v.field for v in traits_in(node)]
         if any(t.discrete and not t.weights for t in traits):
@@ -240,8 +240,8 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
             for t, law in zip(traits, laws, strict=True)
         ]
         whole = f"extent(lambda {', '.join(names)}: {code}, {', '.join(laws)})"
-        found.append(_demand(f"the largest size of {shown(node)} over the sites", whole, "finite", text))
-    return found
+        demands.append(_demand(f"the largest size of {shown(node)} over the sites", whole, "finite", text))
+    return demands
 
 
 def _demands_of_averages(layout: Layout) -> list[str]:
@@ -255,13 +255,13 @@ def _demands_of_averages(layout: Layout) -> list[str]:
         ModuleNames((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting"))
     )
     inside = PlainNumpyText(text.names, {VALUE: VALUE.name})
-    found = []
+    demands = []
     for what, trait, formula in averages_over_traits(layout):
         code = (
             f"mean_size(lambda {VALUE.name}: {inside.formula(formula)}, {', '.join(map(text.value, law_parts(trait)))})"
         )
-        found.append(_demand(what, code, "finite", text))
-    return found
+        demands.append(_demand(what, code, "finite", text))
+    return demands
 
 
 def _of_traits_alone(node: sp.Basic) -> bool:

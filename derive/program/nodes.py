@@ -301,9 +301,9 @@ class Tuple(Value):
 
 
 @ByKind
-def as_argument(given: Any) -> Value | int | None:
+def as_argument(argument: Any) -> Value | int | None:
     """Return an argument of a runtime function as a value; integers and None stay."""
-    return given  # type: ignore[no-any-return]
+    return argument  # type: ignore[no-any-return]
 
 
 as_argument.on(Symbol)(Ref)
@@ -418,27 +418,27 @@ def check_fits(inner: Shape | None, outer: Shape | None) -> None:
 
 def keys_read(values: Iterable[Value], owner: Symbol) -> dict[Any, None]:
     """Return the keys under which values read a mapping, in order of first occurrence."""
-    found: dict[Any, None] = {}
+    keys: dict[Any, None] = {}
     waiting = list(values)
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, Item) and node.owner is owner:
-            found.setdefault(node.keys)
+            keys.setdefault(node.keys)
         waiting = [*node.children, *waiting]
-    return found
+    return keys
 
 
 def symbols_in(value: Value) -> dict[Symbol, None]:
     """Return the symbols that a value refers to, in order of first occurrence."""
-    found: dict[Symbol, None] = {}
+    symbols: dict[Symbol, None] = {}
     bound: set[Symbol] = set()
     waiting = [value]
     while waiting:
         node = waiting.pop(0)
-        found |= dict.fromkeys(node.mentioned)
+        symbols |= dict.fromkeys(node.mentioned)
         bound |= set(node.bound)
         waiting = [*node.children, *waiting]
-    return {symbol: None for symbol in found if symbol not in bound}
+    return {symbol: None for symbol in symbols if symbol not in bound}
 
 
 def alive(statements: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[S, ...], dict[Symbol, None]]:

@@ -97,9 +97,9 @@ class _Spectral(AtSites):
         self.times = projected.system.stopping
         self.coefficients = Coefficients(layout, of_clock=self.of_run)
         self.letters: dict[Key, Symbol] = {}
-        found = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
-        made = tuple(normal for spread in projected.spreads for normal in spread.normals)
-        traits = (trait for trait in (*atoms(projected.system.model, Trait), *made) if trait in found)
+        averaged = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
+        normals = tuple(normal for spread in projected.spreads for normal in spread.normals)
+        traits = (trait for trait in (*atoms(projected.system.model, Trait), *normals) if trait in averaged)
         self.gained = Symbol("gained")
         self.gains = dict(gains)
         super().__init__(traits, {self.r: projected.bulk_symbols, self.gained: gains.values()})
@@ -123,10 +123,10 @@ class _Spectral(AtSites):
 
     def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
         """Return the traits, or all sampled values of a site, that an average is over, and their laws."""
-        found = tuple(value.field for value in traits_in(average.expression))
-        if not any(isinstance(trait, SiteEntry) for trait in found):
-            return found, tuple(Ref(self.law[trait]) for trait in found)
-        sites = next(sites for sites in self.projected.sampled if set(found) <= set(sites.entries))
+        traits = tuple(value.field for value in traits_in(average.expression))
+        if not any(isinstance(trait, SiteEntry) for trait in traits):
+            return traits, tuple(Ref(self.law[trait]) for trait in traits)
+        sites = next(sites for sites in self.projected.sampled if set(traits) <= set(sites.entries))
         return tuple(sites.entries), (Ref(self.law[sites]),)
 
     def _over_sites(self, average: TraitAverage) -> Value:
@@ -137,15 +137,15 @@ class _Spectral(AtSites):
 
     def _of_entries(self, expression: sp.Expr) -> tuple[Function, Ref]:
         """Return a function of all sampled values at the sites of a sector, and their law."""
-        found = {value.field for value in traits_in(expression)}
-        sites = next(sites for sites in self.projected.sampled if found <= set(sites.entries))
+        entries = {value.field for value in traits_in(expression)}
+        sites = next(sites for sites in self.projected.sampled if entries <= set(sites.entries))
         return self._of_traits(expression, sites.entries), Ref(self.law[sites])
 
     def _law(self, trait: Trait | SampledSiteValues) -> Value:
         if isinstance(trait, SampledSiteValues):
             return Call("sampled_law", (Formula(trait.law, None),), None)
-        found = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
-        breaks = _breaks(found, trait)
+        functions = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
+        breaks = _breaks(functions, trait)
         places = Tuple(tuple(map(self.number, breaks)))
         if not isinstance(trait, SiteNormal):
             if trait.discrete or not breaks:
@@ -155,17 +155,17 @@ class _Spectral(AtSites):
             return Call("density_between", (*whole.arguments, places), None)
         if any(place != 0 for place in breaks):
             return Call("normal_between", (Ref(self.nodes), places), None)
-        broken = any(expression.has(*_BROKEN) for expression in found)
+        broken = any(expression.has(*_BROKEN) for expression in functions)
         return Call("standard_normal", (self.nodes, int(broken)), None)
 
     @property
-    def given(self) -> tuple[Symbol, ...]:
+    def law_arguments(self) -> tuple[Symbol, ...]:
         """The arguments that functions take besides the bulk responses."""
         return (self.laws,) if self.law else ()
 
     def driving(self, probe: Field) -> tuple[Symbol, ...]:
         """Return the arguments of the functions that map a source in the equation of a probe field to the unknowns."""
-        return (self.z, self.r, self.order, *self.given) if probe in self.projected.differing else (self.order,)
+        return (self.z, self.r, self.order, *self.law_arguments) if probe in self.projected.differing else (self.order,)
 
     def _mean(self, average: Mean) -> Value:
         """Return a mean over the times before the last update, or at a fixed time."""
@@ -187,13 +187,13 @@ class _Spectral(AtSites):
 
     def taken(self, average: Mean) -> Value:
         """Return a mean at its fixed time, or a mean of fields without time."""
-        found = self._mean(average)
-        if isinstance(found, Call) and found.function == "by_time":
-            return Call("taken_at", (*found.arguments, 0), SCALAR)
-        return found
+        mean = self._mean(average)
+        if isinstance(mean, Call) and mean.function == "by_time":
+            return Call("taken_at", (*mean.arguments, 0), SCALAR)
+        return mean
 
     def function(
-        self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
+        self, name: str, arguments: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
         """Return a function, preceded by the coefficient tables that its result needs."""
         used = {symbol: None for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
@@ -202,7 +202,7 @@ class _Spectral(AtSites):
         first += tuple(Let(s, Call("operator", (Item(self.order, key),), s.shape)) for key, s in letters.items())
         if self.when in used:
             first += (Let(self.when, Call("arange", (self.steps,), self.when.shape)),)
-        return super().function(name, given, doc, result, (*first, *body))
+        return super().function(name, arguments, doc, result, (*first, *body))
 
     # -- matrices over training times
 
@@ -210,14 +210,14 @@ class _Spectral(AtSites):
         if isinstance(letter, Weighed):
             function, law = self._of_entries(letter.weight)
             shape = letter.T.shape if letter.turned else letter.shape
-            found = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
-            return Transposed(found) if letter.turned else found
+            weighed = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
+            return Transposed(weighed) if letter.turned else weighed
         if isinstance(letter, Letter):
             key = key_of(letter)
             if key not in self.letters:
                 self.letters[key] = Symbol(_as_name(key), letter.shape)
-            made = Ref(self.letters[key])
-            return Transposed(made) if letter.transposed else made
+            symbol = Ref(self.letters[key])
+            return Transposed(symbol) if letter.transposed else symbol
         spectral = sp.sympify(letter.weight).has(Z, *self.projected.bulk_symbols)
         assert self.law or not spectral, (
             "at many points at once A(z) depends on z through coefficients of matrices alone"
@@ -249,10 +249,10 @@ def probe_record(
         labels: the label symmetry of the training level.
     """
     blocks, projected = pencil.blocks, pencil.blocks.projected
-    work = _Spectral(projected, layout, means)
+    build = _Spectral(projected, layout, means)
     sizes = [u.size for u in projected.unknowns]
     rows = tuple(
-        tuple(_block(work, blocks.block(r, c), *shape) for c, shape in enumerate((size, other) for other in sizes))
+        tuple(_block(build, blocks.block(r, c), *shape) for c, shape in enumerate((size, other) for other in sizes))
         for r, size in enumerate(sizes)
     )
     remarks = tuple(
@@ -261,19 +261,19 @@ def probe_record(
     )
     whole = Blocks(rows, tuple(sizes), tuple(sizes), remarks)
     doc = "A(z), a row of blocks for the equation of each unknown."
-    a_matrix = work.function("a_matrix", (work.z, work.r, work.order, *work.given), doc, whole)
+    a_matrix = build.function("a_matrix", (build.z, build.r, build.order, *build.law_arguments), doc, whole)
     named = {
         "unknowns": blocks.labels,
-        "sites": work.site_laws() if work.law else None,
+        "sites": build.site_laws() if build.law else None,
         "a_matrix": a_matrix,
-        "sides": tuple(_side(work, side) for side in projected.directions),
-        "directions": tuple(_aligned(work, *numbered) for numbered in enumerate(projected.alignments)) or None,
-        "rings": tuple(_ring(work, pencil.divided, *numbered) for numbered in enumerate(pencil.cycles)),
+        "sides": tuple(_side(build, side) for side in projected.directions),
+        "directions": tuple(_aligned(build, *numbered) for numbered in enumerate(projected.alignments)) or None,
+        "rings": tuple(_cycle(build, pencil.divided, *numbered) for numbered in enumerate(pencil.cycles)),
         "reduced": not pencil.rest,
         "steady": _steady(blocks, layout.clock),
         "measured": tuple(number.name for number in projected.measured) or None,
-        "measure": _measure(work) if projected.measured else None,
-        "stopping": None if work.times is None else _stopping(work.times),
+        "measure": _measure(build) if projected.measured else None,
+        "stopping": None if build.times is None else _stopping(build.times),
         "alike": alike_record(labels) if labels is not None and _falls_apart(blocks, layout, labels) else None,
     }
     return RuntimeRecord("Probe", (), named)
@@ -315,16 +315,16 @@ def _stopping(times: ProbeTimes) -> RuntimeRecord:
     return RuntimeRecord("Stopping", (times.clock.steps.name, times.stop.name, times.run.name, times.ahead))
 
 
-def ring_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
+def cycle_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
     """Return the functions that compute the constant matrix of each cycle."""
-    work = _Spectral(pencil.blocks.projected, layout, means)
-    return tuple(_pencil(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
+    build = _Spectral(pencil.blocks.projected, layout, means)
+    return tuple(_pencil(build, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
 
 
-def _measure(work: _Spectral) -> Definition:
-    numbers = work.projected.measured
+def _measure(build: _Spectral) -> Definition:
+    numbers = build.projected.measured
     doc = "What the training level gives to the bulk: " + ", ".join(f"{x.name} = {text(x.average)}" for x in numbers)
-    return work.function("measure", (work.order,), f"{doc}.", Tuple(tuple(work.taken(x.average) for x in numbers)))
+    return build.function("measure", (build.order,), f"{doc}.", Tuple(tuple(build.taken(x.average) for x in numbers)))
 
 
 def _as_name(key: Iterable[Any]) -> str:
@@ -345,7 +345,7 @@ def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
 def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
     """Return the values of a trait at which functions of it alone jump or have a kink, as far as linear equations give
     them."""
-    found: dict[sp.Expr, None] = {}
+    places: dict[sp.Expr, None] = {}
     value, mark = trait(), sp.Dummy("value")
     for node in sorted({n for e in expressions for n in e.atoms(*_BROKEN)}, key=sp.default_sort_key):
         for crossed in (piece for whole in _crossed(node) for piece in _pieces(whole)):
@@ -354,8 +354,8 @@ def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
             line = crossed.xreplace({value: mark})
             if line.is_polynomial(mark) and sp.degree(line, mark) == 1:
                 poly = sp.Poly(line, mark)
-                found[-poly.coeff_monomial(1) / poly.coeff_monomial(mark)] = None
-    return list(found)
+                places[-poly.coeff_monomial(1) / poly.coeff_monomial(mark)] = None
+    return list(places)
 
 
 @ByKind
@@ -383,12 +383,12 @@ def _pieces(expression: sp.Expr) -> list[sp.Expr]:
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:
         return [expression]
-    found = [
+    pieces = [
         p
         for piece in _PIECES.get(inner.func, lambda _: [])(inner)
         for p in _pieces(expression.xreplace({inner: piece}))
     ]
-    return list(dict.fromkeys(found))[:MOST_PIECES]
+    return list(dict.fromkeys(pieces))[:MOST_PIECES]
 
 
 _PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
@@ -423,20 +423,20 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     return not any(sp.sympify(e).xreplace({times.mask: sp.S.One}).has(*ends) for e in expressions)
 
 
-def _side(work: _Spectral, side: Directions) -> RuntimeRecord:
+def _side(build: _Spectral, side: Directions) -> RuntimeRecord:
     """Return the right-hand side for sources along the spikes, the rows that read them, and their Gram matrix."""
-    unknowns, drive = work.projected.unknowns, dict(side.drive)
+    unknowns, drive = build.projected.unknowns, dict(side.drive)
 
     driven = tuple(
-        tuple(work.combination(drive.get((r, c), ()), u.size, index_size(f)) for c, f in enumerate(side.fields))
+        tuple(build.combination(drive.get((r, c), ()), u.size, index_size(f)) for c, f in enumerate(side.fields))
         for r, u in enumerate(unknowns)
     )
 
     def product(a: Field, b: Field) -> Value:
-        return work.word((*work.there(a), Letter.correlation(a, b), *work.there(b)), index_size(a))
+        return build.word((*build.there(a), Letter.correlation(a, b), *build.there(b)), index_size(a))
 
     rows = tuple(
-        tuple(_seen(u, Unknown("C", side.probe, f), work.word(work.there(f), index_size(f))) for u in unknowns)
+        tuple(_seen(u, Unknown("C", side.probe, f), build.word(build.there(f), index_size(f))) for u in unknowns)
         for f in side.fields
     )
     gram = tuple(tuple(product(a, b) for b in side.fields) for a in side.fields)
@@ -446,33 +446,35 @@ def _side(work: _Spectral, side: Directions) -> RuntimeRecord:
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
     heights, widths = tuple(u.size for u in unknowns), tuple(map(index_size, side.fields))
-    given = work.driving(side.probe)
+    arguments = build.driving(side.probe)
     result = Tuple((Blocks(driven, heights, widths), Blocks(rows, widths, heights), Blocks(gram, widths, widths)))
-    return RuntimeRecord("Side", (side.side, work.function(f"{side.side}_spikes", given, doc, result)), _sited(given))
+    return RuntimeRecord(
+        "Side", (side.side, build.function(f"{side.side}_spikes", arguments, doc, result)), _sited(arguments)
+    )
 
 
-def _sited(given: tuple[Symbol, ...]) -> dict[str, bool]:
+def _sited(arguments: tuple[Symbol, ...]) -> dict[str, bool]:
     """Return the flag `sited` where the response to a source depends on z, because its sites differ."""
-    return {"sited": True} if len(given) > 1 else {}
+    return {"sited": True} if len(arguments) > 1 else {}
 
 
-def _seen(unknown: Unknown, wanted: Unknown, found: Value | None = None) -> Value:
+def _seen(unknown: Unknown, wanted: Unknown, block: Value | None = None) -> Value:
     """Return the block of one unknown in the rows that select another: zero, or the identity (or `found`)."""
     size = wanted.size
     if unknown != wanted:
         return WeightedSum((), (size, unknown.size))
-    return Call("identity", (size,), (size, size)) if found is None else found
+    return Call("identity", (size,), (size, size)) if block is None else block
 
 
-def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
+def _aligned(build: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
     """Return the source along a direction, the rows that read it, and its time."""
-    direction, unknowns = aligned.direction, work.projected.unknowns
+    direction, unknowns = aligned.direction, build.projected.unknowns
     size, name, drive = index_size(direction.field), text(direction.field), dict(aligned.drive)
     everything = (*unknowns, *aligned.later)
 
-    def driven(some: tuple[Unknown, ...], first: int) -> Blocks:
-        rows = tuple((work.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(some))
-        return Blocks(rows, tuple(u.size for u in some), (size,))
+    def driven(group: tuple[Unknown, ...], first: int) -> Blocks:
+        rows = tuple((build.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(group))
+        return Blocks(rows, tuple(u.size for u in group), (size,))
 
     doc = (
         f"For a source along {name}: the right-hand side of A(z) q = b,\n"
@@ -481,13 +483,16 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
     ).rstrip()
     seen = tuple(_seen(u, aligned.unknown) for u in everything)
     rows = Blocks((seen,), (aligned.unknown.size,), tuple(u.size for u in everything))
-    result, given = Tuple((driven(unknowns, 0), rows, work.letter(squares_of(aligned)))), work.driving(aligned.probe)
-    source = work.function(f"along_{number}", given, doc, result)
+    result, arguments = (
+        Tuple((driven(unknowns, 0), rows, build.letter(squares_of(aligned)))),
+        build.driving(aligned.probe),
+    )
+    source = build.function(f"along_{number}", arguments, doc, result)
     later = earlier = time = None
     if aligned.later:
         doc = f"The equations of the overlaps that {name} adds to those of A(z)."
-        rows = _equations(work, aligned.later, everything, dict(aligned.couplings))
-        later = work.function(f"later_{number}", (work.z, work.r, work.order, *work.given), doc, rows)
+        rows = _equations(build, aligned.later, everything, dict(aligned.couplings))
+        later = build.function(f"later_{number}", (build.z, build.r, build.order, *build.law_arguments), doc, rows)
     if aligned.earlier:
         doc = (
             f"The equations of the responses that a source along {name} drives, what it drives them with,\n"
@@ -496,62 +501,62 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
         feeds = dict(aligned.feeds)
         added = Blocks(
             tuple(
-                tuple(work.combination(feeds.get((r, c), ()), u.size, v.size) for c, v in enumerate(aligned.earlier))
+                tuple(build.combination(feeds.get((r, c), ()), u.size, v.size) for c, v in enumerate(aligned.earlier))
                 for r, u in enumerate(unknowns)
             ),
             tuple(u.size for u in unknowns),
             tuple(v.size for v in aligned.earlier),
         )
-        rows = _equations(work, aligned.earlier, aligned.earlier, dict(aligned.sources))
+        rows = _equations(build, aligned.earlier, aligned.earlier, dict(aligned.sources))
         whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
-        earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order, *work.given), doc, whole)
-    if direction.time is not None and direction.time != work.clock:
-        taken = Formula(direction.time.xreplace(work.of_run))
-        time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", taken)
+        earlier = build.function(f"earlier_{number}", (build.z, build.r, build.order, *build.law_arguments), doc, whole)
+    if direction.time is not None and direction.time != build.clock:
+        taken = Formula(direction.time.xreplace(build.of_run))
+        time = build.function(f"time_{number}", (), f"The time of {text(direction)}.", taken)
     field = direction.field
-    told = (aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes))
-    return RuntimeRecord("Direction", (*told, source, later, earlier, time), _sited(given))
+    description = (aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes))
+    return RuntimeRecord("Direction", (*description, source, later, earlier, time), _sited(arguments))
 
 
 def _equations(
-    work: _Spectral,
+    build: _Spectral,
     rows: tuple[Unknown, ...],
     columns: tuple[Unknown, ...],
     couplings: dict[tuple[int, int], Combination],
 ) -> Blocks:
     """Return propagators minus couplings, one row of blocks per unknown."""
-    propagator = dict(work.projected.propagator)
-    index = {probe: i for i, probe in enumerate(work.projected.probes)}
+    propagator = dict(build.projected.propagator)
+    index = {probe: i for i, probe in enumerate(build.projected.probes)}
     table: list[tuple[Value, ...]] = []
     for r, unknown in enumerate(rows):
-        found: list[Value] = []
+        row: list[Value] = []
         for c, other in enumerate(columns):
             same = (unknown.kind, unknown.field) == (other.kind, other.field)
             scalar = propagator.get((index[unknown.probe], index[other.probe]), sp.S.Zero) if same else sp.S.Zero
-            if unknown.probe in work.projected.differing:
+            if unknown.probe in build.projected.differing:
                 scalar = sp.S.One if unknown == other else sp.S.Zero
             block = Block(scalar, couplings.get((r, c), ()))
-            found.append(_block(work, block, unknown.size, other.size))
-        table.append(tuple(found))
+            row.append(_block(build, block, unknown.size, other.size))
+        table.append(tuple(row))
     return Blocks(tuple(table), tuple(u.size for u in rows), tuple(u.size for u in columns))
 
 
-def _block(work: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> WeightedSum:
-    made = work.combination(block.combination, rows, columns, sign=-1)
+def _block(build: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> WeightedSum:
+    couplings = build.combination(block.combination, rows, columns, sign=-1)
     if block.scalar == 0:
-        return made
-    identity = (work.number(block.scalar), Call("identity", (rows,), (rows, columns)))
-    return WeightedSum((identity, *made.terms), made.shape)
+        return couplings
+    identity = (build.number(block.scalar), Call("identity", (rows,), (rows, columns)))
+    return WeightedSum((identity, *couplings.terms), couplings.shape)
 
 
-def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> Definition:
+def _pencil(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> Definition:
     unknowns = blocks.projected.unknowns
     product: Value | None = None
     for group, following in zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True):
         coupling = Blocks(
             tuple(
                 tuple(
-                    work.combination(blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
+                    build.combination(blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
                     for c in following
                 )
                 for r in group
@@ -561,26 +566,26 @@ def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle
         )
         product = coupling if product is None else MatMul(product, coupling)
     assert product is not None
-    tag = probe_tag("S", number, work.projected.system)
+    tag = probe_tag("S", number, build.projected.system)
     doc = f"[{tag}] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
-    return work.function(f"pencil_{number}", (work.order,), doc, product)
+    return build.function(f"pencil_{number}", (build.order,), doc, product)
 
 
-def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
+def _cycle(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
     """Return one cycle of unknowns: its eigenproblem, its scalar map, and the inverse of the map."""
-    doc = f"[{probe_tag('S', number, work.projected.system)}] s(z) = {text(cycle.scalar_map)}"
-    given = (work.z, work.r, *work.given)
-    scalar_map = work.function(f"scalar_map_{number}", given, doc, work.number(cycle.scalar_map))
+    doc = f"[{probe_tag('S', number, build.projected.system)}] s(z) = {text(cycle.scalar_map)}"
+    arguments = (build.z, build.r, *build.law_arguments)
+    scalar_map = build.function(f"scalar_map_{number}", arguments, doc, build.number(cycle.scalar_map))
     inverse = relation = None
     if cycle.inverse is not None:
         doc = f"z(s) = {text(cycle.inverse)}"
-        inverse = work.function(f"inverse_map_{number}", (work.s,), doc, work.number(cycle.inverse))
+        inverse = build.function(f"inverse_map_{number}", (build.s,), doc, build.number(cycle.inverse))
     if cycle.relation is not None:
-        coefficients = work.numbers(sp.Poly(cycle.relation, Z).all_coeffs())
+        coefficients = build.numbers(sp.Poly(cycle.relation, Z).all_coeffs())
         doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
-        relation = work.function(f"relation_{number}", (work.s,), doc, coefficients)
-    pencil = _pencil(work, blocks, number, cycle)
-    reads = tuple(keys_read((*(let.value for let in pencil.body), pencil.result), work.order))
+        relation = build.function(f"relation_{number}", (build.s,), doc, coefficients)
+    pencil = _pencil(build, blocks, number, cycle)
+    reads = tuple(keys_read((*(let.value for let in pencil.body), pencil.result), build.order))
     return RuntimeRecord("Cycle", (pencil, scalar_map, relation, inverse), {"reads": reads})
 
 
@@ -588,56 +593,56 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Run
     """Return the record of the bulk: its equations, curve, edges and site averages."""
     projected = bulk.projected
     gains = _gains(bulk)
-    work = _Spectral(projected, layout, means, gains, of_bulk=True)
-    symbols, given = projected.bulk_symbols, (work.z, work.r, *work.given)
+    build = _Spectral(projected, layout, means, gains, of_bulk=True)
+    symbols, arguments = projected.bulk_symbols, (build.z, build.r, *build.law_arguments)
     named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
     named["resolvent"] = symbols.index(projected.resolvent)
 
-    def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value) -> None:
-        named[name] = work.function(name, (*given, *((work.gained,) if gains else ())), doc, result)
+    def function(name: str, arguments: tuple[Symbol, ...], doc: str, result: Value) -> None:
+        named[name] = build.function(name, (*arguments, *((build.gained,) if gains else ())), doc, result)
 
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
-        return Tuple(tuple(map(work.numbers, rows)))
+        return Tuple(tuple(map(build.numbers, rows)))
 
     if gains:
         doc = f"What weights have gained by their updates: {', '.join(map(text, gains))}."
         before = _Spectral(projected, layout, means)
         named["coefficients"] = before.function("coefficients", (), doc, before.numbers(gains))
-    if work.law:
-        named |= {"sites": work.site_laws(), "densities": _densities(work.traits, projected)}
-    spreads = [_spread(work, *numbered) for numbered in enumerate(projected.spreads)]
+    if build.law:
+        named |= {"sites": build.site_laws(), "densities": _densities(build.traits, projected)}
+    spreads = [_spread(build, *numbered) for numbered in enumerate(projected.spreads)]
     if spreads or projected.sampled:
         named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
     # traces of the resolvent have equations of their own, which the document does not show
     tags = [f"[{probe_tag('B', k, projected.system)}] " for k in range(len(projected.bulk_equations))]
     shown_as = [""] * len(tags) if projected.images else tags
-    told = "\n".join(f"{tag}0 = {text(e)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
+    equations = "\n".join(f"{tag}0 = {text(e)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
     averages = sorted({a for e in projected.bulk_equations for a in e.atoms(TraitAverage)}, key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{k}") for k, average in enumerate(averages)}
     if averages:
-        told += "".join(f"\n{mark} = {text(average)}" for average, mark in marks.items())
+        equations += "".join(f"\n{mark} = {text(average)}" for average, mark in marks.items())
         doc = "Averages over sites, each of a product of powers of polynomials in z and the responses."
-        found = Tuple(tuple(_site_average(work, average, (Z, *symbols)) for average in averages))
-        function("averages", (work.laws,), doc, found)
+        factors = Tuple(tuple(_site_average(build, average, (Z, *symbols)) for average in averages))
+        function("averages", (build.laws,), doc, factors)
     doc = "Equations that vanish as z grows, by products of z, responses and averages what multiplies them:"
-    polynomials = (_terms(work, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
-    function("polynomials", (), f"{doc}\n{told}", Tuple(tuple(polynomials)))
+    polynomials = (_terms(build, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
+    function("polynomials", (), f"{doc}\n{equations}", Tuple(tuple(polynomials)))
     if bulk.curve is not None:
-        named |= _curve_tables(work, bulk, bulk.curve, (work.gained,) if gains else ())
+        named |= _curve_tables(build, bulk, bulk.curve, (build.gained,) if gains else ())
     if projected.sources:
         named["images"] = tuple((name, symbols.index(symbol)) for name, symbol in projected.images)
         names = ", ".join(name for name, _ in projected.images)
         doc = f"How each equation changes with epsilon in the matrix M + epsilon A, at epsilon = 0, for A: {names}."
-        function("sources", given, doc, tables(projected.sources))
+        function("sources", arguments, doc, tables(projected.sources))
     if projected.slopes:
         named["vanishing"] = tuple(symbols.index(symbol) for symbol, _ in projected.slopes)
         names = ", ".join(symbol.name for symbol, _ in projected.slopes)
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
-        function("slopes", given, doc, tables(some for _, some in projected.slopes))
+        function("slopes", arguments, doc, tables(some for _, some in projected.slopes))
     return RuntimeRecord("BulkLaw", (), named)
 
 
-def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symbol, ...]) -> dict[str, Any]:
+def _curve_tables(build: _Spectral, bulk: Bulk, curve: sp.Expr, arguments: tuple[Symbol, ...]) -> dict[str, Any]:
     """Return the curve of the resolvent and the edge polynomials as tables of coefficients."""
     g = bulk.projected.resolvent
     poly = sp.Poly(curve, g, Z)
@@ -647,7 +652,7 @@ def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symb
         variables, terms = coefficient_table(rows)
         doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
         return RuntimeRecord(
-            "CoefficientTable", (work.function(f"{name}_variables", given, doc, work.numbers(variables)), terms)
+            "CoefficientTable", (build.function(f"{name}_variables", arguments, doc, build.numbers(variables)), terms)
         )
 
     tag = probe_tag("G", 0, bulk.projected.system)
@@ -665,47 +670,47 @@ def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symb
 def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tuple[str, str], ...]:
     """Return the densities that site averages are over, by kind and as declared."""
     in_words = as_declared(projected.system.model, projected.system.fields)
-    found: dict[tuple[str, str], None] = {}
+    densities: dict[tuple[str, str], None] = {}
     for trait in (trait for trait in traits if not trait.discrete):
         if isinstance(trait, SiteNormal):
             values = [value for spread in projected.spreads if trait in spread.normals for value in spread.values]
             names = " and ".join(in_words(shown(value)) for value in values)
-            found["field", f"the Gaussian field {names} on a diagonal"] = None
+            densities["field", f"the Gaussian field {names} on a diagonal"] = None
         elif isinstance(trait, SiteEntry):
-            found["field", f"the sampled entries {in_words(shown(trait.function))} of a diagonal"] = None
+            densities["field", f"the sampled entries {in_words(shown(trait.function))} of a diagonal"] = None
         else:
-            found["trait", f"the density of the trait {trait}"] = None
-    return tuple(found)
+            densities["trait", f"the density of the trait {trait}"] = None
+    return tuple(densities)
 
 
-def _terms(work: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> Tuple:
+def _terms(build: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> Tuple:
     """Return the terms of a polynomial as products of names with their coefficients."""
-    found = _by_monomial(polynomial, variables)
-    return Tuple(tuple(Tuple((Quoted(key), work.number(value))) for key, value in found.items()))
+    coefficients = _by_monomial(polynomial, variables)
+    return Tuple(tuple(Tuple((Quoted(key), build.number(value))) for key, value in coefficients.items()))
 
 
-def _site_average(work: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> Call:
+def _site_average(build: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> Call:
     """Return an average as factors: integer powers of polynomials in the variables, with coefficients that depend on
     the site."""
     scale, factors = sp.S.One, list[Tuple]()
-    traits, laws = work.averaged_over(average)
-    slots = {trait(): Slot(Ref(work.values[trait]), trait.name) for trait in traits}
+    traits, laws = build.averaged_over(average)
+    slots = {trait(): Slot(Ref(build.values[trait]), trait.name) for trait in traits}
     for base, power in average.expression.as_powers_dict().items():
         if not base.has(*variables):
             scale *= base**power
             continue
         assert power.is_Integer and base.is_polynomial(*variables), f"{average} is not a ratio of polynomials"
         by_monomial = {key: sp.factor(value) for key, value in _by_monomial(base, variables).items()}
-        terms = (Tuple((Quoted(k), work.number(value.xreplace(slots)))) for k, value in by_monomial.items())
+        terms = (Tuple((Quoted(k), build.number(value.xreplace(slots)))) for k, value in by_monomial.items())
         factors.append(Tuple((int(power), Tuple(tuple(terms)))))
     if scale != 1 or not factors:
-        factors.append(Tuple((1, Tuple((Tuple((Quoted("1"), work.number(scale.xreplace(slots)))),)))))
-    return Call("site_average", (Function(tuple(work.values[t] for t in traits), Tuple(tuple(factors))), *laws), None)
+        factors.append(Tuple((1, Tuple((Tuple((Quoted("1"), build.number(scale.xreplace(slots)))),)))))
+    return Call("site_average", (Function(tuple(build.values[t] for t in traits), Tuple(tuple(factors))), *laws), None)
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
     """Return the coefficient of each monomial in the variables, of a polynomial or of the numerator of a ratio."""
-    found: dict[str, sp.Expr] = {}
+    coefficients: dict[str, sp.Expr] = {}
     if not equation.is_polynomial(*variables):
         equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]
     for term in ordered_terms(sp.expand(equation)):
@@ -713,8 +718,8 @@ def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str,
         powers = monomial.as_powers_dict()
         assert set(powers) <= {*variables, sp.S.One}, f"{monomial} is not a product of variables"
         key = " ".join(str(v) for v in variables for _ in range(int(powers.get(v, 0)))) or "1"
-        found[key] = found.get(key, sp.S.Zero) + coefficient
-    return found
+        coefficients[key] = coefficients.get(key, sp.S.Zero) + coefficient
+    return coefficients
 
 
 def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
@@ -723,19 +728,19 @@ def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
     slopes = (value for _, some in projected.slopes for value in some)
     curves = (*(() if bulk.curve is None else (bulk.curve,)), *bulk.edge_factors)
     values = (*projected.bulk_equations, *(value for some in projected.sources for value in some), *slopes, *curves)
-    found = {node for value in values for node in sp.sympify(value).atoms(AppliedUndef)}
-    names = {node: _as_name((node.func.__name__, *map(text, node.args))) for node in found}
-    return {node: sp.Dummy(names[node]) for node in sorted(found, key=sp.default_sort_key)}
+    nodes = {node for value in values for node in sp.sympify(value).atoms(AppliedUndef)}
+    names = {node: _as_name((node.func.__name__, *map(text, node.args))) for node in nodes}
+    return {node: sp.Dummy(names[node]) for node in sorted(nodes, key=sp.default_sort_key)}
 
 
-def _spread(work: _Spectral, number: int, spread: DiagonalSpread) -> RuntimeRecord:
+def _spread(build: _Spectral, number: int, spread: DiagonalSpread) -> RuntimeRecord:
     """Return the record of Gaussian fields on diagonals: their covariances, and the normals that span them."""
-    rows = Tuple(tuple(Tuple(tuple(work.taken(mean) for mean in row)) for row in spread.covariances))
+    rows = Tuple(tuple(Tuple(tuple(build.taken(mean) for mean in row)) for row in spread.covariances))
     names = ", ".join(text(value) for value in spread.values)
     doc = f"The covariances, of a site, of {names}: rows of the lower triangle."
-    made = work.function(f"covariances_{number}", (work.order,), doc, rows)
+    covariances = build.function(f"covariances_{number}", (build.order,), doc, rows)
     roots = (tuple(tuple(n.name for n in row) for row in rows) for rows in (spread.lower, spread.inverse))
-    return RuntimeRecord("Spread", (*roots, made, all(value.time is None for value in spread.values)))
+    return RuntimeRecord("Spread", (*roots, covariances, all(value.time is None for value in spread.values)))
 
 
 def _sampled(sites: SampledSiteValues) -> RuntimeRecord:

@@ -66,12 +66,12 @@ class Scalars:
 
     def __init__(self, expressions: Iterable[sp.Expr], substitution: dict[sp.Basic, sp.Basic]):
         self.substitution = substitution
-        given = [sp.sympify(e) for e in expressions]
+        formulas = [sp.sympify(e) for e in expressions]
         # a formula is also taken apart, so that a factor that is zero here does not hide what stands beside it
-        parts = {node for e in given for node in sp.preorder_traversal(e) if _is_root(node)}
+        parts = {node for e in formulas for node in sp.preorder_traversal(e) if _is_root(node)}
         powers: dict[sp.Expr, int] = {}
         brought = any(_is_root(node) for e in substitution.values() for node in sp.preorder_traversal(sp.sympify(e)))
-        for e in dict.fromkeys((*given, *parts)):
+        for e in dict.fromkeys((*formulas, *parts)):
             if not brought and all(n.is_Pow and n.exp.is_Integer for n in e.atoms(sp.Pow, sp.Function)):
                 continue  # a quotient of polynomials, before and after
             for node in filter(_is_root, sp.preorder_traversal(e.subs(substitution))):
@@ -80,7 +80,7 @@ class Scalars:
         roots = {base: sp.Symbol(f"_radical{i}") for i, base in enumerate(sorted(powers, key=sp.default_sort_key))}
         self.roots = {base: (root, powers[base]) for base, root in roots.items()}
         self.meaning = {root: base ** sp.Rational(1, q) for base, (root, q) in self.roots.items()}
-        symbols = {s for e in given for s in e.free_symbols if isinstance(s, Parameter) and s not in substitution}
+        symbols = {s for e in formulas for s in e.free_symbols if isinstance(s, Parameter) and s not in substitution}
         extra = {s for e in substitution.values() for s in sp.sympify(e).free_symbols}
         generators = ((symbols | extra) - set(roots)) | set(roots.values())
         self.field = RationalFunctions(sorted(generators, key=lambda s: s.name))
@@ -131,8 +131,8 @@ class Evaluation:
     def run(self, statements: Iterable[Let | Do]) -> None:
         """Execute statements in order."""
         for statement in statements:
-            found = self.evaluate(statement.value)
-            self.known |= dict.fromkeys(statement.symbols, found)
+            value = self.evaluate(statement.value)
+            self.known |= dict.fromkeys(statement.symbols, value)
 
     def call(self, function: Definition, arguments: dict[Symbol, Any]) -> Array:
         """Return the result of a function of the program."""
@@ -276,12 +276,12 @@ class Evaluation:
     def product_of(self, a: Array, b: Array) -> Array:
         """Return a matrix product, skipping zero entries."""
         columns = [[(k, x) for k, x in enumerate(column) if not x.is_zero] for column in b.T]
-        found = self.zeros((len(a), b.shape[1]))
+        product = self.zeros((len(a), b.shape[1]))
         for i, row in enumerate(a):
             for j, column in enumerate(columns):
                 terms = (row[k] * x for k, x in column if not row[k].is_zero)
-                found[i, j] = not_too_large(reduce(add, terms, self.zero))
-        return found
+                product[i, j] = check_terms(reduce(add, terms, self.zero))
+        return product
 
     # -- functions of the runtime, each under its name there
 
@@ -309,19 +309,19 @@ class Evaluation:
         return np.moveaxis(np.array(each, object), 2, 0)
 
     def initial_coefficients(self, matrix: Array, entry: Array, forcing: Array) -> Array:
-        now, found = entry[0], []
+        now, rows = entry[0], []
         for step, more in zip(matrix, forcing, strict=True):
-            found.append(now[:, 0])
+            rows.append(now[:, 0])
             now = self.product_of(step, now) + more
-        return np.array(found, object)
+        return np.array(rows, object)
 
     def history_coefficients(self, matrix: Array, entry: Array, forcing: Array) -> Array:
-        now, found = self.zeros((matrix.shape[1], len(matrix))), []
+        now, rows = self.zeros((matrix.shape[1], len(matrix))), []
         for t, (step, start) in enumerate(zip(matrix, entry, strict=True)):
-            found.append(now)
+            rows.append(now)
             now = self.product_of(step, now)
             now[:, t] = start[:, 0]
-        return np.array(found, object)
+        return np.array(rows, object)
 
     def coefficient(self, table: Array, time: Array, position: int) -> Array:
         # beyond the end the last one, as in JAX: nothing that is asked for uses it
@@ -335,7 +335,7 @@ def _slots(expression: sp.Basic) -> tuple[Slot, ...]:
     return tuple(sorted(expression.atoms(Slot), key=lambda slot: slot.number))
 
 
-def not_too_large(entry: Quotient) -> Quotient:
+def check_terms(entry: Quotient) -> Quotient:
     """Return the quotient, or raise if it has too many terms."""
     if len(entry.top) > MOST_TERMS:
         raise TooLarge(f"an order parameter has more than {MOST_TERMS} terms")

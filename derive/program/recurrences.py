@@ -59,8 +59,8 @@ class Coefficients:
             )
 
         def matrix(rows: Iterable[Iterable[sp.Expr]]) -> Call:
-            made = EntryTable(tuple(tuple(map(entry, row)) for row in rows), None)
-            return Call("over_time", (made, self.count), None)
+            table = EntryTable(tuple(tuple(map(entry, row)) for row in rows), None)
+            return Call("over_time", (table, self.count), None)
 
         arguments = (matrix(r.matrix), matrix([[e] for e in r.entry]), matrix([[e] for e in r.forcing]))
         function = "initial_coefficients" if r.initial else "history_coefficients"

@@ -300,14 +300,14 @@ class _Build:
 
     def _needs(self, x: Field | Weights) -> set[sp.Symbol]:
         """Return the fields and weights at the same time on which the update of x depends."""
-        found: set[sp.Symbol] = set()
+        needed: set[sp.Symbol] = set()
         for e in (self.rules[x], *self.starts.get(x, {}).values()):
             with blaming(e):
-                found |= self._needs_of(x, e)
-        return found
+                needed |= self._needs_of(x, e)
+        return needed
 
     def _needs_of(self, x: Field | Weights, e: Eq) -> set[sp.Symbol]:
-        found: set[sp.Symbol] = set()
+        symbols: set[sp.Symbol] = set()
         for part in expressions(e.value):
             for needed, lag in self._lags(part, e):
                 if lag < 0:
@@ -315,10 +315,10 @@ class _Build:
                         f"the equation of {e.name} at {e.time} needs {needed} at a later time; use earlier times"
                     )
                 if lag == 0 and needed in self.rules:
-                    found.add(needed)
+                    symbols.add(needed)
                 if lag == 0 and x in self.weights and _is_followed(needed):
                     self._check_last(needed, e)
-        return found
+        return symbols
 
     def _check_last(self, needed: sp.Symbol, e: Eq) -> None:
         if not self.clock.endpoint and not _is_start(e):
@@ -363,13 +363,13 @@ class _Build:
 
     def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, Value], ...], Value]:
         """Return the initial values and the update rule at the current time."""
-        made: Callable[[Any], Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
+        lower: Callable[[Any], Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
         starts = tuple(
-            (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
+            (first, lower(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
         )
         e = self.rules[x]
         shift = e.time - self.clock
-        return starts, made(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
+        return starts, lower(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
 
     def _at_start(self, value: sp.Expr | MatrixExpression, first: int) -> sp.Expr | MatrixExpression:
         """Return an equation at a fixed time, with matrices indexed relative to the clock."""
@@ -516,8 +516,8 @@ class _Build:
         """Return a table of data times a vector."""
         if len(axes_of(node.vector)) > 1:
             return self._mixed(node, _shape(node))
-        given = self._given(table)
-        return MatMul(self.vector(node.vector), given if node.transposed else Transposed(given))
+        array = self._given(table)
+        return MatMul(self.vector(node.vector), array if node.transposed else Transposed(array))
 
     @_tabled.on(LabelSelection)
     def _selected(self, table: LabelSelection, node: Mix) -> Value:
@@ -529,8 +529,8 @@ class _Build:
         """Return a table times a vector with further axes besides that of its columns."""
         rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
         axes, table = axes_of(node.vector), self._given(node.table)
-        made = (*(axis for axis in axes if axis != columns), rows)
-        sizes, order = tuple(axis.size for axis in axes), tuple(made.index(axis) for axis in axes_of(node))
+        result = (*(axis for axis in axes if axis != columns), rows)
+        sizes, order = tuple(axis.size for axis in axes), tuple(result.index(axis) for axis in axes_of(node))
         turned = Transposed(table) if node.transposed else table
         return Call("mixed_along", (XP, self.vector(node.vector), turned, sizes, axes.index(columns), order), shape)
 
@@ -553,13 +553,13 @@ class _Build:
 
     @_given.on(RootAt)
     def _root(self, node: RootAt) -> Value:
-        found = _Build._given.default(self, node)
-        return Call("root", (found,), found.shape)
+        array = _Build._given.default(self, node)
+        return Call("root", (array,), array.shape)
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
         """Return a random matrix or weights at the current or the previous time."""
-        found = Ref(self._at_lag(symbol))
-        return Transposed(found) if transposed else found
+        matrix = Ref(self._at_lag(symbol))
+        return Transposed(matrix) if transposed else matrix
 
     def _at_lag(self, symbol: sp.Basic) -> Symbol:
         if symbol in self.symbols:
@@ -605,17 +605,17 @@ class _Build:
             after, *rest = rest
             if isinstance(after, DiagonalMatrix):
                 return self._multiplied((DiagonalMatrix(first.rows, first.rows, first.entries * after.entries), *rest))
-            found: Value = Call(
+            product: Value = Call(
                 "scaled_rows", (self.vector(first.entries), self.matrix(after)), (first.rows, after.columns)
             )
         else:
-            found = self.matrix(first)
+            product = self.matrix(first)
         for factor in rest:
             if isinstance(factor, DiagonalMatrix):
-                found = Call("scaled_columns", (found, self.vector(factor.entries)), (first.rows, factor.columns))
+                product = Call("scaled_columns", (product, self.vector(factor.entries)), (first.rows, factor.columns))
             else:
-                found = MatMul(found, self.matrix(factor))
-        return found
+                product = MatMul(product, self.matrix(factor))
+        return product
 
     def _observed(self, value: sp.Expr) -> Value:
         if isinstance(value, Each):
@@ -635,8 +635,8 @@ class _Build:
         half = half_product(matrix)
         if not half:
             # the low-rank parts of what acts last span what is joined to the random part of an eigenvector
-            found = [a for _, part in matrix.as_sum for a, _ in self._dyads(part.as_product[0])]
-            return SpikeDirections(None, self._sides({"right": (matrix.rows, found)}))
+            directions = [a for _, part in matrix.as_sum for a, _ in self._dyads(part.as_product[0])]
+            return SpikeDirections(None, self._sides({"right": (matrix.rows, directions)}))
         factors = matrix.as_sum[0][1].as_product
         first, last = factors[half], factors[-1]
         sides = {
@@ -684,17 +684,17 @@ class _Build:
         weights = matrix.symbol.args[0] if matrix.symbol.args else None  # a random matrix without a time has none
         if weights not in self.weights or weights in seen:
             return []
-        found = []
+        dyads = []
         for e in (e for e in self.model.equations if e.defined == weights):
             if _is_start(e):
-                found += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
+                dyads += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
             else:
                 shift = e.time - self.clock
-                given = self.starts.get(weights, {})
-                free = next(time for time in range(len(given) + 1) if time not in given)
+                starts = self.starts.get(weights, {})
+                free = next(time for time in range(len(starts) + 1) if time not in starts)
                 when = (sp.Max(free - shift, 0), self.clock.steps - shift + 1)
-                found += self._dyads(e.value, (*seen, weights), when)
-        return [(b, a) for a, b in found] if matrix.transposed else found
+                dyads += self._dyads(e.value, (*seen, weights), when)
+        return [(b, a) for a, b in dyads] if matrix.transposed else dyads
 
     # -- how much a sample holds
 

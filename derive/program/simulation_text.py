@@ -76,8 +76,8 @@ class _Code(NumpyText):
         law = map(plain.value, law_parts(trait))
         function = "trait_of_values" if trait.discrete else "trait_of_density"
         self.called.setdefault(function)
-        given = [self.names.of(RNG), self.names.of(XP), self.formula(trait.sector), *law]
-        return f"{function}({', '.join(given)})"
+        arguments = [self.names.of(RNG), self.names.of(XP), self.formula(trait.sector), *law]
+        return f"{function}({', '.join(arguments)})"
 
     def span(self, low: Formula | None, high: Formula) -> str:
         first = "" if low is None or low.expression == 0 else f"{self.value(low)}, "
@@ -158,8 +158,8 @@ class SimulationText(ModuleText):
 
     def _simulate(self) -> list[str]:
         rng, xp = self.names.of(RNG), self.names.of(XP)
-        drawn = self._with_kicks(self.program.drawn)
-        static = self._with_kicks(self.program.static)
+        drawn = self._with_impulses(self.program.drawn)
+        static = self._with_impulses(self.program.static)
         body = [
             *self._sizes(),
             "kicks = kicks or {}",
@@ -169,11 +169,11 @@ class SimulationText(ModuleText):
             *self._training(),
             *self._results(),
         ]
-        given = f"progress=lambda fraction: None, watch=None, kicks=None, follow=None, {xp}=np, special=sc"
+        options = f"progress=lambda fraction: None, watch=None, kicks=None, follow=None, {xp}=np, special=sc"
         doc = SAMPLE.replace("watch(time, probed)", "watch(time, probed, halves)") if self.halved else SAMPLE
-        return self.function(f"simulate({self.p}, size, {rng}, {given})", doc, body)
+        return self.function(f"simulate({self.p}, size, {rng}, {options})", doc, body)
 
-    def _with_kicks(self, statements: tuple[Let, ...]) -> list[str]:
+    def _with_impulses(self, statements: tuple[Let, ...]) -> list[str]:
         """Return statements with the impulses added to the equations of vectors."""
         vectors = {symbol for _, symbol in self.program.fields}
         lines = []
@@ -250,8 +250,8 @@ class SimulationText(ModuleText):
         return [*lines, "else:", *indented([always])]
 
     def _watched(self) -> list[str]:
-        given = ", halves" if self.halved else ""
-        return ["if watch is not None:", f"    watch({self.time}, probed{given})"] if self.program.probed else []
+        halves = ", halves" if self.halved else ""
+        return ["if watch is not None:", f"    watch({self.time}, probed{halves})"] if self.program.probed else []
 
     def _results(self) -> list[str]:
         observed = []

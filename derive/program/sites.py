@@ -64,13 +64,13 @@ class Sharing:
 
     @cached_property
     def channels(self) -> tuple[SiteChannel, ...]:
-        found: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
+        uses: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
         for f in self.layout.fields:
             if (rule := f.product) is not None:
-                found.setdefault((rule.matrix, rule.transposed), []).append((rule.argument, f.field))
+                uses.setdefault((rule.matrix, rule.transposed), []).append((rule.argument, f.field))
         return tuple(
             SiteChannel(matrix, transposed, tuple(dict.fromkeys(a for a, _ in pairs)), tuple(p for _, p in pairs))
-            for (matrix, transposed), pairs in found.items()
+            for (matrix, transposed), pairs in uses.items()
         )
 
     def channel_of(self, product: Field) -> SiteChannel:
@@ -114,20 +114,20 @@ class Sharing:
     @cached_property
     def kept(self) -> tuple[Field, ...]:
         """The fields whose past is needed: by memory sums, correlations and fixed random matrices."""
-        found: dict[Field, None] = {}
+        needed: dict[Field, None] = {}
         for f in self.layout.fields:
             for rule in f.rules:
                 for term in rule.terms:
                     if term.past is not None:
-                        found.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
+                        needed.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
         for letter in self.letters:
             if letter.kind == "C":
-                found.update(dict.fromkeys((letter.a, letter.b)))
-        found.update(dict.fromkeys(field for field in self._standing if field.role != "trait"))
-        found.update(dict.fromkeys(f for table in self.tables for kind, f in (table.left, table.right) if kind == "C"))
-        found.update({a: None for c in self.channels if not c.fresh for a in c.arguments})
+                needed.update(dict.fromkeys((letter.a, letter.b)))
+        needed.update(dict.fromkeys(field for field in self._standing if field.role != "trait"))
+        needed.update(dict.fromkeys(f for table in self.tables for kind, f in (table.left, table.right) if kind == "C"))
+        needed.update({a: None for c in self.channels if not c.fresh for a in c.arguments})
         everyone = (*self.layout.system.sources, *(f.field for f in self.layout.fields))
-        return tuple(f for f in everyone if f in found)
+        return tuple(f for f in everyone if f in needed)
 
     @cached_property
     def _standing(self) -> tuple[Field, ...]:
@@ -136,19 +136,19 @@ class Sharing:
 
     @cached_property
     def spans(self) -> tuple[FieldSpan, ...]:
-        made: list[FieldSpan] = []
+        spans: list[FieldSpan] = []
         parts = [(c, tuple(dict.fromkeys(self.root(a)[0] for a in c.arguments))) for c in self.channels]
         for fields in _components([fields for _, fields in parts]):
             owners = [c for c, inside in parts if set(inside) & set(fields)]
-            made.append(FieldSpan(owners[0].hint, fields, all(c.fresh for c in owners)))
+            spans.append(FieldSpan(owners[0].hint, fields, all(c.fresh for c in owners)))
         # a span that starts anew holds no past: a field whose past is needed has another one
-        taken = {f for span in made if not span.fresh for f in span.fields}
+        taken = {f for span in spans if not span.fresh for f in span.fields}
         for field in self.kept:
             base = self.root(field)[0]
             if base not in taken:
-                made.append(FieldSpan(str(base), (base,), False))
+                spans.append(FieldSpan(str(base), (base,), False))
                 taken.add(base)
-        return tuple(made)
+        return tuple(spans)
 
     def past_span(self, field: Field) -> FieldSpan:
         """Return the span that holds the past of a field."""
@@ -158,22 +158,22 @@ class Sharing:
     def channel_span(self, channel: SiteChannel) -> FieldSpan:
         """Return the span of the arguments of a random matrix."""
         base = self.root(channel.arguments[0])[0]
-        found = [span for span in self.spans if base in span.fields]
-        return next((span for span in found if not span.fresh or channel.fresh), found[0])
+        spans = [span for span in self.spans if base in span.fields]
+        return next((span for span in spans if not span.fresh or channel.fresh), spans[0])
 
     def coordinates(self, field: Field) -> tuple[FieldSpan, ...]:
         """Return the spans in which a field needs coordinates at each time."""
-        found: dict[FieldSpan, None] = {}
+        spans: dict[FieldSpan, None] = {}
         base = self.root(field)[0]
         for span in self.spans:
             if field in span.fields:
-                found.setdefault(span)
+                spans.setdefault(span)
         for channel in self.channels:
             if field in channel.arguments:
-                found.setdefault(self.channel_span(channel))
+                spans.setdefault(self.channel_span(channel))
         if field in self.kept:
-            found.setdefault(self.past_span(field))
-        return tuple(span for span in found if base in span.fields)
+            spans.setdefault(self.past_span(field))
+        return tuple(span for span in spans if base in span.fields)
 
     # -- groups
 
@@ -200,15 +200,15 @@ class Sharing:
         for f in self.layout.fields:
             for rule in f.rules:
                 ties += [(t.pair[0].field, t.pair[1].field) for t in rule.terms if t.pair is not None]
-        known = set(everyone)
-        parts = _components([tuple(f for f in tie if f in known) for tie in ties])
+        present = set(everyone)
+        parts = _components([tuple(f for f in tie if f in present) for tie in ties])
         return tuple(sorted(parts, key=lambda p: everyone.index(p[0])))
 
     def _averages(self) -> list[Mean]:
         rules = [rule for f in self.layout.fields for rule in f.rules]
-        found = [m for rule in rules for m in _means(rule)]
+        means = [m for rule in rules for m in _means(rule)]
         observed = [m for _, value in self.layout.system.model.observe for m in sorted(value.atoms(Mean), key=str)]
-        return [*found, *observed, *self.means]
+        return [*means, *observed, *self.means]
 
     @cached_property
     def has_mean_of_product(self) -> bool:

@@ -137,10 +137,10 @@ class _Arithmetic(CodePrinter):
         return self._decimal(expr)
 
     def _decimal(self, number: sp.Basic) -> str:
-        found = float(number)
-        if math.isinf(found):
+        value = float(number)
+        if math.isinf(value):
             raise NoCode.of(number)
-        return repr(found)
+        return repr(value)
 
     def _print_Piecewise(self, expression: sp.Piecewise) -> str:
         """Print a conditional inside a condition with and, or and not, since SymPy's simplification may not end."""
@@ -367,8 +367,8 @@ class Text:
 
     @value.on(Blocks)
     def _blocks(self, value: Blocks) -> str:
-        def entry(one: Value) -> str:
-            return "0" if isinstance(one, WeightedSum) and not one.terms else self.value(one)
+        def entry(block: Value) -> str:
+            return "0" if isinstance(block, WeightedSum) and not block.terms else self.value(block)
 
         self.called.setdefault("block")
         remarks = (f"\n# {remark}\n" for remark in value.remarks)
@@ -378,31 +378,31 @@ class Text:
 
     def lines(self, statements: Iterable[Statement | Do]) -> list[str]:
         """Return one line per statement, each below the lines of its remark."""
-        found = []
+        lines = []
         for statement in statements:
             if statement.remark:
-                found += [f"# {line}" for line in statement.remark.splitlines()]
+                lines += [f"# {line}" for line in statement.remark.splitlines()]
             names = ", ".join(map(self.names.of, statement.symbols))
-            found.append(f"{names} = {self.value(statement.value)}" if names else self.value(statement.value))
-        return found
+            lines.append(f"{names} = {self.value(statement.value)}" if names else self.value(statement.value))
+        return lines
 
-    def function(self, made: Definition) -> list[str]:
+    def function(self, definition: Definition) -> list[str]:
         """Return the lines of a function, followed by two empty lines."""
         used: dict[Symbol, None] = {}
-        for value in (*(let.value for let in made.body), made.result):
+        for value in (*(let.value for let in definition.body), definition.result):
             used |= symbols_in(value)
         unpacking = [
             f"{joined(self.names.of(s) if s in used else '_' for s in parts)} = {self.names.of(whole)}"
-            for whole, parts in made.unpacked
+            for whole, parts in definition.unpacked
             if any(s in used for s in parts)
         ]
-        parameters = ", ".join(map(self.names.of, made.parameters))
-        doc = made.doc.split("\n")
+        parameters = ", ".join(map(self.names.of, definition.parameters))
+        doc = definition.doc.split("\n")
         lines = [f'"""{doc[0]}', *doc[1:]]
         lines[-1] += '"""' if len(doc) == 1 else ""
         lines += ['"""'] if len(doc) > 1 else []
-        lines += [*unpacking, *self.lines(made.body), f"return {self.value(made.result)}"]
-        return [f"def {made.name}({parameters}):", *indented(lines), "", ""]
+        lines += [*unpacking, *self.lines(definition.body), f"return {self.value(definition.result)}"]
+        return [f"def {definition.name}({parameters}):", *indented(lines), "", ""]
 
 
 class ModuleText:
@@ -433,12 +433,14 @@ class ModuleText:
 
     def imports(self, *interface: str) -> list[str]:
         """Return the import lines of all called functions and of the given interface names."""
-        found = {"interface": set(interface)}
+        sources = {"interface": set(interface)}
         for name in self.text.called:
             home = next((m for m in self.sources if name in runtime_names(m)), "interface")
-            found.setdefault(home, set()).add(name)
+            sources.setdefault(home, set()).add(name)
         return [
-            f"from {self.runtime}.{m} import {', '.join(sorted(names))}" for m, names in sorted(found.items()) if names
+            f"from {self.runtime}.{m} import {', '.join(sorted(names))}"
+            for m, names in sorted(sources.items())
+            if names
         ]
 
     def whole(self, doc: str, body: Iterable[str], interface: Iterable[str]) -> str:
@@ -541,11 +543,13 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 def repeated(parts: Iterable[str]) -> str:
     """Return a tuple display; equal parts as a multiple of one."""
-    made = tuple(parts)
-    return f"{len(made)} * ({made[0]},)" if len(made) > 1 and len(set(made)) == 1 else f"({joined(made)})"
+    entries = tuple(parts)
+    return (
+        f"{len(entries)} * ({entries[0]},)" if len(entries) > 1 and len(set(entries)) == 1 else f"({joined(entries)})"
+    )
 
 
 def joined(parts: Iterable[str]) -> str:
     """Return the comma-separated parts of a tuple display."""
-    made = tuple(parts)
-    return f"{made[0]}," if len(made) == 1 else ", ".join(made)
+    entries = tuple(parts)
+    return f"{entries[0]}," if len(entries) == 1 else ", ".join(entries)

@@ -45,6 +45,6 @@ def cut_font(letters: str, family: str) -> bytes:
     for record in font["name"].names:
         if record.nameID in (1, 3, 4, 6):
             record.string = family.replace(" ", "") if record.nameID == 6 else family
-    made = BytesIO()
-    subset.save_font(font, made, options)
-    return made.getvalue()
+    buffer = BytesIO()
+    subset.save_font(font, buffer, options)
+    return buffer.getvalue()

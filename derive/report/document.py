@@ -36,14 +36,14 @@ def words(*parts: str | Math, written: Mapping[str, str] = MappingProxyType({}))
     return _replaced(parts, COMPARED, formula)
 
 
-def with_names(told: Words, mentioned: Mapping[str, str]) -> Words:
+def with_names(line: Words, mentioned: Mapping[str, str]) -> Words:
     """Return the line with names of the declaration, and shapes such as N x D, as mathematics."""
     if not mentioned:
-        return told
+        return line
     names = "|".join(re.escape(name) for name in sorted(mentioned, key=len, reverse=True))
     shape = re.compile(rf"(?<![\w.'])({names}) x ({names})(?![\w(])")
     alone = re.compile(rf"(?<![\w.'/])(\d/|\d+ )?({names})(?![\w('])")
-    crossed = _replaced(told, shape, lambda m: rf"{mentioned[m[1]]} \times {mentioned[m[2]]}")
+    crossed = _replaced(line, shape, lambda m: rf"{mentioned[m[1]]} \times {mentioned[m[2]]}")
     return _replaced(crossed, alone, lambda m: f"{(m[1] or '').strip()}{mentioned[m[2]]}")
 
 
@@ -54,17 +54,17 @@ def sentence(why: str) -> Words:
 
 def _replaced(parts: Words, pattern: re.Pattern[str], formula: Callable[[re.Match[str]], str]) -> Words:
     """Return the line with each match of a pattern in its words as mathematics."""
-    found: list[str | Math] = []
+    replaced: list[str | Math] = []
     for part in parts:
         if isinstance(part, Math):
-            found.append(part)
+            replaced.append(part)
             continue
         last = 0
         for match in pattern.finditer(part):
-            found += [part[last : match.start()], Math(formula(match))]
+            replaced += [part[last : match.start()], Math(formula(match))]
             last = match.end()
-        found.append(part[last:])
-    return tuple(part for part in found if part != "")
+        replaced.append(part[last:])
+    return tuple(part for part in replaced if part != "")
 
 
 def _name(word: str) -> str:

@@ -37,8 +37,8 @@ def slanted(letter: str) -> str:
     shape = "CAPITAL" if letter.isupper() else "SMALL"
     name = unicodedata.name(letter).removeprefix("GREEK ").removeprefix("LATIN ")
     name = name.removeprefix(f"{shape} LETTER ").replace("LUNATE EPSILON SYMBOL", "EPSILON SYMBOL")
-    told = f"MATHEMATICAL ITALIC {name}" if name.endswith("SYMBOL") else f"MATHEMATICAL ITALIC {shape} {name}"
-    return unicodedata.lookup(told)
+    unicode_name = f"MATHEMATICAL ITALIC {name}" if name.endswith("SYMBOL") else f"MATHEMATICAL ITALIC {shape} {name}"
+    return unicodedata.lookup(unicode_name)
 
 
 def _common() -> str:
@@ -66,12 +66,12 @@ def font_of(part: str) -> bytes:
     place, letters = kept(), PARTS[part]
     sources = " ".join(f"{name} {version(name)}" for name in ("ziamath", "fonttools"))
     question = f"{part} {hashlib.sha256(letters.encode()).hexdigest()} {sources}"
-    found = None if place is None else place.read(KIND, question)
-    if found is None:
-        found = cut_font(letters, FAMILY)
+    font = None if place is None else place.read(KIND, question)
+    if font is None:
+        font = cut_font(letters, FAMILY)
         if place is not None:
-            place.write(KIND, question, found)
-    return found
+            place.write(KIND, question, font)
+    return font
 
 
 def font_faces(page: str) -> str:

@@ -100,12 +100,12 @@ class _Page:
         links = ", ".join(f'<a href="#reference-{key}">{self.references[key]}</a>' for key in keys)
         return f' <span class="together">[{links}]</span>' if links else ""
 
-    def words(self, told: Words) -> str:
+    def words(self, line: Words) -> str:
         written = [
             self._inline(part) if isinstance(part, Math) else OPTION.sub(r"<code>\1</code>", escape(part))
-            for part in told
+            for part in line
         ]
-        for k, part in enumerate(told[:-1]):
+        for k, part in enumerate(line[:-1]):
             mark = re.match(r"[.,;:)]+", written[k + 1]) if isinstance(part, Math) else None
             if mark:  # a line never begins with a full stop
                 written[k] = f'<span class="together">{written[k]}{mark[0]}</span>'

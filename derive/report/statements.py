@@ -15,13 +15,13 @@ def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained:
     """Return every nonempty section with its heading and, if wanted, its explanation."""
     printer = TexPrinter(PrintedNames.of(record))
     names = printer.names
-    found: list[Block] = []
+    blocks: list[Block] = []
     for section in sections:
         if section.statements:
-            found.append(Heading(_told(_sentence(section.title), names)))
-            found += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
-            found += [_block(statement, printer) for statement in section.statements]
-    return tuple(found)
+            blocks.append(Heading(_line(_sentence(section.title), names)))
+            blocks += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
+            blocks += [_block(statement, printer) for statement in section.statements]
+    return tuple(blocks)
 
 
 def blocks_of_record(record: Record) -> tuple[Block, ...]:
@@ -30,11 +30,11 @@ def blocks_of_record(record: Record) -> tuple[Block, ...]:
 
 def _block(statement: Statement, printer: TexPrinter) -> Block:
     if statement.left is None:
-        return Prose(_told(_sentence(statement.remark) + ".", printer.names))
-    return DisplayedEquation(display(statement, printer), _told(statement.remark, printer.names))
+        return Prose(_line(_sentence(statement.remark) + ".", printer.names))
+    return DisplayedEquation(display(statement, printer), _line(statement.remark, printer.names))
 
 
-def _told(line: str, names: PrintedNames) -> Words:
+def _line(line: str, names: PrintedNames) -> Words:
     return with_names(words(line, written=names.written), names.mentioned)
 
 

@@ -18,7 +18,7 @@ def title_of(doc: str) -> str:
 
 def prose_of(doc: str) -> tuple[str, ...]:
     """Return the paragraphs of a docstring without its title and without sentences that contain ASCII formulas."""
-    found = []
+    paragraphs = []
     for number, paragraph in enumerate(re.split(r"\n\s*\n", textwrap.dedent(doc).strip())):
         if any(line.startswith((" ", "\t")) for line in paragraph.splitlines()):
             continue  # what is laid out by hand is a formula or a table
@@ -33,8 +33,8 @@ def prose_of(doc: str) -> tuple[str, ...]:
         if kept:
             first = kept.split(" ", 1)[0]
             opening = first.capitalize() if first.islower() and len(first) > 2 else first
-            found.append(opening + kept[len(first) :].rstrip(" ;:,.") + ".")
-    return tuple(found)
+            paragraphs.append(opening + kept[len(first) :].rstrip(" ;:,.") + ".")
+    return tuple(paragraphs)
 
 
 def _before_formulas(line: str) -> str:

@@ -54,13 +54,13 @@ def bound(declarations: int) -> float:
 
 def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[SizeDifference, ...]]:
     """Return the outcome of theory against simulation, and all differences at the first two sizes."""
-    found: tuple[SizeDifference, ...] = ()
+    measured: tuple[SizeDifference, ...] = ()
 
     def check() -> Outcome:
-        nonlocal found
+        nonlocal measured
         theory = solved(text)
-        found = differences(text, theory, SIZES[0], seed)
-        suspects = {d.quantity: d for d in found if abs(d.normalised) > bound(declarations)}
+        measured = differences(text, theory, SIZES[0], seed)
+        suspects = {d.quantity: d for d in measured if abs(d.normalised) > bound(declarations)}
         if not suspects:
             return Outcome(HELD)
         theory = theory if theory.exact else solved(text, seed=1)
@@ -70,7 +70,7 @@ def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tup
                 return Outcome(BROKE, str(again), (text,))
         return Outcome(HELD)
 
-    return outcome_of(check, text), found
+    return outcome_of(check, text), measured
 
 
 def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: int) -> tuple[SizeDifference, ...]:
@@ -78,7 +78,7 @@ def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: 
     import numpy as np
 
     small, large = (simulated(text, size, DRAWS, seed + 7919 * k) for k, size in enumerate(sizes))
-    found = []
+    results = []
     for k, series in enumerate(theory.observables):
         draws = [np.asarray(run[0][k], float).reshape(DRAWS, -1) for run in (small, large)]
         for time, value in enumerate(series):
@@ -86,11 +86,11 @@ def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: 
                 continue
             error = theory.errors[k][time] if theory.errors is not None else 0.0
             name = f"observable {k + 1} at time {time}"
-            found.append(_difference(name, value, error, *(d[:, time] for d in draws)))
+            results.append(_difference(name, value, error, *(d[:, time] for d in draws)))
     for k, spectrum in enumerate(theory.spectra):
         spectra = [[np.sort(np.asarray(e)) for e in run[1][k]] for run in (small, large)]
-        found += _outliers(spectrum, spectra)
-    return tuple(found)
+        results += _outliers(spectrum, spectra)
+    return tuple(results)
 
 
 def _difference(quantity: str, theory: float, error: float, small: Any, large: Any) -> SizeDifference:
@@ -115,9 +115,9 @@ def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDiff
     errors = spectrum.errors or (0.0,) * len(spectrum.outliers)
     pairs = list(zip(spectrum.outliers, errors, strict=True))
     turned = [[-e[::-1] for e in run] for run in spectra]
-    found = _beyond(f"of probe {spectrum.label or 1}", top, top - bottom, pairs, spectra)
+    results = _beyond(f"of probe {spectrum.label or 1}", top, top - bottom, pairs, spectra)
     negative = [(-z, e) for z, e in pairs if z < 0]
-    return found + _beyond(f"below in probe {spectrum.label or 1}", max(-bottom, 0.0), top - bottom, negative, turned)
+    return results + _beyond(f"below in probe {spectrum.label or 1}", max(-bottom, 0.0), top - bottom, negative, turned)
 
 
 def _beyond(
@@ -127,13 +127,13 @@ def _beyond(
     import numpy as np
 
     above = sorted(((z, e) for z, e in outliers if z > edge), reverse=True)
-    found = []
+    results = []
     for rank, (z, error) in enumerate(above):
         apart = all(abs(z - other) > 0.1 * width for k, (other, _) in enumerate(above) if k != rank)
         if z > edge + CLEAR * width and apart:
             draws = [np.array([e[-1 - rank] for e in run]) for run in spectra]
-            found.append(_difference(f"outlier {rank + 1} {where}", z, error, *draws))
+            results.append(_difference(f"outlier {rank + 1} {where}", z, error, *draws))
     others = [np.array([e[-1 - len(above)] for e in run]) for run in spectra]
     if all(float(np.mean(o)) > edge + CLEAR * width for o in others):
-        found.append(_difference(f"next eigenvalue {where}", edge + CLEAR * width, 0.0, *others))
-    return found
+        results.append(_difference(f"next eigenvalue {where}", edge + CLEAR * width, 0.0, *others))
+    return results

@@ -64,18 +64,18 @@ def _delays(system: Any) -> dict[tuple[str, str], int]:
     """Return the shortest delay of the impulse response of each field to each other, from the declared rules."""
     steps = [(f.field.name, *link) for f in system.training for rule in f.rules for link in _links(f, rule)]
     names = [f.field.name for f in system.training]
-    found = {(name, name): 0 for name in names}
+    delays = {(name, name): 0 for name in names}
     changed = True
     while changed:
         changed = False
         for target, source, lag in steps:
             for kicked in names:
-                if (source, kicked) in found:
-                    delay = found[source, kicked] + lag
-                    if delay < found.get((target, kicked), delay + 1):
-                        found[target, kicked] = delay
+                if (source, kicked) in delays:
+                    delay = delays[source, kicked] + lag
+                    if delay < delays.get((target, kicked), delay + 1):
+                        delays[target, kicked] = delay
                         changed = True
-    return found
+    return delays
 
 
 def _links(f: Any, rule: Any) -> list[tuple[str, int]]:
@@ -86,13 +86,13 @@ def _links(f: Any, rule: Any) -> list[tuple[str, int]]:
         return [(rule.argument.name, 0)]
     clock = f.field.clock
     used = (v for law in rule.laws for v in values(law))
-    found = [(v.field.name, 0 if v.time is None else int(sp.expand(clock - v.time))) for v in used]
+    links = [(v.field.name, 0 if v.time is None else int(sp.expand(clock - v.time))) for v in used]
     for term in rule.terms:
         time = term.vector.time
         if time is not None and term.past is not None:
             time = time.subs(PAST, term.past - 1)
-        found.append((term.vector.field.name, 0 if time is None else int(sp.expand(clock - time))))
-    return found
+        links.append((term.vector.field.name, 0 if time is None else int(sp.expand(clock - time))))
+    return links
 
 
 def _apart(derived: Table, expected: Table, what: str) -> str:

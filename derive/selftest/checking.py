@@ -60,11 +60,11 @@ def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Declaration
     first = [named_law(CAVITY), *simulation, *own, *map(named_law, NEXT)]
     if quick:
         return (*first, *map(named_law, LAST), *zeros[:1])
-    known = {law.name for law in first} | {TINY, READ, LAWS[0].name}
-    return (*first, *zeros, *(law for law in LAWS if law.name not in known))
+    listed = {law.name for law in first} | {TINY, READ, LAWS[0].name}
+    return (*first, *zeros, *(law for law in LAWS if law.name not in listed))
 
 
-def tried(
+def try_laws(
     laws: tuple[DeclarationLaw, ...], draft: Draft, seed: int, quick: bool
 ) -> Iterator[tuple[DeclarationLaw, Outcome, float]]:
     """Yield each law with its outcome and its seconds."""
@@ -94,8 +94,8 @@ def _as_written(subject: Subject) -> Callable[[Draft, Random], Outcome]:
 
 def _near_zero(word: str) -> Callable[[Draft, Random], Outcome]:
     def check(draft: Draft, rng: Random) -> Outcome:
-        one, two = partners.at_zero(draft, word)
-        return compared(one, two, SEEN_OF_TINY, False)
+        zero, tiny = partners.at_zero(draft, word)
+        return compared(zero, tiny, SEEN_OF_TINY, False)
 
     return check
 

@@ -352,15 +352,15 @@ class Draft:
 
     def names(self) -> list[str]:
         """Every declared name except those of axes, observables included."""
-        found = [s.name for s in self.sectors] + [p.name for p in self.parameters]
-        found += list(self.shapes()) + [v.name for v in self.vectors()]
-        found += [d.name for d in self.data]
-        return found + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
+        names = [s.name for s in self.sectors] + [p.name for p in self.parameters]
+        names += list(self.shapes()) + [v.name for v in self.vectors()]
+        names += [d.name for d in self.data]
+        return names + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
 
     def shapes(self) -> dict[str, tuple[str, str]]:
         """The row and column sectors of every random matrix and of all weights."""
-        found = {m.name: (m.rows, m.columns) for m in self.matrices}
-        return found | {w.name: (w.rows, w.columns) for w in self.weights}
+        shapes = {m.name: (m.rows, m.columns) for m in self.matrices}
+        return shapes | {w.name: (w.rows, w.columns) for w in self.weights}
 
     def free_name(self, wish: str) -> str:
         """Return an unused name similar to a preferred one."""
@@ -381,8 +381,8 @@ class Draft:
 
     def counters(self) -> set[str]:
         """The parameters that count steps or labels, which a declaration cannot replace by numbers."""
-        found = {axis.counter for axis in self.axes if axis.counter}
-        return found | ({self.clock.steps} if self.clock is not None else set())
+        counters = {axis.counter for axis in self.axes if axis.counter}
+        return counters | ({self.clock.steps} if self.clock is not None else set())
 
     def vectors(self) -> tuple[DraftVector, ...]:
         return (*self.normals, *self.fields, *self.traits)
@@ -426,7 +426,7 @@ def pruned(draft: Draft) -> Draft:
         lines |= {str(axis) for n in nodes if n.op == "relabel" for axis in n.args[1:]}
         axes = tuple(axis for axis in draft.axes if axis.name in lines)
         wanted |= {str(axis.size) for axis in axes}
-        made = replace(
+        smaller = replace(
             draft,
             sectors=(draft.sectors[0], *(s for s in draft.sectors[1:] if s.name in used)),
             parameters=tuple(p for p in draft.parameters if p.name in wanted),
@@ -440,6 +440,6 @@ def pruned(draft: Draft) -> Draft:
             traits=tuple(v for v in draft.traits if v.name in wanted),
             axes=axes,
         )
-        if made == draft:
+        if smaller == draft:
             return draft
-        draft = made
+        draft = smaller

@@ -172,8 +172,8 @@ def _draw_disorder(sketch: Sketch) -> None:
         scale = number(sketch.rng.choice((Fraction(1), Fraction(1), Fraction(1, 2))))
         if sketch.chance(0.05, "a scale with a parameter"):
             scale = sketch.parameter("kappa")
-        made = DraftVector(f"n{k + 1}", word, "timed" if kind == "timed" else "static", scale, axes)
-        sketch.normals.append(made)
+        vector = DraftVector(f"n{k + 1}", word, "timed" if kind == "timed" else "static", scale, axes)
+        sketch.normals.append(vector)
     if sketch.chance(0.4):
         sketch.normals.append(DraftVector(f"n{len(names) + 1}", sketch.rng.choice(names), "static"))
 
@@ -253,9 +253,9 @@ def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> 
     elif sketch.chance(0.0, "past_sum"):
         kind = 0.45
     if kind < 0.4:
-        made = _applied(sketch, sector, rank, static, later)
-        if made is not None:
-            return made
+        product = _applied(sketch, sector, rank, static, later)
+        if product is not None:
+            return product
     if not usable:
         return None
     value = sketch.rng.choice(usable)
@@ -402,28 +402,28 @@ def _draw_update(sketch: Sketch, w: DraftWeights) -> None:
 
 
 def _observables(sketch: Sketch) -> list[Node]:
-    found = []
+    observables = []
     for v in sketch.fields:
         value = value_of(sketch, v, 0)
-        found.append(mean(power(value, 2)))
+        observables.append(mean(power(value, 2)))
         mates = [u for u in (*sketch.fields, *sketch.normals) if u.sector == v.sector and u.name != v.name]
         if mates and sketch.chance(0.5):
             mate = sketch.rng.choice(mates)
             lag = sketch.rng.choice((0, 0, 1, 5)) if v.kind == "timed" else 0
             other = value_of(sketch, mate, lag if mate in sketch.fields else 0)
             shared = Node("overlap", (value, other)) if sketch.chance(0.2, "overlap") else mean(times(value, other))
-            found.append(shared)
+            observables.append(shared)
         if v.kind == "timed" and sketch.chance(0.2):
-            found.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
+            observables.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
         if sketch.chance(0.15):  # a term without a field inside a mean
-            found.append(mean(add(number(Fraction(1, 2)), times(number(Fraction(-1, 4)), power(value, 2)))))
+            observables.append(mean(add(number(Fraction(1, 2)), times(number(Fraction(-1, 4)), power(value, 2)))))
         if sketch.chance(0.1):  # beyond second moments, of laws that are linear too
-            found.append(mean(sketch.rng.choice((power(value, 4), power(add(value, ONE), 3), value))))
+            observables.append(mean(sketch.rng.choice((power(value, 4), power(add(value, ONE), 3), value))))
         if not sketch.linear and sketch.chance(0.3):
-            found.append(mean(value) if sketch.chance(0.5) else mean(call("tanh", value)))
-    if found and sketch.chance(0.2):
-        found.append(add(times(number(Fraction(-1, 2)), found[0]), number(1)))
-    return found
+            observables.append(mean(value) if sketch.chance(0.5) else mean(call("tanh", value)))
+    if observables and sketch.chance(0.2):
+        observables.append(add(times(number(Fraction(-1, 2)), observables[0]), number(1)))
+    return observables
 
 
 def drawn(seed: int, linear: bool | None = None, probes: bool = True) -> Draft:

@@ -43,8 +43,8 @@ LABELS = ("data", "axis", "each", "total", "softmax", "relabel", "entries", "roo
 def draw_labels(sketch: Sketch) -> list[Node]:
     """Draw labelled vectors and arrays of data into the sketch, and return their observables."""
     rng, timed = sketch.rng, sketch.clock is not None
-    asked = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
-    for word, value in (("P", 2), ("K", 3))[: 2 if asked else rng.choice((1, 2))]:
+    wanted = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
+    for word, value in (("P", 2), ("K", 3))[: 2 if wanted else rng.choice((1, 2))]:
         sketch.parameters.append(DraftParameter(f"{word}1", Fraction(value), "whole_positive"))
         sketch.axes.append(DraftAxis(f"along{value}_{word}1", f"{word}1"))
     labels = [axis.name for axis in sketch.axes]
@@ -59,30 +59,30 @@ def draw_labels(sketch: Sketch) -> list[Node]:
     sector = rng.choice(sectors)
     for k, label in enumerate(labels):
         sketch.normals.append(DraftVector(f"k{k + 1}", sector, "static", axes=(label,)))
-    known = len(sketch.fields)
+    before = len(sketch.fields)
     kind = "timed" if timed and sketch.chance(0.85) else "static"
     field = DraftVector("f", sector, kind, axes=(first,))
-    sketch.equations.append(DraftEquation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, known)))
+    sketch.equations.append(DraftEquation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, before)))
     sketch.fields.append(field)
     now = value_of(sketch, field, 0)
     if kind == "timed":
         _feed_back(sketch, field)
     observed = rng.choice((now, at("k1", None)))
     numbers = mean(times(now, observed))
-    found = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
+    observables = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
     if first != last:
         pairs = mean(times(now, at("k2", None)))
-        found += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, last)), 2))]
+        observables += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, last)), 2))]
         table = sketch.data[-1]
         seen = Node("entries", (table.name, 0 if table.timed else None))
-        found.append(total(times(seen, pairs)))
+        observables.append(total(times(seen, pairs)))
     if sketch.chance(0.15, "relabel"):
         sketch.axes.append(DraftAxis(f"also{first}", "P1"))
         other = Node("relabel", (now, first, f"also{first}"))
-        return [*rng.sample(found, 1), Node("each", (mean(times(now, other)),))]
+        return [*rng.sample(observables, 1), Node("each", (mean(times(now, other)),))]
     if first != last and sketch.chance(0.2, "entries"):
-        return found[-1:]
-    return rng.sample(found, rng.choice((1, 2, 3)))
+        return observables[-1:]
+    return rng.sample(observables, rng.choice((1, 2, 3)))
 
 
 def _given(sketch: Sketch, static: bool = False) -> Node:

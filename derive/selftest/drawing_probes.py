@@ -27,7 +27,7 @@ EARLY = ("a probe at the first step", "a probe before the last step")
 
 def draw_probes(sketch: Sketch) -> list[Node]:
     """Return random symmetric matrices: weights after the last step, or fixed matrices with spikes."""
-    found = []
+    probes = []
     for w in sketch.weights:
         if not rooted(sketch, w.name):
             continue
@@ -48,10 +48,10 @@ def draw_probes(sketch: Sketch) -> list[Node]:
         else:
             probe, sector = over(Node("matmul", (last, turned(last))), size), w.rows
         more = _with_another if sketch.chance(0.15) else _with_spike if sketch.chance(0.1, *EARLY) else _with_diagonal
-        found.append(more(sketch, probe, sector))
-    if not found or sketch.chance(0.15):
-        found += [m for m in map(lambda m: _fixed_probe(sketch, m), sketch.matrices) if m is not None][:1]
-    return found[: sketch.rng.choice((1, 1, 2))]
+        probes.append(more(sketch, probe, sector))
+    if not probes or sketch.chance(0.15):
+        probes += [m for m in map(lambda m: _fixed_probe(sketch, m), sketch.matrices) if m is not None][:1]
+    return probes[: sketch.rng.choice((1, 1, 2))]
 
 
 def _with_spike(sketch: Sketch, probe: Node, sector: str) -> Node:

@@ -18,10 +18,10 @@ SHARES: tuple[tuple[Fraction, ...], ...] = (
 
 
 def _law(kind: str, *numbers: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
-    def part(given: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
-        if isinstance(given, list):
-            return Node("list", tuple(map(part, given)))
-        return given if isinstance(given, Node) else number(given)
+    def part(numbers: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
+        if isinstance(numbers, list):
+            return Node("list", tuple(map(part, numbers)))
+        return numbers if isinstance(numbers, Node) else number(numbers)
 
     return Node("law", (kind, *map(part, numbers)))
 
@@ -69,12 +69,12 @@ def draw_traits(sketch: Sketch) -> list[Node]:
         else:
             continue
         sketch.equations[k] = replace(equation, value=value)
-    found = [mean(_factor(sketch, trait)) for trait in sketch.traits]
+    observables = [mean(_factor(sketch, trait)) for trait in sketch.traits]
     for v in sketch.fields:
         fitting = [trait for trait in sketch.traits if trait.sector == v.sector]
         if fitting and sketch.chance(0.5):
-            found.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(sketch, v, 0), 2))))
-    return found
+            observables.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(sketch, v, 0), 2))))
+    return observables
 
 
 def _trait(sketch: Sketch, word: str, sector: str) -> DraftTrait:

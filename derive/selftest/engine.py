@@ -48,7 +48,7 @@ class Broken(Exception):
 
 
 @contextmanager
-def told(text: str = "") -> Iterator[None]:
+def classify_errors(text: str = "") -> Iterator[None]:
     """Convert exceptions to `Refused` or `Broken`. A message that only wraps a Python exception counts as a failure."""
     try:
         yield
@@ -107,7 +107,7 @@ def load(text: str) -> Model:
     """Return the model of a declaration."""
     from derive.inputs.loading import load_model
 
-    with tempfile.TemporaryDirectory() as folder, told(text):
+    with tempfile.TemporaryDirectory() as folder, classify_errors(text):
         path = Path(folder) / "declaration.py"
         path.write_text(text, encoding="utf-8")
         return load_model(str(path))
@@ -116,7 +116,7 @@ def load(text: str) -> Model:
 @lru_cache(maxsize=4)
 def _files(text: str) -> dict[str, str]:
     model = load(text)
-    with told(text):
+    with classify_errors(text):
         from derive.codegen import solver_files
 
         return solver_files(model)
@@ -125,7 +125,7 @@ def _files(text: str) -> dict[str, str]:
 @lru_cache(maxsize=4)
 def _solver(text: str) -> Solver:
     files = _files(text)
-    with told(text):
+    with classify_errors(text):
         from numerics.solver import load_solver
 
         return load_solver(files)
@@ -133,13 +133,13 @@ def _solver(text: str) -> Solver:
 
 def words_of_code(text: str) -> list[str]:
     """Return the names in the modules generated for a declaration."""
-    found: set[str] = set()
+    names: set[str] = set()
     for name, code in _files(text).items():
         for node in ast.walk(ast.parse(code if name.endswith(".py") else "")):
             match node:
                 case ast.Name(id=word) | ast.arg(arg=word) | ast.FunctionDef(name=word):
-                    found.add(word)
-    return sorted(found)
+                    names.add(word)
+    return sorted(names)
 
 
 def values_of(text: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _series(values: Any) -> tuple[float, ...]:
 def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> TheoryNumbers:
     """Return the theory at the default values of the parameters."""
     solver, values = _solver(text), values_of(text)
-    with told(text):
+    with classify_errors(text):
         return numbers_of(solver, load(text), values, path=path, samples=samples, seed=seed)
 
 
@@ -172,7 +172,7 @@ def with_all_labels(text: str) -> TheoryNumbers | None:
     solver, values = _solver(text), values_of(text)
     if not solver.has_label_symmetry(values):
         return None
-    with told(text):
+    with classify_errors(text):
         return numbers_of(solver.with_all_labels, load(text), values)
 
 
@@ -217,31 +217,31 @@ def numbers_of(
     )
 
 
-def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
+def _edge_errors(errors: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
     """Return the standard errors of edges, zero for an edge without one; None without errors."""
-    return None if found is None else tuple((low or 0.0, high or 0.0) for low, high in found)
+    return None if errors is None else tuple((low or 0.0, high or 0.0) for low, high in errors)
 
 
 def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
     """Return the intervals of each bulk with a curve, from the curve and from the response equations."""
     solver, values = _solver(text), values_of(text)
-    with told(text):
+    with classify_errors(text):
         from numerics.bulk.support import law_of, law_without_curve
 
-        known = [matrix for matrix in solver.matrices if matrix.bulk.eliminated and not matrix.moves]
-        branches = [solver.branch(values, matrix) for matrix in known]
+        matrices = [matrix for matrix in solver.matrices if matrix.bulk.eliminated and not matrix.moves]
+        branches = [solver.branch(values, matrix) for matrix in matrices]
         return [(tuple(law_of(one).edges), tuple(law_without_curve(one).edges)) for one in branches]
 
 
 def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], list[list[Any]]]:
     """Return observables (draws by times) and eigenvalues (one array per draw) of a finite-size simulation."""
     solver, values = _solver(text), values_of(text)
-    with told(text):
+    with classify_errors(text):
         from numerics.simulation.samples import simulate
 
-        found = simulate(solver, values, size, seeds, seed=seed)
+        simulation = simulate(solver, values, size, seeds, seed=seed)
         names = [name for name, _ in load(text).observe]
-        return [found.observables[name] for name in names], [layer.eigenvalues for layer in found.layers]
+        return [simulation.observables[name] for name in names], [layer.eigenvalues for layer in simulation.layers]
 
 
 @lru_cache(maxsize=16)
@@ -250,7 +250,7 @@ def training_level(text: str) -> Derivation:
     from dataclasses import replace
 
     model = load(text)
-    with told(text):
+    with classify_errors(text):
         from derive.pipeline import derive_model
 
         return derive_model(replace(model, probe=None, observe=dict(model.observe), alignments=()))
@@ -265,7 +265,7 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
     import sympy as sp
 
     derivation = training_level(text)
-    with told(text):
+    with classify_errors(text):
         from derive.algebra.polynomials import TooLarge
         from derive.program.exact_run import ExactRun
         from derive.program.lowering import forward_pass
@@ -276,11 +276,11 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
         arrays = {} if derivation.model.arrays is None else derivation.model.arrays(values_of(text))
         try:
             machine = ExactRun(forward_pass(derivation.layout), values, arrays=arrays)
-            found = machine.observables
+            observables = machine.observables
         except (TooLarge, DeriveError):  # not an algebraic number, or too many terms
             return None
         return tuple(
-            tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name].ravel())
+            tuple(float(machine.scalars.expression(x).evalf(30)) for x in observables[name].ravel())
             for name, _ in derivation.model.observe
         )
 

@@ -80,10 +80,10 @@ def _solved(text: str) -> TheoryNumbers:
 
 def in_exact_arithmetic(text: str) -> TheoryNumbers:
     """Return the observables in exact arithmetic, without spectra."""
-    found = exact_observables(text)
-    if found is None:
+    observables = exact_observables(text)
+    if observables is None:
         raise _Inapplicable
-    return TheoryNumbers(found, None, ())
+    return TheoryNumbers(observables, None, ())
 
 
 def same_numbers(left: TheoryNumbers, right: TheoryNumbers, tolerance: float) -> str:
@@ -128,14 +128,14 @@ def same_outliers(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> str
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
     far = [_far(s, NEAR_EDGE * width) for s in (one, two)]
     allowed = [tolerance * max(1.0, width, abs(z)) + ROUNDING * max(one.condition, two.condition) for z, _ in far[0]]
-    told = f"outliers {_list(z for z, _ in far[0])} against {_list(z for z, _ in far[1])}"
+    difference = f"outliers {_list(z for z, _ in far[0])} against {_list(z for z, _ in far[1])}"
     if len(far[0]) != len(far[1]):
         spreads = [s.errors or (0.0,) for s in (one, two)]
         close = any(e > NEAR_EDGE * width / SAMPLED_ERRORS for errors in spreads for e in errors)
-        return "" if close else told
+        return "" if close else difference
     for (z, e), (y, f), room in zip(*far, allowed, strict=True):
         if abs(z - y) > room + SAMPLED_ERRORS * math.hypot(e, f):
-            return told
+            return difference
     return ""
 
 
@@ -178,11 +178,11 @@ def judged(check: Check) -> Check:
 
 
 def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Reading) -> Outcome:
-    found: list[TheoryNumbers] = []
+    theories: list[TheoryNumbers] = []
     refused: list[Refused] = []
     for text in texts:
         try:
-            found.append(read(text))
+            theories.append(read(text))
         except Refused as refusal:
             refused.append(refusal)
     if len(refused) == 2:
@@ -190,7 +190,7 @@ def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Read
     if refused:  # what has numbers in other words cannot fail to have them in these
         lost = strict or refused[0].numerical
         return Outcome(BROKE if lost else ALONE, f"one of the two is refused: {refused[0]}", texts)
-    one, two = found
+    one, two = theories
     reason = same_numbers(one, two, tolerance)
     return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
 
@@ -226,8 +226,8 @@ def _rewritten(read: Reading = _solved) -> Check:
             words = []
         other = draft
         for name, partner, _, _ in rng.sample(_SAME, len(_SAME)):
-            made = partners.renamed(other, rng, words) if name == RENAMED else partner(other, rng)
-            other = made or other
+            partner_draft = partners.renamed(other, rng, words) if name == RENAMED else partner(other, rng)
+            other = partner_draft or other
         texts = write(draft), write(other, family=rng.random() < 0.3)
         return _compared(texts, 1e-9, False, read)
 
@@ -265,15 +265,15 @@ def _other_side(draft: Draft, rng: Random) -> Outcome:
     if other is None:
         return Outcome(IDLE)
     texts = write(draft), write(other)
-    found = [solved(text) for text in texts]
-    for one, two in zip(found[0].spectra, found[1].spectra, strict=True):
+    theories = [solved(text) for text in texts]
+    for one, two in zip(theories[0].spectra, theories[1].spectra, strict=True):
         tops = [[b for _, b in s.edges] for s in (one, two)]
         if not tops[0] or not tops[1]:
             continue
         if abs(max(tops[0]) - max(tops[1])) > 1e-9 * max(1.0, max(tops[0])):
             return Outcome(BROKE, f"upper edges {max(tops[0])!r} against {max(tops[1])!r}", texts)
         bare = [replace(s, outliers=_above(s.outliers), errors=None) for s in (one, two)]
-        if found[0].exact and (apart := same_outliers(bare[0], bare[1], 1e-9)):
+        if theories[0].exact and (apart := same_outliers(bare[0], bare[1], 1e-9)):
             return Outcome(BROKE, apart, texts)
     return Outcome(HELD)
 
@@ -289,13 +289,13 @@ def _longer(draft: Draft, rng: Random) -> Outcome:
     if other is None or draft.clock is None:
         return Outcome(IDLE)
     texts = write(draft), write(other)
-    one, two = solved(texts[0]), solved(texts[1], path=True)
-    reason = same_numbers(replace(one, spectra=()), replace(two, spectra=()), 1e-9)
+    shorter, longer = solved(texts[0]), solved(texts[1], path=True)
+    reason = same_numbers(replace(shorter, spectra=()), replace(longer, spectra=()), 1e-9)
     if reason:
         return Outcome(BROKE, reason, texts)
     steps = int(draft.value(draft.clock.steps))
-    for short, long in zip(one.spectra, two.spectra, strict=True):
-        if long.path is None or not one.exact:
+    for short, long in zip(shorter.spectra, longer.spectra, strict=True):
+        if long.path is None or not shorter.exact:
             continue
         then = replace(long, outliers=long.path[steps], errors=None)
         if short.edges == long.edges and (apart := same_outliers(short, then, 1e-8)):
@@ -310,16 +310,16 @@ def _sampled(draft: Draft, rng: Random) -> Outcome:
     if other is None:
         return Outcome(IDLE)
     texts = write(draft), write(other)
-    one = solved(texts[0])
-    return Outcome(IDLE) if not one.exact else _equal(one, solved(texts[1]), 1e-6, texts)
+    exact = solved(texts[0])
+    return Outcome(IDLE) if not exact.exact else _equal(exact, solved(texts[1]), 1e-6, texts)
 
 
 @judged
 def _other_seed(draft: Draft, rng: Random) -> Outcome:
     """Check a sampled theory against another seed: its standard errors must cover the difference."""
     text = write(draft)
-    one = solved(text)
-    return Outcome(IDLE) if one.exact else _equal(one, solved(text, seed=1 + rng.randrange(1000)), 1e-6, (text,))
+    first = solved(text)
+    return Outcome(IDLE) if first.exact else _equal(first, solved(text, seed=1 + rng.randrange(1000)), 1e-6, (text,))
 
 
 def _equal(one: TheoryNumbers, two: TheoryNumbers, tolerance: float, texts: tuple[str, ...]) -> Outcome:
@@ -355,13 +355,13 @@ def _all_labels(draft: Draft, rng: Random) -> Outcome:
 def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
     """Check the bulk from its curve, in exact arithmetic, against the bulk from the response equations."""
     text = write(draft)
-    found = edges_in_two_ways(text)
-    for one, two in found:
+    pairs = edges_in_two_ways(text)
+    for one, two in pairs:
         ends = [[e for pair in some for e in pair] for some in (one, two)]
         scale = max([1.0, *map(abs, ends[0])])
         if len(ends[0]) != len(ends[1]) or any(abs(a - b) > 1e-8 * scale for a, b in zip(*ends, strict=True)):
             return Outcome(BROKE, f"edges {_list(ends[0])} by the curve and {_list(ends[1])} without it", (text,))
-    return Outcome(HELD if found else IDLE)
+    return Outcome(HELD if pairs else IDLE)
 
 
 @judged

@@ -56,11 +56,11 @@ WORDS = (
 def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | None:
     """Return the draft with every symbol renamed; `words` are further names to use."""
     old = draft.names()
-    made = [f"{word}{end}" for word in old for end in ("_1", "_each", "_late1", "_new", "_now", "T", "_0")]
-    made += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
+    suffixed = [f"{word}{end}" for word in old for end in ("_1", "_each", "_late1", "_new", "_now", "T", "_0")]
+    suffixed += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
     taken = {axis.name for axis in draft.axes}  # these stay as they are
-    some = dict.fromkeys([*words, *WORDS, *old, *rng.sample(made, min(len(made), 30))])
-    pool = [word for word in some if word not in taken]
+    candidates = dict.fromkeys([*words, *WORDS, *old, *rng.sample(suffixed, min(len(suffixed), 30))])
+    pool = [word for word in candidates if word not in taken]
     new = dict(zip(old, rng.sample(pool, len(old)), strict=True))
     if draft.observables and rng.random() < 0.3:  # what is observed may be called like anything else
         new[rng.choice(draft.observables)[0]] = new[rng.choice(old)]
@@ -135,11 +135,11 @@ def reordered(draft: Draft, rng: Random) -> Draft | None:
 
 def _places(draft: Draft, fits: Callable[[Node], bool]) -> list[tuple[int, Node]]:
     """Return nodes inside equations of fields, outside sums over the past, with the index of their equation."""
-    found = []
+    places = []
 
     def look(node: Node, index: int) -> None:
         if fits(node):
-            found.append((index, node))
+            places.append((index, node))
         if node.op not in ("past", "cases"):
             for child in node.children:
                 look(child, index)
@@ -148,7 +148,7 @@ def _places(draft: Draft, fits: Callable[[Node], bool]) -> list[tuple[int, Node]
     for index, equation in enumerate(draft.equations):
         if equation.target in targets:
             look(equation.value, index)
-    return found
+    return places
 
 
 def _swapped(node: Node, old: Node, new: Node) -> Node:
@@ -182,10 +182,10 @@ def _axes(draft: Draft, node: Node) -> set[str]:
         return set()
     if node.op == "apply" and node.children[0].op == "outer":  # labels of the outer product are summed over
         return _axes(draft, node.children[1])
-    found = set().union(*(_axes(draft, child) for child in node.children))
+    axes = set().union(*(_axes(draft, child) for child in node.children))
     if node.op == "relabel":
-        return (found - {str(node.args[1])}) | {str(node.args[2])}
-    return found - {str(node.args[1])} if node.op == "total_over" else found
+        return (axes - {str(node.args[1])}) | {str(node.args[2])}
+    return axes - {str(node.args[1])} if node.op == "total_over" else axes
 
 
 def _shape(draft: Draft, node: Node) -> tuple[str, str]:
@@ -228,10 +228,10 @@ def named(draft: Draft, rng: Random) -> Draft | None:
     equation = draft.equations[index]
     word = draft.free_name("part")
     timed = equation.time != ""
-    made = at(word, 0 if timed else None)
+    reference = at(word, 0 if timed else None)
     kind = "timed" if timed else "static"
     vector = DraftVector(word, str(_sector(draft, node)), kind, axes=tuple(sorted(_axes(draft, node))))
-    value = made if node == equation.value else _swapped(equation.value, node, made)
+    value = reference if node == equation.value else _swapped(equation.value, node, reference)
     equations = (
         *draft.equations[:index],
         DraftEquation(word, "t" if timed else "", node),
@@ -312,7 +312,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
         return None
     chosen = rng.choice(candidates)
     word = draft.free_name("copy")
-    made = replace(chosen, name=word, scale=ONE, law=None)
+    copy = replace(chosen, name=word, scale=ONE, law=None)
     used = [n for tree in draft.trees() for n in tree.walk() if n.op == "at" and n.leaf == chosen.name]
     if any(n.children for n in used):  # one time alone
         return None
@@ -326,7 +326,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
     )
     return replace(
         draft,
-        fields=(*draft.fields, made),
+        fields=(*draft.fields, copy),
         equations=(DraftEquation(word, "t" if delay == 0 else "", at(chosen.name, delay)), *equations),
     )
 
@@ -350,14 +350,14 @@ def two_matrices(draft: Draft, rng: Random) -> Draft | None:
     chosen = rng.choice(draft.matrices)
     words = [draft.free_name(f"{chosen.name}a"), draft.free_name(f"{chosen.name}b")]
     share = rng.choice((Fraction(1, 4), Fraction(16, 25)))
-    made = [
+    halves = [
         replace(chosen, name=w, variance=times(number(v), chosen.variance))
         for w, v in zip(words, (share, 1 - share), strict=True)
     ]
     changed = _substituted(
         draft, chosen.name, lambda n: Node("sum", tuple(Node(n.op, (w, *n.args[1:])) for w in words))
     )
-    return replace(changed, matrices=(*(m for m in draft.matrices if m is not chosen), *made))
+    return replace(changed, matrices=(*(m for m in draft.matrices if m is not chosen), *halves))
 
 
 def variance_moved(draft: Draft, rng: Random) -> Draft | None:
@@ -366,9 +366,9 @@ def variance_moved(draft: Draft, rng: Random) -> Draft | None:
         return None
     chosen = rng.choice(draft.matrices)
     factor = rng.choice((Fraction(1, 2), Fraction(3), Fraction(2, 3)))
-    made = replace(chosen, variance=times(number(1 / factor**2), chosen.variance))
+    scaled = replace(chosen, variance=times(number(1 / factor**2), chosen.variance))
     changed = _substituted(draft, chosen.name, lambda n: Node("product", (number(factor), n)))
-    return replace(changed, matrices=tuple(made if m is chosen else m for m in draft.matrices))
+    return replace(changed, matrices=tuple(scaled if m is chosen else m for m in draft.matrices))
 
 
 def transposed(draft: Draft, rng: Random) -> Draft | None:
@@ -377,14 +377,14 @@ def transposed(draft: Draft, rng: Random) -> Draft | None:
     if not fitting:
         return None
     chosen = rng.choice(fitting)
-    made = replace(chosen, rows=chosen.columns, columns=chosen.rows)
+    turned_matrix = replace(chosen, rows=chosen.columns, columns=chosen.rows)
     changed = _substituted(draft, chosen.name, turned)
 
     def twice(node: Node) -> Node:
         return node.children[0].children[0] if node.op == "turned" and node.children[0].op == "turned" else node
 
     changed = changed.mapped(twice)
-    return replace(changed, matrices=tuple(made if m is chosen else m for m in draft.matrices))
+    return replace(changed, matrices=tuple(turned_matrix if m is chosen else m for m in draft.matrices))
 
 
 def other_base(draft: Draft, rng: Random) -> Draft | None:
@@ -409,8 +409,8 @@ def groups_split(draft: Draft, rng: Random) -> Draft | None:
     shares = list(chosen.shares or equal)
     shares.append(times(number(Fraction(1, 4)), shares[k]))
     shares[k] = times(number(Fraction(3, 4)), shares[k])
-    made = replace(chosen, values=values, shares=tuple(shares))
-    return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits))
+    finer = replace(chosen, values=values, shares=tuple(shares))
+    return replace(draft, traits=tuple(finer if v is chosen else v for v in draft.traits))
 
 
 # coefficients
@@ -515,7 +515,7 @@ def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return None
     chosen = rng.choice(fitting)
     value = chosen.values[0]
-    made = replace(chosen, values=(value,) * len(chosen.values))
+    constant = replace(chosen, values=(value,) * len(chosen.values))
 
     def node(old: Node) -> Node:
         if old.op == "mean" and not any(n.op == "at" for n in old.walk()):  # it was of this trait alone
@@ -523,7 +523,7 @@ def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return value if old.op == "at" and old.leaf == chosen.name else old
 
     plain = pruned(replace(draft.mapped(node), traits=tuple(v for v in draft.traits if v is not chosen)))
-    return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits)), plain
+    return replace(draft, traits=tuple(constant if v is chosen else v for v in draft.traits)), plain
 
 
 def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
@@ -545,8 +545,8 @@ def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     kept = tuple((label, value) for label, value in draft.observables if not set(chosen) & _leaves(value))
     if not kept:
         return None
-    one = replace(draft, observables=kept)
-    return one, replace(one, normals=normals, equations=equations, probes=probes)
+    original = replace(draft, observables=kept)
+    return original, replace(original, normals=normals, equations=equations, probes=probes)
 
 
 def _leaves(tree: Node) -> set[str]:
@@ -655,14 +655,14 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     def labelled(v: DraftVector) -> DraftVector:
         return replace(v, axes=(along,)) if v.kind == "timed" else v
 
-    made = replace(
+    labelled_draft = replace(
         draft,
         parameters=(*draft.parameters, DraftParameter(word, Fraction(1), "whole_positive")),
         axes=(DraftAxis(along, word),),
         normals=tuple(map(labelled, draft.normals)),
         fields=tuple(map(labelled, draft.fields)),
     )
-    return made, draft
+    return labelled_draft, draft
 
 
 def longer(draft: Draft, rng: Random) -> Draft | None:

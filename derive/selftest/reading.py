@@ -102,17 +102,17 @@ class _ModelReader:
 
     def sectors(self) -> tuple[drafts.DraftSector, ...]:
         """Return the sectors, base first; an unused base gets a name of its own."""
-        known = [drafts.DraftSector(s.name, self.tree(s.ratio)) for s in atoms(self.model, Sector)]
-        base = next((s for s in known if s.ratio == drafts.ONE), None)
+        sectors = [drafts.DraftSector(s.name, self.tree(s.ratio)) for s in atoms(self.model, Sector)]
+        base = next((s for s in sectors if s.ratio == drafts.ONE), None)
         if base is None:
             taken = {symbol.name for symbol in (*self.model.symbols, *self.model.parameters)}
             word = next(w for w in ("base", *(f"base{k}" for k in range(2, 1000))) if w not in taken)
             base = drafts.DraftSector(word)
-        return (base, *(s for s in known if s is not base))
+        return (base, *(s for s in sectors if s is not base))
 
     def clock(self) -> drafts.DraftClock | None:
-        found = [*atoms(self.model, Clock)]
-        return drafts.DraftClock(found[0].name, found[0].steps.name, found[0].endpoint) if found else None
+        clocks = [*atoms(self.model, Clock)]
+        return drafts.DraftClock(clocks[0].name, clocks[0].steps.name, clocks[0].endpoint) if clocks else None
 
     def matrix_symbol(self, m: Disorder) -> drafts.DraftMatrix:
         kind = "goe" if m.symmetric else "gaussian" if m.fresh is None else "fresh"
@@ -227,10 +227,10 @@ class _ModelReader:
         for index in (PAST,) if past else tuple(time.atoms(Clock)):
             if (time - index).is_Integer:
                 return Node(op, (word, int(index - time), *more))
-        made = Node(op, (word, self.tree(time, past), *more))
+        node = Node(op, (word, self.tree(time, past), *more))
         if past and time.atoms(Clock):
             return Node("now", (self._timed(op, word, time, False, *more),))
-        return made
+        return node
 
     @tree.on(FieldAt)
     def _(self, node: FieldAt, past: bool = False) -> Node:

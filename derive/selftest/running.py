@@ -194,11 +194,11 @@ def run(
             tell(number, tally)
     bias = tally.bias()
     if bias is not None and abs(bias[0]) > COMMON_BIAS:
-        told = (
+        reported = (
             f"the mean of {len(tally.differences)} normalised differences is {bias[0]:+.1f} standard errors from zero"
         )
-        tally.count(SIMULATION, Outcome(BROKE, told))
-        found(Violation(SIMULATION, declarations, told, ()))
+        tally.count(SIMULATION, Outcome(BROKE, reported))
+        found(Violation(SIMULATION, declarations, reported, ()))
     return tally
 
 
@@ -216,9 +216,9 @@ def _simulate(
     def check(smaller: Draft) -> tuple[Outcome, tuple[SizeDifference, ...]]:
         return agreement(write(smaller), start, declarations)
 
-    outcome, found = check(draft)
-    if found:
-        tally.differences.append(random_of(seed, number, "one").choice(found).normalised)
+    outcome, measured = check(draft)
+    if measured:
+        tally.differences.append(random_of(seed, number, "one").choice(measured).normalised)
     if tally.count(SIMULATION, outcome):
         kind = kind_of(outcome)
 

@@ -56,9 +56,9 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
             yield draft.with_value(clock.steps, steps)
         if not clock.endpoint:
             yield replace(draft, clock=replace(clock, endpoint=True))
-    given = {axis for d in draft.data for axis in d.axes}
+    data_axes = {axis for d in draft.data for axis in d.axes}
     for axis in draft.axes:
-        if axis.name not in given:
+        if axis.name not in data_axes:
             yield without_axis(draft, axis.name)
     if draft.latex or draft.style:
         yield replace(draft, latex=(), style=())
@@ -78,8 +78,8 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
 def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
     for m in draft.matrices:
         if m.variance != ONE:
-            made = tuple(replace(x, variance=ONE) if x is m else x for x in draft.matrices)
-            yield replace(draft, matrices=made)
+            matrices = tuple(replace(x, variance=ONE) if x is m else x for x in draft.matrices)
+            yield replace(draft, matrices=matrices)
     for trait in draft.traits:
 
         def even(node: Node, word: str = trait.name) -> Node:
@@ -87,8 +87,8 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
 
         yield draft.mapped(even)
         if len(trait.values) > 1:
-            one = replace(trait, values=trait.values[:1], shares=(ONE,))
-            yield replace(draft, traits=tuple(one if x is trait else x for x in draft.traits))
+            single = replace(trait, values=trait.values[:1], shares=(ONE,))
+            yield replace(draft, traits=tuple(single if x is trait else x for x in draft.traits))
     for v in draft.normals:
         if v.scale != ONE:
             yield replace(draft, normals=tuple(replace(x, scale=ONE) if x is v else x for x in draft.normals))

@@ -81,13 +81,13 @@ class Sketch:
 
     def chance(self, probability: float, *features: str) -> bool:
         """Return True with a probability, which is high for a wanted feature."""
-        asked = any(feature in self.wanted for feature in features)
-        return self.rng.random() < (LIKELY if asked else probability)
+        is_wanted = any(feature in self.wanted for feature in features)
+        return self.rng.random() < (LIKELY if is_wanted else probability)
 
     def pick(self, options: Sequence[str], what: str = "") -> str:
         """Return one of several options, preferably a wanted feature. `what` completes the names of features."""
-        asked = [option for option in options if f"{option}{what}" in self.wanted]
-        return self.rng.choice(asked if asked and self.rng.random() < LIKELY else options)
+        preferred = [option for option in options if f"{option}{what}" in self.wanted]
+        return self.rng.choice(preferred if preferred and self.rng.random() < LIKELY else options)
 
     def law(self, inner: Node) -> Node:
         """Return a random function of a vector."""
@@ -120,11 +120,11 @@ class Sketch:
         return name(word)
 
     def _root_or_ratio(self) -> Node:
-        found = [times(HALF, root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
+        choices = [times(HALF, root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
         if len(self.sectors) > 1:
             ratio = over(*(name(s.name) for s in self.rng.sample(self.sectors, 2)))
-            found += [times(HALF, part) for part in (ratio, root(ratio))]
-        return self.rng.choice(found)
+            choices += [times(HALF, part) for part in (ratio, root(ratio))]
+        return self.rng.choice(choices)
 
     def base(self) -> Node:
         return name(self.sectors[0].name)
@@ -216,7 +216,7 @@ def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: b
 
     `later`: the equation is at t + 1, so that all values at t are in its past.
     """
-    found = [
+    usable = [
         value_of(sketch, v, 0)
         for v in sketch.normals
         if v.sector == sector and not (static and (v.kind != "static" or v.axes))
@@ -225,34 +225,34 @@ def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: b
         if v.sector != sector or (static and v.kind != "static"):
             continue
         if k < rank or (later and v.kind == "timed"):
-            found += [value_of(sketch, v, 0)] * 3
+            usable += [value_of(sketch, v, 0)] * 3
         if not static and v.kind == "timed":
-            found.append(value_of(sketch, v, sketch.rng.choice((1, 1, 2, 5))))
-    return found
+            usable.append(value_of(sketch, v, sketch.rng.choice((1, 1, 2, 5))))
+    return usable
 
 
 def operators_into(sketch: Sketch, sector: str, static: bool) -> list[tuple[Node, str, Node]]:
     """Return matrices that map to a sector: the matrix, its column sector, and its natural scale."""
-    found = []
+    operators = []
     for m in sketch.matrices:
         if m.kind == "fresh" and static:
             continue
         node = Node("fresh", (m.name, 0)) if m.kind == "fresh" else Node("matrix", (m.name,))
         if m.rows == sector:
             scale = ONE if m.kind == "goe" else over(ONE, root(name(m.columns)))
-            found.append((node, m.columns, scale))
+            operators.append((node, m.columns, scale))
         if m.columns == sector and m.kind != "goe":
-            found.append((turned(node), m.rows, over(ONE, root(name(m.rows)))))
+            operators.append((turned(node), m.rows, over(ONE, root(name(m.rows)))))
     for w in sketch.weights:
         if static or not rooted(sketch, w.name):
             continue
         node = weights_at(w.name)
         scale = weight_scale(sketch, w)
         if w.rows == sector:
-            found += [(node, w.columns, scale)] * 2
+            operators += [(node, w.columns, scale)] * 2
         if w.columns == sector:
-            found += [(turned(node), w.rows, scale)] * 2
-    return found
+            operators += [(turned(node), w.rows, scale)] * 2
+    return operators
 
 
 def rooted(sketch: Sketch, word: str) -> bool:

@@ -50,12 +50,12 @@ def arguments() -> dict[str, tuple[str, ...]]:
     """Return the arguments of every word, in order, by name."""
     from importlib import import_module
 
-    found = {}
+    table = {}
     for module, words in LANGUAGE.items():
         for word in words:
             value = getattr(import_module(module), word)
-            found[word] = tuple(inspect.signature(value).parameters) if callable(value) else ()
-    return found
+            table[word] = tuple(inspect.signature(value).parameters) if callable(value) else ()
+    return table
 
 
 @cache
@@ -63,14 +63,14 @@ def optional() -> tuple[str, ...]:
     """Return every optional argument of every word, as goe(variance=)."""
     from importlib import import_module
 
-    found = []
+    labels = []
     for module, words in LANGUAGE.items():
         for word in words:
             value: Any = getattr(import_module(module), word)
-            given = inspect.signature(value).parameters.values() if callable(value) else ()
-            names = [p.name for p in given if p.default is not inspect.Parameter.empty]
-            found += [f"{word}({name}=)" for name in names if name not in FILLED.get(word, ())]
-    return tuple(found)
+            parameters = inspect.signature(value).parameters.values() if callable(value) else ()
+            names = [p.name for p in parameters if p.default is not inspect.Parameter.empty]
+            labels += [f"{word}({name}=)" for name in names if name not in FILLED.get(word, ())]
+    return tuple(labels)
 
 
 def features() -> tuple[str, ...]:
@@ -108,10 +108,10 @@ class _Counter(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         word = _word(node)
-        known = arguments().get(word)
-        if known is not None:
+        names = arguments().get(word)
+        if names is not None:
             self.found.add(word)
-            self.found |= {f"{word}({name}=)" for name, _ in zip(known, node.args, strict=False)}
+            self.found |= {f"{word}({name}=)" for name, _ in zip(names, node.args, strict=False)}
             self.found |= {f"{word}({k.arg}=)" for k in node.keywords}
             self._values(word, node)
         elif word and self.kinds.get(word) == "vector":
@@ -157,16 +157,16 @@ class _Counter(ast.NodeVisitor):
         self.defaults[name] = float(value)
 
     def _values(self, word: str, node: ast.Call) -> None:
-        given = {k.arg: k.value for k in node.keywords}
+        keywords = {k.arg: k.value for k in node.keywords}
         if word == "sectors":
-            for value in given.values():
+            for value in keywords.values():
                 number = self._known(value)
                 if number is not None and not 1 / FAR < number < FAR:
                     self.found.add("a huge or tiny ratio")
                 if self._has(value, "parameter"):
                     self.found.add("a ratio with a parameter")
         for name, words in (("variance", ("goe", "gaussian")), ("scale", ("normal",)), ("values", ("trait",))):
-            if word in words and name in given and self._has(given[name], "parameter"):
+            if word in words and name in keywords and self._has(keywords[name], "parameter"):
                 self.found.add("a parameter in a trait" if name == "values" else f"a {name} with a parameter")
 
     def _known(self, value: ast.expr) -> float | None:
@@ -234,8 +234,8 @@ class Vocabulary:
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def count(self, text: str) -> None:
-        known = set(features())
-        present = sorted(features_of(text) & known)
+        counted_features = set(features())
+        present = sorted(features_of(text) & counted_features)
         self.declarations += 1
         self.counts.update(present)
         self.pairs.update(combinations(present, 2))
@@ -253,17 +253,17 @@ class Vocabulary:
 
 def counted(texts: Iterable[str]) -> Vocabulary:
     """Return the vocabulary of declarations."""
-    found = Vocabulary()
+    vocabulary = Vocabulary()
     for text in texts:
-        found.count(text)
-    return found
+        vocabulary.count(text)
+    return vocabulary
 
 
 @cache
 def pairs() -> tuple[tuple[str, str], ...]:
     """Return the feature pairs that drafts are drawn for, in a fixed order."""
-    asked = (*FUNCTIONS, *VALUES, *STEERED)
-    return tuple(combinations(asked, 2))
+    steered = (*FUNCTIONS, *VALUES, *STEERED)
+    return tuple(combinations(steered, 2))
 
 
 STEERED = (

@@ -86,12 +86,12 @@ class _Writer:
 
     def _further(self) -> list[tuple[str, str]]:
         """Return arguments of the model that change no number."""
-        found = [("responses", repr(self.draft.responses))] if self.draft.responses else []
+        arguments = [("responses", repr(self.draft.responses))] if self.draft.responses else []
         if "doc" in self.draft.style:
-            found.append(("doc", repr(self.doc)))
+            arguments.append(("doc", repr(self.doc)))
         if self.draft.data and "refuses" in self.draft.style:
-            found.append(("refuses", 'lambda given: ""'))
-        return found
+            arguments.append(("refuses", 'lambda given: ""'))
+        return arguments
 
     def _latex(self, name: str) -> str:
         return f", latex={self.latex[name]!r}" if name in self.latex else ""
@@ -114,13 +114,13 @@ class _Writer:
         """Return the declaration as the first member of a family: a function of a word, an integer and a formula."""
         self.words |= {"family", "formula", "one_of", "whole_choice"}
         word, count, shape = (self._variable(self.draft.free_name(wish)) for wish in ("kind", "members", "shape"))
-        made = ["    " + line if line else "" for line in lines]
-        made[made.index("    MODEL = Model(")] = "    return Model("
+        body = ["    " + line if line else "" for line in lines]
+        body[body.index("    MODEL = Model(")] = "    return Model("
         choices = (
             f'{word}=one_of("plain", "other", doc="a word"), {count}=whole_choice(3, low=2, high=4, doc="a number"), '
             f'{shape}=formula("y", doc="a function", bent="tanh(y)")'
         )
-        return [f"def declare({word}, {count}, {shape}):", *made, ""], [f"MODEL = family(declare, {choices})"]
+        return [f"def declare({word}, {count}, {shape}):", *body, ""], [f"MODEL = family(declare, {choices})"]
 
     def _arrays(self) -> list[str]:
         """Return the function of the arrays: given values, or waves in the sum of the indices.
@@ -217,16 +217,16 @@ class _Writer:
         lines = []
         alike = groupby(self.draft.fields, lambda v: (v.sector, v.kind, v.axes, v.name in self.latex))
         for (sector, kind, axes, written), group in alike:
-            some = list(group)
+            members = list(group)
             rest = self.variables[sector] + (f", {self._clock()}" if kind == "timed" else "")
-            rest += f", axes={self._along(some[0])}" if axes else ""
-            if "fields" in self.draft.style and len(some) > 1 and not written:
+            rest += f", axes={self._along(members[0])}" if axes else ""
+            if "fields" in self.draft.style and len(members) > 1 and not written:
                 self.words.add("fields")
-                names = ", ".join(self.variables[v.name] for v in some)
-                lines.append(f"{names} = fields({' '.join(v.name for v in some)!r}, {rest})")
+                names = ", ".join(self.variables[v.name] for v in members)
+                lines.append(f"{names} = fields({' '.join(v.name for v in members)!r}, {rest})")
                 continue
             self.words.add("field")
-            lines += [f"{self.variables[v.name]} = field({v.name!r}, {rest}{self._latex(v.name)})" for v in some]
+            lines += [f"{self.variables[v.name]} = field({v.name!r}, {rest}{self._latex(v.name)})" for v in members]
         return lines
 
     def _weights(self) -> list[str]:

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.cells.region import Point, Region
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome, best, weakest
-from derive.claims.equality import FURTHER_POINTS, Bench, close, number, vanishes_identically
+from derive.claims.equality import FURTHER_POINTS, Comparator, close, number, vanishes_identically
 from derive.claims.formulas import Reader, WordSum, shown
 from derive.claims.reading import Claim, ClaimsFile
 from derive.errors import ClaimError
@@ -28,10 +28,10 @@ _BESIDE_PARAMETERS = {
 """What a region may bound beside parameters."""
 
 
-class Work:
-    """A claims file with the derivation that it is checked against. `bench` belongs to the current claim."""
+class ClaimContext:
+    """A claims file with the derivation that it is checked against. `comparator` belongs to the current claim."""
 
-    bench: Bench
+    comparator: Comparator
 
     def __init__(self, file: ClaimsFile, derivation: Derivation):
         self.file = file
@@ -48,26 +48,26 @@ class Work:
             self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
-        self.benches: dict[Any, Bench] = {}
+        self.comparators: dict[Any, Comparator] = {}
         self.integrals: list[str] = []
         self.spikes: dict[tuple[Any, ...], CaseSpikes] = {}
 
-    def bench_of(self, claim: Claim) -> Bench:
-        """Return the bench of the claim's region; its points are computed once."""
+    def comparator_of(self, claim: Claim) -> Comparator:
+        """Return the comparator of the claim's region; its points are computed once."""
         beside = _BESIDE_PARAMETERS.get(claim.kind, ())
         key = (claim.region, beside, claim.define if claim.region else ())
-        if key not in self.benches:
+        if key not in self.comparators:
             reader = self.reader(claim, *beside)
-            given = [c for text in claim.region for c in reader.inequalities(text)]
-            bounds = tuple(c for c, _ in given if c.has(MAP, Z))
-            conditions = tuple(c for c, _ in given if c not in bounds)
-            closed = tuple(c for c, may_be_zero in given if may_be_zero and c not in bounds)
+            inequalities = [c for text in claim.region for c in reader.inequalities(text)]
+            bounds = tuple(c for c, _ in inequalities if c.has(MAP, Z))
+            conditions = tuple(c for c, _ in inequalities if c not in bounds)
+            closed = tuple(c for c, may_be_zero in inequalities if may_be_zero and c not in bounds)
             region = Region(self.place(claim), tuple(self.parameters), " and ".join(claim.region), conditions, closed)
-            bench = Bench(region, self.bulk if self.probed else None, bounds)
+            comparator = Comparator(region, self.bulk if self.probed else None, bounds)
             if conditions:
-                region.box, bench.points  # noqa: B018  (an empty region is refused before anything is decided)
-            self.benches[key] = bench
-        return self.benches[key]
+                region.box, comparator.points  # noqa: B018  (an empty region is refused before anything is decided)
+            self.comparators[key] = comparator
+        return self.comparators[key]
 
     def place(self, claim: Claim) -> str:
         return f"{self.file.path.name}, claim {claim.name!r}"
@@ -101,7 +101,7 @@ class Work:
                 raise ClaimError(
                     f"{self.place(claim)}: {name} = {text} is out of range: it must be {names[name].domain}"
                 )
-        for condition in (c.subs(fixed) for c in self.bench.region.conditions):
+        for condition in (c.subs(fixed) for c in self.comparator.region.conditions):
             if condition.is_number and condition.is_positive is not True:
                 raise ClaimError(f"{self.place(claim)}: the values in at lie outside the region; correct one of them")
         return fixed
@@ -113,8 +113,8 @@ class Work:
             raise ClaimError(
                 f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
             )
-        found: BlockCycle = cycles[wanted - 1]
-        return found
+        cycle: BlockCycle = cycles[wanted - 1]
+        return cycle
 
     def moments(self, order: int) -> list[sp.Expr]:
         projected = self.bulk.projected
@@ -125,9 +125,9 @@ class Work:
     def vanishes(self, expression: sp.Expr) -> bool:
         """Return whether an expression in the parameters vanishes by algebra, with radicals simplified within the
         region."""
-        return vanishes_identically(expression) or vanishes_identically(expression, box=self.bench.region.box)
+        return vanishes_identically(expression) or vanishes_identically(expression, box=self.comparator.region.box)
 
-    def told(
+    def conclude(
         self, result: ComparisonOutcome, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = ""
     ) -> tuple[str, str]:
         derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
@@ -139,8 +139,8 @@ class Work:
         text = ", ".join(map(shown_formula, derived)) or "none in closed form"
         if not derived:
             return UNDECIDED, f"derived {what} {text}"
-        points = self.bench.region.points(FURTHER_POINTS)
-        for values_there in self.bench.values({s for e in (*values, *derived) for s in e.free_symbols}, points):
+        points = self.comparator.region.points(FURTHER_POINTS)
+        for values_there in self.comparator.values({s for e in (*values, *derived) for s in e.free_symbols}, points):
             open_numbers = [number(other, values_there) for other in derived]
             at = shown_point(values_there, *values, *derived)
             at = f" at {at}" if at else ""
@@ -156,7 +156,7 @@ class Work:
                 return REFUTED, f"derived {what} {text}; the claim leaves out {', '.join(map(shown_formula, left))}{at}"
         open_ones, statuses, detail = list(derived), [PROVED], ""
         for value in values:
-            results = [self.bench.same(value, other) for other in open_ones]
+            results = [self.comparator.same(value, other) for other in open_ones]
             closest = best(results)
             if closest.status == REFUTED:  # the two lists agree at every point, but not in one order
                 return (
@@ -174,7 +174,7 @@ class Work:
         statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
-            result = self.bench.same(left, right)
+            result = self.comparator.same(left, right)
             if result.status == REFUTED:
                 return REFUTED, (
                     f"derived {what} {shown(derived.terms)}, claimed {shown(claimed.terms)}; they differ in the "
