@@ -14,9 +14,9 @@ from derive.algebra.nodes import Z
 from derive.cells.balls import Inconclusive, ball, enclosure
 
 STEPS = 4000
-"""The most steps of one way down."""
+"""Maximal number of continuation steps to the real axis."""
 FIRST_SHARES = tuple(Fraction(n, 16) for n in (0, 4, 8, 12, 15))
-"""To which share of its height a step is first tried to lead."""
+"""Fractions of the height to which a continuation step is first tried."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class RootBranch:
         height, value = self.far(place)
         here = self.certified(flint.acb(ball(place).real, ball(height).real), value.mid())
         if not bool(abs(here.centre - value) < here.radius):
-            raise Inconclusive("the branch is not told from the others far from the spectrum")
+            raise Inconclusive("the branch was not separated from the others far from the spectrum")
         return height, here
 
     def lowered(
@@ -148,7 +148,7 @@ class RootBranch:
         centre = flint.acb(here.centre.real.mid())
         least = (abs(here.centre - centre) + here.radius).abs_upper() * 2
         if self._radius(self._shifted(ball(place), centre), flint.arb(least)) is None:
-            raise Inconclusive("a root is neither shown to be real nor to be complex")
+            raise Inconclusive("a root was proved neither real nor complex")
         return True
 
     def enclosing(self, here: Disc, place: Fraction, where: flint.arb) -> Disc:

@@ -20,7 +20,7 @@ from derive.cells.balls import decided, enclosure, power
 from derive.cells.chart import is_root
 
 MOST_CONJUGATES = 16
-"""The most formulas that one becomes: four square roots, or two cube roots, have so many branches at most."""
+"""Maximal number of conjugates: that of four square roots. More make norms too large."""
 
 
 class NoNorm(Exception):

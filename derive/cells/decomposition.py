@@ -19,11 +19,11 @@ from derive.algebra.polynomials import PolynomialRing, TooLarge, irreducible
 from derive.cells.balls import above, below, decided, irreducible_factors, real_roots, simplest_between
 
 MOST_WORK = 60_000
-"""The most terms that a resultant or a discriminant may have."""
+"""Maximal number of terms of a resultant or discriminant: bounds the time of a projection."""
 MOST_CELLS = 400
-"""The most cells that are visited."""
+"""Maximal number of cells."""
 MOST_FACES = 100
-"""The most points of walls that are visited."""
+"""Maximal number of sample points on walls."""
 
 Interval = tuple[sp.Rational | None, sp.Rational | None]
 """An open interval; None where it has no end."""

@@ -15,11 +15,11 @@ from derive.errors import ClaimError
 from derive.language.symbols import Parameter
 
 POINTS = 3
-"""So many points decide a claim that is an identity."""
+"""Number of sample points of an identity."""
 TRIES = 4000
-"""So many points of the domains are tried before a region counts as empty."""
+"""Number of sample points of the domains before a region counts as empty."""
 LEAP = 673
-"""Every so many points of Halton's sequence are taken: its first ones are small in large bases."""
+"""Stride of the leaped Halton sequence: its first points are small in large bases."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 
 Point = dict[sp.Symbol, sp.Expr]

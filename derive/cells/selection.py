@@ -33,7 +33,7 @@ from derive.records.probe import MAP
 from derive.support.bounds import VISITING
 
 SAMPLES = 6
-"""So many points of a region are tried where its cells are not known."""
+"""Number of sample points of a region whose cells are not known."""
 
 
 @dataclass

@@ -12,7 +12,7 @@ from derive.cells.chart import in_sizes
 from derive.cells.conjugates import Conjugates, NoNorm
 
 EFFORT = 2_000_000
-"""The most steps for one question, by the solver's own count: the same on every machine."""
+"""Resource limit of one query, in the solver's deterministic units."""
 
 
 def has_no_zero(

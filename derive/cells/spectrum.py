@@ -32,9 +32,9 @@ from derive.cells.decomposition import univariate
 from derive.records.probe import Bulk
 
 HALVINGS = 400
-"""The most times that the distance to a point mass is halved."""
+"""Maximal number of halvings of the distance to a point mass."""
 FAR = 4096
-"""How many times farther than the spectrum the physical branch is identified."""
+"""Height at which the physical branch is identified, in units of the spectral radius."""
 
 Point = dict[sp.Symbol, Any]
 
@@ -185,7 +185,7 @@ class CellSpectrum:
         interval = self.interval_of(number, solves)
         return interval is not None and not self.filled[interval]
 
-    # what a function of the bulk is outside
+    # functions of the bulk outside the support
 
     def follow(self, polynomial: sp.Expr, unknown: sp.Symbol, function: sp.Expr) -> RootBranch:
         """Return a function of the bulk as a branch of the polynomial that it satisfies."""

@@ -56,7 +56,7 @@ def decide_curve(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         right = terms.get(powers, sp.S.Zero) * multiple
         result = context.comparator.same(left, right)
         if result.status == REFUTED:
-            return REFUTED, f"{both}; they are no multiples of each other: {result.evidence}"
+            return REFUTED, f"{both}; they are not multiples of each other: {result.evidence}"
         statuses.append(result.status)
         if result.status != PROVED:
             detail = f"{both}; {result.evidence}"
@@ -191,7 +191,7 @@ def decide_atom(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refute
     singular = [f.subs(fixed) for f in selection.singular if f.has(Z)]
     changes = [lead] if lead != 0 else [_beside(f, position) for f in singular]  # without a pole there is no mass
     meeting = selection.unvisited_zero(changes, sites, fixed)
-    if meeting is not None:  # the mass is continuous where nothing else comes to its position
+    if meeting is not None:  # the weight is continuous unless another zero reaches its position
         status = weakest([status, SUPPORTED])
         detail += f"; whether another atom or band comes there where {shown_formula(meeting)} = 0 is not decided"
     return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"

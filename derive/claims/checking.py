@@ -55,7 +55,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "series": decide_series,
     "threshold": decide_threshold,
 }
-"""How each kind of claim is decided."""
+"""The procedure that decides each kind of claim."""
 
 
 @dataclass(frozen=True)

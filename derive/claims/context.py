@@ -20,12 +20,12 @@ from derive.pipeline import Derivation
 from derive.records.probe import MAP, BlockCycle
 
 SMALL = sp.Symbol("x", positive=True)
-"""What a series is expanded in."""
+"""The small parameter of a series in a claims file."""
 _BESIDE_PARAMETERS = {
     "inverse_map": ("s",),
     **dict.fromkeys(("resolvent", "equation", "scalar_map", "block", "matrix"), ("z",)),
 }
-"""What a region may bound beside parameters."""
+"""Symbols besides parameters that a region may bound."""
 
 
 class ClaimContext:

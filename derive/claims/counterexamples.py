@@ -12,7 +12,7 @@ from derive.cells.balls import precision
 from derive.language.symbols import Parameter
 
 BITS = 96
-"""Precision at which certified numbers become floating-point numbers."""
+"""Precision, in bits, at which balls are converted to floats."""
 
 
 @dataclass(frozen=True)

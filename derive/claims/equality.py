@@ -28,10 +28,10 @@ from derive.language.symbols import Parameter, symbol_order
 from derive.records.probe import MAP, Bulk
 from derive.support.bounds import EXPONENT
 
-WORKING_DIGITS = 70
-AGREEING_DIGITS = 50
+WORKING_DIGITS, AGREEING_DIGITS = 70, 50
+"""Decimal digits of numerical comparisons, and those in which equal sides must agree."""
 FURTHER_POINTS = 12
-"""So many points of the region are searched for a counterexample where two sides agree but no proof is found."""
+"""Number of points searched for a counterexample if two sides agree without a proof."""
 
 
 def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
@@ -167,7 +167,7 @@ class Comparator:
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
         encoded = [generic.generators.encode(equation) for equation in projected.algebraic]
         held = sorted({g for e in encoded for g in e.atoms(Generator)}, key=symbol_order)
-        plain = {g: sp.Dummy(g.name) for g in held}  # what the square of a root is, must not be used
+        plain = {g: sp.Dummy(g.name) for g in held}  # the defining polynomials of roots must not be used
         back = {symbol: g for g, symbol in plain.items()}
         equations = [equation.xreplace(plain) for equation in encoded]
         solution = solve_linear_unknowns(equations, others, lambda e: generic.accepts(e.xreplace(back)))[2]
@@ -202,7 +202,7 @@ class Comparator:
         for values in self.values(symbols):
             left, right = number(claimed, values), number(derived, values)
             if mpmath.isnan(left) or mpmath.isnan(right):
-                continue  # a pole at this very point shows nothing
+                continue  # a pole at this point decides nothing
             if not close(left, right):
                 if cut and by_cells is None:
                     return self._beyond_spectrum(claimed, derived)
@@ -274,7 +274,7 @@ class Comparator:
         if self.bulk is not None and difference.free_symbols & set(self.bulk.projected.bulk_symbols):
             projected = self.bulk.projected
             others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-            beside = {**sample_point((difference,)), **self._generic.point}  # what only A(z) depends on has values too
+            beside = {**sample_point((difference,)), **self._generic.point}  # parameters of A(z) alone need values too
             if proves_zero(difference, list(projected.algebraic), others, replace(self._generic, point=beside)):
                 return True
         for symbol, value in self._rational:

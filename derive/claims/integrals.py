@@ -12,9 +12,9 @@ from derive.errors import NumericalError
 from derive.language.symbols import Parameter
 
 DIGITS, AGREEING = 30, 12
-"""Digits of the quadrature, and those in which a closed form must agree with it."""
+"""Working digits of the quadrature, and digits to which a closed form must agree."""
 POINTS = 3
-"""So many points of the parameters are tried."""
+"""Number of parameter points at which a closed form is checked."""
 
 
 def integrated(integrand: sp.Expr, variable: sp.Symbol, low: sp.Expr, high: sp.Expr) -> sp.Expr:

@@ -13,7 +13,7 @@ from derive.support.bounds import CLAIM_TIME, Bound
 
 T = TypeVar("T")
 LOOK_EVERY = 0.2
-"""Seconds between two looks at the clock."""
+"""Interval between two checks of the processor time, in seconds."""
 
 
 class OutOfTime(BaseException):

@@ -18,7 +18,7 @@ from derive.cells.signs import sign_inside
 from derive.language.symbols import Parameter
 
 LARGEST = 400
-"""Polynomials with more terms are left as they are."""
+"""Number of terms above which a radicand is not factored."""
 
 
 def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interval]) -> tuple[sp.Expr, ...]:

@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "moment": (("order", "value"), ()),
     "series": (("of", "order", "value"), ("in", "set", "eigenproblem", "parameter", "number", "position")),
 }
-"""Each kind of claim, with the keys it needs and those it may have."""
+"""Required and optional keys of each kind of claim."""
 
 COMMON = ("name", "kind", "where", "paper", "evidence", "define", "region")
 

@@ -20,6 +20,9 @@ from derive.expansions.quantities import NoOutlier, QuantitySeries, expand_atom,
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
+MOST_OF_MAP, MARGIN = 8, 3
+"""Highest order of a series of a map, and number of additional orders of the responses that it needs."""
+
 
 def decide_series(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """Decide a coefficient of an expansion."""
@@ -69,7 +72,7 @@ _OF = {
     "threshold": "threshold",
     "atom": "atom",
 }
-"""What `derive expand` calls the quantities that are roots of derived polynomials."""
+"""Names in `derive expand` of the quantities that are roots of derived polynomials."""
 
 
 def _map_at_infinity(context: ClaimContext, claim: Claim, order: int, value: sp.Expr) -> tuple[str, str]:
@@ -109,10 +112,6 @@ def _inverted(powers: dict[int, sp.Expr]) -> dict[int, sp.Expr]:
         term = sp.expand(sp.series(sp.cancel(sp.together(total)), SMALL, 0, k + 1).removeO()).coeff(SMALL, k)
         (coefficients[k],) = sp.solve(term, unknown)
     return coefficients
-
-
-MOST_OF_MAP, MARGIN = 8, 3
-"""The highest order of a series of a map, and how many more terms of the responses it needs at most."""
 
 
 def _expanded_coefficient(

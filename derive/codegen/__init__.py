@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SHARED = Path(__file__).parents[2] / "numerics" / "runtime"
 RUNTIME = "numerics.runtime"
-"""Where generated code finds what all solvers share."""
+"""The package of the runtime, which generated code imports."""
 
 _PROBE = "A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."
 _BULK, _CURVE = "The bulk: self-consistent responses", ", the curve of the resolvent G, and where its edges may lie"
@@ -47,7 +47,7 @@ def solver_files(model: Model, derivation: Derivation | None = None, runtime: st
         derivation: its derivation, if it has been computed.
         runtime: the package from which the code imports the runtime.
     """
-    # a setting that is built or stored is told by its digest alone, and starts without what derives it
+    # the digest identifies a built or cached setting, so that it loads without the derivation
     from derive.pipeline import derive_model
     from derive.program.text import NoCode
 
@@ -86,7 +86,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
                 record = bulk_record(bulk, layout, needs.means)
                 files[f"{name}{stem}.py"] = module_text(doc, "BULK", record, runtime)
     linear, programs = LinearPrograms(), []
-    with suppress(DeclarationError):  # it is told why where the limit is asked for
+    with suppress(DeclarationError):  # `derive limit` reports the reason
         programs.append(linear.limit(derivation.limit))
     with suppress(DeclarationError):  # stability is then extrapolated from finite runs
         programs.append(linear.recursion(derivation.recursion))

@@ -31,7 +31,7 @@ class DirectoryDifference:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     foreign: tuple[str, ...]
-    """Directories and files that belong to none of the models; a build leaves them alone."""
+    """Directories and files that belong to no model; a build keeps them."""
 
     def __bool__(self) -> bool:
         return bool(self.stale or self.missing or self.extra or self.foreign)

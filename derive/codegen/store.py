@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KIND = "derived"
 TAKES_PART = ("sympy", "mpmath", "python-flint")
-"""What the text of a solver depends on beside the engine itself."""
+"""Packages, besides the engine, on which the text of a solver depends."""
 
 
 def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str, str]:

@@ -29,11 +29,11 @@ from derive.expansions.limits import SMALL
 from derive.expansions.series import DIGITS, PuiseuxSeries, expand_root
 
 Pick = Callable[[CellSelection, Point], Callable[[], flint.arb] | None]
-"""The root that is meant at a point of all parameters; None if there is none."""
+"""Returns the physical root at a point of all parameters; None if there is none."""
 LIMIT_BITS = 256
-"""Precision at which a branch is told from others in the limit."""
+"""Precision, in bits, at which branches are separated in the limit."""
 STEPS, CLOSER = 20, 16
-"""The most steps towards the limit before a root counts as not told from others there, and the factor of each."""
+"""Maximal number of steps towards the limit before roots count as inseparable, and the factor of a step."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Branches:
             return None
         index = Roots(factors, self.unknown, ((SMALL, small),)).index_of(meant)
         if index is None:
-            raise NumericalError("what is meant is not a root of a derived polynomial; expand in another parameter")
+            raise NumericalError("the quantity is not a root of a derived polynomial; expand in another parameter")
         return Root(factors, self.unknown, index, small)
 
     def small(self, point: Point) -> sp.Rational:

@@ -53,7 +53,7 @@ class Case:
         polynomials = self.probed.probe.polynomials
         if polynomials is None:
             raise DeriveError(
-                f"the bulk of {self.name} holds averages over sites that are no polynomials, so there is no exact "
+                f"the bulk of {self.name} has site averages that are not polynomials, so there is no exact "
                 "expansion; give its traits few values, or solve for numbers with `derive solve`"
             )
         return tuple(map(self.fill, polynomials))

@@ -25,13 +25,13 @@ from derive.language.vectors import Field
 from derive.records.limit import Recursion
 
 W = EngineSymbol("w")
-"""The variable of sum_t x(t) w^t: a delay by one step is a factor w."""
+"""The variable of the generating function sum_t x(t) w^t: a delay by one step is a factor w."""
 MOST_FIELDS, MOST_UNKNOWNS, MOST_GROUPS, MOST_DELAY = 12, 4, 3, 4
-"""Fields, responses, groups of sites, and degrees of denominators in w, beyond which nothing is eliminated."""
+"""Bounds of an elimination: fields, responses, groups of sites, and degree in w of a denominator."""
 WINDOW = sp.Rational(1, 10**9)
 """Relative distance from the critical rate at which the signs of a polynomial must differ."""
 LONGEST = 400
-"""The longest polynomial that is given, in characters."""
+"""Length of the longest polynomial that is returned, in characters."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class _StepElimination:
     def _answer(self, a: Field, noise: Field) -> sp.Expr:
         return self.inverse[noise.sector][self._at(a), self._at(noise)] if a.sector == noise.sector else sp.S.Zero
 
-    # -- what vanishes
+    # -- conditions of criticality
 
     def candidates(self, kind: str, angle: float | None) -> Iterator[sp.Expr]:
         """Yield irreducible polynomials in the parameters, one of which vanishes at the critical rate."""

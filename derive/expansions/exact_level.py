@@ -26,7 +26,7 @@ from derive.program.recurrences import Coefficients
 from derive.records.probe import MAP, BlockCycle
 
 MOST_ROWS = 12
-"""The most rows of a matrix whose characteristic polynomial is taken."""
+"""Largest size of a matrix whose characteristic polynomial is computed."""
 
 
 class ExactLevel:

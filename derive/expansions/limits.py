@@ -12,7 +12,7 @@ from derive.errors import ParameterError
 from derive.language.symbols import Parameter
 
 SMALL = sp.Symbol("epsilon", positive=True)
-"""What an expansion is made in."""
+"""The small parameter of an expansion."""
 
 
 @dataclass(frozen=True)

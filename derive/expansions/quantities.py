@@ -25,7 +25,7 @@ from derive.language.symbols import Parameter
 from derive.pipeline import DerivedProbe
 
 MOST_THRESHOLDS = 12
-"""The most thresholds that are listed."""
+"""Maximal number of listed thresholds."""
 QUANTITIES = ("edge", "lower_edge", "outlier", "threshold")
 
 

@@ -20,14 +20,15 @@ from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError, NumericalError
 
 Element = tuple[Quotient, ...]
-"""c_0 + c_1 theta + ... of an extension by theta."""
+"""The coefficients of c_0 + c_1 theta + ... in an extension by theta."""
 DIGITS = 80
+"""Decimal digits of the numbers that select a branch."""
 MOST_STEPS = 12
-"""The most times that the polygon is applied before a branch must have become simple."""
+"""Maximal number of Newton polygons before a branch must be simple."""
 MOVES = (0, 1, -1, 2, -2)
-"""Multiples of theta by which a polynomial is moved until its norm tells its roots apart."""
+"""Shifts by multiples of theta that are tried until the norm is squarefree."""
 ROOT = sp.Symbol("theta")
-"""An algebraic number that has no formula in radicals of degree two."""
+"""An algebraic number without a formula in square roots."""
 
 
 class MoreRoots(DeriveError):
@@ -323,7 +324,7 @@ class _Puiseux:
             place = self.near(small)
             if place is None:
                 raise DeriveError(
-                    "what is expanded cannot be told from the bulk next to this value of the parameter; "
+                    "the quantity cannot be separated from the bulk near this value of the parameter; "
                     "expand around another value"
                 )
             left = place - sum(self._value(c) * _power(small, p) for p, c in done)

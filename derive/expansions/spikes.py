@@ -29,6 +29,9 @@ from derive.expansions.outliers import Outliers, map_changes
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, BlockCycle
 
+BESIDE = 2**12
+"""Ratio of the distances to the next critical value and to the threshold where an outlier's edge is identified."""
+
 
 class CaseSpikes:
     """The outliers of a case."""
@@ -272,7 +275,3 @@ class Thresholds:
         low, high = (float(spectrum.zeros.balls()[spectrum.ends[k]].mid()) for k in (gap - 1, gap))
         inside = [z for z in (float(z().mid()) for z in self._outliers(selection, there)) if low < z < high]
         return min(z - low for z in inside) < min(high - z for z in inside)
-
-
-BESIDE = 2**12
-"""How much closer to a threshold than to the next change the edge of an outlier is named."""

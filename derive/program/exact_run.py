@@ -27,7 +27,7 @@ from derive.program.nodes import Formula, Function, Op, Ref, Slot, Symbol, Tuple
 from derive.program.quotients import Array, Evaluation, Scalars, check_terms
 
 Variable = tuple[str, int, int]
-"""A noise, or what is drawn: its name, a time and a label."""
+"""A Gaussian variable: the name of a noise or drawn vector, a time and a label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,13 +171,13 @@ class ExactRun(Evaluation):
         self.fields = {field.name: field for field in (*own, *layout.system.sources)}
         self.labels = {name: self.whole(field.labels) for name, field in self.fields.items()}
         self.values_of: dict[str, Array] = {}
-        """Of each trait its values in the groups of its sector."""
+        """The values of each trait in the groups of its sector."""
         self.groups: dict[str, tuple[Group, ...]] = {}
         for sector in dict.fromkeys(one.sector for one in (*self.fields.values(), *traits)):
             self._group(sector.name, [trait for trait in traits if trait.sector == sector])
         self.past: dict[str, list[Array]] = {name: [] for name in self.fields}
         self.scales: dict[str, tuple[Array, ...]] = {}
-        """Factors of the covariances of a noise that the current time brings."""
+        """Prefactors of the covariances of each noise at the current time."""
         self.means: dict[str, list[Array]] = {key: [] for key in program.kept}
         self.series_of = {one.key: one for one in (*program.observables, *program.means)}
         self.records: dict[str, list[Array]] = {key: [] for key in self.series_of}
@@ -261,7 +261,7 @@ class ExactRun(Evaluation):
         return self.values_of[name][None, :]
 
     def starting(self, first: Tuple, later: Value) -> Array:
-        # what is not taken may be singular: 1/t at the start
+        # the branch that is not taken may be singular, such as 1/t at the start
         return self.evaluate(first.values[self.t] if self.t < len(first.values) else later)
 
     def put(self, name: str, value: Array) -> Array:

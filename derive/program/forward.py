@@ -68,8 +68,8 @@ from derive.records.system import (
 
 ONE = Formula(sp.S.One)
 Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
-"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time;
-("S", sector) for the law of groups of sites, and ("W", sector, a, b) for means in each."""
+"""An order parameter: correlation ("C", a, b), response ("R", a, b), mean in a coefficient of updates ("M", i), mean at
+one time ("F", i), law of the groups of sites ("S", sector), or means within each group ("W", sector, a, b)."""
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,13 @@ class Forward:
     observables: tuple[Series, ...]
     means: tuple[Series, ...]
     kept: tuple[str, ...]
-    """Means that stand in sums over earlier times."""
+    """Means in sums over earlier times."""
     order: tuple[tuple[Key, Value], ...]
     remembered: tuple[Field, ...]
     idle: frozenset[Field]
     lags: dict[Field, int]
     overlaps: tuple[tuple[str, str], ...] = ()
-    """Fields a and b for which C[a, b] of the time before stands in a sum over earlier times."""
+    """Fields a and b whose C[a, b] of the previous time occurs in a sum over earlier times."""
     vectors: tuple[tuple[Field, str], ...] = ()
     integrands: tuple[IntegratedLaw, ...] = ()
     meetings: tuple[tuple[GaussianLaw, GaussianLaw, bool], ...] = ()
@@ -150,12 +150,12 @@ class Lowering:
         self.coefficients = Coefficients(layout)
         self.rules = {f.field: f for f in layout.fields}
         self.done: dict[Field, Symbol] = {}
-        """Values of the current time."""
+        """Fields computed at the current time."""
         self.kept: dict[sp.Expr, str] = {}
-        """Means that stand in sums over earlier times, by what they are of."""
+        """Names of the means in sums over earlier times, by expression."""
         self.remembered: dict[Field, None] = {}
         self.lags: dict[Field, int] = {}
-        """How far back values are taken at single times."""
+        """Largest lag of each field outside sums."""
         self.overlaps: dict[tuple[str, str], None] = {}
         self.lines: list[Let | Do] = []
 

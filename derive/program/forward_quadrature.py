@@ -49,9 +49,9 @@ class ByQuadrature(Lowering):
         self.gaussian = laws
         self.integrands: dict[GaussianLaw, None] = {}
         self.without_time: set[Field] = set()
-        """Arguments without time that have their values."""
+        """Arguments without time that are already computed."""
         self.bound: dict[sp.Symbol, Symbol] = {}
-        """What the arguments and numbers of laws are called."""
+        """Symbols of the arguments and numbers of laws."""
 
     def program(self) -> Forward:
         program, laws = super().program(), self.gaussian

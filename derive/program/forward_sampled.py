@@ -21,7 +21,7 @@ from derive.records.probe import SampledSiteValues
 from derive.records.system import Rule, SystemField, is_moment, quadratic_pairs
 
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
-"""Functions whose derivative, where it exists, does not tell how they change."""
+"""Discontinuous functions: their pointwise derivative misses the jumps."""
 
 
 def has_jumps(layout: Layout) -> bool:
@@ -39,7 +39,7 @@ class BySampling(Lowering):
         super().__init__(layout, needs, laws, responses)
         if responses == "pathwise" and has_jumps(layout):
             raise DeclarationError(
-                "responses cannot be found pathwise where a law jumps: its derivative does not tell how it changes; "
+                "responses cannot be found pathwise where a law jumps: its derivative misses the jump; "
                 "leave responses out, or write responses='stein'"
             )
         self.sharing = Sharing(layout, needs)
@@ -47,21 +47,15 @@ class BySampling(Lowering):
 
     def _check_fresh(self) -> None:
         """Refuse responses to random matrices that are drawn afresh at every time."""
-        for letter in self.needs.letters:
-            if letter.kind == "R" and self.sharing.channel_of(letter.b).fresh:
-                matrix = self.sharing.channel_of(letter.b).matrix
+        responses = [(str(x.a), x.b) for x in self.needs.letters if x.kind == "R"]
+        responses += [("sites", f) for table in self.needs.tables for kind, f in (table.left, table.right) if kind == "R"]
+        for field, noise in responses:
+            channel = self.sharing.channel_of(noise)
+            if channel.fresh:
                 raise DeclarationError(
-                    f"the probed matrix needs how {letter.a} answers to {matrix}, which is drawn anew at every time; "
-                    "probe weights that start from a matrix that stays"
+                    f"the probed matrix needs the response of {field} to {channel.matrix}, which is drawn anew at every "
+                    "time; probe weights that start from a fixed matrix"
                 )
-        for table in self.needs.tables:
-            for kind, field in (table.left, table.right):
-                if kind == "R" and self.sharing.channel_of(field).fresh:
-                    matrix = self.sharing.channel_of(field).matrix
-                    raise DeclarationError(
-                        f"the probed matrix needs how sites answer to {matrix}, which is drawn anew at every time; "
-                        "probe weights that start from a matrix that stays"
-                    )
 
     def _put(self, f: SystemField) -> Op:
         base, factor = self.sharing.root(f.field)

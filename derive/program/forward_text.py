@@ -31,7 +31,7 @@ RECORDS = (
     "Vector"
 ).split()
 FEWEST = 64
-"""Values of a density of which the smallest and the largest are as good as its ends."""
+"""Number of quadrature nodes from which the extreme nodes represent the ends of a density."""
 
 
 class ForwardText(ModuleText):

@@ -20,9 +20,9 @@ from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, show
 from derive.records.system import Rule
 
 TIMES = 3
-"""The first times are enough: how a law grows does not change with time."""
+"""Number of times that are followed; the growth of a law does not change with time."""
 NOISE, DRAWN, NUMBER = sp.Rational(5, 6), sp.Rational(9, 10), sp.Rational(13, 12)
-"""What stands for a noise, for what is drawn, and for numbers made of other sites."""
+"""Generic values of a noise, of a drawn number, and of means over other sites."""
 
 
 def averages_over_traits(layout: Layout) -> Iterator[tuple[str, Trait, sp.Expr]]:
@@ -60,7 +60,7 @@ class _Site:
             return sp.S.One if field.role == "constant" else DRAWN * field.scale
         time = time if field.timed else 0
         if (field, time) not in self.known:
-            self.known[field, time] = sp.S.One  # what it takes part in itself does not make it grow
+            self.known[field, time] = sp.S.One  # breaks cycles: its own past does not change its growth with the trait
             starts = f.starts if field.timed else ()
             rule = starts[time] if time < len(starts) else f.rule
             self.known[field, time] = self._rule(field, rule, time)

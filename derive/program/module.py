@@ -24,7 +24,7 @@ from derive.program.text import PARAMETERS, ModuleNames, PlainNumpyText, runtime
 from derive.program.traits import law_parts
 
 CHECKED_VALUES = 64
-"""So many values of a density are looked at before anything is solved."""
+"""Number of points at which a density is checked before solving."""
 _LIBRARIES = ("numpy as np", "scipy.special as sc")
 
 

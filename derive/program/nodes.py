@@ -26,7 +26,7 @@ class Symbol:
 
     hint: str
     shape: Shape | None = None
-    """None for what is no array: a block of a site, say."""
+    """None for objects that are not arrays, such as vectors of a closure."""
 
 
 class Value:
@@ -74,7 +74,7 @@ def _(parts: tuple[object, ...]) -> Iterator[Value]:
 def shape_of(value: Value) -> Shape:
     """Return the shape of an array value."""
     if value.shape is None:
-        raise AssertionError(f"a {type(value).__name__} that is no array stands where an array is needed")
+        raise AssertionError(f"a {type(value).__name__} that is not an array stands where an array is needed")
     return value.shape
 
 
@@ -338,7 +338,7 @@ class Unpack:
 
 
 UNUSED = Symbol("_")
-"""Takes the parts of a value that nothing needs."""
+"""Receives the parts of an unpacked value that are not used."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ from derive.records.system import ProbeTimes, weighing
 _BROKEN = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling)
 """Functions that are not smooth everywhere."""
 MOST_PIECES = 64
-"""Of an expression with such functions inside each other."""
+"""Maximal number of smooth pieces of an expression with nested functions of this kind."""
 
 
 class _Spectral(AtSites):
@@ -399,7 +399,7 @@ _PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
     sp.sign: lambda node: [sp.S.One, sp.S.NegativeOne],
     sp.Heaviside: lambda node: [sp.S.Zero, sp.S.One],
 }
-"""What a function that jumps or bends may be between the places where it does."""
+"""The smooth pieces of each of these functions."""
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:

@@ -44,10 +44,10 @@ from derive.program.nodes import (
 )
 
 MOST_TERMS = 20_000
-"""The most terms that the numerator of one entry may have."""
+"""Maximal number of terms in the numerator of an entry: bounds time and memory."""
 
 Array = Any
-"""An array of quotients (or of whole numbers), or one of them. A whole number may be a quotient."""
+"""An array of quotients or integers, or a single one."""
 
 
 def _is_root(node: sp.Basic) -> bool:
@@ -67,7 +67,7 @@ class Scalars:
     def __init__(self, expressions: Iterable[sp.Expr], substitution: dict[sp.Basic, sp.Basic]):
         self.substitution = substitution
         formulas = [sp.sympify(e) for e in expressions]
-        # a formula is also taken apart, so that a factor that is zero here does not hide what stands beside it
+        # subexpressions too: a factor that is zero here must not hide the generators of the others
         parts = {node for e in formulas for node in sp.preorder_traversal(e) if _is_root(node)}
         powers: dict[sp.Expr, int] = {}
         brought = any(_is_root(node) for e in substitution.values() for node in sp.preorder_traversal(sp.sympify(e)))
@@ -115,7 +115,7 @@ class Evaluation:
     fractions."""
 
     lazy: frozenset[str] = frozenset()
-    """Functions that evaluate their arguments themselves."""
+    """Runtime functions that evaluate their arguments themselves."""
 
     def __init__(self, scalars: Scalars, arrays: Mapping[str, Any] = MappingProxyType({})):
         self.scalars, self.arrays = scalars, arrays
@@ -324,7 +324,7 @@ class Evaluation:
         return np.array(rows, object)
 
     def coefficient(self, table: Array, time: Array, position: int) -> Array:
-        # beyond the end the last one, as in JAX: nothing that is asked for uses it
+        # indices beyond the end are clamped, as in JAX; no result reads them
         return table[min(max(int(time), 0), len(table) - 1)][position]
 
     def coefficients(self, table: Array, time: Array, position: int, times: Array) -> Array:

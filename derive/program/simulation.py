@@ -69,16 +69,16 @@ from derive.program.nodes import (
 )
 
 RNG, XP = Symbol("rng"), Symbol("xp")
-"""What random numbers are drawn from, and where arrays come from."""
+"""The random generator and the array library."""
 
 Span = tuple[sp.Expr | None, sp.Expr | None]
-"""First time, and the one after the last; None where there is no series of times."""
+"""A half-open range of times; None without times."""
 Direction = tuple[sp.Expr, sp.Expr | None, sp.Expr | None]
-"""A vector, with the times that it is taken at."""
+"""A vector with its range of times."""
 Pair = tuple[Direction, Direction]
 
 LEAVES = (FieldAt, Apply, Project, Mean, Mix, Total, DataAt, sp.Sum)
-"""Nodes of the language that are not arithmetic entry by entry."""
+"""Nodes of the language that are not elementwise arithmetic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +178,7 @@ class FiniteSizeProgram:
     """
 
     bound: dict[sp.Symbol, Symbol]
-    """What the declaration's own symbols stand for in formulas: sizes, the time, the index of a sum."""
+    """Program symbols of the declaration's symbols: sizes, time, and the index of a sum."""
     sectors: tuple[tuple[Sector, Symbol], ...]
     clock: Clock | None
     time: Symbol
@@ -192,9 +192,9 @@ class FiniteSizeProgram:
     probed: tuple[tuple[str, Value], ...]
     spikes: tuple[tuple[str, SpikeDirections], ...]
     observables: tuple[tuple[str, Value, bool], ...]
-    """Names, values and whether they are followed in time."""
+    """Name, value, and whether it is recorded at every time."""
     fields: tuple[tuple[str, Symbol], ...]
-    """All vectors by the names that they are declared with."""
+    """All vectors by their declared names."""
     numbers: SampleNumbers
 
 
@@ -634,7 +634,7 @@ class _Build:
     def _spikes(self, matrix: MatrixExpression) -> SpikeDirections:
         half = half_product(matrix)
         if not half:
-            # the low-rank parts of what acts last span what is joined to the random part of an eigenvector
+            # low-rank terms of the leftmost factor add to the random part of an eigenvector
             directions = [a for _, part in matrix.as_sum for a, _ in self._dyads(part.as_product[0])]
             return SpikeDirections(None, self._sides({"right": (matrix.rows, directions)}))
         factors = matrix.as_sum[0][1].as_product

@@ -29,7 +29,7 @@ SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "
     "observables spikes kicks follow halves"
 ).split()
-"""What the module calls by name besides the runtime's functions."""
+"""Names that the module uses besides runtime functions."""
 
 
 SAMPLE = """One sample with base size `size`: probed matrices by label, for each the directions of its spikes

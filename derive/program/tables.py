@@ -12,7 +12,7 @@ from derive.program.text import SHORT
 
 Lines = tuple[str, ...]
 WIDTH = 96
-"""Characters of a line of a table."""
+"""Line width of a table, in characters."""
 
 
 def coefficient_table(rows: Sequence[Sequence[sp.Expr]]) -> tuple[tuple[sp.Expr, ...], tuple[tuple[Lines, ...], ...]]:

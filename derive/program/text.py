@@ -50,14 +50,14 @@ from derive.program.nodes import (
 )
 
 PARAMETERS = Symbol("p")
-"""What holds the parameters and the data of a model: they are printed as its attributes."""
+"""The record of parameters and data, which are printed as its attributes."""
 
 
 _RUNTIME = Path(__file__).parents[2] / "numerics" / "runtime"
 ARRAY_FUNCTIONS = ("arange",)
-"""Functions that NumPy and JAX have; all others are the runtime's."""
+"""Functions of NumPy and JAX; all others belong to the runtime."""
 MACHINE, SHORT = 2**63, 10**40
-"""Whole numbers that are no machine integers, and those that are written in base sixteen: it is read at any length."""
+"""Integers beyond MACHINE are printed as floats, beyond SHORT in hexadecimal, which Python reads at any length."""
 
 
 @cache
@@ -128,7 +128,7 @@ class _Arithmetic(CodePrinter):
     _print_Clock = _print_Sector = _print_Dummy = _print_Symbol
 
     def _print_Integer(self, expr: sp.Basic) -> str:
-        # a larger whole number is no machine integer
+        # larger integers are not machine integers
         return str(expr) if abs(int(expr)) < MACHINE else self._decimal(expr)
 
     def _print_Rational(self, expr: sp.Basic) -> str:
@@ -222,7 +222,7 @@ class _PlainNumpy(_Arithmetic, NumPyPrinter):
 
 
 _FOREIGN = re.compile(r"(?<![\w.])(?:math|cmath|scipy|numpy|jax|builtins)\.")
-"""Modules that generated code does not import: SymPy prints functions of theirs where an array library has none."""
+"""Modules that generated code does not import; SymPy falls back to them for functions that array libraries lack."""
 
 
 class Text:
@@ -234,11 +234,11 @@ class Text:
         self.names = names
         self.bound = bound or {}
         self.called: dict[str, None] = {}
-        """Functions of the runtime that were printed."""
+        """Runtime functions printed so far."""
         self.special = False
-        """Whether special functions were."""
+        """Whether special functions were printed."""
         self.closure = "x"
-        """What the closure of a forward pass is called."""
+        """Name of the closure of a forward pass."""
 
     def formula(self, expression: sp.Basic) -> str:
         try:
@@ -416,7 +416,7 @@ class ModuleText:
     sources: tuple[str, ...] = ("coefficients", "operators", "traits")
     libraries: tuple[str, ...] = ("import jax.numpy as jnp",)
     special = "import jax.scipy.special as jsp"
-    """What is imported if special functions are used."""
+    """Import line of special functions."""
 
     def __init__(self, runtime: str, taken: Iterable[str], text: type[Text] | None = None):
         self.runtime = runtime

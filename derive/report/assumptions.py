@@ -33,7 +33,7 @@ class Assumption:
 
 
 Level = Derivation | DerivedProbe
-"""What a report tells of: a training level alone, or a probed matrix with its training level."""
+"""The subject of a report: a training level alone, or a probed matrix with its training level."""
 
 
 def levels(derivation: Derivation, labels: Sequence[str] | None = None) -> dict[str, Level]:
@@ -92,7 +92,7 @@ def _named(line: Words, labels: list[str], levels: dict[str, Level], stage: str)
 
 
 Particulars = Iterator[tuple[str | None, Words]]
-"""Particulars: those with None belong to what the record says it assumes, the others to a statement of their own."""
+"""Particulars of a model: with None they belong to the record's own assumption, else to the given statement."""
 
 
 def _particulars(record: Record) -> Particulars:

@@ -10,7 +10,7 @@ from typing import Any
 from fontTools import subset
 
 WIDE = {"ˆ": "\u0302", "˜": "\u0303"}
-"""Accents that stretch as their combining forms do. Those have no width, and Chromium leaves parts of them undrawn."""
+"""Stretching accents by combining form. The combining forms have no width, so Chromium clips them."""
 
 
 def _stretch_like(font: Any, accent: str, combining: str) -> None:

@@ -26,7 +26,7 @@ NOTICE = (
 LATIN = string.ascii_letters
 GREEK = "ΓΔΘΛΞΠΣΥΦΨΩαβγδεζηθικλμνξοπρςστυφχψωϵϑϕϱϖϰ"
 DRAWN = "√′"
-"""What elements draw that hold no such letter themselves: a root, a derivative."""
+"""Glyphs that MathML elements draw without containing them: radicals and primes."""
 SPACES = "\u2002\u2003\u2009\u200a\u2061\u2062\u2063\xa0"
 
 
@@ -56,7 +56,7 @@ def _alphabets() -> str:
 
 
 PARTS = {"mathematics": _common(), "alphabets": _alphabets()}
-"""Each part with its letters. The second one, rarely needed, goes into a page that has one of them."""
+"""Font subsets with their letters. A page embeds the second, rarely needed one only if it uses it."""
 
 
 @cache

@@ -30,7 +30,7 @@ from derive.report.highlight import highlighted
 
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*[a-z])")
 MANY_TERMS = 40
-"""A formula with more terms than this is folded."""
+"""Number of terms above which a formula is collapsed."""
 
 
 def html_of_report(report: ReportDocument) -> str:

@@ -25,11 +25,11 @@ from derive.report.document import (
 from derive.report.html import asset, cited
 
 ROWS = 40
-"""A table longer than this is continued on the next page."""
+"""Number of rows above which a table may break over pages."""
 LINES = 20
-"""A formula with more lines than this may be broken over pages."""
+"""Number of lines above which a formula may break over pages."""
 CODE_COLUMNS = 120
-"""Letters of code on a line of paper."""
+"""Characters of code per line."""
 LEVELS = (r"\subsection*", r"\subsubsection*", r"\paragraph")
 SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",

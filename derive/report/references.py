@@ -55,4 +55,4 @@ CITED = {
     "pencil": ("paper",),
     "bulk": ("potters-bouchaud",),
 }
-"""What each chapter of a report rests on."""
+"""The literature that each chapter of a report cites."""

@@ -21,7 +21,7 @@ def prose_of(doc: str) -> tuple[str, ...]:
     paragraphs = []
     for number, paragraph in enumerate(re.split(r"\n\s*\n", textwrap.dedent(doc).strip())):
         if any(line.startswith((" ", "\t")) for line in paragraph.splitlines()):
-            continue  # what is laid out by hand is a formula or a table
+            continue  # indented text is a formula or a table
         line = " ".join(paragraph.split())
         if number == 0 and title_of(doc):
             line = line.removeprefix(title_of(doc)).lstrip(" :;.")

@@ -40,7 +40,7 @@ from derive.version import __version__
 Values = Mapping[str, int | float | str]
 ORDER_PARAMETERS = "order parameters"
 LONGEST_MODEL = 12
-"""A model with more equations than this is not written out above the result."""
+"""Number of equations above which a model is not repeated before the result."""
 
 STAGE_CHAPTERS = {
     "system": "declaration",
@@ -55,7 +55,7 @@ STAGE_CHAPTERS = {
     "pencil": "pencil",
     "bulk": "bulk",
 }
-"""Where each stage of the pipeline is told."""
+"""The chapter of each stage of the pipeline."""
 
 
 def report_of(

@@ -15,15 +15,15 @@ from derive.selftest.engine import ProbeNumbers, TheoryNumbers, simulated, solve
 from derive.selftest.laws import BROKE, HELD, Outcome, outcome_of
 
 FALSE_ALARM = 1e-4
-"""Chance that a run of the family reports a difference that is none."""
+"""Probability that a run of the family reports a false difference."""
 COMPARISONS = 20
-"""How many numbers of one declaration are compared, about."""
+"""Approximate number of comparisons per declaration."""
 SIZES = ((48, 96), (128, 256))
-"""The two sizes at first, and where a difference is looked at again."""
+"""The first pair of sizes, and the pair at which a difference must recur."""
 DRAWS = 32
 CLEAR = 0.3
-"""An outlier is compared if its distance from the bulk is this share of the bulk's width or more: closer ones fluctuate
-like the edge. A largest eigenvalue that far out of a bulk without an outlier is a difference too."""
+"""Smallest distance of a compared outlier from the bulk, in bulk widths: closer ones fluctuate like the edge. An
+extreme eigenvalue at this distance without a predicted outlier counts as a difference."""
 
 
 @dataclass(frozen=True)

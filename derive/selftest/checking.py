@@ -34,11 +34,11 @@ AS_WRITTEN = "the file as it stands, and written out anew"
 SIMULATION = "theory against simulations at two sizes"
 NOT_TRIED = "not tried"
 QUICK_SECONDS = 50.0
-"""Seconds within which a law that needs another solver must end, if it takes as long as the longest before it, to be
-begun by a quick check."""
+"""Time budget of a quick check, in seconds: a law that compiles a solver starts only if one as long as the longest so
+far would fit."""
 CAVITY = "the averaged action against the cavity argument"
 ALWAYS = (CAVITY, SIMULATION, CERTIFIED)
-"""Laws that share one solver: a quick check tries them in any case."""
+"""Laws that share one solver; a quick check always tries them."""
 NEXT = (NUMBERS, "functions of time written out step by step", AT_ONCE)
 """Laws of a quick check that need further solvers."""
 LAST = ("the curve of the bulk against its equations", "other random numbers, the same within errors")

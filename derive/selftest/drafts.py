@@ -310,9 +310,9 @@ class Draft:
     traits: tuple[DraftTrait, ...] = ()
     axes: tuple[DraftAxis, ...] = ()
     latex: tuple[tuple[str, str], ...] = ()
-    """How formulas write a name."""
+    """LaTeX of names."""
     style: tuple[str, ...] = ()
-    """Ways to write the same: "fields" declares several at once, "family" a member of a family."""
+    """Equivalent styles: "fields" declares several fields at once, "family" writes a member of a family."""
     responses: str = ""
 
     def trees(self) -> Iterator[Node]:

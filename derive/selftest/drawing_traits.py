@@ -38,7 +38,7 @@ LAWS: dict[Node, tuple[Fraction, Fraction]] = {
         Fraction(79, 64),
     ),
 }
-"""Other laws than the normal one, with mean and variance."""
+"""Laws that are not normal, with rational mean and variance."""
 FURTHER = (_law("half_normal", Fraction(1, 2)), _law("half_normal"), _law("log_normal", 0, Fraction(1, 2)))
 """Laws whose moments are not rational."""
 DRAWN = ("drawn", "discrete", "uniform", "exponential", "mixture", "normal_law", "half_normal", "log_normal")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numerics.solver import Solver
 
 SAMPLES = 4000
-"""Sites of a sampled theory: enough to see a wrong law, few enough to be quick."""
+"""Number of sampled sites: trades the detection of a wrong law against time."""
 _FOLDER = re.compile(r"\S+(?=declaration\.py)")
 _PYTHON = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b:|Traceback|please report")
 
@@ -95,7 +95,7 @@ class TheoryNumbers:
     errors: tuple[tuple[float, ...], ...] | None
     spectra: tuple[ProbeNumbers, ...]
     failed: tuple[str, ...] = ()
-    """Checks of the solution on itself that failed, a sentence each."""
+    """Failed certificates, one sentence each."""
 
     @property
     def exact(self) -> bool:

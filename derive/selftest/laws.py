@@ -38,12 +38,12 @@ from derive.selftest.writing import write
 
 HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
 SAMPLED_ERRORS = 12.0
-"""Standard errors that two sampled theories may differ by. With 10 replicas for each of them a Student variable exceeds
-this with probability 5e-10, and with 10 for one that has all of the error with 8e-7."""
+"""Allowed difference of two sampled theories, in standard errors. A Student variable from 10 replicates of each exceeds
+it with probability 5e-10, from 10 replicates of one with 8e-7."""
 NEAR_EDGE = 1e-3
-"""Outliers closer to the bulk than this share of its width may be there in one of two equal computations only."""
+"""Distance from the bulk, in bulk widths, below which one of two equal computations may miss an outlier."""
 ROUNDING = 1e-14
-"""Rounding of an eigenvalue, times its condition number."""
+"""Relative rounding error of an eigenvalue per unit condition number."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Read
             refused.append(refusal)
     if len(refused) == 2:
         return Outcome(UNDECIDED, str(refused[0]))
-    if refused:  # what has numbers in other words cannot fail to have them in these
+    if refused:  # names and order must not decide whether a declaration is refused
         lost = strict or refused[0].numerical
         return Outcome(BROKE if lost else ALONE, f"one of the two is refused: {refused[0]}", texts)
     one, two = theories
@@ -383,7 +383,7 @@ CERTIFIED = "the certificate of the solution"
 RENAMED = "every symbol renamed"
 TINY = "a parameter at zero against a tiny one"
 SEEN_OF_TINY = 1e-4
-"""What numbers may differ by, in units of their size, where a parameter is zero or tiny: a root of it may enter."""
+"""Relative tolerance between a parameter at zero and a tiny one: results may depend on its square root."""
 _SAME = (
     (RENAMED, partners.renamed, 1e-12, True),
     ("equations, parameters and terms reordered", partners.reordered, 1e-12, True),
@@ -448,7 +448,7 @@ SINGLE = (
     ),
     DeclarationLaw("a member of a family", _of_family(in_exact_arithmetic), False),
 )
-"""What `AT_ONCE` does, one way at a time: tried where all at once break a law, or are refused."""
+"""The rewritings of `AT_ONCE` one by one, tried if all at once break a law or are refused."""
 
 
 def named_law(name: str) -> DeclarationLaw:

@@ -39,7 +39,7 @@ from derive.selftest.drawing_traits import LAWS
 Partner = Callable[[Draft, Random], Draft | None]
 V = TypeVar("V", bound=DraftVector)
 NONLINEAR = 99
-"""The order of what is not a polynomial."""
+"""The degree assigned to expressions that are not polynomials."""
 
 WORDS = (
     "s tau row psi psi0 vector order u_1 jax np jnp jsp label labels when time times now steps step state rank size "
@@ -50,7 +50,7 @@ WORDS = (
     "derive sympy outer_ field_ data_ model Model_ MAP scalar_map a_matrix pivoted put one zero shape dtype key scan "
     "nodes tolerance normals wanted most begin move fields"
 ).split()
-"""Names that an engine might use itself, and others that are merely legal."""
+"""Names that an engine might use internally, and other legal names."""
 
 
 def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | None:
@@ -62,7 +62,7 @@ def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | Non
     candidates = dict.fromkeys([*words, *WORDS, *old, *rng.sample(suffixed, min(len(suffixed), 30))])
     pool = [word for word in candidates if word not in taken]
     new = dict(zip(old, rng.sample(pool, len(old)), strict=True))
-    if draft.observables and rng.random() < 0.3:  # what is observed may be called like anything else
+    if draft.observables and rng.random() < 0.3:  # observables may share names with other symbols
         new[rng.choice(draft.observables)[0]] = new[rng.choice(old)]
     labels = [new[label] for label, _ in draft.observables]
     return with_names(draft, new) if len(set(labels)) == len(labels) else None

@@ -23,12 +23,12 @@ from derive.selftest.writing import write
 
 _EXCEPTION = re.compile(r"(\w+(?:Error|Exception))\b")
 _RAISED = re.compile(r"(\w+): .*?\((\w+/\w+\.py):\d+ in (\w+)", re.DOTALL)
-"""What `engine.Broken` says of an exception: its type and where it was raised."""
+"""The type and the place of an exception in the message of `engine.Broken`."""
 SIMULATION = "theory against simulation"
 FORGET_AFTER = 10
-"""Declarations after which compiled code is dropped: it is of no use to the next ones and fills the memory."""
+"""Number of declarations between two purges of compiled code: trades memory against recompilation."""
 COMMON_BIAS = 4.5
-"""Standard errors that the mean over all declarations of one difference each may be away from zero."""
+"""Bound on the mean difference over all declarations, one each, in standard errors."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Tally:
     violations: list[Violation] = field(default_factory=list)
     differences: list[float] = field(default_factory=list)
     refusals: Counter[str] = field(default_factory=Counter)
-    """Sentences without names and numbers, by how many declarations were refused with them."""
+    """Number of refusals by message, without names and numbers."""
 
     def count(self, law: str, outcome: Outcome) -> bool:
         """Count an outcome; return whether it is a violation of a new kind."""

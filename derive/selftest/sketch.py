@@ -49,10 +49,10 @@ LAWS: dict[str, Callable[[Node], Node]] = {
     "sinh": lambda x: call("sinh", call("tanh", x)),
     "cosh": lambda x: over(ONE, call("cosh", x)),
 }
-"""Functions of a vector, entry by entry, none of which grows faster than linearly."""
+"""Elementwise functions of at most linear growth."""
 OF_VECTOR, OF_PARAMETER, OF_TIME = " of a vector", " of a parameter", " of time"
 LIKELY = 0.8
-"""Chance of a feature that a draft is asked for, wherever it could be drawn."""
+"""Probability of a wanted feature wherever it can be drawn."""
 
 
 @dataclass
@@ -73,11 +73,11 @@ class Sketch:
     traits: list[DraftTrait] = field(default_factory=list)
     axes: list[DraftAxis] = field(default_factory=list)
     skewed: set[str] = field(default_factory=set)
-    """Weights that begin symmetric and are updated in another way."""
+    """Weights that start symmetric and have asymmetric updates."""
     classes: tuple[str, ...] = ()
-    """The axis that everything on the clock has, if there is one."""
+    """The label axis of all timed fields, if there is one."""
     wanted: frozenset[str] = frozenset()
-    """Features that are drawn wherever they can be."""
+    """Features to draw wherever possible."""
 
     def chance(self, probability: float, *features: str) -> bool:
         """Return True with a probability, which is high for a wanted feature."""
@@ -145,7 +145,7 @@ _VALUES = {
 _WHOLE = tuple(domain for domain in _VALUES if "whole" in domain)
 _BELOW_ONE = tuple(domain for domain in _VALUES if domain.startswith("Domain(-1"))
 _AWAY = (Fraction(-1, 2), Fraction(1, 2))
-"""Values away from a jump, where conventions differ."""
+"""Values away from a jump, at which conventions differ."""
 PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
     "Abs": lambda s: call("Abs", s.parameter("kappa")),
     "sign": lambda s: times(HALF, call("sign", s.parameter("kappa"))),
@@ -159,7 +159,7 @@ PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
     "power": lambda s: power(s.parameter("beta", domain="positive"), s.parameter("whole", domain=s.rng.choice(_WHOLE))),
     "quotient": lambda s: over(s.parameter("kappa"), add(ONE, power(s.parameter("kappa"), 2))),
 }
-"""Coefficients made of parameters with the domains that they need."""
+"""Coefficients built from parameters with suitable domains."""
 
 
 def _case_of(k: Node) -> Node:
@@ -198,7 +198,7 @@ TIMES: dict[str, Callable[[Sketch, Node], Node]] = {
     "sqrt": lambda s, now: over(ONE, root(add(ONE, now))),
     "exp": lambda s, now: call("exp", times(number(-1), now)),
 }
-"""Coefficients that change in time, also such that are zero at first or later, or are not smooth."""
+"""Time-dependent coefficients, some of which vanish initially or later, or are not smooth."""
 
 
 def of_time(sketch: Sketch) -> Node:

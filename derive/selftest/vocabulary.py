@@ -21,7 +21,7 @@ from derive.selftest.sketch import LAWS, OF_PARAMETER, OF_TIME, OF_VECTOR, PARAM
 from derive.words import LANGUAGE, WORDS
 
 FILLED = {"Model": ("name", "choices", "family", "alignments")}
-"""Arguments that loading fills in and no declaration gives."""
+"""Arguments that loading fills in, never the declaration."""
 FUNCTIONS = (
     *(f"{word}{OF_VECTOR}" for word in LAWS),
     *(f"{word}{OF_PARAMETER}" for word in PARAMETERS),
@@ -40,7 +40,7 @@ VALUES = (
     "a probe before the last step",
 )
 FAR = 8.0
-"""A ratio of sizes from which on, or from whose inverse on, it counts as huge or tiny."""
+"""Size ratio at or above which it counts as huge, and at or below whose inverse as tiny."""
 _VECTORS = ("field", "fields", "normal", "drawn", "trait")
 _MEANS = ("mean", "overlap", "total")
 

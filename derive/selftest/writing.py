@@ -12,7 +12,7 @@ from derive.selftest.drafts import ONE, Draft, DraftData, DraftTrait, DraftVecto
 _SUM, _PRODUCT, _ATOM = range(3)
 _RELATIONS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<="}
 _INDEX, _VARIABLE = "s", "x"
-"""How the index of a sum over the past is written, and the variable of a density."""
+"""Names of the index of a sum over the past and of the variable of a density."""
 
 
 class _Writer:
@@ -426,7 +426,7 @@ _PRINTED: dict[str, Callable[[_Writer, Node, str], tuple[str, int]]] = {
     "weighed": _Writer._weighed,
     **dict.fromkeys(("apply", "matmul"), _Writer._multiplied),
 }
-"""How each operation of a draft is written."""
+"""Printer of each operation of a draft."""
 
 
 def _nested(values: Numbers) -> str:
