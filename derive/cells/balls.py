@@ -36,6 +36,7 @@ class Inconclusive(NumericalError):
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
+    """Set the working precision of ball arithmetic, in bits, within a context."""
     before, flint.ctx.prec = flint.ctx.prec, bits
     try:
         yield

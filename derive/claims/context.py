@@ -70,14 +70,16 @@ class ClaimContext:
         return self.comparators[key]
 
     def place(self, claim: Claim) -> str:
+        """Return the place of a claim for messages: its file and name."""
         return f"{self.file.path.name}, claim {claim.name!r}"
 
     def reader(self, claim: Claim, *names: str, matrices: bool = False, carriers: bool = False) -> Reader:
-        known: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
+        """Return the parser of a claim's formulas."""
+        special: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
         if self.probed:
-            known["G"] = self.bulk.projected.resolvent
+            special["G"] = self.bulk.projected.resolvent
         scalars = {p.name: p for p in self.parameters}
-        scalars = {**{name: known[name] for name in names}, "pi": sp.pi, **scalars}
+        scalars = {**{name: special[name] for name in names}, "pi": sp.pi, **scalars}
         fields = self.fields if matrices else None
         define = dict(claim.define)
         return Reader(self.place(claim), scalars, fields, carriers, define, integrals=self.integrals)
@@ -107,6 +109,7 @@ class ClaimContext:
         return fixed
 
     def cycle(self, claim: Claim) -> BlockCycle:
+        """Return the cycle of A(z) that a claim names."""
         cycles = self.matrix.pencil.cycles
         wanted = claim.get("eigenproblem", 1)
         if not 1 <= wanted <= len(cycles):
@@ -117,6 +120,7 @@ class ClaimContext:
         return cycle
 
     def moments(self, order: int) -> list[sp.Expr]:
+        """Return the moments of the bulk up to an order."""
         projected = self.bulk.projected
         if projected.differing and self.bulk.curve is not None:  # equations free of denominators have another form
             return moments_of_curve(self.bulk.curve, projected.resolvent, order)
@@ -130,12 +134,14 @@ class ClaimContext:
     def conclude(
         self, result: ComparisonOutcome, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = ""
     ) -> tuple[str, str]:
+        """Return the status and the detail of a comparison."""
         derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
         if result.status != PROVED:
             return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
         return PROVED, ", ".join(filter(None, (f"derived {what} = {derived_text}", how, result.evidence)))
 
     def same_sets(self, values: list[sp.Expr], derived: tuple[sp.Expr, ...], what: str) -> tuple[str, str]:
+        """Compare two sets of formulas up to their order."""
         text = ", ".join(map(shown_formula, derived)) or "none in closed form"
         if not derived:
             return UNDECIDED, f"derived {what} {text}"
@@ -171,6 +177,7 @@ class ClaimContext:
         return weakest(statuses), f"derived {what} {text}{detail}"
 
     def same_words(self, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
+        """Compare two sums of words coefficient by coefficient."""
         statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
@@ -189,9 +196,11 @@ class ClaimContext:
 
 
 def shown_formula(expression: sp.Expr) -> str:
+    """Return a formula as text."""
     return str(expression.subs(MAP, sp.Symbol("s")))
 
 
 def shown_point(point: dict[sp.Symbol, Any], *expressions: sp.Expr) -> str:
+    """Return a point of the parameters as text."""
     inside = {s for e in expressions for s in e.free_symbols}
     return ", ".join(f"{p} = {v}" for p, v in point.items() if p in inside)

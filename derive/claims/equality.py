@@ -83,6 +83,7 @@ def _mp(value: sp.Basic) -> mpmath.mpc:
 
 
 def close(a: Any, b: Any, digits: int = AGREEING_DIGITS) -> bool:
+    """Return whether two numbers agree to a number of digits."""
     with mpmath.workdps(WORKING_DIGITS):
         return bool(abs(a - b) <= mpmath.mpf(10) ** -digits * max(1, abs(a), abs(b)))
 

@@ -99,12 +99,14 @@ class Reader:
     integrals: list[str] = data_field(default_factory=list)
 
     def scalar(self, text: str) -> sp.Expr:
+        """Parse a scalar formula."""
         value = self._read(text)
         if isinstance(value, WordSum):
             raise self.error(text, "is a matrix where a scalar is needed")
         return value
 
     def matrix(self, text: str) -> WordSum:
+        """Parse a formula for a sum of words."""
         value = self._read(text)
         if not isinstance(value, WordSum):
             if value == 0:
@@ -113,6 +115,7 @@ class Reader:
         return value
 
     def error(self, text: str, what: str) -> ClaimError:
+        """Return the error for a formula."""
         shown = text if len(text) <= 80 else text[:77] + "..."
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
@@ -294,6 +297,7 @@ class Reader:
         return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
 
     def field(self, name: str) -> Field:
+        """Return the field of a name."""
         fields = self.fields or {}
         if name not in fields:
             near = difflib.get_close_matches(name, list(fields), n=1)

@@ -50,6 +50,8 @@ def _root_bound(end: sp.Rational | None, degree: int, side: int) -> sp.Rational 
 
 
 class _Roots:
+    """Rewriting of radicals within intervals of the parameters."""
+
     def __init__(self, intervals: Mapping[sp.Symbol, Interval]):
         self.intervals = dict(intervals)
         self.masks: dict[sp.Expr, sp.Symbol] = {}

@@ -58,6 +58,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimsFile:
+    """The claims of a file, with the model that they are about."""
+
     path: Path
     model: str
     claims: tuple[Claim, ...]

@@ -220,6 +220,8 @@ def _expanded(
 
 
 class _Puiseux:
+    """The Newton-Puiseux algorithm for one branch of a polynomial F(e, x)."""
+
     def __init__(
         self,
         field: RationalFunctions,

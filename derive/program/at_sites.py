@@ -54,11 +54,13 @@ class AtSites:
         return Function(tuple(self.values[trait] for trait in traits), body)
 
     def numbers(self, expressions: Iterable[sp.Expr]) -> Tuple:
+        """Return expressions as a tuple of scalar formulas."""
         return Tuple(tuple(map(self.number, expressions)))
 
     def function(
         self, name: str, arguments: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
+        """Return a function of the module: its arguments after the parameters, its body and its result."""
         arguments = tuple(arguments)
         parts = {**self.parts, self.laws: tuple(self.law.values())}
         unpacked = tuple((whole, some) for whole, some in parts.items() if whole in arguments)

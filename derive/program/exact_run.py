@@ -285,6 +285,7 @@ class ExactRun(Evaluation):
         return (right @ left.T) @ value
 
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Array | None = None) -> Array:
+        """Return a weighted sum of a field over earlier times."""
         self.span = max(self.t + reach, 0)
         weights = np.broadcast_to(weight(np.arange(self.span)) if callable(weight) else self.one, (self.span,))
         total = self._nothing(name)[:1]
@@ -294,6 +295,7 @@ class ExactRun(Evaluation):
         return total if callable(weight) else weight * total
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Array:
+        """Return a random matrix times a field: its noise plus memory terms."""
         self.scales[name] = covariances
         total = self.unit(name, self._now(name))
         for factor, memory in zip(memories, self.layout.memories(self.fields[name]), strict=True):
@@ -404,9 +406,11 @@ class ExactRun(Evaluation):
         return range(self.before if self.fields[name].timed else 1)
 
     def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
+        """Return C[a, b] over all times of order parameters, or at one time."""
         return self._before(a) @ self._before(b, time).T
 
     def response(self, a: str, noise: str, time: Array | None = None) -> Array:
+        """Return R[a, noise] over all times of order parameters, or at one time."""
         return np.sum(self._each_response(self._before(a, time), noise), axis=1)
 
     def _each_response(self, rows: Array, noise: str) -> Array:
@@ -414,6 +418,7 @@ class ExactRun(Evaluation):
         return np.concatenate([self.zeros((*rows.shape, 0)), *each], axis=2)
 
     def covariance(self, name: str) -> Array:
+        """Return the covariance matrix of a noise over times and labels."""
         covariances = self._groups(name)[0].covariances
         variables = [(name, s, label) for s in self._span(name) for label in range(self.labels[name])]
         rows = [[covariances[v].get(w, self.zero) for w in variables] for v in variables]

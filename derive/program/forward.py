@@ -162,6 +162,7 @@ class Lowering:
     # -- the whole
 
     def program(self) -> Forward:
+        """Return the forward pass."""
         for f in self.layout.fields:
             if not f.field.timed:
                 self._field(f)
@@ -375,6 +376,7 @@ class Lowering:
         return lag
 
     def present(self, field: Field) -> FieldAt:
+        """Return a field at the current time."""
         return field(self.clock) if field.timed else field()
 
     def value(self, value: FieldAt) -> Value:
@@ -586,6 +588,7 @@ class Lowering:
 
 
 def key_of(letter: Letter) -> Key:
+    """Return the key of an order parameter."""
     return (letter.kind, *letter.shown)
 
 

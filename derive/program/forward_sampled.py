@@ -48,13 +48,14 @@ class BySampling(Lowering):
     def _check_fresh(self) -> None:
         """Refuse responses to random matrices that are drawn afresh at every time."""
         responses = [(str(x.a), x.b) for x in self.needs.letters if x.kind == "R"]
-        responses += [("sites", f) for table in self.needs.tables for kind, f in (table.left, table.right) if kind == "R"]
+        ends = [end for table in self.needs.tables for end in (table.left, table.right)]
+        responses += [("sites", noise) for kind, noise in ends if kind == "R"]
         for field, noise in responses:
             channel = self.sharing.channel_of(noise)
             if channel.fresh:
                 raise DeclarationError(
-                    f"the probed matrix needs the response of {field} to {channel.matrix}, which is drawn anew at every "
-                    "time; probe weights that start from a fixed matrix"
+                    f"the probed matrix needs the response of {field} to {channel.matrix}, which is drawn anew at "
+                    "every time; probe weights that start from a fixed matrix"
                 )
 
     def _put(self, f: SystemField) -> Op:

@@ -45,6 +45,8 @@ def averages_over_traits(layout: Layout) -> Iterator[tuple[str, Trait, sp.Expr]]
 
 
 class _Site:
+    """One site with its trait as a variable and generic numbers for the rest."""
+
     def __init__(self, layout: Layout, trait: Trait):
         self.layout, self.trait = layout, trait
         self.rules = {f.field: f for f in layout.fields}

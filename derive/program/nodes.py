@@ -178,6 +178,8 @@ class WeightedSum(Value):
 
 @dataclass(frozen=True, eq=False)
 class MatMul(Value):
+    """A matrix product."""
+
     left: Value
     right: Value
 
@@ -194,6 +196,8 @@ class MatMul(Value):
 
 @dataclass(frozen=True, eq=False)
 class Transposed(Value):
+    """A transpose."""
+
     value: Value
 
     @property

@@ -204,6 +204,8 @@ def finite_size_program(model: Model, order_of_fields: Iterable[Field]) -> Finit
 
 
 class _Build:
+    """Lowers one declaration to a simulation program."""
+
     def __init__(self, model: Model, order: tuple[Field, ...]):
         self.model = model
         clocks = atoms(model, Clock)

@@ -64,6 +64,7 @@ class Sharing:
 
     @cached_property
     def channels(self) -> tuple[SiteChannel, ...]:
+        """The random matrices and transposes in products, each with its arguments and products."""
         uses: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
         for f in self.layout.fields:
             if (rule := f.product) is not None:
@@ -136,6 +137,7 @@ class Sharing:
 
     @cached_property
     def spans(self) -> tuple[FieldSpan, ...]:
+        """The orthonormal bases of the past: one per connected set of matrix arguments, then one per further field."""
         spans: list[FieldSpan] = []
         parts = [(c, tuple(dict.fromkeys(self.root(a)[0] for a in c.arguments))) for c in self.channels]
         for fields in _components([fields for _, fields in parts]):
@@ -220,6 +222,7 @@ class Sharing:
         return any(len({v.field for v in m.atoms(FieldAt)}) > 1 for rule in rules for m in _means(rule))
 
     def group_of(self, field: Field) -> tuple[Field, ...]:
+        """Return the group of a field."""
         return next(members for members in self.groups if field in members)
 
     def noises(self, group: tuple[Field, ...]) -> tuple[SiteChannel, ...]:

@@ -241,6 +241,7 @@ class Text:
         """Name of the closure of a forward pass."""
 
     def formula(self, expression: sp.Basic) -> str:
+        """Return the code of an expression."""
         try:
             code = self.arithmetic(self).doprint(expression)
         except PrintMethodNotImplementedError as error:
@@ -528,6 +529,8 @@ class OperatorText(Text):
 
 
 class NumpyText(Text):
+    """Printer for the NumPy interface with a chosen array library."""
+
     arithmetic = _Numpy
 
 
@@ -538,6 +541,7 @@ class PlainNumpyText(Text):
 
 
 def indented(lines: Iterable[str]) -> list[str]:
+    """Return lines indented by one level."""
     return [f"    {line}" if line else line for line in lines]
 
 

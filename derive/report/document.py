@@ -73,11 +73,15 @@ def _name(word: str) -> str:
 
 @dataclass(frozen=True)
 class Prose:
+    """A paragraph."""
+
     words: Words
 
 
 @dataclass(frozen=True)
 class Heading:
+    """A heading inside a chapter."""
+
     words: Words
 
 

@@ -25,6 +25,7 @@ def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained:
 
 
 def blocks_of_record(record: Record) -> tuple[Block, ...]:
+    """Return all sections of a record as blocks."""
     return blocks_of_sections(record, sections_of(record))
 
 

@@ -175,6 +175,8 @@ class DraftSector:
 
 @dataclass(frozen=True)
 class DraftClock:
+    """The training clock and the parameter that counts its steps."""
+
     name: str
     steps: str
     endpoint: bool = True
@@ -276,6 +278,8 @@ class DraftData:
 
 @dataclass(frozen=True)
 class DraftWeights:
+    """A weight matrix that is updated in time."""
+
     name: str
     rows: str
     columns: str
@@ -296,6 +300,8 @@ class DraftEquation:
 
 @dataclass(frozen=True)
 class Draft:
+    """A whole declaration as plain data."""
+
     sectors: tuple[DraftSector, ...]
     parameters: tuple[DraftParameter, ...]
     clock: DraftClock | None

@@ -452,4 +452,5 @@ SINGLE = (
 
 
 def named_law(name: str) -> DeclarationLaw:
+    """Return the law of a name."""
     return next(law for law in LAWS if law.name == name)

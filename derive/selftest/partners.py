@@ -666,7 +666,7 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def longer(draft: Draft, rng: Random) -> Draft | None:
-    """Return the draft with two more steps; None if a probe at a fixed time or data that end would change."""
+    """Return the draft with one or two more steps; None if a probe at a fixed time or data that end would change."""
     early = any(time is n.args[1] and time.op != "name" for n in _timed(draft) for time in n.children)
     if draft.clock is None or early or any(d.timed and d.values is not None for d in draft.data):
         return None

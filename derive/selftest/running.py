@@ -102,6 +102,7 @@ def sentence_of(refusal: str, draft: Draft) -> str:
 
 
 def random_of(seed: int, number: int, what: str = "") -> Random:
+    """Return the random stream of a declaration for one purpose."""
     return Random(f"{seed}/{number}/{what}")
 
 
@@ -166,7 +167,7 @@ def run(
     """
     tally = tally if tally is not None else Tally()
 
-    def found(violation: Violation) -> None:
+    def record(violation: Violation) -> None:
         """Record a violation before it is shrunk, so that an interrupted run keeps it."""
         tally.violations.append(violation)
         if tell_broken is not None:
@@ -182,11 +183,11 @@ def run(
             broken = broken or (law is LAWS[0] and outcome.status == BROKE)
             if tally.count(law.name, outcome):
                 kind = kind_of(outcome)
-                found(Violation(law.name, number, outcome.reason, outcome.texts))
+                record(Violation(law.name, number, outcome.reason, outcome.texts))
                 small = smallest(draft, law, kind, start, shrinking) or outcome
                 tally.violations[-1] = Violation(law.name, number, small.reason, small.texts)
         if simulate and not broken:
-            _simulate(draft, seed, number, declarations, shrinking, tally, found)
+            _simulate(draft, seed, number, declarations, shrinking, tally, record)
         tally.checked += 1
         if tally.checked % FORGET_AFTER == 0:
             forget()
@@ -198,7 +199,7 @@ def run(
             f"the mean of {len(tally.differences)} normalised differences is {bias[0]:+.1f} standard errors from zero"
         )
         tally.count(SIMULATION, Outcome(BROKE, reported))
-        found(Violation(SIMULATION, declarations, reported, ()))
+        record(Violation(SIMULATION, declarations, reported, ()))
     return tally
 
 

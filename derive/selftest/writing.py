@@ -16,6 +16,8 @@ _INDEX, _VARIABLE = "s", "x"
 
 
 class _Writer:
+    """Printer of one draft."""
+
     def __init__(self, draft: Draft, family: bool = False, doc: str = ""):
         self.draft, self.family, self.doc = draft, family, doc
         self.words = {"Eq", "Model", "sectors"} if draft.equations else {"Model", "sectors"}
