@@ -360,7 +360,8 @@ def test_what_is_kept_in_a_read_only_place_is_used(reachable: Path):
         KeptFiles(place).write("derived", "x", b"other")
         KeptFiles(place).write("derived", "y", b"more")
         KeptFiles(place).write("compiled", "z", b"more")
-        print([KeptFiles(place).read(kind, name) for kind, name in (("derived", "x"), ("derived", "y"), ("compiled", "z"))])
+        pairs = (("derived", "x"), ("derived", "y"), ("compiled", "z"))
+        print([KeptFiles(place).read(kind, name) for kind, name in pairs])
         for path in (place, place / "derived"):
             path.chmod(0o700)
         (place / "secret").unlink()
