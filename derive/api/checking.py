@@ -16,12 +16,12 @@ def check(
     source: DeclarationSource, problem: Problem, quick: bool, simulate: bool, seed: int, progress: Progress | None
 ) -> Check:
     """See `Theory.check`."""
-    from derive.selftest.checking import Subject, laws_for, tried
-    from derive.selftest.engine import TheoryNumbers, numbers_of, told
+    from derive.selftest.checking import Subject, laws_for, try_laws
+    from derive.selftest.engine import TheoryNumbers, classify_errors, numbers_of
     from derive.selftest.reading import draft_of_model
 
     def own() -> TheoryNumbers:
-        with told():
+        with classify_errors():
             solver = source.solver(problem.model, None)
             return numbers_of(solver, problem.model, problem.inputs, labels=problem.layers)
 
@@ -30,7 +30,7 @@ def check(
     found: list[LawTried] = []
     if progress is not None:
         progress(0.0, laws[0].name)
-    for law, outcome, seconds in tried(laws, subject.draft, seed, quick):
+    for law, outcome, seconds in try_laws(laws, subject.draft, seed, quick):
         found.append(LawTried(law.name, outcome.status, outcome.reason, outcome.texts, seconds))
         if progress is not None:
             following = laws[len(found)].name if len(found) < len(laws) else ""

@@ -12,7 +12,7 @@ import sympy as sp
 from derive.cells.verdicts import PROVED
 from derive.errors import ParameterError
 from derive.expansions.limits import ParameterLimit, rational
-from derive.expansions.quantities import QUANTITIES, Found, cell_of, expand_quantity
+from derive.expansions.quantities import QUANTITIES, QuantitySeries, cell_of, expand_quantity
 from derive.inputs.problems import problem_of
 from derive.language.family import Family
 from derive.language.model import Model
@@ -149,7 +149,7 @@ def expand(
     return Expansion(**first, others=tuple(Expansion(**other, others=()) for other in others))
 
 
-def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
+def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]:
     """One series of several as text, LaTeX and data."""
     found = result.expansion.with_root(sp.Symbol(root))
     first = found.coefficients[0]
@@ -170,7 +170,7 @@ def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
         "latex": latex,
         "next_power": None if found.ends else str(found.next_power),
         "theta": None if minimal is None else {"name": root, "polynomial": minimal, "near": found.root_near},
-        "edge": result.told,
+        "edge": result.edge_in_words,
         "cell": cell_of(result),
         "status": result.status,
         "branch": {p.name: str(v) for p, v in result.points[0].items() if isinstance(p, Parameter)},

@@ -1,6 +1,6 @@
-"""Exact decisions for whole regions of the parameters.
+"""Exact decisions for whole regions of the parameters, by cylindrical algebraic decomposition.
 
-What is asked of a spectrum (which root is an edge, whether an outlier exists, which branch is physical) changes only
-where one of a few polynomials in the parameters vanishes. `decomposition` finds one rational point in each cell between
-their zeros; `branch` and `spectrum` decide the question there with certified arithmetic.
+A selection (which root is an edge, whether an outlier exists, which branch is physical) changes only where one of a few
+polynomials in the parameters vanishes. `decomposition` finds a rational sample point in each cell between their zeros;
+`branch` and `spectrum` decide the selection there in ball arithmetic.
 """

@@ -1,4 +1,4 @@
-"""Certified numbers: balls that hold the exact value, refined until a question is decided."""
+"""Ball arithmetic: enclosures of exact values, refined until a predicate is decided."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _FUNCTIONS: dict[Any, Callable[[Any], Any]] = {
 
 
 class Inconclusive(NumericalError):
-    """No decision at the highest precision: two numbers are equal, or too close to tell apart."""
+    """Raised if the highest precision does not decide: two numbers are equal or too close to separate."""
 
 
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
+    """Set the working precision of ball arithmetic, in bits, within a context."""
     before, flint.ctx.prec = flint.ctx.prec, bits
     try:
         yield
@@ -44,7 +45,7 @@ def precision(bits: int) -> Iterator[None]:
 
 
 def decided(question: Callable[[], T | None]) -> T:
-    """The answer to a question that is asked with more and more digits until it has one."""
+    """Return the value of a predicate, evaluated at increasing precision until it is conclusive."""
     bits = FIRST_BITS
     while bits <= MOST_BITS:
         with precision(bits):
@@ -59,7 +60,7 @@ def decided(question: Callable[[], T | None]) -> T:
 
 
 def ball(value: Any) -> flint.acb:
-    """A fraction, a number of SymPy or a ball as a complex ball."""
+    """Return a fraction, a SymPy number or a ball as a complex ball."""
     if isinstance(value, sp.Rational):
         return flint.acb(flint.arb(flint.fmpq(int(value.p), int(value.q))))
     if isinstance(value, Fraction):
@@ -68,7 +69,11 @@ def ball(value: Any) -> flint.acb:
 
 
 def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb:
-    """A ball that holds the principal value of an expression; Inconclusive where it divides by what may be zero."""
+    """Return a ball that encloses the principal value of an expression.
+
+    Raises:
+        Inconclusive: a denominator may vanish.
+    """
 
     def walk(node: sp.Expr) -> flint.acb:
         if node in values:
@@ -102,23 +107,23 @@ def enclosure(expression: sp.Expr, values: Mapping[sp.Symbol, Any]) -> flint.acb
             return _FUNCTIONS[node.func](walk(node.args[0]))
         raise NumericalError(f"{node} has no certified value")
 
-    found = walk(sp.sympify(expression))
-    if not found.is_finite():
+    value = walk(sp.sympify(expression))
+    if not value.is_finite():
         raise Inconclusive(f"{expression} may divide by zero")
-    return found
+    return value
 
 
 def _extreme(values: list[flint.acb], which: str) -> flint.acb:
     if not all(value.imag == 0 for value in values):
         raise NumericalError("the largest of complex numbers is not defined")
-    found = values[0].real
+    extreme = values[0].real
     for value in values[1:]:
-        found = getattr(found, which)(value.real)
-    return flint.acb(found)
+        extreme = getattr(extreme, which)(value.real)
+    return flint.acb(extreme)
 
 
 def power(base: flint.acb, exponent: sp.Expr, walk: Callable[[sp.Expr], flint.acb] = ball) -> flint.acb:
-    """The principal value of a power; `walk` gives the ball of an exponent that is not rational."""
+    """Return the principal value of a power. `walk` encloses an exponent that is not rational."""
     if exponent.is_Integer:
         if exponent < 0 and base.contains(0):
             raise Inconclusive("a denominator may be zero")
@@ -137,7 +142,7 @@ def power(base: flint.acb, exponent: sp.Expr, walk: Callable[[sp.Expr], flint.ac
 
 
 def square_root(base: flint.acb) -> flint.acb:
-    """The principal square root of a ball that does not cross the branch cut."""
+    """Return the principal square root of a ball that does not cross the branch cut."""
     if base.imag == 0:
         real = base.real
         if bool(real >= 0):
@@ -165,21 +170,21 @@ def _sign(value: flint.acb) -> int:
 
 
 def real_roots(factors: Iterable[flint.fmpz_poly]) -> list[flint.arb]:
-    """The real roots of different irreducible polynomials in ascending order, each in a ball of its own."""
+    """Return the real roots of distinct irreducible polynomials in ascending order, in disjoint balls."""
     return ascending([root.real for factor in factors for root, _ in factor.complex_roots() if root.imag == 0])
 
 
 def irreducible_factors(polynomials: Iterable[flint.fmpz_poly]) -> list[flint.fmpz_poly]:
-    """The irreducible factors of polynomials, each once, constants left out."""
-    found: dict[str, flint.fmpz_poly] = {}
+    """Return the distinct irreducible factors of polynomials, without constants."""
+    factors: dict[str, flint.fmpz_poly] = {}
     for polynomial in polynomials:
         if polynomial.degree() > 0:
-            found |= {str(factor): factor for factor, _ in polynomial.factor()[1]}
-    return list(found.values())
+            factors |= {str(factor): factor for factor, _ in polynomial.factor()[1]}
+    return list(factors.values())
 
 
 def real_roots_of_balls(coefficients: list[flint.acb]) -> list[flint.arb]:
-    """The real roots of a polynomial with simple roots and real coefficients that are known as balls, lowest first."""
+    """Return the real roots in ascending order; coefficients are real balls, and all roots are simple."""
     while coefficients and coefficients[-1] == 0:
         coefficients = coefficients[:-1]
     if len(coefficients) < 2:
@@ -187,14 +192,14 @@ def real_roots_of_balls(coefficients: list[flint.acb]) -> list[flint.arb]:
     if coefficients[-1].contains(0):
         raise Inconclusive("a leading coefficient may be zero")
     try:
-        found = flint.acb_poly(coefficients).roots(tol=flint.arb(2) ** (-flint.ctx.prec // 2))
+        roots = flint.acb_poly(coefficients).roots(tol=flint.arb(2) ** (-flint.ctx.prec // 2))
     except ValueError:
         raise Inconclusive("the roots of a polynomial are too close to tell apart") from None
-    return ascending([root.real for root in found if root.imag.contains(0)])  # its conjugate overlaps no other root
+    return ascending([root.real for root in roots if root.imag.contains(0)])  # its conjugate overlaps no other root
 
 
 def ascending(roots: list[flint.arb]) -> list[flint.arb]:
-    """Disjoint balls in their order."""
+    """Return disjoint balls in ascending order."""
     roots = sorted(roots, key=lambda root: root.mid())
     if any(not bool(a < b) for a, b in zip(roots, roots[1:], strict=False)):
         raise Inconclusive("two real roots are too close to tell apart")
@@ -202,17 +207,17 @@ def ascending(roots: list[flint.arb]) -> list[flint.arb]:
 
 
 def is_zero(number: Callable[[], Any]) -> bool:
-    """Whether a number is exactly zero."""
+    """Return whether a number is exactly zero."""
     return decided(lambda: True if number() == 0 else None if number().contains(0) else False)
 
 
 def is_positive(expression: sp.Expr, point: Mapping[sp.Symbol, Any]) -> bool:
-    """Whether an expression is real and positive at a point where it does not vanish."""
+    """Return whether an expression is real and positive at a point where it does not vanish."""
     return decided(lambda: _real_sign(enclosure(expression, point))) > 0
 
 
 def _real_sign(value: flint.acb) -> int | None:
-    """The sign of a number; negative if it is not real, since no inequality holds for it."""
+    """Return the sign of a number, None if undecided; -1 if it is not real, since no inequality holds for it."""
     if not value.imag.contains(0):
         return -1
     if bool(value.real > 0):
@@ -221,17 +226,17 @@ def _real_sign(value: flint.acb) -> int | None:
 
 
 def constant(value: Fraction) -> Callable[[], flint.arb]:
-    """A fraction as a ball of any precision."""
+    """Return a function that encloses a fraction at the working precision."""
     return lambda: ball(value).real
 
 
 def below(value: flint.arb) -> Fraction:
-    """A fraction below a ball, close to it."""
+    """Return a fraction just below a ball."""
     return _fraction(value.lower())
 
 
 def above(value: flint.arb) -> Fraction:
-    """A fraction above a ball, close to it."""
+    """Return a fraction just above a ball."""
     return _fraction(value.upper())
 
 
@@ -241,7 +246,7 @@ def _fraction(value: flint.arb) -> Fraction:
 
 
 def simplest_between(low: Fraction | None, high: Fraction | None) -> Fraction:
-    """The fraction with the smallest denominator strictly between two others; None stands for infinity."""
+    """Return the fraction with the smallest denominator strictly between two others; None means infinity."""
     if low is None and high is None:
         return Fraction(1)
     if low is None:
@@ -259,7 +264,7 @@ def simplest_between(low: Fraction | None, high: Fraction | None) -> Fraction:
 
 
 def _simplest(low: Fraction, high: Fraction) -> Fraction:
-    """The simplest fraction strictly between 0 <= low < high, by continued fractions."""
+    """Return the simplest fraction strictly between 0 <= low < high, by continued fractions."""
     whole = low.__floor__()
     if whole + 1 < high:
         return Fraction(whole + 1)

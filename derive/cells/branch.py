@@ -1,4 +1,4 @@
-"""One root of a polynomial, followed with certified arithmetic from far above the spectrum down to the real axis."""
+"""Certified continuation of one root of a polynomial from large Im z down to the real axis."""
 
 from __future__ import annotations
 
@@ -14,30 +14,34 @@ from derive.algebra.nodes import Z
 from derive.cells.balls import Inconclusive, ball, enclosure
 
 STEPS = 4000
-"""The most steps of one way down."""
+"""Maximal number of continuation steps to the real axis."""
 FIRST_SHARES = tuple(Fraction(n, 16) for n in (0, 4, 8, 12, 15))
-"""To which share of its height a step is first tried to lead."""
+"""Fractions of the height to which a continuation step is first tried."""
 
 
 @dataclass(frozen=True)
 class Disc:
-    """A disc that holds exactly one root of a polynomial."""
+    """A disc that contains exactly one root of a polynomial."""
 
     centre: flint.acb
     radius: flint.arb
 
     @property
     def ball(self) -> flint.acb:
-        """A square around the disc."""
+        """A square that contains the disc."""
         side = flint.arb(0, self.radius.abs_upper())
         return self.centre + flint.acb(side, side)
 
 
 class RootBranch:
-    """The root of a polynomial in an unknown and z that has a given value far above the spectrum.
+    """The branch of an algebraic function g(z) with a given asymptotic value far above the spectrum.
 
-    Coefficients are real at the given values of the parameters. `far` gives the root at a point of the upper half
-    plane far from the spectrum, to more digits than separate it from the other roots.
+    Args:
+        polynomial: the polynomial in z and the unknown; its coefficients are real at `point`.
+        unknown: the symbol of g.
+        point: values of the parameters.
+        far: the root at a point of the upper half plane far from the spectrum, precise enough to separate it from
+            others.
     """
 
     def __init__(
@@ -56,14 +60,18 @@ class RootBranch:
 
     @property
     def rows(self) -> list[flint.acb_poly]:
-        """Coefficients of the powers of the unknown, lowest first, as polynomials in z at the working precision."""
+        """The coefficients of the powers of the unknown, lowest first, as polynomials in z."""
         bits = flint.ctx.prec
         if bits not in self._rows:
             self._rows[bits] = [flint.acb_poly([enclosure(c, self.point) for c in row]) for row in self.table]
         return self._rows[bits]
 
     def at(self, place: Fraction) -> Disc:
-        """The root at a real point, followed down a vertical line; Inconclusive at a branch point."""
+        """Return the root at a real point by continuation down a vertical line.
+
+        Raises:
+            Inconclusive: the point is a branch point.
+        """
         height, here = self.start(place)
         for _ in range(STEPS):
             if height == 0:
@@ -72,17 +80,20 @@ class RootBranch:
         raise Inconclusive("the physical branch was not followed to the real axis")
 
     def start(self, place: Fraction) -> tuple[Fraction, Disc]:
-        """The height far above a real point at which the root is identified, and the root there."""
+        """Return the height above a real point at which the asymptotic value identifies the root, and the root."""
         height, value = self.far(place)
         here = self.certified(flint.acb(ball(place).real, ball(height).real), value.mid())
         if not bool(abs(here.centre - value) < here.radius):
-            raise Inconclusive("the branch is not told from the others far from the spectrum")
+            raise Inconclusive("the branch was not separated from the others far from the spectrum")
         return height, here
 
     def lowered(
         self, place: Fraction, height: Fraction, here: Disc, shares: tuple[Fraction, ...]
     ) -> tuple[Fraction, Disc]:
-        """A lower height and the root there: the first of some shares of the height, or more of it than each."""
+        """Return a lower height and the root there, by a continuation step.
+
+        The step is the first of the fractions `shares` of the height that certifies a unique root, or a longer one.
+        """
         x, share, tried = ball(place).real, shares[-1], iter(shares)
         slope, near = self._along_tangent(flint.acb(x, ball(height).real), here)
         while share < 1 - Fraction(1, 2**40):
@@ -92,15 +103,15 @@ class RootBranch:
             if radius is None:
                 continue
             guess = here.centre + slope * flint.acb(0, -way)
-            found = self.certified(flint.acb(x, ball(height * share).real), guess.mid())
-            if bool(abs(found.centre - guess) + found.radius < radius):
-                return height * share, found
+            disc = self.certified(flint.acb(x, ball(height * share).real), guess.mid())
+            if bool(abs(disc.centre - guess) + disc.radius < radius):
+                return height * share, disc
         raise Inconclusive("the physical branch was not followed to the real axis")
 
     def _along_tangent(self, z: flint.acb, here: Disc) -> tuple[flint.acb, list[flint.acb_poly]]:
-        """The slope dg/dz of the root, and the polynomial in the distances from the tangent and from z.
+        """Return the slope dg/dz of the root, and the polynomial in the deviation from its tangent.
 
-        A list over powers of the distance from the tangent; each entry is a polynomial in the distance from z.
+        The polynomial is a list over powers of the deviation; each entry is a polynomial in the distance from z.
         """
         rows = [row(flint.acb_poly([z, 1])) for row in self.rows]
         value = flint.acb_poly([row[0] for row in rows])
@@ -116,7 +127,7 @@ class RootBranch:
         return slope, total
 
     def certified(self, z: flint.acb, guess: flint.acb) -> Disc:
-        """A small disc with one root next to a guess, by Newton's method."""
+        """Return a small disc with exactly one root near a guess, by Newton's method."""
         for _ in range(60):
             shifted = self._shifted(z, guess)
             if shifted[1].contains(0):
@@ -131,29 +142,29 @@ class RootBranch:
         return Disc(guess, radius)
 
     def is_real(self, place: Fraction, here: Disc) -> bool:
-        """Whether the root is real at a real point: then a disc around a real point holds it and no other."""
+        """Return whether the root is real at a real point: a disc centred on the real axis isolates it."""
         if bool(abs(here.centre.imag) > here.radius):
             return False
         centre = flint.acb(here.centre.real.mid())
         least = (abs(here.centre - centre) + here.radius).abs_upper() * 2
         if self._radius(self._shifted(ball(place), centre), flint.arb(least)) is None:
-            raise Inconclusive("a root is neither shown to be real nor to be complex")
+            raise Inconclusive("a root was proved neither real nor complex")
         return True
 
     def enclosing(self, here: Disc, place: Fraction, where: flint.arb) -> Disc:
-        """A disc with one root for every z in a real ball next to a point where the root is known."""
+        """Return a disc with exactly one root for every z in a real ball around `place`."""
         radius = self._radius(self._shifted(flint.acb(where.union(ball(place).real)), here.centre), here.radius * 2)
         if radius is None:
             raise Inconclusive("no disc with one root was found")
         return Disc(here.centre, radius)
 
     def _shifted(self, z: flint.acb, centre: flint.acb) -> flint.acb_poly:
-        """The polynomial in the distance from a centre."""
+        """Return the Taylor shift of the polynomial to a centre."""
         return flint.acb_poly([row(z) for row in self.rows])(flint.acb_poly([centre, 1]))
 
     @staticmethod
     def _radius(shifted: flint.acb_poly, least: flint.arb) -> flint.arb | None:
-        """A radius within which there is exactly one root."""
+        """Return a radius within which there is exactly one root; None if none is certified."""
         slope = shifted[1].abs_lower()
         if not bool(slope > 0):
             return None
@@ -165,12 +176,12 @@ class RootBranch:
         return None
 
     def count(self, z: flint.acb, centre: flint.acb, radius: flint.arb) -> int | None:
-        """How many roots a disc holds for every z in a ball, with multiplicity; None where that is not shown."""
+        """Return the number of roots in a disc for every z in a ball, with multiplicity; None if not certified."""
         return roots_within(self._shifted(z, centre), radius)
 
 
 def _root_radius(near: list[flint.acb_poly], way: flint.arb, least: flint.arb) -> flint.arb | None:
-    """A distance from the tangent within which there is exactly one root, for every z not farther than a way."""
+    """Return a distance from the tangent that isolates one root for every z within `way`; None if uncertified."""
     upper = [_bound(c, way) for c in near]
     slope = near[1][0].abs_lower() - (upper[1] - near[1][0].abs_upper())
     if not bool(slope > 0):
@@ -187,12 +198,12 @@ def _root_radius(near: list[flint.acb_poly], way: flint.arb, least: flint.arb) -
 
 
 def _bound(polynomial: flint.acb_poly, way: flint.arb) -> flint.arb:
-    """What the size of a polynomial does not exceed within a distance of its origin."""
+    """Return an upper bound of the modulus of a polynomial within a distance of the origin."""
     return sum((c.abs_upper() * way**k for k, c in enumerate(polynomial.coeffs())), flint.arb(0))
 
 
 def roots_within(shifted: flint.acb_poly, radius: flint.arb) -> int | None:
-    """How many zeros lie within a radius of the origin, by Rouche's theorem: one term outweighs all others."""
+    """Return the number of zeros within a radius of the origin, by Rouche's theorem; None if no term dominates."""
     terms = [(c.abs_lower() * radius**k, c.abs_upper() * radius**k) for k, c in enumerate(shifted.coeffs())]
     total = sum((upper for _, upper in terms), flint.arb(0))
     for power, (lower, upper) in enumerate(terms):

@@ -1,4 +1,4 @@
-"""Coordinates in which formulas are polynomials, and the walls between which they are analytic."""
+"""Coordinates in which formulas are polynomial, and the walls between regions of analyticity."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from derive.language.symbols import Parameter
 
 
 def is_root(node: sp.Basic) -> bool:
-    """Whether a node is a power with a broken exponent."""
+    """Return whether a node is a power with a fractional exponent."""
     return isinstance(node, sp.Pow) and bool(node.exp.is_Rational) and not node.exp.is_Integer
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Positive parameters as powers of coordinates: with nu = m**2 the root of nu is a polynomial."""
+    """Positive parameters as powers of coordinates: with nu = m**2, sqrt(nu) is a polynomial."""
 
     powers: tuple[tuple[Parameter, sp.Symbol, int], ...]
 
     @staticmethod
     def of(expressions: Iterable[sp.Expr]) -> Chart:
-        """Coordinates for all roots of single parameters in the expressions."""
+        """Return coordinates that rationalise all roots of single parameters in the expressions."""
         degrees: dict[Parameter, int] = {}
         for node in (n for e in expressions for n in sp.preorder_traversal(e) if is_root(n)):
             if isinstance(node.base, Parameter) and node.base.is_positive:
@@ -35,15 +35,15 @@ class Chart:
         return Chart(tuple((p, sp.Symbol(f"root_{p.name}", positive=True), degree) for p, degree in ordered))
 
     def apply(self, expression: sp.Expr) -> sp.Expr:
-        """An expression of the parameters in the coordinates."""
+        """Return an expression of the parameters in the coordinates."""
         return sp.sympify(expression).subs({p: m**degree for p, m, degree in self.powers})
 
     def symbol(self, parameter: sp.Symbol) -> sp.Symbol:
-        """The coordinate of a parameter."""
+        """Return the coordinate of a parameter."""
         return next((m for p, m, _ in self.powers if p == parameter), parameter)
 
     def point(self, coordinates: Mapping[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
-        """Values of the parameters at a point of the coordinates."""
+        """Return the parameters at a point given by its coordinates."""
         back = {m: (p, degree) for p, m, degree in self.powers}
         return {
             back[s][0] if s in back else s: value ** back[s][1] if s in back else value
@@ -51,16 +51,16 @@ class Chart:
         }
 
     def coordinates(self, point: Mapping[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
-        """The coordinates of a point of the parameters."""
-        found = dict(point)
+        """Return the coordinates of a point of the parameters."""
+        coordinates = dict(point)
         for parameter, symbol, degree in self.powers:
-            if parameter in found:
-                found[symbol] = sp.root(found.pop(parameter), degree)
-        return found
+            if parameter in coordinates:
+                coordinates[symbol] = sp.root(coordinates.pop(parameter), degree)
+        return coordinates
 
 
 def in_sizes(expression: sp.Expr) -> sp.Expr:
-    """Signs, steps, maxima and minima written with absolute values."""
+    """Return the expression with sign, Heaviside, Max and Min written with absolute values."""
     plain = expression.replace(sp.Max, lambda *args: _extreme(args, 1)).replace(
         sp.Min, lambda *args: _extreme(args, -1)
     )
@@ -69,7 +69,7 @@ def in_sizes(expression: sp.Expr) -> sp.Expr:
 
 
 def _without_sizes(expression: sp.Expr) -> sp.Expr:
-    """An expression without absolute values that vanishes wherever another does."""
+    """Return an expression without absolute values whose zero set contains that of the given one."""
     plain = expression.replace(sp.Max, lambda *args: _extreme(args, 1)).replace(
         sp.Min, lambda *args: _extreme(args, -1)
     )
@@ -83,7 +83,7 @@ def _without_sizes(expression: sp.Expr) -> sp.Expr:
 
 
 def _extreme(values: tuple[sp.Expr, ...], sign: int) -> sp.Expr:
-    """The largest or the smallest of some numbers, with absolute values."""
+    """Return the maximum or minimum of numbers, written with absolute values."""
     first, *others = values
     if not others:
         return first
@@ -92,10 +92,10 @@ def _extreme(values: tuple[sp.Expr, ...], sign: int) -> sp.Expr:
 
 
 def zero_factors(expression: sp.Expr) -> list[sp.Expr]:
-    """Irreducible polynomials that hold every zero of an expression with roots and absolute values.
+    """Return irreducible polynomials whose zeros contain those of an expression with roots and absolute values.
 
     Raises:
-        TooLarge: A conjugate of the expression vanishes identically, so that no polynomial holds its zeros.
+        TooLarge: a conjugate of the expression vanishes identically, so that no polynomial holds its zeros.
     """
     norm = rational_norm(_without_sizes(sp.sympify(expression)))
     if norm.is_zero:
@@ -104,11 +104,11 @@ def zero_factors(expression: sp.Expr) -> list[sp.Expr]:
 
 
 def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
-    """Polynomials whose zeros hold every place where an expression may fail to be analytic.
+    """Return polynomials whose zeros contain every point where an expression may fail to be analytic.
 
-    These are what stands under roots, in denominators and in absolute values.
+    They are the radicands, the denominators and the arguments of absolute values.
     """
-    found: list[sp.Expr] = []
+    expressions_inside: list[sp.Expr] = []
     for node in (n for e in expressions for n in sp.preorder_traversal(e)):
         if isinstance(node, sp.Pow) and (is_root(node) or node.exp.is_negative):
             inside = [node.base]
@@ -118,5 +118,5 @@ def walls(expressions: Iterable[sp.Expr]) -> list[sp.Expr]:
             inside = [a - b for i, a in enumerate(node.args) for b in node.args[:i]]
         else:
             continue
-        found += [f for e in inside if e.free_symbols for f in zero_factors(e)]
-    return list(dict.fromkeys(found))
+        expressions_inside += [f for e in inside if e.free_symbols for f in zero_factors(e)]
+    return list(dict.fromkeys(expressions_inside))

@@ -1,7 +1,7 @@
-"""A formula with roots, and the formulas that it becomes when other branches of the roots are taken.
+"""Algebraic conjugates of a formula with radicals: its values on other branches of the roots.
 
-All of them are analytic between the walls. Where their product vanishes, one of them vanishes throughout a cell; which
-one, a single point tells.
+All conjugates are analytic between the walls. Where their product, the norm, vanishes, one of them vanishes throughout
+a cell, and one sample point decides which.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from derive.cells.balls import decided, enclosure, power
 from derive.cells.chart import is_root
 
 MOST_CONJUGATES = 16
-"""The most formulas that one becomes: four square roots, or two cube roots, have so many branches at most."""
+"""Maximal number of conjugates: that of four square roots. More make norms too large."""
 
 
 class NoNorm(Exception):
-    """The formula has functions other than roots and absolute values, or too many roots."""
+    """Raised for formulas with too many radicals, or with functions other than radicals and absolute values."""
 
 
 @dataclass(frozen=True)
 class Conjugates:
-    """A formula in which symbols stand for roots; `roots` gives what is under each and its degree, inner ones first.
+    """A formula with its radicals replaced by symbols. `roots` lists radicand and degree, inner radicals first.
 
-    The same root has the same symbol in every formula.
+    The same radical has the same symbol in every formula.
     """
 
     formula: sp.Expr
@@ -39,7 +39,11 @@ class Conjugates:
 
     @staticmethod
     def of(expression: sp.Expr) -> Conjugates:
-        """NoNorm where the expression has too many roots, or functions other than absolute values."""
+        """Return the conjugates of an expression.
+
+        Raises:
+            NoNorm: the expression has too many radicals, or functions other than absolute values.
+        """
         roots: dict[sp.Symbol, tuple[sp.Expr, int]] = {}
 
         def root(base: sp.Expr, degree: int) -> sp.Symbol:
@@ -64,7 +68,7 @@ class Conjugates:
         return Conjugates(formula, tuple((symbol, base, degree) for symbol, (base, degree) in roots.items()))
 
     def norm(self) -> sp.Expr:
-        """The numerator of the product of all conjugates: a polynomial without roots."""
+        """Return the numerator of the norm, the product of all conjugates: a polynomial without radicals."""
         numerator = sp.expand(sp.fraction(sp.together(self.formula))[0])
         for symbol, base, degree in reversed(self.roots):
             parts = [sp.S.Zero] * degree
@@ -75,10 +79,7 @@ class Conjugates:
         return numerator
 
     def vanishes(self, values: dict[sp.Symbol, Any]) -> bool | None:
-        """Whether the formula is the conjugate that vanishes at a point where the product of all is zero.
-
-        None if the working precision does not tell.
-        """
+        """Return whether the formula itself vanishes at a point where the norm is zero; None if undecided."""
         first, *others = self._values(values)
         if not first.contains(0):
             return False
@@ -86,18 +87,18 @@ class Conjugates:
 
     @cached_property
     def _branches(self) -> list[tuple[int, ...]]:
-        """The branches of the roots that give different formulas, the principal ones first."""
+        """The branches of the radicals that give distinct formulas, the principal ones first."""
         kept: list[tuple[int, ...]] = []
         for branches in product(*(range(degree) for _, _, degree in self.roots)):
             if not any(self._equal(branches, other) for other in kept):
                 kept.append(branches)
         return kept
 
-    def _equal(self, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-        """Whether the formula is the same for two choices of branches, by algebra."""
+    def _equal(self, first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+        """Return whether two choices of branches give the same formula, by algebra."""
         order, unit = lcm(*(degree for _, _, degree in self.roots)), sp.Symbol("_unit")
         sides = []
-        for branches in (one, other):
+        for branches in (first, second):
             turned = zip(branches, self.roots, strict=True)
             sides.append(self.formula.subs({s: unit ** (order // degree * k) * s for k, (s, _, degree) in turned}))
         numerator = sp.expand(sp.fraction(sp.together(sides[0] - sides[1]))[0])
@@ -107,16 +108,16 @@ class Conjugates:
         return bool(_remainder(numerator, sp.cyclotomic_poly(order, unit), unit) == 0)
 
     def _values(self, values: dict[sp.Symbol, Any]) -> Iterator[flint.acb]:
-        """The formula and its conjugates as balls, the formula itself first."""
+        """Yield enclosures of the formula and its conjugates, the formula first."""
         for branches in self._branches:
-            known = dict(values)
+            enclosures = dict(values)
             for branch, (symbol, base, degree) in zip(branches, self.roots, strict=True):
                 turn = enclosure(sp.exp(2 * sp.pi * sp.I * sp.Rational(branch, degree)), {})
-                known[symbol] = turn * power(enclosure(base, known), sp.Rational(1, degree))
-            yield enclosure(self.formula, known)
+                enclosures[symbol] = turn * power(enclosure(base, enclosures), sp.Rational(1, degree))
+            yield enclosure(self.formula, enclosures)
 
     def decide(self, values: Any) -> bool:
-        """The same with as many digits as it takes; `values` gives balls at the working precision."""
+        """Return `vanishes` at a sufficient precision; `values` gives balls at the working precision."""
         return decided(lambda: self.vanishes(values()))
 
 

@@ -1,7 +1,7 @@
-"""One rational point in each open cell between the zeros of polynomials: cylindrical algebraic decomposition.
+"""Cylindrical algebraic decomposition: one rational sample point in each open cell between zeros of polynomials.
 
-What is asked is continuous inside the open cells. On the walls between them it may fail all the same: an outlier that
-touches the bulk at one value is none there. `faces` gives rational points of the walls.
+A statement is constant inside open cells but may fail on the walls between them: an outlier that touches the bulk at
+one parameter value is not an outlier there. `faces` gives rational sample points of the walls.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from derive.algebra.polynomials import PolynomialRing, TooLarge, irreducible
 from derive.cells.balls import above, below, decided, irreducible_factors, real_roots, simplest_between
 
 MOST_WORK = 60_000
-"""The most terms that a resultant or a discriminant may have."""
+"""Maximal number of terms of a resultant or discriminant: bounds the time of a projection."""
 MOST_CELLS = 400
-"""The most cells that are visited."""
+"""Maximal number of cells."""
 MOST_FACES = 100
-"""The most points of walls that are visited."""
+"""Maximal number of sample points on walls."""
 
 Interval = tuple[sp.Rational | None, sp.Rational | None]
 """An open interval; None where it has no end."""
@@ -43,9 +43,10 @@ class Cells:
     def of(
         polynomials: Iterable[sp.Expr], box: dict[sp.Symbol, Interval], innermost: Sequence[sp.Symbol], drop: Drop
     ) -> Cells:
-        """The decomposition of a box; `innermost` variables are eliminated first, the last of them at once.
+        """Return the decomposition of a box. `innermost` variables are eliminated first, the last of them at once.
 
-        TooLarge where a projection grows beyond its bound.
+        Raises:
+            TooLarge: a projection exceeds its bound.
         """
         ring = PolynomialRing.of(tuple(polynomials))
         encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
@@ -71,13 +72,16 @@ class Cells:
         return Cells(tuple(order), tuple(box[s] for s in order), tuple(levels))
 
     def points(self, inner: Sequence[sp.Symbol] = ()) -> Iterator[Any]:
-        """A rational point of each cell; `inner` variables, which were eliminated first, are left out."""
+        """Yield a rational point of each cell, without the `inner` variables, which were eliminated first."""
         yield from self._lifted({}, 0, len([s for s in self.variables if s not in inner]), [0])
 
     def faces(self, inner: Sequence[sp.Symbol], ends: Mapping[sp.Symbol, list[sp.Rational]]) -> Iterator[Any]:
-        """Rational points at which a polynomial vanishes, or a variable is at an end; TooLarge where they are many.
+        """Yield rational points at which a polynomial vanishes or a variable is at an end of its interval.
 
-        Each piece of a wall has one whose polynomial is linear in its last variable.
+        Every piece of a wall whose polynomial is linear in its last variable has one.
+
+        Raises:
+            TooLarge: there are too many.
         """
         count = [0]
 
@@ -90,11 +94,11 @@ class Cells:
                     yield point
                 return
             symbol = self.variables[level]
-            given = (self.levels[level], symbol, point, self.intervals[level])
-            on = list(dict.fromkeys([*rational_zeros(*given), *ends.get(symbol, ())]))
+            arguments = (self.levels[level], symbol, point, self.intervals[level])
+            on = list(dict.fromkeys([*rational_zeros(*arguments), *ends.get(symbol, ())]))
             for value in on:
                 yield from lifted({**point, symbol: value}, level + 1, True)
-            for value in between_zeros(*given):
+            for value in between_zeros(*arguments):
                 yield from lifted({**point, symbol: value}, level + 1, on_wall)
 
         yield from lifted({}, 0, False)
@@ -111,7 +115,7 @@ class Cells:
 
 
 def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Expr]:
-    """Polynomials free of a symbol that vanish wherever zeros of others in the symbol meet or go to infinity."""
+    """Return polynomials free of a symbol that vanish where roots of others in it coincide or go to infinity."""
     ring = PolynomialRing.of(tuple(polynomials))
     encoded = [f for p in polynomials for f in irreducible(ring.encode(p)) if not f.is_constant()]
     here = _kept(ring, (f for f in encoded if ring.degree(f, symbol)), lambda polynomial: False)
@@ -122,7 +126,7 @@ def projection(polynomials: Iterable[sp.Expr], symbol: sp.Symbol) -> list[sp.Exp
 def between_zeros(
     polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
 ) -> list[sp.Rational]:
-    """A rational value between each two neighbouring zeros of polynomials in an interval, at values of the others."""
+    """Return a rational value between any two neighbouring zeros of polynomials in an interval."""
     factors = irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials)
     low, high = (None if end is None else Fraction(int(end.p), int(end.q)) for end in interval)
 
@@ -143,19 +147,19 @@ def between_zeros(
 def rational_zeros(
     polynomials: Iterable[sp.Expr], symbol: sp.Symbol, point: dict[sp.Symbol, sp.Rational], interval: Interval
 ) -> list[sp.Rational]:
-    """The rational zeros of polynomials in an open interval, at values of the others."""
+    """Return the rational zeros of polynomials in an open interval, at values of the other symbols."""
     low, high = interval
-    found = []
+    zeros = []
     for factor in irreducible_factors(univariate(polynomial.subs(point), symbol) for polynomial in polynomials):
         if factor.degree() == 1:
             value = sp.Rational(-int(factor[0]), int(factor[1]))
             if (low is None or value > low) and (high is None or value < high):
-                found.append(value)
-    return found
+                zeros.append(value)
+    return zeros
 
 
 def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
-    """A polynomial with rational coefficients in one symbol, without denominators; one where it vanishes."""
+    """Return a polynomial over the rationals in one symbol, without denominators; 1 where it vanishes."""
     poly = sp.Poly(sp.expand(expression), symbol, domain="QQ")
     if poly.is_zero:
         return flint.fmpz_poly([1])
@@ -164,13 +168,13 @@ def univariate(expression: sp.Expr, symbol: sp.Symbol) -> flint.fmpz_poly:
 
 
 def _kept(ring: PolynomialRing, polynomials: Iterable[Any], drop: Drop) -> list[Any]:
-    """Irreducible polynomials that may vanish somewhere, in a fixed order, each once up to its sign."""
-    found: dict[str, Any] = {}
+    """Return the irreducible polynomials that may vanish somewhere, in a fixed order, distinct up to sign."""
+    kept: dict[str, Any] = {}
     for polynomial in polynomials:
         signed = -polynomial if polynomial.leading_coefficient() < 0 else polynomial
-        if str(signed) not in found and not drop(ring.decode(signed)):
-            found[str(signed)] = signed
-    return [found[key] for key in sorted(found, key=lambda k: (len(k), k))]
+        if str(signed) not in kept and not drop(ring.decode(signed)):
+            kept[str(signed)] = signed
+    return [kept[key] for key in sorted(kept, key=lambda k: (len(k), k))]
 
 
 def _weight(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> tuple[int, int, str]:
@@ -179,7 +183,7 @@ def _weight(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> 
 
 
 def _projected(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) -> Iterator[Any]:
-    """Irreducible factors of leading coefficients, discriminants and resultants with respect to a symbol."""
+    """Yield the irreducible factors of leading coefficients, discriminants and resultants in a symbol."""
     place, name = ring.symbols.index(symbol), ring.variable(symbol)
 
     def factors(polynomial: Any) -> Iterator[Any]:
@@ -200,7 +204,7 @@ def _projected(ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol) 
 def _at_ends(
     ring: PolynomialRing, polynomials: list[Any], symbol: sp.Symbol, box: Mapping[sp.Symbol, Interval]
 ) -> Iterator[Any]:
-    """Irreducible factors of polynomials at the ends of a symbol's interval: there zeros enter and leave it."""
+    """Yield the irreducible factors of polynomials at the ends of a symbol's interval, where zeros enter or leave."""
     for end in (end for end in box[symbol] if end is not None):
         for polynomial in polynomials:
             there = polynomial.resultant(ring.encode(end.q * symbol - end.p), ring.variable(symbol))
@@ -213,11 +217,11 @@ def _leading(ring: PolynomialRing, polynomial: Any, place: int, degree: int) -> 
     return ring.context.from_dict(terms)
 
 
-def _check(ring: PolynomialRing, one: Any, other: Any, symbol: sp.Symbol) -> None:
+def _check(ring: PolynomialRing, first: Any, second: Any, symbol: sp.Symbol) -> None:
     place = ring.symbols.index(symbol)
-    m, n = (int(f.degrees()[place]) for f in (one, other))
+    m, n = (int(f.degrees()[place]) for f in (first, second))
     box = 1
-    for i, (a, b) in enumerate(zip(one.degrees(), other.degrees(), strict=True)):
+    for i, (a, b) in enumerate(zip(first.degrees(), second.degrees(), strict=True)):
         box *= 1 if i == place else int(a) * n + int(b) * m + 1
     if box > MOST_WORK:
         raise TooLarge(f"eliminating {symbol} may need {box} terms")

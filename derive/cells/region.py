@@ -1,4 +1,4 @@
-"""Where a claim is meant to hold: inequalities between the parameters, and rational points inside."""
+"""Regions of validity of a claim: inequalities between the parameters, and rational sample points."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from derive.errors import ClaimError
 from derive.language.symbols import Parameter
 
 POINTS = 3
-"""So many points decide a claim that is an identity."""
+"""Number of sample points of an identity."""
 TRIES = 4000
-"""So many points of the domains are tried before a region counts as empty."""
+"""Number of sample points of the domains before a region counts as empty."""
 LEAP = 673
-"""Every so many points of Halton's sequence are taken: its first ones are small in large bases."""
+"""Stride of the leaped Halton sequence: its first points are small in large bases."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 
 Point = dict[sp.Symbol, sp.Expr]
@@ -27,9 +27,9 @@ Point = dict[sp.Symbol, sp.Expr]
 
 @dataclass(frozen=True)
 class Region:
-    """Part of the domains of the parameters. `conditions` are positive inside; `text` is how the claim writes them.
+    """A part of the parameter domain. `conditions` are positive inside; `text` is their form in the claim.
 
-    Where one of those that are `closed` is zero, the boundary belongs to the region.
+    Where a condition in `closed` vanishes, the boundary belongs to the region.
     """
 
     place: str
@@ -40,8 +40,8 @@ class Region:
 
     @cached_property
     def box(self) -> dict[Parameter, Interval]:
-        """An interval for each parameter that holds the region: its domain, and bounds by numbers."""
-        found: dict[Parameter, Interval] = {p: _domain(p) for p in self.parameters}
+        """An interval per parameter that contains the region: its domain, cut by numerical bounds."""
+        intervals: dict[Parameter, Interval] = {p: _domain(p) for p in self.parameters}
         for condition in self.conditions:
             if len(condition.free_symbols) != 1:
                 continue
@@ -52,27 +52,27 @@ class Region:
             bound = -rest / slope
             if not (slope.is_Rational and bound.is_Rational):
                 continue
-            low, high = found[parameter]
+            low, high = intervals[parameter]
             if slope > 0:
-                found[parameter] = (bound if low is None else max(low, bound), high)
+                intervals[parameter] = (bound if low is None else max(low, bound), high)
             else:
-                found[parameter] = (low, bound if high is None else min(high, bound))
-        for parameter, (low, high) in found.items():
+                intervals[parameter] = (low, bound if high is None else min(high, bound))
+        for parameter, (low, high) in intervals.items():
             if low is None or high is None or low < high or (not self.conditions and low == high):
                 continue
             low_end, high_end = _domain(parameter)
             outside = low == low_end or high == high_end
             why = f"lies outside the domain of {parameter}, {parameter.domain}" if outside else "is empty"
             raise ClaimError(f"{self.place}: the region {self.text!r} {why}; correct its bounds")
-        return found
+        return intervals
 
     @cached_property
     def typical(self) -> Point:
-        """A rational value for each parameter, next to its default."""
+        """A rational value for each parameter, near its default."""
         return self._near_defaults(0)
 
     def contains(self, point: Point) -> bool:
-        """Whether all inequalities hold at a point."""
+        """Return whether all inequalities hold at a point."""
         try:
             return all(is_positive(condition, point) for condition in self.conditions)
         except Inconclusive:  # one of them is an equality here
@@ -80,7 +80,7 @@ class Region:
 
     @cached_property
     def ends(self) -> dict[sp.Symbol, list[sp.Rational]]:
-        """The ends of the intervals of the box that belong to them."""
+        """The ends of the box's intervals that belong to the region."""
 
         def included(parameter: Parameter, end: sp.Rational | None) -> bool:
             if end is None or not parameter.domain.contains(float(end)):
@@ -91,7 +91,7 @@ class Region:
         return {p: [end for end in box if end is not None and included(p, end)] for p, box in self.box.items()}
 
     def holds_at(self, point: Point) -> bool:
-        """Whether a point that may lie on a wall belongs to the region."""
+        """Return whether a point, which may lie on a wall, belongs to the region."""
         if not all(p.domain.contains(float(v)) for p, v in point.items() if isinstance(p, Parameter)):
             return False
         for condition in (c for c in self.conditions if c.free_symbols <= set(point)):
@@ -104,28 +104,28 @@ class Region:
         return True
 
     def where(self, parameter: sp.Symbol, value: sp.Expr) -> Region:
-        """The part in which a parameter has a value, a formula of the others; its domain is left out."""
+        """Return the slice in which a parameter equals a value or formula of the others; its domain is dropped."""
         put = {condition: condition.subs(parameter, value) for condition in self.conditions}
         others = tuple(p for p in self.parameters if p != parameter)
         return Region(self.place, others, self.text, tuple(put.values()), tuple(put[c] for c in self.closed))
 
     def points(self, count: int = POINTS, fixed: Point | None = None) -> list[Point]:
-        """Rational values for all parameters, inside their domains and the region, the same in every run.
+        """Return rational points of the region, the same in every run.
 
-        The first lie near the defaults, the others far and wide. `fixed` values stay.
+        The first lie near the defaults, the others are spread over the region. `fixed` values stay.
         """
-        found: list[Point] = []
+        points: list[Point] = []
         for point in self._candidates(fixed or {}):
-            if (not self.conditions or point not in found) and self.contains(point):
-                found.append(point)
-                if len(found) == count:
+            if (not self.conditions or point not in points) and self.contains(point):
+                points.append(point)
+                if len(points) == count:
                     break
-        if not found:
+        if not points:
             raise ClaimError(
                 f"{self.place}: no point of the region {self.text!r} was found in the domains of the parameters; an "
                 "empty region says nothing, and a thin one needs bounds by numbers, such as 1 < nu < 2"
             )
-        return found
+        return points
 
     def _candidates(self, fixed: Point) -> Iterator[Point]:
         for attempt in range(POINTS):
@@ -160,7 +160,7 @@ def _domain(parameter: Parameter) -> Interval:
 
 
 def _radical_inverse(n: int, base: int) -> sp.Rational:
-    """The digits of a whole number behind the point: the sequence of van der Corput fills (0, 1) evenly."""
+    """Return the radical inverse of n in a base: the van der Corput sequence, which is equidistributed in (0, 1)."""
     total, scale = sp.S.Zero, sp.Rational(1, base)
     while n:
         n, digit = divmod(n, base)
@@ -169,7 +169,7 @@ def _radical_inverse(n: int, base: int) -> sp.Rational:
 
 
 def _spread(parameter: Parameter, interval: Interval, share: sp.Rational) -> sp.Rational:
-    """A value of the interval: evenly where it has two ends, over orders of magnitude where it has not."""
+    """Return a value of an interval: uniform if it is bounded, logarithmic otherwise."""
     low, high = interval
     default = sp.nsimplify(parameter.default, rational=True)
     odds = share / (1 - share)

@@ -1,8 +1,8 @@
 """Which branch, edge or outlier a claim means, decided in every cell of its region.
 
-What is asked (an edge, an outlier, a branch, a sign) is the same throughout a cell between the zeros of the polynomials
-on which it depends, so that one rational point of each cell decides it for the whole region. Where the cells are too
-many or too hard to find, points of the region are tried instead, and the claim is supported, not proved.
+A selection is constant in each cell between the zeros of the polynomials on which it depends, so one rational sample
+point per cell decides it for the whole region. Where the decomposition is too large, points of the region are tried
+instead, and the claim is supported, not proved.
 """
 
 from __future__ import annotations
@@ -33,15 +33,18 @@ from derive.records.probe import MAP
 from derive.support.bounds import VISITING
 
 SAMPLES = 6
-"""So many points of a region are tried where its cells are not known."""
+"""Number of sample points of a region whose cells are not known."""
 
 
 @dataclass
 class Sites:
-    """Points of a region, `all_cells` if every cell has one of them.
+    """Sample points of a region; `all_cells` if every cell has one.
 
-    `walls` vanish between the cells, which have coordinates `variables`, the first eliminated last, and `faces` are
-    rational points on walls, `all_faces` if all are known. `visited` points were given so far.
+    Attributes:
+        walls: polynomials that vanish between cells.
+        variables: coordinates of the cells, the first eliminated last.
+        faces: rational points on walls; `all_faces` if they are complete.
+        visited: points returned so far.
     """
 
     points: tuple[Point, ...]
@@ -53,7 +56,7 @@ class Sites:
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
-        """The points of cells, as many as there is time for."""
+        """Yield the points of cells, as many as time allows."""
         self.visited, start = 0, time.thread_time()
         for point in self.points:
             if time.thread_time() - start > VISITING.most:
@@ -62,7 +65,7 @@ class Sites:
             yield point
 
     def on_walls(self, *formulas: sp.Expr) -> Iterator[Point]:
-        """Rational points on walls at which formulas are defined, as many as there is time for."""
+        """Yield rational points on walls at which the formulas are defined, as many as time allows."""
         start = time.thread_time()
         for point in self.faces:
             if time.thread_time() - start > VISITING.most:
@@ -73,12 +76,12 @@ class Sites:
 
     @property
     def status(self) -> str:
-        """What a statement is that holds at all points that were visited, and whose algebra is exact."""
+        """The status of a statement that holds at all visited points and whose algebra is exact."""
         return PROVED if self.all_cells and self.visited == len(self.points) else SUPPORTED
 
     @property
-    def told(self) -> str:
-        """Where a question was decided."""
+    def extent(self) -> str:
+        """A description of the points at which a question was decided."""
         if self.status == PROVED:
             return "in the whole region" if self.visited == 1 else f"in each of {self.visited} cells of the region"
         of = f"of {len(self.points)} cells" if self.all_cells else "of the region, whose cells were not found"
@@ -86,7 +89,7 @@ class Sites:
 
 
 class CellSelection:
-    """Cells of a region and spectra at their points, each found once."""
+    """Cells of a region and the spectra at their sample points, each computed once."""
 
     def __init__(self, region: Region, bulk: BulkCurve | None):
         self.region, self.bulk = region, bulk
@@ -95,16 +98,16 @@ class CellSelection:
 
     @property
     def singular(self) -> tuple[sp.Expr, ...]:
-        """Polynomials in z whose zeros hold the branch points and poles of the resolvent."""
+        """Polynomials in z whose zeros contain the branch points and poles of the resolvent."""
         assert self.bulk is not None
         return self.bulk.singular
 
     def spectrum(self, point: Point) -> CellSpectrum:
-        """The bulk at a point of the region."""
+        """Return the bulk at a point of the region."""
         assert self.bulk is not None
-        found = CellSpectrum(self.bulk, point)
-        key = tuple(sorted(found.point.items(), key=lambda item: str(item[0])))
-        return self._spectra.setdefault(key, found)
+        spectrum = CellSpectrum(self.bulk, point)
+        key = tuple(sorted(spectrum.point.items(), key=lambda item: str(item[0])))
+        return self._spectra.setdefault(key, spectrum)
 
     def sites(
         self,
@@ -113,18 +116,20 @@ class CellSelection:
         inner: Sequence[sp.Symbol] = (),
         fixed: Point | None = None,
     ) -> Sites:
-        """Points of all cells in which polynomials keep their zeros apart and formulas are analytic.
+        """Return sample points of all cells in which zeros of the polynomials stay apart and formulas are analytic.
 
-        `inner` symbols run over all real numbers; `fixed` parameters have one value.
+        Args:
+            inner: symbols that run over all real numbers.
+            fixed: parameters with a single value.
         """
         fixed = fixed or {}
         held, analytic = (tuple(sp.sympify(e).subs(fixed) for e in given) for given in (polynomials, formulas))
         key = (held, analytic, tuple(inner), tuple(fixed.items()))
         if key not in self._sites:
-            self._sites[key] = self._found(held, analytic, tuple(inner), fixed)
+            self._sites[key] = self._sample_cells(held, analytic, tuple(inner), fixed)
         return self._sites[key]
 
-    def _found(
+    def _sample_cells(
         self,
         polynomials: tuple[sp.Expr, ...],
         formulas: tuple[sp.Expr, ...],
@@ -138,11 +143,11 @@ class CellSelection:
             needed = [*polynomials, *walls(map(chart.apply, formulas)), *walls(conditions), *conditions]
             factors = list(dict.fromkeys(f for p in needed for f in zero_factors(chart.apply(p))))
             box, ends = self._box(chart, factors, inner)
-            cells, found = self._points(chart, [*factors, *ends], box, inner)
+            cells, sample = self._points(chart, [*factors, *ends], box, inner)
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
-        given = ({**self._others(point, inner), **fixed} for point in found)
-        points = [point for point in given if self._inside(point)]
+        completed = ({**self._others(point, inner), **fixed} for point in sample)
+        points = [point for point in completed if self._inside(point)]
         whole = tuple(point for point in points if all(_is_value(p, v) for p, v in point.items()))
         if not whole:
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
@@ -155,27 +160,27 @@ class CellSelection:
     def _faces(
         self, chart: Chart, cells: Cells, inner: tuple[sp.Symbol, ...], fixed: Point
     ) -> tuple[tuple[Point, ...], bool]:
-        """Rational points of the region at which walls vanish, and whether these are all that the cells give."""
-        found: list[Point] = []
+        """Return rational points of the region on walls, and whether all faces of the cells are among them."""
+        faces: list[Point] = []
         try:
             for coordinates in cells.faces(inner, self.region.ends):
                 point = {**self._others(chart.point(coordinates), inner), **fixed}
                 if (
-                    point not in found
+                    point not in faces
                     and all(_is_value(p, v) for p, v in point.items())
                     and self.region.holds_at(point)
                 ):
-                    found.append(point)
+                    faces.append(point)
         except (TooLarge, NumericalError):  # there are many: those that are found are tried
-            return tuple(found), False
-        return tuple(found), True
+            return tuple(faces), False
+        return tuple(faces), True
 
     def _points(
         self, chart: Chart, factors: list[sp.Expr], box: dict[sp.Symbol, Interval], inner: Any
     ) -> tuple[Cells, list[Point]]:
-        """The cells, and points of those that belong to the region.
+        """Return the decomposition and the sample points that belong to the region.
 
-        Polynomials without zeros in the box are left out. The inequalities of the region must not be used for that:
+        Polynomials without zeros in the box are dropped. The region's inequalities must not be used to drop them, since
         their own zeros are walls.
         """
 
@@ -193,7 +198,7 @@ class CellSelection:
             return cells, [chart.point(point) for point in cells.points(inner)]
 
     def _box(self, chart: Chart, factors: list[sp.Expr], inner: Any) -> tuple[dict[sp.Symbol, Interval], list[sp.Expr]]:
-        """An interval for each coordinate, and what vanishes at the ends of domains that no interval has."""
+        """Return an interval per coordinate, and polynomials that vanish at domain ends no interval has."""
         box: dict[sp.Symbol, Interval] = {symbol: (None, None) for symbol in inner}
         ends: list[sp.Expr] = []
         used = {s for f in factors for s in f.free_symbols}
@@ -209,7 +214,7 @@ class CellSelection:
         return box, ends
 
     def _inside(self, point: Point) -> bool:
-        """Whether a point that is on no wall belongs to the region; whole numbers count as real ones."""
+        """Return whether a point off the walls belongs to the region; integer parameters count as real."""
         for parameter, value in point.items():
             if isinstance(parameter, Parameter) and not parameter.domain.low <= value <= parameter.domain.high:
                 return False
@@ -221,17 +226,17 @@ class CellSelection:
         return True
 
     def _others(self, point: Point, inner: Sequence[sp.Symbol]) -> Point:
-        """A point with values for the parameters that the cells do not depend on; `inner` ones have none."""
+        """Return a point completed by values of the parameters that the cells leave open, except `inner` ones."""
         usual = self.region.typical
         return {**{p: v for p, v in usual.items() if p not in point and p not in inner}, **point}
 
     def unvisited_zero(self, expressions: Iterable[sp.Expr], sites: Sites, fixed: Point) -> sp.Expr | None:
-        """A polynomial that may vanish with an expression on a wall of which no face was visited; None if none does."""
-        given = [sp.sympify(e).subs(fixed) for e in expressions]
+        """Return a polynomial that may vanish with an expression on a wall without a visited face, or None."""
+        fixed_expressions = [sp.sympify(e).subs(fixed) for e in expressions]
         conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
-        chart = Chart.of((*given, *conditions))
+        chart = Chart.of((*fixed_expressions, *conditions))
         positive = [chart.apply(c) for c in conditions]
-        for expression in given:
+        for expression in fixed_expressions:
             try:
                 factors = rational_factors(Conjugates.of(in_sizes(chart.apply(expression))).norm())
             except (NoNorm, TooLarge):
@@ -239,8 +244,8 @@ class CellSelection:
             box, _ = self._box(chart, factors, ())
             for factor in (f for f in factors if f.free_symbols):
                 last = next((s for s in reversed(sites.variables) if factor.has(s)), None)
-                known = sites.all_faces and factor.free_symbols <= set(sites.variables)
-                if sign_inside(factor, box) or known and sp.degree(factor, last) == 1:
+                complete = sites.all_faces and factor.free_symbols <= set(sites.variables)
+                if sign_inside(factor, box) or complete and sp.degree(factor, last) == 1:
                     continue
                 if len(factor.free_symbols) == 1 and not _vanishes_at_zeros(
                     chart.apply(expression), factor, box, positive
@@ -258,11 +263,11 @@ class CellSelection:
     def vanishes(
         self, expression: sp.Expr, above: bool = False, bounds: tuple[sp.Expr, ...] = ()
     ) -> ComparisonOutcome | None:
-        """Whether an expression in the parameters, z and the resolvent, or the map, is zero in the whole region.
+        """Decide whether an expression in the parameters, z and G, or the map, is zero in the whole region.
 
-        None where square roots alone do not decide it. It is zero at every real z outside the bulk, or every value of
-        the map, at which `bounds` are positive; `above`: above all of the bulk at least, and where it is not zero below
-        or in gaps, the evidence says so.
+        It must vanish at every real z outside the bulk, or every value of the map, at which `bounds` are positive. With
+        `above` it must vanish above the bulk; the evidence says where it does not below it or in gaps. None if square
+        roots alone do not decide.
         """
         spectral = self.bulk is not None and bool(expression.free_symbols & {Z, self.bulk.resolvent})
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
@@ -292,48 +297,48 @@ class CellSelection:
                 if above and spectral and place is not None and not self._above(point, place):
                     beside = True
                     continue
-                told = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
-                told += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
-                return ComparisonOutcome(REFUTED, f"at {', '.join(told)} the two sides differ", tuple(point.items()))
+                values = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
+                values += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
+                return ComparisonOutcome(REFUTED, f"at {', '.join(values)} the two sides differ", tuple(point.items()))
         if not compared:
             return ComparisonOutcome(
                 UNDECIDED, f"no {'z' if spectral else 's'} within the bounds lies outside the bulk"
             )
-        evidence = f"with the signs of square roots decided {sites.told}"
+        evidence = f"with the signs of square roots decided {sites.extent}"
         if beside:
             evidence += "; above the bulk (elsewhere a square root has the other sign)"
         return ComparisonOutcome(sites.status, evidence)
 
     def _without_resolvent(self, polynomials: list[sp.Expr]) -> list[sp.Expr]:
-        """Polynomials free of the resolvent that vanish wherever others do on the curve."""
+        """Return polynomials free of the resolvent that vanish where others do on the curve."""
         if self.bulk is None:
             return polynomials
-        root, found = self.bulk.resolvent, list[sp.Expr]()
+        root, eliminated = self.bulk.resolvent, list[sp.Expr]()
         for polynomial in polynomials:
-            found += common_roots(polynomial, self.bulk.curve, root) if polynomial.has(root) else [polynomial]
-        return found
+            eliminated += common_roots(polynomial, self.bulk.curve, root) if polynomial.has(root) else [polynomial]
+        return eliminated
 
     def _places(self, between: list[sp.Expr], inner: tuple[sp.Symbol, ...], point: Point) -> Sequence[Fraction | None]:
-        """Values of z outside the bulk, or of the map, one between each two neighbouring walls."""
+        """Return values of z outside the bulk, or of the map, one between any two walls; [None] without either."""
         if not inner:
             return [None]
         (symbol,) = inner
-        given = [polynomial.subs(point) for polynomial in between]
-        found = Roots(tuple(polynomial for polynomial in given if polynomial.has(symbol)), symbol, ()).separators
+        walls = [polynomial.subs(point) for polynomial in between]
+        places = Roots(tuple(polynomial for polynomial in walls if polynomial.has(symbol)), symbol, ()).separators
         if symbol == MAP:
-            return found
+            return places
         spectrum = self.spectrum(point)
-        return [place for place in found if spectrum.outside(constant(place), (_at(place),))]
+        return [place for place in places if spectrum.outside(constant(place), (_at(place),))]
 
     def _above(self, point: Point, place: Fraction) -> bool:
-        """Whether a place outside the bulk lies above all of it."""
+        """Return whether a point outside the bulk lies above all of it."""
         spectrum = self.spectrum(point)
         last = spectrum.ends[-1] if spectrum.ends else -1
         interval = spectrum.interval_of(constant(place), (_at(place),))
         return interval is not None and interval > last
 
     def _values(self, point: Point, place: Any, spectral: bool, chart: Chart) -> Callable[[], dict[sp.Symbol, Any]]:
-        """Balls for all symbols at a point: coordinates of the chart, z and the resolvent, or the map."""
+        """Return enclosures of all symbols at a point: coordinates of the chart, z and the resolvent, or the map."""
         coordinates = chart.coordinates(point)
 
         def balls() -> dict[sp.Symbol, Any]:
@@ -350,7 +355,7 @@ class CellSelection:
 def _vanishes_at_zeros(
     expression: sp.Expr, factor: sp.Expr, box: dict[sp.Symbol, Interval], positive: list[sp.Expr]
 ) -> bool:
-    """Whether an expression may vanish at a zero of a polynomial in one symbol within an interval and conditions."""
+    """Return whether an expression may vanish at a zero of a univariate polynomial inside an interval."""
     (symbol,) = factor.free_symbols
     low, high = box[symbol]
     roots = Roots((factor,), symbol, ())
@@ -369,12 +374,12 @@ def _vanishes_at_zeros(
 
 
 def _at(place: Fraction) -> sp.Expr:
-    """The polynomial with one zero."""
+    """Return the polynomial whose only zero is a place."""
     return Z - sp.Rational(place.numerator, place.denominator)
 
 
 def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
-    """Whether the product of all conjugates is zero, modulo the curve."""
+    """Return whether the norm, the product of all conjugates, is zero modulo the curve."""
     norm = conjugates.norm()
     if norm != 0 and curve is not None and norm.has(root):
         norm = sp.expand(sp.prem(norm, sp.expand(sp.fraction(sp.together(curve))[0]), root))
@@ -382,7 +387,7 @@ def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbo
 
 
 def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
-    """Whether an expression that is not zero everywhere is zero throughout no cell, whatever the signs of its roots."""
+    """Return whether no conjugate of an expression vanishes throughout a cell."""
     try:
         conjugates = Conjugates.of(in_sizes(expression))
     except NoNorm:
@@ -391,5 +396,5 @@ def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.S
 
 
 def _is_value(parameter: sp.Symbol, value: sp.Rational) -> bool:
-    """Whether a parameter of whole numbers has one; a cell may have none."""
+    """Return whether a parameter may have a value: an integer parameter may not be a fraction."""
     return not isinstance(parameter, Parameter) or not parameter.domain.whole or bool(value.is_Integer)

@@ -1,4 +1,4 @@
-"""Signs of polynomials that the coefficients alone decide."""
+"""Signs of polynomials from the signs of their coefficients."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sympy as sp
 
 
 def sign_inside(polynomial: sp.Expr, intervals: Mapping[sp.Symbol, Any]) -> int:
-    """1 or -1 where a polynomial is proved positive or negative for all values in open intervals; 0 if unknown.
+    """Return 1 or -1 if a polynomial is proved positive or negative on open intervals, else 0.
 
-    Each symbol is written in a positive one that runs through its interval; coefficients of one sign then decide.
+    Each interval is mapped to the positive half line; coefficients of one sign then decide.
     """
     if polynomial.is_Rational:
         return int(sp.sign(polynomial))

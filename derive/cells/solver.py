@@ -1,4 +1,4 @@
-"""Questions to an SMT solver for nonlinear real arithmetic."""
+"""Queries to an SMT solver for nonlinear real arithmetic."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from derive.cells.chart import in_sizes
 from derive.cells.conjugates import Conjugates, NoNorm
 
 EFFORT = 2_000_000
-"""The most steps for one question, by the solver's own count: the same on every machine."""
+"""Resource limit of one query, in the solver's deterministic units."""
 
 
 def has_no_zero(
     expression: sp.Expr, box: Mapping[sp.Symbol, Any], positive: Iterable[sp.Expr] = (), closed: bool = False
 ) -> bool:
-    """Whether an expression is proved to vanish nowhere in an open box where others are positive.
+    """Return whether an expression is proved to have no zero in an open box where those in `positive` are positive.
 
-    `closed`: nor on the boundary, where they vanish. All of them may have roots and absolute values. Where something
-    negative stands under a root, nothing is proved.
+    With `closed` the boundary, where they vanish, is included. Expressions may contain roots and absolute values.
+    Nothing is proved where a radicand is negative.
     """
     question = _SmtQuestion(box, closed)
     try:
@@ -37,7 +37,7 @@ def has_no_zero(
 
 
 class _SmtQuestion:
-    """Equations and inequalities for real numbers in a box."""
+    """A system of equations and inequalities over the reals in a box."""
 
     def __init__(self, box: Mapping[sp.Symbol, Any], closed: bool):
         self.box, self.closed = box, closed
@@ -64,7 +64,7 @@ class _SmtQuestion:
         return bool(self.solver.check() == z3.unsat)
 
     def _plain(self, expression: sp.Expr) -> tuple[sp.Expr, list[Any]]:
-        """An expression in which symbols stand for roots, and where one of them has no real value."""
+        """Return an expression with symbols for its radicals, and the conditions under which a radicand is negative."""
         conjugates, beyond = Conjugates.of(in_sizes(expression)), []
         for symbol, base, degree in conjugates.roots:
             top, bottom = sp.fraction(sp.together(base))

@@ -1,4 +1,4 @@
-"""The spectrum at one rational point of the parameters, decided with certified arithmetic."""
+"""The spectrum at one rational point of the parameters, decided in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from derive.cells.decomposition import univariate
 from derive.records.probe import Bulk
 
 HALVINGS = 400
-"""The most times that the distance to a point mass is halved."""
+"""Maximal number of halvings of the distance to a point mass."""
 FAR = 4096
-"""How many times farther than the spectrum the physical branch is identified."""
+"""Height at which the physical branch is identified, in units of the spectral radius."""
 
 Point = dict[sp.Symbol, Any]
 
 
 @dataclass(frozen=True)
 class Roots:
-    """The real zeros of polynomials in one symbol, at values of the parameters: each as a ball, as fine as asked."""
+    """The real zeros of polynomials in one symbol at values of the parameters, as balls of any precision."""
 
     polynomials: tuple[sp.Expr, ...]
     symbol: sp.Symbol
@@ -49,29 +49,29 @@ class Roots:
 
     @cached_property
     def _exact(self) -> list[flint.fmpz_poly] | None:
-        """The irreducible factors, where all coefficients are rational."""
-        given = [sp.Poly(polynomial.subs(dict(self.point)), self.symbol) for polynomial in self.polynomials]
-        if not all(c.is_Rational for poly in given for c in poly.all_coeffs()):
+        """The irreducible factors; None if a coefficient is not rational."""
+        substituted = [sp.Poly(polynomial.subs(dict(self.point)), self.symbol) for polynomial in self.polynomials]
+        if not all(c.is_Rational for poly in substituted for c in poly.all_coeffs()):
             return None
-        return irreducible_factors(univariate(poly.as_expr(), self.symbol) for poly in given)
+        return irreducible_factors(univariate(poly.as_expr(), self.symbol) for poly in substituted)
 
     def balls(self) -> list[flint.arb]:
-        """In ascending order, at the working precision."""
+        """Return the zeros in ascending order at the working precision."""
         if self._exact is not None:
             return real_roots(self._exact)
-        found: list[flint.arb] = []
+        roots: list[flint.arb] = []
         for polynomial in self.polynomials:
             coefficients = sp.Poly(polynomial, self.symbol).all_coeffs()
-            found += real_roots_of_balls([enclosure(c, dict(self.point)) for c in reversed(coefficients)])
-        return ascending(found)
+            roots += real_roots_of_balls([enclosure(c, dict(self.point)) for c in reversed(coefficients)])
+        return ascending(roots)
 
     def ball(self, index: int) -> Callable[[], flint.arb]:
-        """One of the zeros, as a ball of any precision."""
+        """Return one zero as a function of the working precision."""
         return lambda: self.balls()[index]
 
     @cached_property
     def separators(self) -> list[Fraction]:
-        """Fractions between neighbouring zeros, and beyond the first and the last."""
+        """Fractions between neighbouring zeros, and beyond the first and last."""
 
         def separated() -> list[Fraction]:
             roots = self.balls()
@@ -81,14 +81,14 @@ class Roots:
         return decided(separated)
 
     def index_of(self, number: Callable[[], flint.arb]) -> int | None:
-        """Which zero a number may be: None if it is none. It is that zero if it is known to be one of them."""
+        """Return the index of the only zero that a number may equal; None if it is not a zero."""
 
-        def found() -> tuple[int | None] | None:
+        def nearest() -> tuple[int | None] | None:
             value = number()
             near = [i for i, root in enumerate(self.balls()) if root.overlaps(value)]
             return (near[0] if near else None,) if len(near) < 2 else None
 
-        return decided(found)[0]
+        return decided(nearest)[0]
 
 
 @dataclass(frozen=True)
@@ -103,25 +103,29 @@ class BulkCurve:
 
     @staticmethod
     def of(bulk: Bulk) -> BulkCurve:
-        """That of a derived bulk whose responses are eliminated; TooLarge where its discriminant is."""
+        """Return the curve of a bulk whose responses are eliminated.
+
+        Raises:
+            TooLarge: the discriminant is too large.
+        """
         assert bulk.curve is not None, "what is claimed of a bulk without a curve is refused before"
         projected = bulk.projected
-        found = BulkCurve(projected.algebraic, projected.bulk_symbols, projected.resolvent, bulk.curve, ())
-        return replace(found, singular=found.branch_points())
+        curve = BulkCurve(projected.algebraic, projected.bulk_symbols, projected.resolvent, bulk.curve, ())
+        return replace(curve, singular=curve.branch_points())
 
     def branch_points(self) -> tuple[sp.Expr, ...]:
-        """Factors of the discriminant and of the leading coefficient of the curve."""
+        """Return the factors of the discriminant and of the leading coefficient of the curve."""
         singular, poles = branch_points(self.curve, self.resolvent)
         return tuple(f for f in (*singular, *poles) if f.free_symbols)
 
     @property
     def symbols(self) -> set[sp.Symbol]:
-        """What the equations and the curve depend on."""
+        """The symbols on which the equations and the curve depend."""
         return {s for e in (*self.equations, self.curve) for s in e.free_symbols}
 
 
 class CellSpectrum:
-    """The bulk at given parameters: where its density is positive, and what lies outside."""
+    """The bulk at fixed parameters: the support of its density, and the real axis outside it."""
 
     def __init__(self, bulk: BulkCurve, point: Point):
         self.equations, self.unknowns, self.resolvent = bulk.equations, bulk.unknowns, bulk.resolvent
@@ -133,39 +137,39 @@ class CellSpectrum:
 
     @cached_property
     def size(self) -> Fraction:
-        """A bound on the spectrum."""
+        """A bound on the modulus of the spectrum."""
         ends = self.zeros.separators
         return 1 + max(abs(ends[0]), abs(ends[-1]))
 
     def far(self, place: Fraction, expression: sp.Expr) -> tuple[Fraction, flint.acb]:
-        """A function of the bulk far above a real place."""
+        """Return a function of the bulk responses far above a real point."""
         height = FAR * Fraction((self.size + abs(place)).__ceil__())
         digits = max(60, int(flint.ctx.prec / 3.3))
         with mpmath.workdps(digits):
             at = mpmath.mpc(mpmath.mpf(place.numerator) / place.denominator, int(height))
             values = physical_values(self.equations, self.unknowns, self.point, digits, at)
-            found = sp.lambdify(list(values), expression.subs(self.point), "mpmath")(*values.values())
-            texts = [mpmath.nstr(part, digits) for part in (mpmath.re(found), mpmath.im(found))]
+            value = sp.lambdify(list(values), expression.subs(self.point), "mpmath")(*values.values())
+            texts = [mpmath.nstr(part, digits) for part in (mpmath.re(value), mpmath.im(value))]
         return height, flint.acb(*(flint.arb(text) for text in texts))
 
     def dense(self, place: Fraction) -> bool:
-        """Whether the density is positive at a real place that is no branch point."""
+        """Return whether the density is positive at a real point that is not a branch point."""
         return decided(lambda: not self.branch.is_real(place, self.branch.at(place)))
 
     # the support
 
     @cached_property
     def filled(self) -> list[bool]:
-        """Whether the density is positive between neighbouring zeros."""
+        """Whether the density is positive, for each interval between neighbouring zeros."""
         return [self.dense(place) for place in self.zeros.separators]
 
     @cached_property
     def ends(self) -> list[int]:
-        """Which zeros are ends of the support, in ascending order."""
+        """The indices of the zeros that are edges of the support, in ascending order."""
         return [i for i, (left, right) in enumerate(zip(self.filled, self.filled[1:], strict=False)) if left != right]
 
     def interval_of(self, number: Callable[[], flint.arb], solves: tuple[sp.Expr, ...]) -> int | None:
-        """Between which zeros a number lies: i if it follows i of them, None if it is one of them.
+        """Return the number of zeros below a number; None if it is one of them.
 
         `solves` are polynomials in z of which the number is a zero.
         """
@@ -177,20 +181,20 @@ class CellSpectrum:
         return sum(mark is not None and mark < place for mark in marks)
 
     def outside(self, number: Callable[[], flint.arb], solves: tuple[sp.Expr, ...]) -> bool:
-        """Whether a real number lies outside the bulk, and is no branch point."""
+        """Return whether a real number lies outside the bulk and is not a branch point."""
         interval = self.interval_of(number, solves)
         return interval is not None and not self.filled[interval]
 
-    # what a function of the bulk is outside
+    # functions of the bulk outside the support
 
     def follow(self, polynomial: sp.Expr, unknown: sp.Symbol, function: sp.Expr) -> RootBranch:
-        """A function of the bulk as a branch of the polynomial that it satisfies."""
+        """Return a function of the bulk as a branch of the polynomial that it satisfies."""
         return RootBranch(polynomial, unknown, self.point, lambda place: self.far(place, function))
 
     def takes(self, branch: RootBranch, where: Callable[[], flint.arb], value: Callable[[], flint.arb]) -> bool:
-        """Whether a branch has a value at an algebraic place outside the bulk, where both solve its polynomial."""
+        """Return whether a branch has a value at an algebraic point outside the bulk; both solve its polynomial."""
 
-        def found() -> bool | None:
+        def compared() -> bool | None:
             place, wanted = where(), flint.acb(value())
             near = below(place) if place.is_exact() else simplest_between(below(place), above(place))
             disc = branch.enclosing(branch.at(near), near, place)
@@ -198,18 +202,18 @@ class CellSpectrum:
                 return True
             return None if disc.ball.overlaps(wanted) else False
 
-        return decided(found)
+        return decided(compared)
 
     # point masses
 
     def residue(self, position: Fraction, weight: sp.Symbol, leading: sp.Expr) -> int:
-        """Which real zero of a polynomial in the weight is the mass at a position, in ascending order.
+        """Return the index, among the real zeros of a polynomial in the weight, of the point mass at a position.
 
-        `leading` is what remains of the curve where G = weight / (z - position) and z goes to the position.
+        `leading` is the leading coefficient of the curve as z goes to the position with G = weight / (z - position).
         """
         shift = sp.Rational(position.numerator, position.denominator)
-        given = self.curve.subs(self.point).subs(Z, Z + shift).subs(self.resolvent, weight / Z)
-        moved = sp.fraction(sp.cancel(sp.together(given)))[0]
+        substituted = self.curve.subs(self.point).subs(Z, Z + shift).subs(self.resolvent, weight / Z)
+        moved = sp.fraction(sp.cancel(sp.together(substituted)))[0]
 
         def far(place: Fraction) -> tuple[Fraction, flint.acb]:
             return self.far(place + position, (Z - shift) * self.resolvent)
@@ -221,7 +225,7 @@ class CellSpectrum:
         squarefree = sp.Poly(sp.sqf_part(leading.subs(self.point)), weight)
         lowest_first = list(reversed(squarefree.all_coeffs()))
 
-        def found() -> int | None:
+        def located() -> int | None:
             height, here = branch.start(Fraction(0))
             polynomial = flint.acb_poly([enclosure(c, {}) for c in lowest_first])
             for _ in range(HALVINGS):
@@ -235,4 +239,4 @@ class CellSpectrum:
                         return index
             return None
 
-        return decided(found)
+        return decided(located)

@@ -1,4 +1,4 @@
-"""What can become of a claim."""
+"""Statuses of a claim, and how they combine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATUSES = (PROVED, SUPPORTED, UNDECIDED, REFUTED)
 
 @dataclass(frozen=True)
 class ComparisonOutcome:
-    """The outcome of one comparison, and what it rests on. `point`: values at which two sides differ."""
+    """The outcome of a comparison and its evidence. `point` holds values at which two sides differ."""
 
     status: str
     evidence: str = ""
@@ -22,10 +22,10 @@ class ComparisonOutcome:
 
 
 def weakest(statuses: Iterable[str]) -> str:
-    """The status of several statements together: that of the one that is known least."""
+    """Return the status of a conjunction: the weakest of its statements."""
     return max(statuses, key=STATUSES.index, default=PROVED)
 
 
 def best(results: list[ComparisonOutcome]) -> ComparisonOutcome:
-    """The result of the alternative that holds, if one does."""
+    """Return the result of a disjunction: that of the alternative that holds, if one does."""
     return min(results, key=lambda r: STATUSES.index(r.status), default=ComparisonOutcome(REFUTED))

@@ -1,8 +1,4 @@
-"""Hand-written formulas against what is derived. The derivation never imports this package.
-
-for verdict in check_claims(load_claims("paper.toml")):
-    print(verdict.name, verdict.status, verdict.detail)
-"""
+"""Check hand-written formulas against the derivation, which never imports this package."""
 
 from derive.claims.checking import ClaimVerdict, check_claims
 from derive.claims.reading import Claim, ClaimsFile, load_claims, project_claims

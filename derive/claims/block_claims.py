@@ -6,33 +6,37 @@ import sympy as sp
 
 from derive.algebra.sites import without_averages
 from derive.cells.verdicts import PROVED, REFUTED, ComparisonOutcome, weakest
+from derive.claims.context import ClaimContext
 from derive.claims.formulas import WordSum
 from derive.claims.reading import Claim
-from derive.claims.work import Work
 from derive.errors import ClaimError
 from derive.records.probe import BlockMatrix
 
 
-def _label(work: Work, claim: Claim, label: str) -> int:
-    labels = work.blocks.labels
+def _label(context: ClaimContext, claim: Claim, label: str) -> int:
+    labels = context.blocks.labels
     if label not in labels:
         raise ClaimError(
-            f"{work.place(claim)}: A(z) has no unknown {label}; its labels are {', '.join(labels) or 'none'}"
+            f"{context.place(claim)}: A(z) has no unknown {label}; its labels are {', '.join(labels) or 'none'}"
         )
     return labels.index(label)
 
 
-def decide_block(work: Work, claim: Claim) -> tuple[str, str]:
-    row, column = _label(work, claim, claim.get("row")), _label(work, claim, claim.get("column"))
-    value = work.reader(claim, "z", "G", matrices=True).matrix(claim.get("value"))
-    return work.same_words(value, derived_block(work.blocks, row, column), "block")
+def decide_block(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about one block of A(z)."""
+    row, column = _label(context, claim, claim.get("row")), _label(context, claim, claim.get("column"))
+    value = context.reader(claim, "z", "G", matrices=True).matrix(claim.get("value"))
+    return context.same_words(value, derived_block(context.blocks, row, column), "block")
 
 
-def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
-    blocks, labels, rows = work.blocks, claim.get("labels"), claim.get("value")
-    order = [_label(work, claim, label) for label in labels]
+def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about all blocks of A(z)."""
+    blocks, labels, rows = context.blocks, claim.get("labels"), claim.get("value")
+    order = [_label(context, claim, label) for label in labels]
     if len(rows) != len(labels) or len(set(labels)) != len(labels):
-        raise ClaimError(f"{work.place(claim)}: {len(labels)} labels for {len(rows)} rows; give one label to each row")
+        raise ClaimError(
+            f"{context.place(claim)}: {len(labels)} labels for {len(rows)} rows; give one label to each row"
+        )
     missing = [label for label in blocks.labels if label not in labels]
     if missing:
         return (
@@ -42,41 +46,41 @@ def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
     total = sp.Add(*(u.size for u in blocks.projected.unknowns))
     rows_of_all = ComparisonOutcome(PROVED)
     if claim.get("size") is not None:
-        size = work.reader(claim).scalar(claim.get("size"))
-        rows_of_all = work.bench.same(size, total)
+        size = context.reader(claim).scalar(claim.get("size"))
+        rows_of_all = context.comparator.same(size, total)
         if rows_of_all.status == REFUTED:
             return REFUTED, f"the derived A(z) has {total} rows, the claim {size}; {rows_of_all.evidence}"
-    scalars, reader = work.reader(claim, "z", "G"), work.reader(claim, "z", "G", matrices=True)
+    scalars, reader = context.reader(claim, "z", "G"), context.reader(claim, "z", "G", matrices=True)
     left = [scalars.scalar(text) for text in claim.get("rows_times", ("1",) * len(order))]
     right = [scalars.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
     if len(left) != len(order) or len(right) != len(order):
-        raise ClaimError(f"{work.place(claim)}: rows_times and columns_times need one scalar for each label")
+        raise ClaimError(f"{context.place(claim)}: rows_times and columns_times need one scalar for each label")
     for scalar in (*left, *right):
-        if not work.bench.differs_from_zero(scalar):
+        if not context.comparator.differs_from_zero(scalar):
             raise ClaimError(
-                f"{work.place(claim)}: {scalar} in rows_times or columns_times is not known to differ from 0 on the "
+                f"{context.place(claim)}: {scalar} in rows_times or columns_times is not known to differ from 0 on the "
                 "physical branch, and A(z) multiplied by 0 says nothing"
             )
-    statuses, told = [rows_of_all.status], rows_of_all.evidence
+    statuses, counterevidence = [rows_of_all.status], rows_of_all.evidence
     for i, row in enumerate(order):
         for j, column in enumerate(order):
             derived = derived_block(blocks, row, column).scaled(left[i] * right[j])
-            found, detail = work.same_words(reader.matrix(rows[i][j]), derived, "block")
-            if found == REFUTED:
+            status, detail = context.same_words(reader.matrix(rows[i][j]), derived, "block")
+            if status == REFUTED:
                 return REFUTED, f"row {labels[i]}, column {labels[j]}: {detail}"
-            statuses.append(found)
-            if found != PROVED:
-                told = f"row {labels[i]}, column {labels[j]}: {detail}"
-    known = f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}"
-    return weakest(statuses), f"{known}; {told}" if told else known
+            statuses.append(status)
+            if status != PROVED:
+                counterevidence = f"row {labels[i]}, column {labels[j]}: {detail}"
+    scope = f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}"
+    return weakest(statuses), f"{scope}; {counterevidence}" if counterevidence else scope
 
 
 def derived_block(blocks: BlockMatrix, row: int, column: int) -> WordSum:
-    """A block of A(z) as a sum of words."""
+    """Return a block of A(z) as a sum of words."""
     block = blocks.block(row, column)
-    found = WordSum({(): block.scalar} if block.scalar != 0 else {})
+    total = WordSum({(): block.scalar} if block.scalar != 0 else {})
     for scale, word in block.combination:
         written = without_averages(scale)
         assert written is not None, "claims about averages that cannot be written out are refused"
-        found = found.plus(WordSum({tuple(word): -written}))
-    return found
+        total = total.plus(WordSum({tuple(word): -written}))
+    return total

@@ -1,4 +1,4 @@
-"""Claims about the bulk: its resolvent, curve, edges, atoms and moments."""
+"""Claims about the bulk: its resolvent, curve, edges, point masses and moments."""
 
 from __future__ import annotations
 
@@ -14,114 +14,119 @@ from derive.cells.balls import decided, enclosure, is_zero
 from derive.cells.region import Point
 from derive.cells.spectrum import CellSpectrum, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, weakest
+from derive.claims.context import ClaimContext, shown_formula, shown_point
 from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
-from derive.claims.work import Work, shown_formula, shown_point
 from derive.errors import ClaimError
 from derive.expansions.atoms import leading_mass
 from derive.records.probe import Bulk
 
 
-def decide_resolvent(work: Work, claim: Claim) -> tuple[str, str]:
-    value = work.reader(claim, "z").scalar(claim.get("value"))
-    result = work.bench.same(value, work.bulk.projected.resolvent, above=True)
+def decide_resolvent(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a closed form of the resolvent."""
+    value = context.reader(claim, "z").scalar(claim.get("value"))
+    result = context.comparator.same(value, context.bulk.projected.resolvent, above=True)
     if result.status == REFUTED:
-        return REFUTED, f"derived {_curve_text(work.bulk)}; {result.evidence}"
+        return REFUTED, f"derived {_curve_text(context.bulk)}; {result.evidence}"
     if result.status == UNDECIDED:
-        return UNDECIDED, f"derived {_curve_text(work.bulk)}; {result.evidence}"
+        return UNDECIDED, f"derived {_curve_text(context.bulk)}; {result.evidence}"
     branch = f"the branch that is 1/z at infinity{f', {result.evidence}' if result.evidence else ''}"
-    return result.status, f"satisfies {_curve_text(work.bulk)}; {branch}"
+    return result.status, f"satisfies {_curve_text(context.bulk)}; {branch}"
 
 
-def decide_curve(work: Work, claim: Claim) -> tuple[str, str]:
-    value = sp.fraction(sp.together(work.reader(claim, "z", "G").scalar(claim.get("value"))))[0]
-    root, curve = work.bulk.projected.resolvent, work.curve
+def decide_curve(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a polynomial equation of the resolvent."""
+    value = sp.fraction(sp.together(context.reader(claim, "z", "G").scalar(claim.get("value"))))[0]
+    root, curve = context.bulk.projected.resolvent, context.curve
     try:
         derived, claimed = sp.Poly(curve, root, Z), sp.Poly(value, root, Z) if value.has(root) else None
     except sp.PolynomialError:
-        raise ClaimError(f"{work.place(claim)}: {value} is not a polynomial in z and G") from None
-    told = f"derived {_curve_text(work.bulk)}, claimed {sp.expand(value)} = 0"
+        raise ClaimError(f"{context.place(claim)}: {value} is not a polynomial in z and G") from None
+    both = f"derived {_curve_text(context.bulk)}, claimed {sp.expand(value)} = 0"
     if claimed is None or claimed.degree(root) != derived.degree(root):
-        return REFUTED, f"{told}; the degrees in G differ"
+        return REFUTED, f"{both}; the degrees in G differ"
     terms, others = derived.as_dict(), claimed.as_dict()
     lead = next(iter(derived.terms()))[0]
     multiple = others.get(lead, sp.S.Zero)
-    if multiple != 0 and not work.bench.differs_from_zero(multiple):
-        return UNDECIDED, f"{told}; that {shown_formula(multiple)} differs from 0 is not known, and 0 = 0 says nothing"
-    statuses, detail = [PROVED], f"a multiple of {_curve_text(work.bulk)}"
+    if multiple != 0 and not context.comparator.differs_from_zero(multiple):
+        return UNDECIDED, f"{both}; that {shown_formula(multiple)} differs from 0 is not known, and 0 = 0 says nothing"
+    statuses, detail = [PROVED], f"a multiple of {_curve_text(context.bulk)}"
     for powers in dict.fromkeys((*terms, *others)):
         left = others.get(powers, sp.S.Zero) * terms[lead]
         right = terms.get(powers, sp.S.Zero) * multiple
-        result = work.bench.same(left, right)
+        result = context.comparator.same(left, right)
         if result.status == REFUTED:
-            return REFUTED, f"{told}; they are no multiples of each other: {result.evidence}"
+            return REFUTED, f"{both}; they are not multiples of each other: {result.evidence}"
         statuses.append(result.status)
         if result.status != PROVED:
-            detail = f"{told}; {result.evidence}"
+            detail = f"{both}; {result.evidence}"
     return weakest(statuses), detail
 
 
-def decide_equation(work: Work, claim: Claim) -> tuple[str, str]:
-    """An expression in z, G and the responses of the bulk that vanishes on the physical branch."""
-    reader = work.reader(claim, "z", "G")
-    responses = {s.name: s for s in work.bulk.projected.bulk_symbols}
+def decide_equation(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide whether an expression in z, G and the bulk responses vanishes on the physical branch."""
+    reader = context.reader(claim, "z", "G")
+    responses = {s.name: s for s in context.bulk.projected.bulk_symbols}
     value = replace(reader, scalars={**responses, **reader.scalars}).scalar(claim.get("value"))
     if not value.free_symbols & {Z, *responses.values()}:
-        raise ClaimError(f"{work.place(claim)}: {value} holds no response of the bulk; they are {', '.join(responses)}")
-    result = work.bench.same(value, sp.S.Zero)
-    return work.told(result, value, sp.S.Zero, "residual", "modulo the bulk equations")
+        raise ClaimError(
+            f"{context.place(claim)}: {value} holds no response of the bulk; they are {', '.join(responses)}"
+        )
+    result = context.comparator.same(value, sp.S.Zero)
+    return context.conclude(result, value, sp.S.Zero, "residual", "modulo the bulk equations")
 
 
-def decide_edges(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
-    reader = work.reader(claim)
+def decide_edges(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide closed forms of the edges of the support."""
+    reader = context.reader(claim)
     values = [reader.scalar(text) for text in claim.get("value")]
-    selection = work.bench.selection
+    selection = context.comparator.selection
     factors = [factor for factor in selection.singular if factor.has(Z)]
-    results = [work.bench.is_root(value, Z, factors) for value in values]
+    results = [context.comparator.is_root(value, Z, factors) for value in values]
     sites = selection.sites(selection.singular, values, (Z,))
     for point in (*sites, *sites.on_walls(*values)):
         wrong = _wrong_edges(selection.spectrum(point), values, point)
         if wrong:
-            at = shown_point(point, work.curve, *values)
+            at = shown_point(point, context.curve, *values)
             hint = "" if claim.region or not at else "; edges of one region only need region = ..."
             spectrum = selection.spectrum(point)
             ends = Counterexample.at(point, "edges", floats(map(spectrum.zeros.ball, spectrum.ends)))
-            return Refuted(f"{_edges_text(work)}; {f'at {at} ' if at else ''}{wrong}{hint}", ends)
+            return Refuted(f"{_edges_text(context)}; {f'at {at} ' if at else ''}{wrong}{hint}", ends)
     for value, result in zip(values, results, strict=True):
         if result.status == REFUTED:
-            return REFUTED, f"{_edges_text(work)}; {shown_formula(value)} is not among them: {result.evidence}"
-    told = f"{_edges_text(work)}; the density ends at each, and nowhere else, {sites.told}"
+            return REFUTED, f"{_edges_text(context)}; {shown_formula(value)} is not among them: {result.evidence}"
+    detail = f"{_edges_text(context)}; the density ends at each, and nowhere else, {sites.extent}"
     status = weakest([sites.status, *(r.status for r in results)])
     meeting = selection.unvisited_zero(_gaps(values, sites.points), sites, {})
     if meeting is not None:  # on a wall two ends are one only where they meet
         status = weakest([status, SUPPORTED])
-        told += f"; whether two of them meet where {shown_formula(meeting)} = 0 is not decided"
+        detail += f"; whether two of them meet where {shown_formula(meeting)} = 0 is not decided"
     for value, result in zip(values, results, strict=True):
         if result.status != PROVED:
-            told += f"; whether {shown_formula(value)} is one of them: {result.evidence}"
-    return status, told
+            detail += f"; whether {shown_formula(value)} is one of them: {result.evidence}"
+    return status, detail
 
 
 def _gaps(values: list[sp.Expr], points: tuple[Point, ...]) -> list[sp.Expr]:
-    """The differences of claimed edges that are neighbours at a point."""
-    found: dict[sp.Expr, None] = {}
+    """Return the differences of claimed edges that are neighbours at a point."""
+    gaps: dict[sp.Expr, None] = {}
     for point in points:
         ordered = sorted(values, key=lambda value: enclosure(value, point).real.mid())
-        found |= {high - low: None for low, high in zip(ordered, ordered[1:], strict=False)}
-    return list(found)
+        gaps |= {high - low: None for low, high in zip(ordered, ordered[1:], strict=False)}
+    return list(gaps)
 
 
-def _edges_text(work: Work) -> str:
-    closed = all(sp.Poly(factor, Z).degree() <= 2 for factor in work.bulk.edge_factors)
-    if closed and work.bulk.edges:
-        return f"derived edges {', '.join(map(shown_formula, work.bulk.edges))}"
-    return f"derived edges among the roots of {' or '.join(map(str, work.bulk.edge_factors))}"
+def _edges_text(context: ClaimContext) -> str:
+    closed = all(sp.Poly(factor, Z).degree() <= 2 for factor in context.bulk.edge_factors)
+    if closed and context.bulk.edges:
+        return f"derived edges {', '.join(map(shown_formula, context.bulk.edges))}"
+    return f"derived edges among the roots of {' or '.join(map(str, context.bulk.edge_factors))}"
 
 
 def _wrong_edges(spectrum: CellSpectrum, values: list[sp.Expr], point: Point) -> str:
-    """What is wrong with claimed edges at one point; nothing if the density ends there and nowhere else.
+    """Return what is wrong with claimed edges at a point; an empty string if they are the edges of the support.
 
-    An end at zero, where the density may diverge, may be claimed or left out.
+    An edge at zero, where the density may diverge, may be claimed or omitted.
     """
     ends = list(spectrum.ends)
 
@@ -142,7 +147,7 @@ def _wrong_edges(spectrum: CellSpectrum, values: list[sp.Expr], point: Point) ->
 
 
 def real_number(value: sp.Expr, point: Point) -> Callable[[], flint.arb] | None:
-    """The value of a formula at a point, as a ball of any precision; None if it is not real."""
+    """Return the value of a formula at a point as a ball of any precision; None if it is not real."""
 
     def real() -> bool:
         return bool(enclosure(value, point).imag.contains(0))
@@ -150,13 +155,14 @@ def real_number(value: sp.Expr, point: Point) -> Callable[[], flint.arb] | None:
     return (lambda: enclosure(value, point).real) if decided(real) else None
 
 
-def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
-    reader = work.reader(claim)
+def decide_atom(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of the weight of a point mass."""
+    reader = context.reader(claim)
     position, weight = reader.scalar(claim.get("position")), reader.scalar(claim.get("value"))
-    fixed = work.fixed(claim, reader)
-    root, curve = work.bulk.projected.resolvent, work.curve.subs(fixed)
+    fixed = context.fixed(claim, reader)
+    root, curve = context.bulk.projected.resolvent, context.curve.subs(fixed)
     position, weight = position.subs(fixed), weight.subs(fixed)
-    unknown, selection = sp.Symbol("weight"), work.bench.selection
+    unknown, selection = sp.Symbol("weight"), context.comparator.selection
     general = leading = leading_mass(sp.Poly(curve, root), position, unknown)
     sites = selection.sites((leading, unknown), (position, weight), (unknown,), fixed)
     for point in (*sites, *sites.on_walls(position, weight)):
@@ -175,35 +181,36 @@ def decide_atom(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
             mass = limits.balls()[index].str(8, radius=False)
             at = shown_point(point, curve, weight)
             claimed = "not real" if number is None else number().str(8, radius=False)
-            known = Counterexample.at(point, "atom", floats([limits.ball(index)]), float(place))
-            told = f"{f'at {at} ' if at else ''}the derived mass at {place} is {mass}, the claim {claimed}"
-            return Refuted(told, known)
-    result = work.bench.same(general.subs(unknown, weight), sp.S.Zero)
+            counterexample = Counterexample.at(point, "atom", floats([limits.ball(index)]), float(place))
+            detail = f"{f'at {at} ' if at else ''}the derived mass at {place} is {mass}, the claim {claimed}"
+            return Refuted(detail, counterexample)
+    result = context.comparator.same(general.subs(unknown, weight), sp.S.Zero)
     status = weakest([result.status, sites.status])
-    told = f"the residue of the physical branch of {_curve_text(work.bulk)}, decided {sites.told}"
+    detail = f"the residue of the physical branch of {_curve_text(context.bulk)}, decided {sites.extent}"
     lead = sp.expand(sp.Poly(curve, root).LC().subs(Z, position))
     singular = [f.subs(fixed) for f in selection.singular if f.has(Z)]
     changes = [lead] if lead != 0 else [_beside(f, position) for f in singular]  # without a pole there is no mass
     meeting = selection.unvisited_zero(changes, sites, fixed)
-    if meeting is not None:  # the mass is continuous where nothing else comes to its position
+    if meeting is not None:  # the weight is continuous unless another zero reaches its position
         status = weakest([status, SUPPORTED])
-        told += f"; whether another atom or band comes there where {shown_formula(meeting)} = 0 is not decided"
-    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
+        detail += f"; whether another atom or band comes there where {shown_formula(meeting)} = 0 is not decided"
+    return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"
 
 
 def _beside(polynomial: sp.Expr, position: sp.Expr) -> sp.Expr:
-    """What vanishes where a zero of a polynomial in z that is not always at a position comes there."""
+    """Return a polynomial that vanishes where a moving zero of a polynomial in z reaches a position."""
     return sp.Poly(sp.expand(polynomial.subs(Z, Z + position)), Z).EC()
 
 
-def decide_moment(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
-    value = work.reader(claim).scalar(claim.get("value"))
+def decide_moment(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of a moment of the bulk."""
+    value = context.reader(claim).scalar(claim.get("value"))
     order = claim.get("order")
     if order > 24:
-        raise ClaimError(f"{work.place(claim)}: order {order} is beyond 24; claim a lower moment")
-    derived = work.moments(order)[order]
-    result = work.bench.same(value, derived)
-    status, detail = work.told(result, value, derived, f"moment {order}")
+        raise ClaimError(f"{context.place(claim)}: order {order} is beyond 24; claim a lower moment")
+    derived = context.moments(order)[order]
+    result = context.comparator.same(value, derived)
+    status, detail = context.conclude(result, value, derived, f"moment {order}")
     if status == REFUTED and result.point:
         point = dict(result.point)
         return Refuted(detail, Counterexample.at(point, "moment", [float(derived.subs(point))], order))

@@ -1,4 +1,4 @@
-"""Decide each claim against the records of the derivation."""
+"""Verdicts on claims: each formula decided against the records of the derivation."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from derive.claims.bulk_claims import (
     decide_moment,
     decide_resolvent,
 )
+from derive.claims.context import ClaimContext
 from derive.claims.counterexamples import Counterexample, Refuted
 from derive.claims.integrals import POINTS
 from derive.claims.outlier_claims import (
@@ -29,7 +30,6 @@ from derive.claims.patience import within_time
 from derive.claims.process_claims import decide_covariance, decide_kernel
 from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.series_claims import decide_series
-from derive.claims.work import Work
 from derive.errors import ClaimError, NumericalError
 from derive.inputs.loading import load_model
 from derive.language.model import Model
@@ -37,7 +37,7 @@ from derive.pipeline import Derivation, derive_model
 
 _TRAINING_KINDS = ("kernel", "covariance")
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
-_DECIDE: dict[str, Callable[[Work, Claim], tuple[str, str] | Refuted]] = {
+_DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] = {
     "atom": decide_atom,
     "block": decide_block,
     "covariance": decide_covariance,
@@ -55,16 +55,16 @@ _DECIDE: dict[str, Callable[[Work, Claim], tuple[str, str] | Refuted]] = {
     "series": decide_series,
     "threshold": decide_threshold,
 }
-"""How each kind of claim is decided."""
+"""The procedure that decides each kind of claim."""
 
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """What became of a claim. `status` is "proved", "supported", "refuted" or "not decided".
+    """The verdict on a claim. `status` is "proved", "supported", "refuted" or "not decided".
 
-    "proved" holds for every value of the region; "supported" has its algebra proved and its branch or region tried at
-    points, as `detail` says; "refuted" comes with a counterexample; "not decided" with what was tried. `counterexample`
-    is there where a solver gives the number that is claimed.
+    "proved" holds for every value of the region. "supported" has its algebra proved, and its branch or region tried at
+    points that `detail` states. "refuted" comes with a counterexample, "not decided" with what was tried.
+    `counterexample` is set if a solver computes the claimed number.
     """
 
     name: str
@@ -84,30 +84,35 @@ class ClaimVerdict:
 
 
 def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list[ClaimVerdict]:
-    """A verdict for each claim, in the order of the file. Without a derivation the model is loaded and derived."""
-    work = Work(file, derive_model(model_of(file)) if derivation is None else derivation)
-    return [_verdict(work, claim) for claim in file.claims]
+    """Return a verdict for each claim, in the order of the file.
+
+    Args:
+        file: the claims.
+        derivation: the derivation to check against; without one the model is loaded and derived.
+    """
+    context = ClaimContext(file, derive_model(model_of(file)) if derivation is None else derivation)
+    return [_verdict(context, claim) for claim in file.claims]
 
 
-def _verdict(work: Work, claim: Claim) -> ClaimVerdict:
-    if claim.kind not in _TRAINING_KINDS and not work.probed:
+def _verdict(context: ClaimContext, claim: Claim) -> ClaimVerdict:
+    if claim.kind not in _TRAINING_KINDS and not context.probed:
         raise ClaimError(
-            f"{work.place(claim)}: {work.file.model} probes no spectrum, so there is nothing to hold a "
+            f"{context.place(claim)}: {context.file.model} probes no spectrum, so there is nothing to hold a "
             f"{claim.kind} against; add probe=spectrum(...) to the model"
         )
-    if claim.kind not in _TRAINING_KINDS and work.bulk.projected.polynomials is None:
+    if claim.kind not in _TRAINING_KINDS and context.bulk.projected.polynomials is None:
         raise ClaimError(
-            f"{work.place(claim)}: the bulk of {work.file.model} holds averages over sites that are no polynomials, so "
-            "no formula can be held against it; give its traits few values"
+            f"{context.place(claim)}: the bulk of {context.file.model} has site averages that are not polynomials, so "
+            "no formula can be checked against it; give its traits few values"
         )
-    if claim.kind in _CURVE_KINDS and work.bulk.curve is None:
+    if claim.kind in _CURVE_KINDS and context.bulk.curve is None:
         raise ClaimError(
-            f"{work.place(claim)}: the bulk of {work.file.model} is too large to eliminate to a curve; claim "
+            f"{context.place(claim)}: the bulk of {context.file.model} is too large to eliminate to a curve; claim "
             "moments and equations between its responses instead"
         )
     against = None
     try:
-        outcome = within_time(lambda: _decided(work, claim))
+        outcome = within_time(lambda: _decided(context, claim))
         if isinstance(outcome, Refuted):
             status, detail, against = REFUTED, outcome.detail, outcome.counterexample
         else:
@@ -119,20 +124,20 @@ def _verdict(work: Work, claim: Claim) -> ClaimVerdict:
     return ClaimVerdict(claim.name, status, detail, claim.kind, claim.where, against)
 
 
-def _decided(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
-    work.integrals.clear()
-    work.bench = work.bench_of(claim)
-    outcome = _DECIDE[claim.kind](work, claim)
+def _decided(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
+    context.integrals.clear()
+    context.comparator = context.comparator_of(claim)
+    outcome = _DECIDE[claim.kind](context, claim)
     if isinstance(outcome, Refuted):
         return outcome
     status, detail = outcome
-    if work.integrals and status in (PROVED, SUPPORTED):
-        return SUPPORTED, f"{detail}; the closed form of {work.integrals[0]} was tried at {POINTS} points"
+    if context.integrals and status in (PROVED, SUPPORTED):
+        return SUPPORTED, f"{detail}; the closed form of {context.integrals[0]} was tried at {POINTS} points"
     return status, detail
 
 
 def model_of(file: ClaimsFile) -> Model:
-    """The model that a claims file is about; a path is taken relative to the file."""
+    """Return the model of a claims file; a path is relative to the file."""
     target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
     model = load_model(target, dict(file.choices))
     labels = [label for label, _ in model.probes]

@@ -1,4 +1,4 @@
-"""Values at which a claim fails, with what the derivation gives there, so that the solver can be asked for the same."""
+"""Parameter values at which a claim fails, with the derived numbers, so that a solver can be compared."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from derive.cells.balls import precision
 from derive.language.symbols import Parameter
 
 BITS = 96
-"""Precision at which certified numbers become floating-point numbers."""
+"""Precision, in bits, at which balls are converted to floats."""
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Rational values of all parameters, by name, and numbers of the spectrum there.
+    """Rational values of all parameters by name, and numbers of the spectrum there.
 
     `what` is "edges", "outliers", "atom" (`of`: its position), "moment" (`of`: its order) or "threshold" (`of`: its
-    parameter). The `values` are what the derivation gives; of a threshold that is none they are a value on either side.
+    parameter). `values` are the derived numbers; for a false threshold they are a value on either side.
     """
 
     point: tuple[tuple[str, sp.Rational], ...]
@@ -43,6 +43,6 @@ class Refuted:
 
 
 def floats(numbers: Iterable[Any]) -> list[float]:
-    """Balls, given as functions of the working precision, as numbers in ascending order."""
+    """Return balls, given as functions of the working precision, as floats in ascending order."""
     with precision(BITS):
         return sorted(float(number().mid()) for number in numbers)

@@ -1,4 +1,4 @@
-"""Whether two expressions are the same: by algebra if it can be had, otherwise in high precision."""
+"""Equality of two expressions: by algebra where possible, otherwise in high precision."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from derive.language.symbols import Parameter, symbol_order
 from derive.records.probe import MAP, Bulk
 from derive.support.bounds import EXPONENT
 
-WORKING_DIGITS = 70
-AGREEING_DIGITS = 50
+WORKING_DIGITS, AGREEING_DIGITS = 70, 50
+"""Decimal digits of numerical comparisons, and those in which equal sides must agree."""
 FURTHER_POINTS = 12
-"""So many points of the region are searched for a counterexample where two sides agree but no proof is found."""
+"""Number of points searched for a counterexample if two sides agree without a proof."""
 
 
 def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
-    """The value of an expression with many digits; not a number where it has a pole."""
+    """Return the value of an expression with many digits; NaN at a pole."""
     with mpmath.workdps(WORKING_DIGITS):
         try:
             symbols, function = _function(expression)
-            given = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
-            found = mpmath.mpmathify(function(*given))
-            if mpmath.isfinite(found) and found and abs(mpmath.mag(found)) > EXPONENT.most:
+            arguments = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
+            value = mpmath.mpmathify(function(*arguments))
+            if mpmath.isfinite(value) and value and abs(mpmath.mag(value)) > EXPONENT.most:
                 raise OverflowError
-            return found
+            return value
         except ZeroDivisionError:
             return mpmath.nan
         except (OverflowError, MemoryError):
@@ -51,7 +51,7 @@ def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
 
 
 def _printed(expression: sp.Expr) -> str:
-    """The text of a formula; SymPy evaluates large exponentials to print them, and may fail."""
+    """Return the text of a formula. SymPy evaluates large exponentials to print them, and may fail."""
     try:
         return str(expression)
     except (OverflowError, ValueError, MemoryError):
@@ -67,7 +67,7 @@ def _function(expression: sp.Expr) -> tuple[list[sp.Symbol], Callable[..., Any]]
 
 
 def _exp(x: Any) -> Any:
-    """The exponential, where its exponent is one that somebody can mean."""
+    """Return the exponential for exponents within a bound."""
     if abs(x) > EXPONENT.most:
         raise OverflowError
     return mpmath.exp(x)
@@ -83,6 +83,7 @@ def _mp(value: sp.Basic) -> mpmath.mpc:
 
 
 def close(a: Any, b: Any, digits: int = AGREEING_DIGITS) -> bool:
+    """Return whether two numbers agree to a number of digits."""
     with mpmath.workdps(WORKING_DIGITS):
         return bool(abs(a - b) <= mpmath.mpf(10) ** -digits * max(1, abs(a), abs(b)))
 
@@ -93,9 +94,11 @@ def vanishes_identically(
     root: sp.Symbol | None = None,
     box: dict[Parameter, Interval] | None = None,
 ) -> bool:
-    """Whether an expression is zero by algebra: radicals become generators, numerators are reduced modulo their
-    defining polynomials and, if given, modulo the curve that `root` satisfies. Within a box of the parameters roots of
-    what is positive there are drawn first."""
+    """Return whether an expression is zero by algebra.
+
+    Radicals become generators; numerators are reduced modulo their defining polynomials and, if given, modulo the curve
+    that `root` satisfies. Within `box`, radicals of factors that are positive there are simplified first.
+    """
     if box is not None:
         expression, curve = tidy_roots((sp.sympify(expression), sp.S.Zero if curve is None else curve), box)
         curve = None if root is None else curve
@@ -137,51 +140,51 @@ def _without_radicals(node: sp.Expr, relations: list[tuple[sp.Symbol, sp.Expr, i
     return node.func(*args)
 
 
-class Bench:
-    """Compares scalars in z, G, the map s, the parameters and the other responses of the bulk, inside a region."""
+class Comparator:
+    """Comparison of scalars in z, G, the map s, the parameters and the bulk responses, inside a region."""
 
     def __init__(self, region: Region, bulk: Bulk | None, bounds: tuple[sp.Expr, ...] = ()):
-        """`bounds` on z or on the map are positive where the claim is meant."""
+        """Set up the region and the bulk. `bounds` on z or on the map are positive where the claim applies."""
         self.region, self.bulk, self.bounds = region, bulk, bounds
         self._physical: dict[int, dict[sp.Symbol, Any]] = {}
 
     @cached_property
     def selection(self) -> CellSelection:
-        """The cells of the region; without a bulk where it has no curve."""
+        """The cells of the region, without a bulk if it has no curve."""
         curve = None if self.bulk is None or self.bulk.curve is None else BulkCurve.of(self.bulk)
         return CellSelection(self.region, curve)
 
     @cached_property
     def points(self) -> list[Point]:
-        """Where two sides are evaluated."""
+        """Points at which both sides are evaluated."""
         return self.region.points()
 
     @cached_property
     def _rational(self) -> list[tuple[sp.Symbol, sp.Expr]]:
-        """The other bulk responses as rational functions of z and G, to be put in one after the other."""
+        """The other bulk responses as rational functions of z and G, for substitution in order."""
         if self.bulk is None:
             return []
         projected, generic = self.bulk.projected, self._generic
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
         encoded = [generic.generators.encode(equation) for equation in projected.algebraic]
         held = sorted({g for e in encoded for g in e.atoms(Generator)}, key=symbol_order)
-        plain = {g: sp.Dummy(g.name) for g in held}  # what the square of a root is, must not be used
+        plain = {g: sp.Dummy(g.name) for g in held}  # the defining polynomials of roots must not be used
         back = {symbol: g for g, symbol in plain.items()}
-        given = [equation.xreplace(plain) for equation in encoded]
-        found = solve_linear_unknowns(given, others, lambda e: generic.accepts(e.xreplace(back)))[2]
-        return [(symbol, decode(value.xreplace(back))) for symbol, value in found]
+        equations = [equation.xreplace(plain) for equation in encoded]
+        solution = solve_linear_unknowns(equations, others, lambda e: generic.accepts(e.xreplace(back)))[2]
+        return [(symbol, decode(value.xreplace(back))) for symbol, value in solution]
 
     @cached_property
     def _generic(self) -> PhysicalPoint:
-        """One generic point of the physical branch."""
+        """A generic point of the physical branch."""
         assert self.bulk is not None
         return PhysicalPoint.of(self.bulk.projected.algebraic, self.bulk.projected.bulk_symbols)
 
     def same(self, claimed: sp.Expr, derived: sp.Expr, above: bool = False) -> ComparisonOutcome:
-        """Numbers first, since they find a wrong claim at once; then the proof.
+        """Decide whether two expressions are equal: numerically first, which refutes wrong claims fast, then by proof.
 
-        Two functions of z are the same where they are equal at every real z outside the bulk; `above`: above all of it.
-        Without roots of z they are analytic, and bounds on z do not matter.
+        Functions of z are equal if they agree at every real z outside the bulk, or with `above` only above it. Without
+        roots of z they are analytic, so bounds on z do not matter.
         """
         above = above and not any(bound.has(Z) for bound in self.bounds)
         functions = sorted((claimed.atoms(AppliedUndef) | derived.atoms(AppliedUndef)), key=str)
@@ -200,7 +203,7 @@ class Bench:
         for values in self.values(symbols):
             left, right = number(claimed, values), number(derived, values)
             if mpmath.isnan(left) or mpmath.isnan(right):
-                continue  # a pole at this very point shows nothing
+                continue  # a pole at this point decides nothing
             if not close(left, right):
                 if cut and by_cells is None:
                     return self._beyond_spectrum(claimed, derived)
@@ -219,15 +222,15 @@ class Bench:
         return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
 
     def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> ComparisonOutcome:
-        """Whether a formula is a zero of one of some polynomials: of one of them everywhere, or of one in each cell."""
+        """Decide whether a formula is a zero of one of the polynomials, the same everywhere or one in each cell."""
         left = [polynomial.subs(symbol, value) for polynomial in polynomials]
-        found = best([self.same(residual, sp.S.Zero) for residual in left])
-        if found.status == PROVED or len(left) < 2:
-            return found
-        return best([found, self.same(sp.Mul(*left), sp.S.Zero)])
+        outcome = best([self.same(residual, sp.S.Zero) for residual in left])
+        if outcome.status == PROVED or len(left) < 2:
+            return outcome
+        return best([outcome, self.same(sp.Mul(*left), sp.S.Zero)])
 
     def differs_from_zero(self, factor: sp.Expr) -> bool:
-        """Whether a factor is shown to vanish at isolated values at most, so that what it multiplies can be divided."""
+        """Return whether a factor is proved to have isolated zeros only, so that one can divide by it."""
         if self.same(factor, sp.S.Zero).status != REFUTED:
             return False
         (plain,) = tidy_roots((factor,), self.region.box)
@@ -237,7 +240,7 @@ class Bench:
         return no_conjugate_vanishes(plain, curve, root)
 
     def _far_and_wide(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome | None:
-        """A counterexample at points far from the defaults, for two sides that agree next to them."""
+        """Return a counterexample far from the defaults, for sides that agree near them; None without one."""
         symbols = claimed.free_symbols | derived.free_symbols
         for values in self.values(symbols, self.region.points(FURTHER_POINTS)):
             try:
@@ -251,16 +254,16 @@ class Bench:
         return None
 
     def _beyond_spectrum(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome:
-        """Whether two sides with square roots of z differ at a real z above the spectrum, where no cut is crossed."""
+        """Compare two sides with square roots of z at a real z above the spectrum, where no cut is crossed."""
         open_signs = ComparisonOutcome(UNDECIDED, "square roots of z whose signs on the real axis were not decided")
         if self.bulk is None or self.bulk.curve is None:
             return open_signs
         projected, symbols = self.bulk.projected, claimed.free_symbols | derived.free_symbols
         for values in self.values(symbols):
-            given = {s: v for s, v in values.items() if isinstance(s, Parameter)}
-            place = self.selection.spectrum(given).size
+            parameters = {s: v for s, v in values.items() if isinstance(s, Parameter)}
+            place = self.selection.spectrum(parameters).size
             beyond = physical_values(
-                projected.algebraic, projected.bulk_symbols, given, WORKING_DIGITS, mpmath.mpf(place.__ceil__())
+                projected.algebraic, projected.bulk_symbols, parameters, WORKING_DIGITS, mpmath.mpf(place.__ceil__())
             )
             left, right = (number(side, {**values, **beyond}) for side in (claimed, derived))
             if not mpmath.isnan(left) and not mpmath.isnan(right) and not close(left, right):
@@ -268,11 +271,11 @@ class Bench:
         return open_signs
 
     def proves_zero(self, difference: sp.Expr) -> bool:
-        """By algebra, modulo the equations of the bulk."""
+        """Return whether a difference vanishes by algebra, modulo the bulk equations."""
         if self.bulk is not None and difference.free_symbols & set(self.bulk.projected.bulk_symbols):
             projected = self.bulk.projected
             others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-            beside = {**sample_point((difference,)), **self._generic.point}  # what only A(z) depends on has values too
+            beside = {**sample_point((difference,)), **self._generic.point}  # parameters of A(z) alone need values too
             if proves_zero(difference, list(projected.algebraic), others, replace(self._generic, point=beside)):
                 return True
         for symbol, value in self._rational:
@@ -285,7 +288,7 @@ class Bench:
         )
 
     def _by_cells(self, difference: sp.Expr, above: bool) -> ComparisonOutcome | None:
-        """By the signs that square roots have in each cell of the region."""
+        """Decide a difference by the signs of its square roots in each cell; None if they do not decide."""
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
         try:
@@ -294,10 +297,10 @@ class Bench:
             return None
 
     def values(self, symbols: set[sp.Symbol], points: list[Point] | None = None) -> list[dict[sp.Symbol, Any]]:
-        """Points at which to evaluate: parameters, z with the physical bulk, and generic numbers for anything else."""
+        """Return points of evaluation: parameters, z with the physical bulk, and generic numbers for other symbols."""
         points = self.points if points is None else points
         spectral = self.bulk is not None and bool(symbols & {Z, *self.bulk.projected.bulk_symbols})
-        found = []
+        points_and_values = []
         for i, point in enumerate(points):
             values: dict[sp.Symbol, Any] = {**point, **(self.physical(i, point) if spectral else {})}
             others = sorted((s for s in symbols if s not in values), key=lambda s: s.name)
@@ -308,11 +311,11 @@ class Bench:
                 if inside is None:
                     continue
                 generic[MAP] = inside
-            found.append({**values, **generic})
-        return found
+            points_and_values.append({**values, **generic})
+        return points_and_values
 
     def _level(self, point: Point) -> sp.Rational | None:
-        """A value of the map within its bounds at a point of the parameters."""
+        """Return a value of the map within its bounds at a point of the parameters; None without one."""
         bounds = [bound for bound in self.bounds if bound.has(MAP)]
         for size in (sp.Rational(17, 5), sp.Rational(3, 7), 29, sp.Rational(1, 31), 997):
             for value in (sp.sympify(size), -sp.sympify(size)):
@@ -321,7 +324,7 @@ class Bench:
         return None
 
     def physical(self, index: int, point: dict[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
-        """z and the responses of the bulk at a sample point."""
+        """Return z and the bulk responses at a sample point."""
         if self.bulk is not None and index not in self._physical:
             projected = self.bulk.projected
             self._physical[index] = physical_values(projected.algebraic, projected.bulk_symbols, point, WORKING_DIGITS)
@@ -329,7 +332,7 @@ class Bench:
 
 
 def _certainly_differ(difference: sp.Expr, values: dict[sp.Symbol, Any]) -> bool:
-    """Whether a difference is not zero at rational values, by certified arithmetic of many digits."""
+    """Return whether a difference is nonzero at rational values, by ball arithmetic."""
     if not all(isinstance(values[s], sp.Rational) for s in difference.free_symbols):
         return False
     try:
@@ -339,11 +342,11 @@ def _certainly_differ(difference: sp.Expr, values: dict[sp.Symbol, Any]) -> bool
 
 
 def _differing(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol], left: Any, right: Any) -> ComparisonOutcome:
-    """The counterexample at which two sides have different values."""
-    told = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
+    """Return the counterexample at which two sides have different values."""
+    detail = f"the claim is {mpmath.nstr(left, 8)}, the derivation {mpmath.nstr(right, 8)}"
     if close(left, right):
-        told += f", which differ by {mpmath.nstr(abs(left - right), 2)}"
-    return ComparisonOutcome(REFUTED, f"{_point_text(values, symbols)} {told}", tuple(values.items()))
+        detail += f", which differ by {mpmath.nstr(abs(left - right), 2)}"
+    return ComparisonOutcome(REFUTED, f"{_point_text(values, symbols)} {detail}", tuple(values.items()))
 
 
 def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:

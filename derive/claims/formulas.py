@@ -1,4 +1,4 @@
-"""Formulas as text become SymPy scalars and sums of matrix words. Only what is listed here is understood."""
+"""Parser of formulas: text to SymPy scalars and to sums of matrix words, with a closed list of names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 @dataclass(frozen=True)
 class Carrier:
-    """A field at the end of a memory term: R[a, j] acts on it."""
+    """A field at the end of a memory term, on which R[a, j] acts."""
 
     field: Field
 
@@ -53,7 +53,7 @@ Words = dict[tuple[Any, ...], sp.Expr]
 
 @dataclass(frozen=True)
 class WordSum:
-    """A sum of scalar * word; the empty word is the identity."""
+    """A linear combination of words; the empty word is the identity."""
 
     terms: Words
 
@@ -80,11 +80,14 @@ class WordSum:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads formulas with a fixed set of names.
+    """Parser of formulas over a fixed set of names.
 
-    scalars: name to SymPy expression. fields: what C[a, b] and R[a, j] may name; None where matrices have no place.
-    carriers: whether a bare field name may end a term. define: names the file gave to formulas of its own. integrals:
-    those that were read and whose closed forms were tried at points of the parameters.
+    Attributes:
+        scalars: SymPy expressions by name.
+        fields: the fields allowed in C[a, b] and R[a, j]; None where matrices are not allowed.
+        carriers: whether a bare field name may end a term.
+        define: formulas that the file defines by name.
+        integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
 
     place: str
@@ -96,12 +99,14 @@ class Reader:
     integrals: list[str] = data_field(default_factory=list)
 
     def scalar(self, text: str) -> sp.Expr:
+        """Parse a scalar formula."""
         value = self._read(text)
         if isinstance(value, WordSum):
             raise self.error(text, "is a matrix where a scalar is needed")
         return value
 
     def matrix(self, text: str) -> WordSum:
+        """Parse a formula for a sum of words."""
         value = self._read(text)
         if not isinstance(value, WordSum):
             if value == 0:
@@ -110,14 +115,16 @@ class Reader:
         return value
 
     def error(self, text: str, what: str) -> ClaimError:
+        """Return the error for a formula."""
         shown = text if len(text) <= 80 else text[:77] + "..."
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
     def inequalities(self, text: str) -> list[tuple[sp.Expr, bool]]:
-        """What is positive where a text such as "1 < nu <= 4 and chi > nu" is true, and whether it may be zero."""
+        """Return what is positive where a condition such as "1 < nu <= 4 and chi > nu" holds, and whether it may be
+        zero."""
         node = self._parsed(text)
         parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
-        found = []
+        conditions = []
         for part in parts:
             if not isinstance(part, ast.Compare) or not all(isinstance(op, _ORDER) for op in part.ops):
                 raise self.error(text, "is not a region; join inequalities with and, such as nu > 1 and chi < 2*nu")
@@ -128,8 +135,8 @@ class Reader:
                 difference = right - left if isinstance(op, (ast.Lt, ast.LtE)) else left - right
                 if not difference.free_symbols:
                     raise self.error(text, "compares numbers; name a parameter on one side of each inequality")
-                found.append((difference, isinstance(op, (ast.LtE, ast.GtE))))
-        return found
+                conditions.append((difference, isinstance(op, (ast.LtE, ast.GtE))))
+        return conditions
 
     def _read(self, text: str) -> sp.Expr | WordSum:
         node = self._parsed(text)
@@ -138,14 +145,14 @@ class Reader:
         return self._evaluated(node, text)
 
     def _check_work(self, node: ast.expr, text: str) -> None:
-        """Refuse a formula that is too long with its definitions put in, which is counted without putting them in."""
-        known: dict[str, int] = {}
+        """Raise if a formula is too long with its definitions expanded; counted without expanding them."""
+        sizes: dict[str, int] = {}
 
         def size(part: ast.AST, within: tuple[str, ...]) -> int:
             if isinstance(part, ast.Name) and part.id in self.define and part.id not in within:
-                if part.id not in known:
-                    known[part.id] = size(self._parsed(self.define[part.id]), (*within, part.id))
-                return known[part.id]
+                if part.id not in sizes:
+                    sizes[part.id] = size(self._parsed(self.define[part.id]), (*within, part.id))
+                return sizes[part.id]
             return 1 + sum(size(inner, within) for inner in ast.iter_child_nodes(part))
 
         try:
@@ -167,8 +174,8 @@ class Reader:
             value = self._value(node, text)
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
-        found = value.terms.values() if isinstance(value, WordSum) else (value,)
-        if any(scale.has(sp.zoo, sp.nan, sp.oo) for scale in found):
+        scalars = value.terms.values() if isinstance(value, WordSum) else (value,)
+        if any(scale.has(sp.zoo, sp.nan, sp.oo) for scale in scalars):
             raise self.error(text, "divides by zero")
         return value
 
@@ -210,21 +217,21 @@ class Reader:
         )
 
     def _integral(self, node: ast.Call, text: str) -> sp.Expr:
-        """integral(f, x, low, high), with a name of its own for the variable."""
-        given = node.args
-        if len(given) != 4 or node.keywords or not isinstance(given[1], ast.Name):
+        """Return integral(f, x, low, high), with a fresh symbol for the variable."""
+        arguments = node.args
+        if len(arguments) != 4 or node.keywords or not isinstance(arguments[1], ast.Name):
             raise self.error(text, "needs integral(f, x, low, high) with the name of a variable in second place")
-        low, high = (self._value(end, text) for end in given[2:])
+        low, high = (self._value(end, text) for end in arguments[2:])
         positive = True if all(isinstance(end, sp.Expr) and end.is_nonnegative for end in (low, high)) else None
-        name, variable = given[1].id, sp.Symbol(given[1].id, real=True, positive=positive)
+        name, variable = arguments[1].id, sp.Symbol(arguments[1].id, real=True, positive=positive)
         define = {key: formula for key, formula in self.define.items() if key != name}
-        inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(given[0], text)
+        inside = replace(self, scalars={**self.scalars, name: variable}, define=define)._value(arguments[0], text)
         if any(isinstance(part, WordSum) for part in (low, high, inside)):
             raise self.error(text, "integrates a matrix; an integral is a scalar")
-        found = integrated(inside, variable, low, high)
+        closed_form = integrated(inside, variable, low, high)
         if not holds_everywhere(inside, variable, low, high):
             self.integrals.append(ast.unparse(node))
-        return found
+        return closed_form
 
     def _name(self, name: str, text: str) -> sp.Expr | WordSum:
         if name in self.define and name not in self.within:
@@ -244,8 +251,8 @@ class Reader:
             return WordSum({(): sp.S.One})
         if self.carriers and self.fields is not None and name in self.fields:
             return WordSum({(Carrier(self.fields[name]),): sp.S.One})
-        known = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
-        raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(known)}")
+        names = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
+        raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(names)}")
 
     def _binary(self, node: ast.BinOp, text: str) -> sp.Expr | WordSum:
         left = self._value(node.left, text)
@@ -290,12 +297,13 @@ class Reader:
         return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
 
     def field(self, name: str) -> Field:
-        known = self.fields or {}
-        if name not in known:
-            near = difflib.get_close_matches(name, list(known), n=1)
+        """Return the field of a name."""
+        fields = self.fields or {}
+        if name not in fields:
+            near = difflib.get_close_matches(name, list(fields), n=1)
             hint = f"did you mean {near[0]}? " if near else ""
-            raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(known)}")
-        return known[name]
+            raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(fields)}")
+        return fields[name]
 
 
 def _product(left: sp.Expr | WordSum, right: sp.Expr | WordSum) -> sp.Expr | WordSum:
@@ -305,7 +313,7 @@ def _product(left: sp.Expr | WordSum, right: sp.Expr | WordSum) -> sp.Expr | Wor
 
 
 def shown(terms: Words) -> str:
-    """A sum of words as it would be written in a claims file."""
+    """Return a sum of words in the notation of a claims file."""
     parts = []
     for word, scale in terms.items():
         letters = [_letter_text(letter) for letter in word] or ["I"]

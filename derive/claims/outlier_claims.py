@@ -1,4 +1,4 @@
-"""Claims about outliers, the thresholds at which they leave the bulk, and the maps behind them."""
+"""Claims about outliers, their thresholds, and the scalar maps s(z) and z(s)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from derive.cells.selection import CellSelection
 from derive.cells.spectrum import Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, weakest
 from derive.claims.bulk_claims import real_number
+from derive.claims.context import ClaimContext, shown_formula, shown_point
 from derive.claims.counterexamples import Counterexample, Refuted, floats
 from derive.claims.reading import Claim
-from derive.claims.work import Work, shown_formula, shown_point
 from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
 from derive.expansions.eigenproblems import Eigenproblem
@@ -27,123 +27,125 @@ from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
 
-def decide_outlier(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
-    value = work.reader(claim).scalar(claim.get("value"))
-    fixed = work.fixed(claim, work.reader(claim))
+def decide_outlier(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of the outliers."""
+    value = context.reader(claim).scalar(claim.get("value"))
+    fixed = context.fixed(claim, context.reader(claim))
     value = value.subs(fixed)
-    if not work.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
+    if not context.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
         return (
             UNDECIDED,
             "outliers are zeros of det A(z) that no eigenproblem gives, so none is known in closed form",
         )
     try:
-        spikes = _spikes(work, fixed)
-        problems = _problems(work, claim, spikes)
+        spikes = _spikes(context, fixed)
+        problems = _problems(context, claim, spikes)
         polynomials = [p for problem in problems for p in spikes.outlier_polynomials(problem)]
         changes = [p for problem in problems for p in map_changes(problem)]
     except ClaimError:
         raise
     except DeriveError as error:
         return UNDECIDED, f"no closed form of the outliers was found: {error}"
-    known = f"z is a root of {' or '.join(map(shown_formula, polynomials))}"
-    result = work.bench.is_root(value, Z, polynomials)
-    selection = work.bench.selection
+    derived = f"z is a root of {' or '.join(map(shown_formula, polynomials))}"
+    result = context.comparator.is_root(value, Z, polynomials)
+    selection = context.comparator.selection
     if result.status == REFUTED:
-        told = f"claimed {shown_formula(value)}; {known}: {result.evidence}"
-        point = _point_of(work, result, fixed)
-        found = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
-        return Refuted(told, Counterexample.at(point, "outliers", floats(found), problems == spikes.problems))
+        detail = f"claimed {shown_formula(value)}; {derived}: {result.evidence}"
+        point = _point_of(context, result, fixed)
+        outliers = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
+        return Refuted(detail, Counterexample.at(point, "outliers", floats(outliers), problems == spikes.problems))
     sites = selection.sites((*selection.singular, *polynomials, *changes), (value,), (Z,), fixed)
     for point in (*sites, *sites.on_walls(value)):
-        found = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
+        outliers = [z for problem in problems for z in Outliers(selection, problem, point, polynomials).places]
         number, zeros = real_number(value, point), Roots(tuple(polynomials), Z, tuple(point.items()))
-        if number is None or zeros.index_of(number) not in map(zeros.index_of, found):
+        if number is None or zeros.index_of(number) not in map(zeros.index_of, outliers):
             at = shown_point(point, *polynomials, value)
             claimed = "not real" if number is None else f"{number().str(8, radius=False)}"
-            there = ", ".join(sorted((z().str(8, radius=False) for z in found), reverse=True)) or "none"
+            there = ", ".join(sorted((z().str(8, radius=False) for z in outliers), reverse=True)) or "none"
             return Refuted(
                 f"claimed {shown_formula(value)}; {f'at {at} ' if at else ''}it is {claimed}, the outliers there are "
                 f"{there}",
-                Counterexample.at(point, "outliers", floats(found), problems == spikes.problems),
+                Counterexample.at(point, "outliers", floats(outliers), problems == spikes.problems),
             )
     status = weakest([result.status, sites.status])
-    told = f"{known}, outside the bulk {sites.told}"
+    detail = f"{derived}, outside the bulk {sites.extent}"
     touching = selection.unvisited_zero([f.subs(Z, value) for f in selection.singular if f.has(Z)], sites, fixed)
     if touching is not None:
         status = weakest([status, SUPPORTED])
-        told += f"; whether it touches the bulk where {shown_formula(touching)} = 0 is not decided"
-    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
+        detail += f"; whether it touches the bulk where {shown_formula(touching)} = 0 is not decided"
+    return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"
 
 
-def _point_of(work: Work, result: ComparisonOutcome, fixed: Point) -> Point:
-    """The point at which a comparison found a difference, or one of the region."""
-    found = {p: v for p, v in result.point if isinstance(p, Parameter)}
-    return {**work.bench.points[0], **found, **fixed}
+def _point_of(context: ClaimContext, result: ComparisonOutcome, fixed: Point) -> Point:
+    """Return the point at which a comparison found a difference, else a point of the region."""
+    point = {p: v for p, v in result.point if isinstance(p, Parameter)}
+    return {**context.comparator.points[0], **point, **fixed}
 
 
-def _spikes(work: Work, fixed: Point) -> CaseSpikes:
-    """The eigenproblems, exact in all parameters that are not fixed; found once."""
+def _spikes(context: ClaimContext, fixed: Point) -> CaseSpikes:
+    """Return the eigenproblems, exact in all parameters that are not fixed, computed once."""
     key = tuple(fixed.items())
-    if key not in work.spikes:
-        work.spikes[key] = CaseSpikes(Case.of(work.matrix, None, fixed))
-    return work.spikes[key]
+    if key not in context.spikes:
+        context.spikes[key] = CaseSpikes(Case.of(context.matrix, None, fixed))
+    return context.spikes[key]
 
 
-def _problems(work: Work, claim: Claim, spikes: CaseSpikes) -> list[Eigenproblem]:
-    """The eigenproblem that a claim names, or all of them."""
+def _problems(context: ClaimContext, claim: Claim, spikes: CaseSpikes) -> list[Eigenproblem]:
+    """Return the eigenproblem that a claim names, or all of them."""
     if claim.get("eigenproblem") is None:
         return spikes.problems
-    work.cycle(claim)
+    context.cycle(claim)
     return [spikes.problems[claim.get("eigenproblem") - 1]]
 
 
-def decide_threshold(work: Work, claim: Claim) -> tuple[str, str] | Refuted:
-    value = work.reader(claim).scalar(claim.get("value"))
-    names = {p.name: p for p in work.parameters}
+def decide_threshold(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
+    """Decide a closed form of a threshold."""
+    value = context.reader(claim).scalar(claim.get("value"))
+    names = {p.name: p for p in context.parameters}
     if claim.get("parameter") not in names:
         raise ClaimError(
-            f"{work.place(claim)}: there is no parameter {claim.get('parameter')}; they are {', '.join(names)}"
+            f"{context.place(claim)}: there is no parameter {claim.get('parameter')}; they are {', '.join(names)}"
         )
     parameter = names[claim.get("parameter")]
-    fixed = work.fixed(claim, work.reader(claim))
+    fixed = context.fixed(claim, context.reader(claim))
     value = value.subs(fixed)
-    if not work.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
+    if not context.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
         return UNDECIDED, "outliers are zeros of det A(z) that no eigenproblem gives: no threshold in closed form"
     if parameter in fixed or value.has(parameter):
-        raise ClaimError(f"{work.place(claim)}: {parameter} is what the threshold is of; leave it out of the value")
+        raise ClaimError(f"{context.place(claim)}: {parameter} is what the threshold is of; leave it out of the value")
     try:
-        spikes = _spikes(work, fixed)
-        problems = _problems(work, claim, spikes)
+        spikes = _spikes(context, fixed)
+        problems = _problems(context, claim, spikes)
         polynomials = [p for problem in problems for p in spikes.threshold_polynomials(problem) if p.has(parameter)]
-        thresholds = spikes.thresholds(parameter, work.bench.region, problems)
+        thresholds = spikes.thresholds(parameter, context.comparator.region, problems)
     except ClaimError:
         raise
     except DeriveError as error:
         return UNDECIDED, f"no closed form of the threshold was found: {error}"
-    known = f"derived: an eigenvalue is critical where {' or '.join(map(shown_formula, polynomials))} vanishes"
-    result = work.bench.is_root(value, parameter, polynomials)
-    selection = work.bench.selection
+    derived = f"derived: an eigenvalue is critical where {' or '.join(map(shown_formula, polynomials))} vanishes"
+    result = context.comparator.is_root(value, parameter, polynomials)
+    selection = context.comparator.selection
     if result.status == REFUTED:
-        told = f"{known}; at {parameter} = {shown_formula(value)}: {result.evidence}"
-        others = {p: v for p, v in _point_of(work, result, fixed).items() if p != parameter}
+        detail = f"{derived}; at {parameter} = {shown_formula(value)}: {result.evidence}"
+        others = {p: v for p, v in _point_of(context, result, fixed).items() if p != parameter}
         sides = _sides(thresholds, value, others) if real_number(value, others) else ()
-        return Refuted(told, Counterexample.at(others, "threshold", sides, parameter.name))
+        return Refuted(detail, Counterexample.at(others, "threshold", sides, parameter.name))
     sites = selection.sites(thresholds.walls, (value,), (parameter,), fixed)
     for point in (*sites, *sites.on_walls(value)):
         others = {p: v for p, v in point.items() if p != parameter}
         wrong = _wrong_threshold(selection, thresholds, value, others)
         if wrong:
             at = shown_point(others, value, *polynomials)
-            told = f"{known}; {f'at {at} ' if at else ''}{wrong}"
+            detail = f"{derived}; {f'at {at} ' if at else ''}{wrong}"
             sides = _sides(thresholds, value, others) if wrong.startswith("no outlier") else ()
-            return Refuted(told, Counterexample.at(others, "threshold", sides, parameter.name))
+            return Refuted(detail, Counterexample.at(others, "threshold", sides, parameter.name))
     status = weakest([result.status, sites.status])
-    told = f"{known}, and an outlier meets the bulk there, {sites.told}"
-    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
+    detail = f"{derived}, and an outlier meets the bulk there, {sites.extent}"
+    return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"
 
 
 def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp.Expr, others: Point) -> str:
-    """What is wrong with a claimed threshold at values of the other parameters; nothing if an outlier leaves there."""
+    """Return what is wrong with a claimed threshold at a point; an empty string if an outlier leaves there."""
     parameter, number = thresholds.parameter, real_number(value, others)
     if number is None:
         return f"{shown_formula(value)} is not real"
@@ -160,7 +162,7 @@ def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp
 
 
 def _meets(region: Region, parameter: Parameter, others: Point) -> bool:
-    """Whether a region holds some value of a parameter at values of the others."""
+    """Return whether a region contains a value of a parameter at values of the others."""
     between = (f for c in region.conditions for f in zero_factors(c.subs(others)) if f.has(parameter))
     ends = (parameter - end for end in region.box[parameter] if end is not None)
     values = Roots((*between, *ends), parameter, ()).separators
@@ -172,7 +174,7 @@ def _meets(region: Region, parameter: Parameter, others: Point) -> bool:
 
 
 def _sides(thresholds: Thresholds, value: sp.Expr, others: Point) -> tuple[float, ...]:
-    """Values of the parameter on either side of a claimed threshold, with nothing but it between them."""
+    """Return parameter values on either side of a claimed threshold, with no other critical value between them."""
     number, parameter = real_number(value, others), thresholds.parameter
     assert number is not None
     roots = Roots(tuple(wall.subs(others) for wall in thresholds.walls), parameter, ())
@@ -195,21 +197,22 @@ def _in_domain(parameter: Parameter, value: flint.arb) -> bool | None:
     return True if inside else None
 
 
-def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
-    value = work.reader(claim, "s").scalar(claim.get("value"))
-    cycle = work.cycle(claim)
-    bounds = work.bench.bounds
+def decide_inverse_map(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a closed form of z(s)."""
+    value = context.reader(claim, "s").scalar(claim.get("value"))
+    cycle = context.cycle(claim)
+    bounds = context.comparator.bounds
     if cycle.inverse is not None and not bounds:
-        return work.told(work.bench.same(value, cycle.inverse), value, cycle.inverse, "z")
+        return context.conclude(context.comparator.same(value, cycle.inverse), value, cycle.inverse, "z")
     scalar_map = without_averages(cycle.scalar_map)
     if cycle.relation is None or scalar_map is None:
         return UNDECIDED, "no polynomial relates z to the map"
     relation = sp.expand(sp.Mul(*rational_factors(cycle.relation)))
     problem = Eigenproblem(scalar_map, relation, sp.S.One, ())
-    result = work.bench.same(relation.subs(Z, value), sp.S.Zero)
+    result = context.comparator.same(relation.subs(Z, value), sp.S.Zero)
     if result.status == REFUTED:
-        return work.told(result, value, cycle.relation, "relation")
-    selection = work.bench.selection
+        return context.conclude(result, value, cycle.relation, "relation")
+    selection = context.comparator.selection
     try:
         changes = [
             *_changes_in_map(relation),
@@ -230,15 +233,15 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
             level = sp.Rational(place.numerator, place.denominator)
             if not all(is_positive(bound, {**point, MAP: level}) for bound in bounds):
                 continue
-            found = Outliers(selection, problem, point, (relation.subs(MAP, level),)).of_level(constant(place))
-            if not found:
+            places = Outliers(selection, problem, point, (relation.subs(MAP, level),)).of_level(constant(place))
+            if not places:
                 continue
             attained += 1
             number = real_number(value.subs(MAP, level), point)
             zeros = Roots((relation.subs(MAP, level),), Z, tuple(point.items()))
-            if number is None or zeros.index_of(number) not in map(zeros.index_of, found):
+            if number is None or zeros.index_of(number) not in map(zeros.index_of, places):
                 at = ", ".join(filter(None, (shown_point(point, value, relation), f"s = {level}")))
-                there = ", ".join(z().str(8, radius=False) for z in found)
+                there = ", ".join(z().str(8, radius=False) for z in places)
                 claimed = "not real" if number is None else number().str(8, radius=False)
                 return REFUTED, (
                     f"{shown_formula(value)} is a root of {shown_formula(cycle.relation)}, but not z on the physical "
@@ -247,27 +250,29 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
     if not attained:
         return UNDECIDED, "the map takes no real value outside the bulk at the points that were tried"
     status = weakest([result.status, sites.status])
-    told = f"a root of {shown_formula(cycle.relation)}, on the physical branch {sites.told}"
-    return status, told if result.status == PROVED else f"{told}; {result.evidence}"
+    detail = f"a root of {shown_formula(cycle.relation)}, on the physical branch {sites.extent}"
+    return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"
 
 
 def _changes_in_map(relation: sp.Expr) -> list[sp.Expr]:
-    """Polynomials in the map's value at which solutions z meet or one of them is infinite."""
+    """Return polynomials in the map's value that vanish where solutions z meet or diverge."""
     poly = sp.Poly(relation, Z)
-    found = rational_factors(poly.LC())
+    factors = rational_factors(poly.LC())
     if poly.degree() > 1:
-        found += common_roots(relation, sp.diff(relation, Z), Z)
-    return [f for f in found if f.has(MAP)]
+        factors += common_roots(relation, sp.diff(relation, Z), Z)
+    return [f for f in factors if f.has(MAP)]
 
 
-def decide_scalar_map(work: Work, claim: Claim) -> tuple[str, str]:
-    value = work.reader(claim, "z", "G").scalar(claim.get("value"))
-    derived = without_averages(work.cycle(claim).scalar_map)
-    return work.told(work.bench.same(value, derived), value, derived, "s", "modulo the bulk equations")
+def decide_scalar_map(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a closed form of s(z)."""
+    value = context.reader(claim, "z", "G").scalar(claim.get("value"))
+    derived = without_averages(context.cycle(claim).scalar_map)
+    return context.conclude(context.comparator.same(value, derived), value, derived, "s", "modulo the bulk equations")
 
 
-def decide_critical(work: Work, claim: Claim) -> tuple[str, str]:
-    reader = work.reader(claim)
-    return work.same_sets(
-        [reader.scalar(text) for text in claim.get("value")], work.cycle(claim).critical, "critical values"
+def decide_critical(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide closed forms of the critical values of the map."""
+    reader = context.reader(claim)
+    return context.same_sets(
+        [reader.scalar(text) for text in claim.get("value")], context.cycle(claim).critical, "critical values"
     )

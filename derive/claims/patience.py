@@ -1,4 +1,4 @@
-"""A bound on the processor time of one claim: algebra on a formula that nobody meant need not end by itself."""
+"""A bound on the processor time of one claim, since algebra on an arbitrary formula may not terminate."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from derive.support.bounds import CLAIM_TIME, Bound
 
 T = TypeVar("T")
 LOOK_EVERY = 0.2
-"""Seconds between two looks at the clock."""
+"""Interval between two checks of the processor time, in seconds."""
 
 
 class OutOfTime(BaseException):
-    """Raised inside the work that took too long; not an Exception, so that no library keeps it."""
+    """Raised inside a computation that takes too long; not an Exception, so that libraries do not catch it."""
 
 
-def within_time(work: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
-    """What `work` returns; NumericalError if it takes more processor time than the bound."""
+def within_time(computation: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
+    """Return the result of `computation`.
+
+    Raises:
+        NumericalError: it takes more processor time than the bound.
+    """
     done, thread, start = threading.Event(), threading.get_ident(), time.process_time()
 
     def watch() -> None:
@@ -34,7 +38,7 @@ def within_time(work: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
     watcher.start()
     try:
         try:
-            return work()
+            return computation()
         finally:
             done.set()
             watcher.join()

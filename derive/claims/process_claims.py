@@ -1,36 +1,37 @@
-"""Claims about the single-site process: memories and noises."""
+"""Claims about the single-site process: memory kernels and noise covariances."""
 
 from __future__ import annotations
 
 from derive.algebra.words import Letter
 from derive.cells.verdicts import REFUTED
+from derive.claims.context import ClaimContext
 from derive.claims.formulas import Carrier, WordSum
 from derive.claims.reading import Claim
-from derive.claims.work import Work
 from derive.errors import ClaimError
 from derive.language.vectors import Field
 
 
-def decide_kernel(work: Work, claim: Claim) -> tuple[str, str]:
-    reader = work.reader(claim, matrices=True, carriers=True)
+def decide_kernel(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about a memory kernel."""
+    reader = context.reader(claim, matrices=True, carriers=True)
     target = reader.field(claim.get("target"))
-    _owns_noise(work, claim, target)
-    memories = [m for m in work.saddle.memories if m.target == target]
+    _owns_noise(context, claim, target)
+    memories = [m for m in context.saddle.memories if m.target == target]
     derived = WordSum({})
     for m in memories:
         derived = derived.plus(WordSum({(Letter.response(m.a, m.noise), Carrier(m.on)): m.coefficient}))
-    status, detail = work.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
+    status, detail = context.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
     lag = claim.get("lag")
-    found = sorted({m.lag for m in memories if m.lag is not None})
-    if status != REFUTED and lag is not None and found != [lag]:
-        lags = ", ".join(map(str, found))
+    distinct_lags = sorted({m.lag for m in memories if m.lag is not None})
+    if status != REFUTED and lag is not None and distinct_lags != [lag]:
+        lags = ", ".join(map(str, distinct_lags))
         return REFUTED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
     reach = f"; s <= t - {lag}" if lag else ""
-    return _same_time(work, claim, {m.fresh for m in memories}, status, detail + reach)
+    return _same_time(context, claim, {m.fresh for m in memories}, status, detail + reach)
 
 
-def _same_time(work: Work, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
-    """Whether what is drawn afresh at each step acts at equal times only, as the claim must then say."""
+def _same_time(context: ClaimContext, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
+    """Return the verdict after checking that kernels of matrices drawn afresh act at equal times only."""
     claimed = claim.get("same_time", False)
     if status != REFUTED and derived not in (set(), {claimed}):
         at = "at all times" if claimed else "at equal times only, as same_time = true would say"
@@ -38,23 +39,24 @@ def _same_time(work: Work, claim: Claim, derived: set[bool], status: str, detail
     return status, detail + (", at equal times only" if claimed else "")
 
 
-def _owns_noise(work: Work, claim: Claim, *fields: Field) -> None:
-    owners = list(dict.fromkeys(c.left for c in work.saddle.covariances))
+def _owns_noise(context: ClaimContext, claim: Claim, *fields: Field) -> None:
+    owners = list(dict.fromkeys(c.left for c in context.saddle.covariances))
     names = ", ".join(map(str, owners))
     for field in fields:
         if field not in owners:
-            raise ClaimError(f"{work.place(claim)}: {field} has no noise of its own; those with one are {names}")
+            raise ClaimError(f"{context.place(claim)}: {field} has no noise of its own; those with one are {names}")
 
 
-def decide_covariance(work: Work, claim: Claim) -> tuple[str, str]:
-    reader = work.reader(claim, matrices=True)
+def decide_covariance(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a claim about a noise covariance."""
+    reader = context.reader(claim, matrices=True)
     left, right = (reader.field(name) for name in claim.get("noises"))
-    _owns_noise(work, claim, left, right)
+    _owns_noise(context, claim, left, right)
     derived = WordSum({})
-    found = [c for c in work.saddle.covariances if (c.left, c.right) == (left, right)]
-    for c in found:
+    covariances = [c for c in context.saddle.covariances if (c.left, c.right) == (left, right)]
+    for c in covariances:
         derived = derived.plus(WordSum({(Letter.correlation(c.a, c.b),): c.coefficient}))
-    status, detail = work.same_words(
+    status, detail = context.same_words(
         reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
     )
-    return _same_time(work, claim, {c.fresh for c in found}, status, detail)
+    return _same_time(context, claim, {c.fresh for c in covariances}, status, detail)

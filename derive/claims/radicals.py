@@ -1,7 +1,7 @@
-"""Roots of parameters written in one way, so that algebra sees when two formulas are the same.
+"""Normal form of radicals of parameters, so that algebra recognises equal formulas.
 
-A positive parameter under a root becomes a power of a symbol, and what is under a root is split into factors whose sign
-is known throughout the region. Nothing is assumed: a factor whose sign is not proved stays under its root.
+A positive parameter under a root becomes a power of a symbol, and a radicand is split into factors whose sign is proved
+throughout the region. A factor of unknown sign stays under its root.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from derive.cells.signs import sign_inside
 from derive.language.symbols import Parameter
 
 LARGEST = 400
-"""Polynomials with more terms are left as they are."""
+"""Number of terms above which a radicand is not factored."""
 
 
 def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interval]) -> tuple[sp.Expr, ...]:
-    """The same expressions for all parameters in the box, with roots split and drawn as far as signs are proved."""
+    """Return the expressions with radicals split and extracted as far as signs are proved in the box."""
     degrees: dict[Parameter, int] = {}
     for node in (n for e in expressions for n in sp.preorder_traversal(e) if is_root(n)):
         for p in (p for p in node.base.free_symbols if isinstance(p, Parameter) and p.is_positive):
@@ -38,7 +38,7 @@ def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interva
 
 
 def _root_bound(end: sp.Rational | None, degree: int, side: int) -> sp.Rational | None:
-    """A rational bound for the root of a parameter: its lower bound from below (side 0), its upper one from above."""
+    """Return a rational bound of the root of a parameter, from below (side 0) or above; None at infinity."""
     if end is None or end < 0:
         return sp.S.Zero if side == 0 else None
     exact = sp.root(end, degree)
@@ -50,6 +50,8 @@ def _root_bound(end: sp.Rational | None, degree: int, side: int) -> sp.Rational 
 
 
 class _Roots:
+    """Rewriting of radicals within intervals of the parameters."""
+
     def __init__(self, intervals: Mapping[sp.Symbol, Interval]):
         self.intervals = dict(intervals)
         self.masks: dict[sp.Expr, sp.Symbol] = {}
@@ -66,7 +68,7 @@ class _Roots:
         return node.func(*args)
 
     def _root(self, base: sp.Expr, exponent: sp.Rational) -> sp.Expr:
-        """base**exponent with positive factors of the base taken out; the principal value is kept throughout."""
+        """Return base**exponent with positive factors extracted; the principal value is preserved."""
         masked = self._masked(base)
         unmask = {symbol: node for node, symbol in self.masks.items()}
         try:
@@ -81,23 +83,23 @@ class _Roots:
             sign *= int(sp.sign(constant))
             outside *= sp.Pow(abs(constant), side * exponent)
             for factor, multiplicity in factors:
-                known = sign_inside(factor, self.intervals)
-                if known == 0:
+                proved_sign = sign_inside(factor, self.intervals)
+                if proved_sign == 0:
                     inside *= factor ** (side * multiplicity)
                     continue
-                sign *= known**multiplicity
-                positive = sp.expand(known * factor).xreplace(unmask)
+                sign *= proved_sign**multiplicity
+                positive = sp.expand(proved_sign * factor).xreplace(unmask)
                 outside *= sp.Pow(positive, side * multiplicity * exponent)
         return sp.Pow((sign * inside).xreplace(unmask), exponent) * outside
 
     def _masked(self, expression: sp.Expr) -> sp.Expr:
-        """Inner roots as symbols, positive where what is under them is."""
-        found = sorted((n for n in sp.preorder_traversal(expression) if is_root(n)), key=sp.default_sort_key)
-        for node in found:
+        """Return the expression with inner roots as symbols, positive where their radicands are."""
+        roots = sorted((n for n in sp.preorder_traversal(expression) if is_root(n)), key=sp.default_sort_key)
+        for node in roots:
             if node not in self.masks:
                 symbol = sp.Symbol(f"_inner{len(self.masks)}")
                 self.masks[node] = symbol
                 if node.base.is_positive or sign_inside(self._masked(node.base), self.intervals) > 0:
                     self.intervals[symbol] = (sp.S.Zero, None)
-        unit = {n: s for n, s in self.masks.items() if n in found}
+        unit = {n: s for n, s in self.masks.items() if n in roots}
         return expression.xreplace(unit)

@@ -1,4 +1,4 @@
-"""Read a claims file: TOML, checked key by key, formulas still as text."""
+"""Reader of claims files: TOML, validated key by key, with formulas as text."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "moment": (("order", "value"), ()),
     "series": (("of", "order", "value"), ("in", "set", "eigenproblem", "parameter", "number", "position")),
 }
-"""Each kind of claim, with the keys it needs and those it may have."""
+"""Required and optional keys of each kind of claim."""
 
 COMMON = ("name", "kind", "where", "paper", "evidence", "define", "region")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One formula somebody wrote down. `keys` holds what its kind needs; `define` names used in its formulas.
+    """One claimed formula. `keys` holds the entries of its kind; `define` names used in its formulas.
 
-    `where` says where it stands in the paper; `region` are inequalities inside which it is meant to hold.
+    `where` is its place in the paper; `region` holds the inequalities under which it applies.
     """
 
     name: str
@@ -58,6 +58,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimsFile:
+    """The claims of a file, with the model that they are about."""
+
     path: Path
     model: str
     claims: tuple[Claim, ...]
@@ -66,7 +68,11 @@ class ClaimsFile:
 
 
 def load_claims(path: str | Path) -> ClaimsFile:
-    """The claims of a file; ClaimError, in one sentence, if it is not a claims file."""
+    """Return the claims of a file.
+
+    Raises:
+        ClaimError: the file is not a valid claims file.
+    """
     path = Path(path)
     text = read_text(path, CLAIMS_SIZE, ClaimError)
     try:
@@ -122,7 +128,7 @@ def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ..
 
 
 def _region(value: Any, place: str) -> tuple[str, ...]:
-    """The inequalities of a region, still as text: one string or a list of them."""
+    """Return the inequalities of a region as text: one string or a list of them."""
     texts = [] if value is None else value if isinstance(value, list) else [value]
     if value == [] or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ClaimError(f'{place}: region must be inequalities in quotes, such as region = "nu > 1 and chi < 2"')
@@ -130,7 +136,7 @@ def _region(value: Any, place: str) -> tuple[str, ...]:
 
 
 def _checked(key: str, kind: str, value: Any, place: str) -> Any:
-    """The value of a key in the shape its kind asks for; formulas become text, lists become tuples."""
+    """Return the value of a key in the form of its kind; formulas become text, lists tuples."""
     if key in ("lag", "eigenproblem", "number") or (key == "order" and kind == "moment"):
         if isinstance(value, bool) or not isinstance(value, int) or value < (key in ("eigenproblem", "number")):
             raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
@@ -182,12 +188,12 @@ def _only(table: dict[str, Any], allowed: tuple[str, ...], place: str) -> None:
 
 
 def project_claims() -> list[Path]:
-    """The claims files of the project."""
+    """Return the claims files of the project."""
     return sorted(reference_directory().glob("*.toml"))
 
 
 def reference_directory() -> Path:
-    """Where formulas written by hand are: among the tests of a checkout, inside this package where it is installed."""
+    """Return the directory of hand-written formulas: in the tests of a checkout, or in the installed package."""
     sources = checkout()
     place = Path(__file__).parent / "formulas" if sources is None else sources / "tests" / "reference_formulas"
     if not place.is_dir():

@@ -11,39 +11,45 @@ from derive.algebra.nodes import Z
 from derive.algebra.sites import without_averages
 from derive.cells.balls import enclosure
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, weakest
+from derive.claims.context import SMALL, ClaimContext, shown_formula, shown_point
 from derive.claims.reading import Claim
-from derive.claims.work import SMALL, Work, shown_formula, shown_point
 from derive.errors import ClaimError, DeriveError, NumericalError
 from derive.expansions.infinity import series_at_infinity
 from derive.expansions.limits import SMALL as EPSILON, ParameterLimit
-from derive.expansions.quantities import Found, NoOutlier, expand_atom, expand_quantity
+from derive.expansions.quantities import NoOutlier, QuantitySeries, expand_atom, expand_quantity
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
+MOST_OF_MAP, MARGIN = 8, 3
+"""Highest order of a series of a map, and number of additional orders of the responses that it needs."""
 
-def decide_series(work: Work, claim: Claim) -> tuple[str, str]:
+
+def decide_series(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide a coefficient of an expansion."""
     of = claim.get("of")
-    order = work.reader(claim).scalar(claim.get("order"))
+    order = context.reader(claim).scalar(claim.get("order"))
     if not order.is_Integer:
-        raise ClaimError(f"{work.place(claim)}: order must be a whole number; set the parameter to a power of x")
-    value = work.reader(claim).scalar(claim.get("value"))
+        raise ClaimError(f"{context.place(claim)}: order must be a whole number; set the parameter to a power of x")
+    value = context.reader(claim).scalar(claim.get("value"))
     if of == "resolvent" and claim.get("in", "z") == "z":
         if claim.get("set", "1/x").replace(" ", "") != "1/x" or not 0 <= order <= 25:
-            raise ClaimError(f"{work.place(claim)}: the resolvent is expanded in x = 1/z to order 25 at most")
-        derived = work.moments(int(order) - 1)[int(order) - 1] if order else sp.S.Zero
-        return work.told(work.bench.same(value, derived), value, sp.factor(derived), f"coefficient of 1/z**{order}")
-    if of == "scalar_map" or of == "inverse_map" and work.cycle(claim).inverse is None:
-        return _map_at_infinity(work, claim, int(order), value)
-    names = {p.name: p for p in work.parameters}
+            raise ClaimError(f"{context.place(claim)}: the resolvent is expanded in x = 1/z to order 25 at most")
+        derived = context.moments(int(order) - 1)[int(order) - 1] if order else sp.S.Zero
+        return context.conclude(
+            context.comparator.same(value, derived), value, sp.factor(derived), f"coefficient of 1/z**{order}"
+        )
+    if of == "scalar_map" or of == "inverse_map" and context.cycle(claim).inverse is None:
+        return _map_at_infinity(context, claim, int(order), value)
+    names = {p.name: p for p in context.parameters}
     if of == "inverse_map":
         names["s"] = MAP
     variable = claim.get("in")
     if variable not in names:
-        raise ClaimError(f"{work.place(claim)}: in must be one of {', '.join(names)}, not {variable!r}")
-    replaced = work.reader(claim, "x").scalar(claim.get("set", "x"))
+        raise ClaimError(f"{context.place(claim)}: in must be one of {', '.join(names)}, not {variable!r}")
+    replaced = context.reader(claim, "x").scalar(claim.get("set", "x"))
     if of in _OF:
-        return _expanded_coefficient(work, claim, names[variable], replaced, int(order), value)
-    expression = _quantity(work, claim, of)
+        return _expanded_coefficient(context, claim, names[variable], replaced, int(order), value)
+    expression = _quantity(context, claim, of)
     if expression is None:
         return UNDECIDED, f"no closed form of {of} is derived, so its series cannot be taken"
     try:
@@ -53,10 +59,10 @@ def decide_series(work: Work, claim: Claim) -> tuple[str, str]:
     except (NotImplementedError, ValueError, PoleError):
         return UNDECIDED, f"{of} = {shown_formula(expression)} has no power series there that SymPy finds"
     derived = sp.expand(expanded).coeff(SMALL, int(order) + lift)
-    result = work.bench.same(value, derived)
+    result = context.comparator.same(value, derived)
     if of == "resolvent":  # the sign of the root in its closed form was chosen at one point
         result = replace(result, status=weakest([result.status, SUPPORTED]))
-    return work.told(result, value, sp.factor(derived), f"coefficient of x**{order} in {of}")
+    return context.conclude(result, value, sp.factor(derived), f"coefficient of x**{order} in {of}")
 
 
 _OF = {
@@ -66,23 +72,23 @@ _OF = {
     "threshold": "threshold",
     "atom": "atom",
 }
-"""What `derive expand` calls the quantities that are roots of derived polynomials."""
+"""Names in `derive expand` of the quantities that are roots of derived polynomials."""
 
 
-def _map_at_infinity(work: Work, claim: Claim, order: int, value: sp.Expr) -> tuple[str, str]:
-    """A coefficient of the map s(z) in 1/z, or of its inverse z(s) in 1/s, which the bulk equations give alone."""
+def _map_at_infinity(context: ClaimContext, claim: Claim, order: int, value: sp.Expr) -> tuple[str, str]:
+    """Decide a coefficient of s(z) in 1/z, or of z(s) in 1/s, from the bulk equations."""
     of, variable = claim.get("of"), "z" if claim.get("of") == "scalar_map" else "s"
     if claim.get("in", variable) != variable or claim.get("set", "1/x").replace(" ", "") != "1/x":
-        raise ClaimError(f"{work.place(claim)}: {of} is expanded here with in = {variable!r} and set = '1/x' only")
+        raise ClaimError(f"{context.place(claim)}: {of} is expanded here with in = {variable!r} and set = '1/x' only")
     if not -1 <= order <= MOST_OF_MAP:
-        raise ClaimError(f"{work.place(claim)}: {of} is expanded through orders -1 to {MOST_OF_MAP}")
-    scalar_map, projected = without_averages(work.cycle(claim).scalar_map), work.bulk.projected
+        raise ClaimError(f"{context.place(claim)}: {of} is expanded through orders -1 to {MOST_OF_MAP}")
+    scalar_map, projected = without_averages(context.cycle(claim).scalar_map), context.bulk.projected
     assert scalar_map is not None, "claims about averages that cannot be written out are refused"
     try:
-        found = series_at_infinity(projected.algebraic, projected.bulk_symbols, order + MARGIN)
+        series = series_at_infinity(projected.algebraic, projected.bulk_symbols, order + MARGIN)
     except (NumericalError, sp.PolynomialError) as error:
         return UNDECIDED, f"{of} has no power series that follows from the bulk equations: {error}"
-    small = {s: sp.Add(*(c * SMALL**k for k, c in enumerate(row))) for s, row in found.items()}
+    small = {s: sp.Add(*(c * SMALL**k for k, c in enumerate(row))) for s, row in series.items()}
     expanded = sp.series(
         sp.cancel(sp.together(scalar_map.subs(small).subs(Z, 1 / SMALL))), SMALL, 0, order + 1
     ).removeO()
@@ -91,72 +97,76 @@ def _map_at_infinity(work: Work, claim: Claim, order: int, value: sp.Expr) -> tu
         return UNDECIDED, "the map does not grow as z, so that its inverse has no power series in 1/s"
     powers = _inverted(powers) if of == "inverse_map" else powers
     derived = powers[order]
-    return work.told(work.bench.same(value, derived), value, sp.factor(derived), f"coefficient of x**{order} in {of}")
+    return context.conclude(
+        context.comparator.same(value, derived), value, sp.factor(derived), f"coefficient of x**{order} in {of}"
+    )
 
 
 def _inverted(powers: dict[int, sp.Expr]) -> dict[int, sp.Expr]:
-    """Coefficients of z in powers of 1/s, from those of s in powers of 1/z."""
-    last, found = max(powers), {-1: 1 / powers[-1]}
+    """Return the coefficients of z in powers of 1/s from those of s in powers of 1/z (series reversion)."""
+    last, coefficients = max(powers), {-1: 1 / powers[-1]}
     for k in range(last + 1):
         unknown = sp.Symbol("_unknown")
-        z = sp.Add(*(c * SMALL**m for m, c in found.items())) + unknown * SMALL**k
+        z = sp.Add(*(c * SMALL**m for m, c in coefficients.items())) + unknown * SMALL**k
         total = sp.Add(*(c * z ** (-m) for m, c in powers.items() if m <= k))
         term = sp.expand(sp.series(sp.cancel(sp.together(total)), SMALL, 0, k + 1).removeO()).coeff(SMALL, k)
-        (found[k],) = sp.solve(term, unknown)
-    return found
-
-
-MOST_OF_MAP, MARGIN = 8, 3
-"""The highest order of a series of a map, and how many more terms of the responses it needs at most."""
+        (coefficients[k],) = sp.solve(term, unknown)
+    return coefficients
 
 
 def _expanded_coefficient(
-    work: Work, claim: Claim, parameter: Parameter, replaced: sp.Expr, order: int, value: sp.Expr
+    context: ClaimContext, claim: Claim, parameter: Parameter, replaced: sp.Expr, order: int, value: sp.Expr
 ) -> tuple[str, str]:
-    """A coefficient of an edge or of the largest outlier, in each cell of the region."""
+    """Decide a coefficient of an edge or of the largest outlier in each cell of the region."""
     base, power = replaced.as_base_exp()
     if base != SMALL or not power.is_Integer or power == 0:
-        raise ClaimError(f"{work.place(claim)}: set must be a power of x here, such as x, 1/x or 1/x**2")
+        raise ClaimError(f"{context.place(claim)}: set must be a power of x here, such as x, 1/x or 1/x**2")
     limit = ParameterLimit(parameter, EPSILON if power > 0 else 1 / EPSILON)
     of, wanted = claim.get("of"), sp.Rational(order, abs(power))
-    region, which = work.bench.region, claim.get("number", 1) - 1
+    region, which = context.comparator.region, claim.get("number", 1) - 1
     try:
         if of == "atom":
-            position = work.reader(claim).scalar(claim.get("position", "0"))
-            quantity = expand_atom(work.matrix, position, limit, wanted, region)
+            position = context.reader(claim).scalar(claim.get("position", "0"))
+            quantity = expand_atom(context.matrix, position, limit, wanted, region)
         else:
             strength = claim.get("parameter")
-            quantity = expand_quantity(work.matrix, _OF[of], limit, wanted, {}, strength, region, which)
+            quantity = expand_quantity(context.matrix, _OF[of], limit, wanted, {}, strength, region, which)
     except ClaimError:
         raise
     except NoOutlier as error:
         return REFUTED, f"claimed a coefficient of the {of}, but {error}"
     except DeriveError as error:
         return UNDECIDED, f"{of} could not be expanded: {error}"
-    found, sites = quantity.series, quantity.sites
+    cells, sites = quantity.series, quantity.sites
     what = f"coefficient of x**{order} in {of}"
-    known = [point for series in found for point in series.points]
+    visited = [point for series in cells for point in series.points]
     for point in sites.points[: sites.visited]:
-        if point not in known:
-            return REFUTED, f"at {shown_point(point, *sites.walls, value)} there is no {of} for {limit.told}"
-    statuses, told = [], []
-    for series in found:
+        if point not in visited:
+            return REFUTED, f"at {shown_point(point, *sites.walls, value)} there is no {of} for {limit.in_words}"
+    statuses, formulas = [], []
+    for series in cells:
         expansion = series.expansion
         derived = dict(zip(expansion.powers, expansion.coefficients, strict=True)).get(wanted, sp.S.Zero)
-        told.append(shown_formula(sp.factor(derived)))
-        result = work.bench.same(value, derived) if len(found) == 1 else _same_in_cells(work, value, derived, series)
+        formulas.append(shown_formula(sp.factor(derived)))
+        result = (
+            context.comparator.same(value, derived)
+            if len(cells) == 1
+            else _same_in_cells(context, value, derived, series)
+        )
         if result.status == REFUTED:
-            return work.told(result, value, sp.factor(derived), what)
+            return context.conclude(result, value, sp.factor(derived), what)
         statuses += [result.status, series.status]
-    derivation = f"derived {what} = {' or '.join(told)}, on the branch that is physical {sites.told}"
+    derivation = f"derived {what} = {' or '.join(formulas)}, on the branch that is physical {sites.extent}"
     if region.closed:
         return weakest([*statuses, SUPPORTED]), f"{derivation}; where an inequality is an equality it was not expanded"
     return weakest(statuses), derivation
 
 
-def _same_in_cells(work: Work, value: sp.Expr, derived: sp.Expr, series: Found) -> ComparisonOutcome:
-    """Whether two formulas agree in the cells of one series: by algebra, or else at their points."""
-    if work.bench.proves_zero(value - derived):
+def _same_in_cells(
+    context: ClaimContext, value: sp.Expr, derived: sp.Expr, series: QuantitySeries
+) -> ComparisonOutcome:
+    """Decide whether two formulas agree in the cells of one series: by algebra, else at their points."""
+    if context.comparator.proves_zero(value - derived):
         return ComparisonOutcome(PROVED)
     for point in series.points:
         if not enclosure(value - derived, point).contains(0):
@@ -166,11 +176,11 @@ def _same_in_cells(work: Work, value: sp.Expr, derived: sp.Expr, series: Found) 
     return ComparisonOutcome(UNDECIDED, "the formulas agree at a point of each cell; no symbolic proof found")
 
 
-def _quantity(work: Work, claim: Claim, of: str) -> sp.Expr | None:
+def _quantity(context: ClaimContext, claim: Claim, of: str) -> sp.Expr | None:
     if of == "resolvent":
-        return work.bulk.resolvent
+        return context.bulk.resolvent
     if of == "inverse_map":
-        return work.cycle(claim).inverse
+        return context.cycle(claim).inverse
     raise ClaimError(
-        f"{work.place(claim)}: no series of {of!r}; of is {', '.join(_OF)}, resolvent, scalar_map or inverse_map"
+        f"{context.place(claim)}: no series of {of!r}; of is {', '.join(_OF)}, resolvent, scalar_map or inverse_map"
     )

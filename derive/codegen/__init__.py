@@ -1,4 +1,4 @@
-"""From records to source: JAX solvers, a NumPy simulation, and the derivation beside them as Markdown."""
+"""Code generation: JAX solvers, a NumPy simulation, and the derivation as Markdown."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _SHARED = Path(__file__).parents[2] / "numerics" / "runtime"
 RUNTIME = "numerics.runtime"
-"""Where generated code finds what all solvers share."""
+"""The package of the runtime, which generated code imports."""
 
 _PROBE = "A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."
 _BULK, _CURVE = "The bulk: self-consistent responses", ", the curve of the resolvent G, and where its edges may lie"
 
 
 def generate_files(model: Model, runtime: str = RUNTIME) -> dict[str, str]:
-    """Everything that goes into generated/<name>/: file name to text. `runtime`: see `solver_files`."""
+    """Return all files of generated/<name>/ by name. `runtime` as in `solver_files`."""
     from derive.pipeline import derive_model
     from derive.printing import markdown_of_derivation
 
@@ -40,12 +40,14 @@ def generate_files(model: Model, runtime: str = RUNTIME) -> dict[str, str]:
 
 
 def solver_files(model: Model, derivation: Derivation | None = None, runtime: str = RUNTIME) -> dict[str, str]:
-    """The modules of a solver, as they are executed: file name to text. `formatted` lays them out for readers.
+    """Return the modules of a solver as they are executed, text by file name. `formatted` formats them for readers.
 
-    `derivation` is that of the model, where there is one already. `runtime` is where the code finds what all solvers
-    share.
+    Args:
+        model: the declared model.
+        derivation: its derivation, if it has been computed.
+        runtime: the package from which the code imports the runtime.
     """
-    # a setting that is built or stored is told by its digest alone, and starts without what derives it
+    # the digest identifies a built or cached setting, so that it loads without the derivation
     from derive.pipeline import derive_model
     from derive.program.text import NoCode
 
@@ -84,7 +86,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
                 record = bulk_record(bulk, layout, needs.means)
                 files[f"{name}{stem}.py"] = module_text(doc, "BULK", record, runtime)
     linear, programs = LinearPrograms(), []
-    with suppress(DeclarationError):  # it is told why where the limit is asked for
+    with suppress(DeclarationError):  # `derive limit` reports the reason
         programs.append(linear.limit(derivation.limit))
     with suppress(DeclarationError):  # stability is then extrapolated from finite runs
         programs.append(linear.recursion(derivation.recursion))
@@ -99,14 +101,14 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
 
 
 def generate_alone(model: Model) -> dict[str, str]:
-    """The same, with a copy of what all solvers share beside it."""
+    """Return all files, with a copy of the runtime beside them."""
     files = generate_files(model, runtime=".runtime")
     shared = {f"runtime/{path.name}": path.read_text(encoding="utf-8") for path in sorted(_SHARED.glob("*.py"))}
     return {**files, **shared}
 
 
 def _stems(model: Model) -> dict[str, str]:
-    """For each probed matrix the end of its modules' names; equal matrices share theirs."""
+    """Return the suffix of the module names of each probed matrix; equal matrices share modules."""
     stems: dict[str, str] = {}
     for label, probe in model.probes:
         same = next((other for other in stems if dict(model.probes)[other].matrices == probe.matrices), None)
@@ -137,7 +139,7 @@ def _check_syntax(text: str) -> None:
 
 
 def formatted(files: Mapping[str, str]) -> dict[str, str]:
-    """Files as the pinned formatter lays them out; the style is fixed here, not by any file around."""
+    """Return the files formatted by the pinned formatter, with a fixed style independent of configuration files."""
     from ruff import find_ruff_bin
 
     with TemporaryDirectory() as place:
@@ -150,7 +152,7 @@ def formatted(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def declaration_digest(model: Model) -> str:
-    """A fingerprint of everything that is declared, the same on every machine."""
+    """Return a hash of the declaration that is the same on every machine."""
     parts = [
         model.name,
         model.doc,

@@ -1,6 +1,6 @@
-"""Write generated code to a directory, all of it or nothing, and compare a directory with what would be written.
+"""Write generated code to a directory atomically, and compare a directory with what would be written.
 
-The tree below the directory is <model name>/<file>. What is not generated there is never touched.
+The tree below the directory is <model name>/<file>. Files that are not generated stay untouched.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ ROOT_TEXT = '"""Solvers written by `derive build`, one package a setting: change
 
 @dataclass(frozen=True)
 class DirectoryDifference:
-    """How a directory differs from what would be written: file names relative to it, with / between the parts."""
+    """Differences between a directory and a build: POSIX paths relative to the directory."""
 
     stale: tuple[str, ...]
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     foreign: tuple[str, ...]
-    """Directories and files that belong to none of the models; a build leaves them alone."""
+    """Directories and files that belong to no model; a build keeps them."""
 
     def __bool__(self) -> bool:
         return bool(self.stale or self.missing or self.extra or self.foreign)
 
 
 def project_directory() -> Path:
-    """Where the code of the shipped settings lives: generated/ beside the package, in a checkout or as installed."""
+    """Return generated/ beside the package, in a checkout or as installed."""
     return Path(__file__).parents[2] / "generated"
 
 
 def build_directory(out: str | None, shipped: bool, writing: bool) -> Path:
-    """Where a build belongs: where it is told; otherwise generated/, the project's or that of the current directory.
+    """Return the directory of a build: `out` if given, else the project's or the current directory's generated/.
 
-    What is installed stays as it came: outside a checkout a build is told where to write.
+    An installed package stays unchanged: outside a checkout a build needs `out`.
     """
     place = Path(out) if out is not None else project_directory() if shipped else Path("generated")
     if writing and checkout() is None and (out is None or place.resolve() == project_directory().resolve()):
@@ -56,7 +56,7 @@ def build_directory(out: str | None, shipped: bool, writing: bool) -> Path:
 def generate_tree(
     models: list[Model], generate: Generate, progress: Progress | None = None
 ) -> dict[str, dict[str, str]]:
-    """The files of every model, by model name. Nothing is written."""
+    """Return the files of every model, by model name, without writing them."""
     tree: dict[str, dict[str, str]] = {}
     for i, model in enumerate(models):
         if progress is not None:
@@ -72,9 +72,9 @@ def generate_tree(
 
 
 def write_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bool = False) -> list[Path]:
-    """Put the tree in place of what is there; on any failure the directory stays as it was.
+    """Replace the directory's contents by the tree and return the files; on failure the directory stays as it was.
 
-    With `whole` the tree is everything that belongs there, and the directory is made a package.
+    With `whole` the tree is the complete contents, and the directory becomes a package.
     """
     _check_place(directory)
     created = [parent for parent in (directory, *directory.parents) if not parent.exists()]
@@ -112,7 +112,7 @@ def _check_place(directory: Path) -> None:
 
 
 def _swap(staging: Path, directory: Path, names: list[str]) -> None:
-    """Exchange each name for its new version; if one fails, put back all that were exchanged."""
+    """Replace each name by its new version; on failure restore all that were replaced."""
     old, new = staging / "old", staging / "new"
     old.mkdir()
     try:
@@ -132,7 +132,7 @@ def _swap(staging: Path, directory: Path, names: list[str]) -> None:
 
 
 def compare_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bool = False) -> DirectoryDifference:
-    """What a build would change. With `whole`, what belongs to no model is reported as foreign."""
+    """Return what a build would change. With `whole`, files of no model are reported as foreign."""
     _check_place(directory)
     expected = {
         str(PurePosixPath(name, file)): text.encode() for name, files in tree.items() for file, text in files.items()

@@ -1,8 +1,8 @@
-"""Generated code kept between runs, so that a member of a family is derived once and then at hand.
+"""Cache of generated code, so that a member of a family is derived once.
 
-The place is the user's cache directory (XDG_CACHE_HOME, or .cache in the home directory), or what the environment
-variable TWO_LEVEL_DMFT_CACHE names; set it to nothing to keep no copies. A copy belongs to one declaration and one
-version of the engine and is signed by this user (`derive/support/places.py`): a copy can be missing but not wrong.
+The cache lies in the user's cache directory (XDG_CACHE_HOME, or .cache in the home directory), or where the environment
+variable TWO_LEVEL_DMFT_CACHE points; an empty value disables it. An entry belongs to one declaration and one version of
+the engine and is signed by this user (`derive/support/places.py`), so that a stale or foreign entry is never used.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 KIND = "derived"
 TAKES_PART = ("sympy", "mpmath", "python-flint")
-"""What the text of a solver depends on beside the engine itself."""
+"""Packages, besides the engine, on which the text of a solver depends."""
 
 
 def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str, str]:
-    """The files of a model: from the store if they are there, derived (unless that is done) and stored otherwise."""
+    """Return the files of a model from the cache; on a miss, generate and store them."""
     place = kept()
     if place is None:
         return solver_files(model, derivation)
     question = f"{model.name} {declaration_digest(model)} {_engine()}"
-    found = place.read(KIND, question)
-    if found is not None:
-        files: dict[str, str] = json.loads(found)
+    cached = place.read(KIND, question)
+    if cached is not None:
+        files: dict[str, str] = json.loads(cached)
         return files
     files = solver_files(model, derivation)
     place.write(KIND, question, json.dumps(files).encode())
@@ -43,7 +43,7 @@ def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str
 
 @cache
 def _engine() -> str:
-    """A fingerprint of everything that takes part in the derivation."""
+    """Return a hash of all sources that take part in the derivation."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in TAKES_PART).encode())
     apart = ("checkpoints.py", "claims", "cli", "explore", "report", "selftest")

@@ -1,1 +1,1 @@
-"""Series of edges, outliers and thresholds in a small parameter."""
+"""Puiseux series of edges, outliers and thresholds in a small parameter."""

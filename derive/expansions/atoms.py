@@ -1,4 +1,4 @@
-"""The mass of an atom of the bulk: a root of what remains of the curve next to its position."""
+"""The weight of a point mass of the bulk: a root of the leading coefficient of the curve at its position."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ WEIGHT = sp.Symbol("weight")
 
 
 class AtomPosition:
-    """An atom of a case at a position, which may depend on the parameters."""
+    """A point mass of a case at a position, which may depend on the parameters."""
 
     def __init__(self, case: Case, position: sp.Expr):
         self.case, self.position = case, position.subs(case.substitution)
         check_algebraic(case, (*case.equations, self.position))
 
     def branches(self, region: Region) -> Branches:
-        """The mass in each cell of a region."""
+        """Return the weight in each cell of a region."""
         bulk = filled_curve(self.case)
         leading = leading_mass(sp.Poly(bulk.curve, bulk.resolvent), self.position, WEIGHT)
 
@@ -44,7 +44,7 @@ class AtomPosition:
 
 
 def leading_mass(poly: sp.Poly, position: sp.Expr, weight: sp.Symbol) -> sp.Expr:
-    """What remains of the curve where G = weight / (z - position) and z goes to the position."""
+    """Return the leading coefficient of the curve as z goes to the position with G = weight / (z - position)."""
     distance = sp.Symbol("distance")
     terms: dict[int, sp.Expr] = {}
     for (power,), coefficient in poly.terms():

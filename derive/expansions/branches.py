@@ -1,8 +1,7 @@
-"""Which root of a derived polynomial an edge or an outlier is, in each cell of the parameters.
+"""Selection of the root that is an edge, an outlier or a threshold, in each cell of the parameters.
 
-Near the limit the roots keep their order, so that the physical one is told at one rational value of the small
-parameter. Where it tends to a simple root, it is the same branch throughout a cell between the zeros of the
-polynomials that remain in the limit.
+Near the limit the real roots keep their order, so one rational value of the small parameter identifies the physical
+root. If it tends to a simple root, it stays the same branch in a cell between the zeros of the limiting polynomials.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from derive.expansions.limits import SMALL
 from derive.expansions.series import DIGITS, PuiseuxSeries, expand_root
 
 Pick = Callable[[CellSelection, Point], Callable[[], flint.arb] | None]
-"""The root that is meant at a point of all parameters; None if there is none."""
+"""Returns the physical root at a point of all parameters; None if there is none."""
 LIMIT_BITS = 256
-"""Precision at which a branch is told from others in the limit."""
+"""Precision, in bits, at which branches are separated in the limit."""
 STEPS, CLOSER = 20, 16
-"""The most steps towards the limit before a root counts as not told from others there, and the factor of each."""
+"""Maximal number of steps towards the limit before roots count as inseparable, and the factor of a step."""
 
 
 @dataclass(frozen=True)
 class CellSeries:
-    """A series, points of the cells in which it holds, and whether it is shown to hold in all of each cell."""
+    """A series, sample points of the cells in which it holds, and whether that is proved for each whole cell."""
 
     expansion: PuiseuxSeries | None
     points: tuple[Point, ...]
@@ -47,7 +46,7 @@ class CellSeries:
 
 
 class Branches:
-    """A root of polynomials in z (or in a parameter whose threshold it is), expanded in each cell of a region."""
+    """A root of polynomials in z, or in the parameter of a threshold, expanded in each cell of a region."""
 
     def __init__(
         self,
@@ -65,73 +64,73 @@ class Branches:
 
     @cached_property
     def limits(self) -> list[sp.Expr]:
-        """What remains of the polynomials in the limit."""
+        """The leading coefficients of the polynomials in the limit."""
         return [_lowest(f) for f in self.factors]
 
     @cached_property
     def sites(self) -> Sites:
-        """A point of each cell of the open parameters."""
+        """A sample point of each cell of the open parameters."""
         return (
             self._all_orders if self._all_orders.all_cells else self.selection.sites(self.limits, (), (self.unknown,))
         )
 
     @cached_property
     def _all_orders(self) -> Sites:
-        """Cells in which the order of the roots next to the limit is the same: each has one series, to all orders."""
+        """Cells in which the order of the roots near the limit is constant: each has one series, to all orders."""
         inner = (self.unknown,) if self.case.limit is None else (SMALL, self.unknown)
         return self.selection.sites((*self.factors, *inner[:-1]), (), inner)
 
     def series(self, order: sp.Rational) -> list[CellSeries]:
-        """The different series, each with the cells in which it holds; without an expansion where there is no root."""
-        found: list[CellSeries] = []
+        """Return the distinct series with their cells; a cell without a root has no expansion."""
+        cells: list[CellSeries] = []
         for point in self.sites:
             root = self._root(point)
             limit = None if root is None else self._limit(point, root)
-            known = (
+            matching = (
                 s
-                for s in found
+                for s in cells
                 if limit is not None and self._determines(limit, order) and limit.index == self._tends(s, point)
             )
-            held = next(known, None) if root is not None else next((s for s in found if s.expansion is None), None)
+            held = next(matching, None) if root is not None else next((s for s in cells if s.expansion is None), None)
             if held is None:
                 expansion = None if root is None else self._expanded(root, point, order)
-                held = next((s for s in found if s.expansion == expansion), CellSeries(expansion, (), True))
+                held = next((s for s in cells if s.expansion == expansion), CellSeries(expansion, (), True))
             sure = limit is not None and self._determines(limit, order) and limit.index == self._tends(held, point)
             sure = sure or root is None or self._all_orders.all_cells
             extended = CellSeries(held.expansion, (*held.points, point), held.whole_cells and sure)
-            found = [*(s for s in found if s is not held), extended]
-        return found
+            cells = [*(s for s in cells if s is not held), extended]
+        return cells
 
     # one point
 
     def _root(self, point: Point) -> Root | None:
-        """The root that is meant next to the limit; None if there is none at this point."""
-        given, small = tuple(f.subs(point) for f in self.factors), self.small(point)
+        """Return the physical root near the limit; None if there is none at this point."""
+        factors, small = tuple(f.subs(point) for f in self.factors), self.small(point)
         meant = self.pick(self.selection, {**point, SMALL: small})
         if meant is None:
             return None
-        index = Roots(given, self.unknown, ((SMALL, small),)).index_of(meant)
+        index = Roots(factors, self.unknown, ((SMALL, small),)).index_of(meant)
         if index is None:
-            raise NumericalError("what is meant is not a root of a derived polynomial; expand in another parameter")
-        return Root(given, self.unknown, index, small)
+            raise NumericalError("the quantity is not a root of a derived polynomial; expand in another parameter")
+        return Root(factors, self.unknown, index, small)
 
     def small(self, point: Point) -> sp.Rational:
-        """A value of the small parameter below which no two roots meet."""
+        """Return a value of the small parameter below which no two roots meet."""
         if self.case.limit is None:
             return sp.S.One
         box = {SMALL: (sp.S.Zero, None), self.unknown: (None, None)}
-        given = [f.subs(point) for f in self.factors]
-        cells = Cells.of([*given, SMALL], box, (SMALL, self.unknown), lambda polynomial: False)
+        factors = [f.subs(point) for f in self.factors]
+        cells = Cells.of([*factors, SMALL], box, (SMALL, self.unknown), lambda polynomial: False)
         level = dict(zip(cells.variables, cells.levels, strict=True)).get(SMALL, ())
         return between_zeros(level, SMALL, {}, box[SMALL])[0]
 
     @staticmethod
     def _determines(limit: Tendency, order: sp.Rational) -> bool:
-        """Whether all coefficients through an order follow from the limit: a simple root has one series."""
+        """Return whether the limit determines all coefficients through an order: a simple root has one series."""
         return limit.roots == 1 or order <= 0
 
     def _limit(self, point: Point, root: Root) -> Tendency | None:
-        """Which root of the polynomials in the limit the branch tends to."""
+        """Return the root of the limiting polynomials to which the branch tends; None if undecided."""
         if self.case.limit is None:
             return Tendency(root.index, 1)
         finite = Roots(tuple(f.subs(point) for f in self.limits), self.unknown, ())
@@ -160,7 +159,7 @@ class Branches:
         return None
 
     def _tends(self, series: CellSeries, point: Point) -> int | None:
-        """Which root of the polynomials in the limit a series tends to, if its coefficient there is a formula."""
+        """Return the index of the limiting root to which a series tends; None if its coefficient is not a formula."""
         expansion = series.expansion
         if expansion is None or expansion.minimal is not None or expansion.powers[0] < 0:
             return None
@@ -184,7 +183,7 @@ class Branches:
 
 @dataclass(frozen=True)
 class Tendency:
-    """A root of the polynomials in the limit, by its place, and how many roots tend to it."""
+    """A root of the limiting polynomials by its index, and the number of roots that tend to it."""
 
     index: int
     roots: int
@@ -192,7 +191,7 @@ class Tendency:
 
 @dataclass(frozen=True)
 class Root:
-    """One of the real roots of polynomials, by its place in their order, for small parameters up to a bound."""
+    """One of the real roots of polynomials, by its rank, for small parameters below a bound."""
 
     polynomials: tuple[sp.Expr, ...]
     unknown: sp.Symbol
@@ -205,22 +204,22 @@ class Root:
         return Roots(self.polynomials, self.unknown, ((SMALL, small),))
 
     def ball(self, small: sp.Rational) -> flint.arb:
-        """The root at the working precision."""
+        """Return the root at the working precision."""
         return self._roots(small).balls()[self.index]
 
     def index_of(self, number: Callable[[], flint.arb], small: sp.Rational) -> int | None:
-        """Which of all roots a number is that is one of them."""
+        """Return the rank of a number among all roots; None if it is not a root."""
         return self._roots(small).index_of(number)
 
     def number(self, small: Any) -> Any:
-        """The root to many digits."""
+        """Return the root to many digits."""
         with precision(int(3.4 * DIGITS) + 40), mpmath.workdps(DIGITS):
             mantissa, exponent = self.ball(exact(small)).mid().man_exp()
             return mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
 
 
 def exact(small: Any) -> sp.Rational:
-    """A number as a fraction, close enough to be the same."""
+    """Return a number as a nearby fraction."""
     if isinstance(small, sp.Rational):
         return small
     mantissa, exponent = mpmath.frexp(small)
@@ -228,7 +227,7 @@ def exact(small: Any) -> sp.Rational:
 
 
 def _in_the_limit(region: Region, case: Case) -> Region:
-    """The region for the open parameters: its inequalities as they are in the limit."""
+    """Return the region of the open parameters: its inequalities in the limit."""
     open_ones = tuple(p for p in region.parameters if p not in case.substitution)
     conditions = []
     for condition in region.conditions:
@@ -244,12 +243,12 @@ def _in_the_limit(region: Region, case: Case) -> Region:
 
 
 def _lowest(polynomial: sp.Expr) -> sp.Expr:
-    """The coefficient of the lowest power of the small parameter."""
+    """Return the coefficient of the lowest power of the small parameter."""
     if not polynomial.has(SMALL):
         return polynomial
     return sp.Poly(polynomial, SMALL).EC()
 
 
 def _order(polynomial: sp.Expr) -> int:
-    """The lowest power of the small parameter in a polynomial."""
+    """Return the lowest power of the small parameter in a polynomial."""
     return min(k for (k,), _ in sp.Poly(polynomial, SMALL).terms()) if polynomial.has(SMALL) else 0

@@ -1,4 +1,4 @@
-"""The derived bulk with some parameters fixed and one of them, perhaps, made small."""
+"""A derived bulk with some parameters fixed and, for an expansion, one small parameter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from derive.records.probe import Bulk
 
 @dataclass(frozen=True)
 class Case:
-    """What is expanded: without a limit it is sought exactly, as a series of one term."""
+    """The problem that is expanded. Without a limit the quantity is exact, a series of one term."""
 
     probed: DerivedProbe
     limit: ParameterLimit | None
@@ -29,7 +29,7 @@ class Case:
 
     @staticmethod
     def of(probed: DerivedProbe, limit: ParameterLimit | None, fixed: dict[Parameter, sp.Rational]) -> Case:
-        """Check the fixed values against the limit and their domains."""
+        """Return the case, after a check of the fixed values against the limit and their domains."""
         if limit is not None and limit.parameter in fixed:
             raise ParameterError(f"{limit.parameter} is what the expansion is in; leave it out of --at")
         for parameter, value in fixed.items():
@@ -45,15 +45,15 @@ class Case:
 
     @cached_property
     def substitution(self) -> dict[sp.Symbol, sp.Expr]:
-        made: dict[sp.Symbol, sp.Expr] = dict(self.fixed)
-        return made if self.limit is None else {**made, self.limit.parameter: self.limit.value}
+        values: dict[sp.Symbol, sp.Expr] = dict(self.fixed)
+        return values if self.limit is None else {**values, self.limit.parameter: self.limit.value}
 
     @cached_property
     def equations(self) -> tuple[sp.Expr, ...]:
         polynomials = self.probed.probe.polynomials
         if polynomials is None:
             raise DeriveError(
-                f"the bulk of {self.name} holds averages over sites that are no polynomials, so there is no exact "
+                f"the bulk of {self.name} has site averages that are not polynomials, so there is no exact "
                 "expansion; give its traits few values, or solve for numbers with `derive solve`"
             )
         return tuple(map(self.fill, polynomials))
@@ -69,18 +69,18 @@ class Case:
 
     @property
     def whole(self) -> tuple[Parameter, ...]:
-        """Whole-number parameters that are not fixed."""
+        """The integer parameters that are not fixed."""
         return tuple(p for p in self.probed.training.model.parameters if p.domain.whole and p not in self.substitution)
 
     def fill(self, expression: sp.Expr) -> sp.Expr:
-        """An expression of the records in this case."""
+        """Return an expression of the records with the fixed values and the small parameter substituted."""
         expression = sp.sympify(expression)
         if expression.has(AppliedUndef) and not self.whole:
             return self.training.resolved(expression)
         return expression.subs(self.substitution)
 
     def sampled(self, expressions: Iterable[sp.Expr]) -> dict[sp.Symbol, Any]:
-        """Values of the open parameters of the bulk, of its maps and of some expressions."""
+        """Return values of the open parameters of the bulk, of its maps and of the expressions."""
         relations = (c.relation for c in self.probed.pencil.cycles if c.relation is not None)
         inside = sample_point((*(self.probed.probe.polynomials or ()), *relations))
         point = {**sample_point(expressions), **inside}
@@ -91,19 +91,19 @@ class Case:
         return self.probed.training.model.name or "the model"
 
     @property
-    def told(self) -> str:
+    def limit_in_words(self) -> str:
         """The limit in words."""
-        return "here" if self.limit is None else f"for {self.limit.told}"
+        return "here" if self.limit is None else f"for {self.limit.in_words}"
 
     @property
     def advice(self) -> str:
-        """What to try where an elimination is too large."""
+        """What to try if an elimination is too large."""
         names = ", ".join(p.name for p in self.probed.training.model.parameters if p not in self.substitution)
         return f"fix more parameters with --at ({names} open)" if names else "solve for numbers with `derive solve`"
 
 
 def check_algebraic(case: Case, expressions: Iterable[sp.Expr]) -> None:
-    """Refuse powers with open exponents and coefficients that wait for the number of steps."""
+    """Raise for powers with open exponents and for coefficients that depend on an open number of steps."""
     for node in (n for e in expressions for n in sp.preorder_traversal(e)):
         if isinstance(node, AppliedUndef) or (node.is_Pow and not node.exp.is_Rational) or node.is_Function:
             if case.whole:
@@ -115,7 +115,7 @@ def check_algebraic(case: Case, expressions: Iterable[sp.Expr]) -> None:
 
 
 def ask_for_whole_numbers(case: Case) -> ParameterError:
-    """The error for whole numbers that are still open."""
+    """Return the error for integer parameters that are still open."""
     names = [p.name for p in case.whole]
     examples = " ".join(f"--at {name}=1" for name in names)
     return ParameterError(

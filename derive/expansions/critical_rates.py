@@ -1,9 +1,9 @@
-"""The critical rate of linear training as a formula or a polynomial in the parameters, by elimination.
+"""The critical rate of linear training in closed form, by elimination.
 
-A number decides what is lost there and which root is meant; the equations are exact. On the circle at w = 1 or -1 the
-responses obey polynomial equations: their discriminant vanishes at a fold, and the resultant with what has a pole at a
-pole. Covariances of fresh data are lost where det(1 - M) = 0, M the sum over all times of products of impulse
-responses, which are rational in the parameters.
+A numerical rate selects the instability and the root; the equations are exact. At w = 1 or -1 on the unit circle the
+responses obey polynomial equations. Their discriminant vanishes at a fold; at a pole their resultant with its
+denominator does. Covariances of fresh data diverge where det(1 - M) = 0, where M sums products of impulse responses
+over all times and is rational in the parameters.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from derive.language.vectors import Field
 from derive.records.limit import Recursion
 
 W = EngineSymbol("w")
-"""The variable of sum_t x(t) w^t: a delay by one step is a factor w."""
+"""The variable of the generating function sum_t x(t) w^t: a delay by one step is a factor w."""
 MOST_FIELDS, MOST_UNKNOWNS, MOST_GROUPS, MOST_DELAY = 12, 4, 3, 4
-"""Fields, responses, groups of sites, and degrees of denominators in w, beyond which nothing is eliminated."""
+"""Bounds of an elimination: fields, responses, groups of sites, and degree in w of a denominator."""
 WINDOW = sp.Rational(1, 10**9)
 """Relative distance from the critical rate at which the signs of a polynomial must differ."""
 LONGEST = 400
-"""The longest polynomial that is given, in characters."""
+"""Length of the longest polynomial that is returned, in characters."""
 
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """polynomial: in the parameters, zero at the critical rate. formula: the rate, where the polynomial is solved."""
+    """A critical rate: a polynomial in the parameters that vanishes there and, if solvable, the formula of the rate."""
 
     polynomial: sp.Expr
     formula: sp.Expr | None
@@ -45,10 +45,16 @@ class ClosedForm:
 def closed_form(
     recursion: Recursion, rate: str, values: Mapping[str, Any], kind: str, angle: float | None
 ) -> ClosedForm | None:
-    """The critical rate that `values` holds to rounding, in closed form; None where elimination gives none.
+    """Return the critical rate in closed form; None if elimination gives none.
 
-    kind, angle: what is lost there, as the numerics tell. Parameters that are not zero stay symbols where the
-    elimination can carry them, and are numbers otherwise.
+    Args:
+        recursion: the step of training.
+        rate: the parameter.
+        values: the parameters, with the rate at its critical value to rounding.
+        kind: the instability that the numerics found.
+        angle: its angle on the unit circle.
+
+    Nonzero parameters stay symbols where the elimination is small enough, and are numbers otherwise.
     """
     symbols = {p.name: p for p in sorted(parameters_of(recursion), key=lambda p: p.name)}
     if (
@@ -65,19 +71,19 @@ def closed_form(
     zero = {p: value for p, value in others.items() if value == 0}
     for fixed in (zero, others):
         try:
-            work = _StepElimination(recursion, fixed)
-            for candidate in work.candidates(kind, angle):
+            elimination = _StepElimination(recursion, fixed)
+            for candidate in elimination.candidates(kind, angle):
                 if root in candidate.free_symbols and _changes_sign(candidate, root, point):
-                    found = normalised(candidate)
-                    if len(str(found)) <= LONGEST:
-                        return ClosedForm(found, _solved(found, root, point))
+                    polynomial = normalised(candidate)
+                    if len(str(polynomial)) <= LONGEST:
+                        return ClosedForm(polynomial, _solved(polynomial, root, point))
         except (TooLarge, NotImplementedError, sp.PolynomialError):
             continue
     return None
 
 
 def parameters_of(recursion: Recursion) -> set[Parameter]:
-    """The parameters of the step and of the laws of its traits."""
+    """Return the parameters of the step and of the laws of its traits."""
     laws = [t.law for t in recursion.traits]
     return {p for e in (*recursion.coefficients, *laws) for p in sp.sympify(e).atoms(Parameter)}
 
@@ -87,14 +93,14 @@ def _has_labels(recursion: Recursion) -> bool:
 
 
 def _changes_sign(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.Expr]) -> bool:
-    """Whether a polynomial has a root next to the rate: its signs on both sides differ, exactly."""
+    """Return whether a polynomial changes sign near the rate, in exact arithmetic."""
     ends = [polynomial.xreplace({**point, rate: point[rate] * (1 + side * WINDOW)}) for side in (-1, 1)]
     signs = [sp.sign(end if end.is_Rational else sp.N(end, 50)) for end in ends]
     return bool(signs[0] * signs[1] == -1)
 
 
 def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr | None:
-    """The root that is meant, of a polynomial of first or second degree in the rate."""
+    """Return the root near the rate of a polynomial of degree one or two; None for other degrees."""
     poly = sp.Poly(polynomial, rate)
     if poly.degree() == 1:
         return sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(rate))
@@ -102,28 +108,28 @@ def _solved(polynomial: sp.Expr, rate: sp.Symbol, point: Mapping[sp.Symbol, sp.E
         return None
     a, b, c = (sp.factor(poly.coeff_monomial(rate**k)) for k in (2, 1, 0))
     root = _root(b**2 - 4 * a * c)
-    found = []
+    roots = []
     for sign in (1, -1):
         for value in ((-b + sign * root) / (2 * a), 2 * c / (-b - sign * root)):
             nice = _nice(value)
             number = sp.N(nice.xreplace(dict(point)), 20)
             if number.is_number and number.is_finite and abs(number - point[rate]) < WINDOW * abs(point[rate]):
-                found.append(nice)
-    return min(found, key=lambda e: (sp.count_ops(e), str(e)), default=None)
+                roots.append(nice)
+    return min(roots, key=lambda e: (sp.count_ops(e), str(e)), default=None)
 
 
 def _root(square: sp.Expr) -> sp.Expr:
-    """A square root with whole factors outside, up to its sign: both signs are tried."""
+    """Return a square root with integer factors extracted, up to its sign; the caller tries both."""
     outside, inside = sp.S.One, sp.S.One
-    number, some = sp.factor_list(square)
-    for base, power in some:
+    number, factors = sp.factor_list(square)
+    for base, power in factors:
         outside *= base ** (power // 2)
         inside *= base ** (power % 2)
     return outside * sp.sqrt(number) * sp.Mul(*(sp.sqrt(part) for part in sp.Mul.make_args(inside)))
 
 
 def _nice(value: sp.Expr) -> sp.Expr:
-    """Factors in roots of parameters instead of these."""
+    """Return the expression factored over the roots of the parameters."""
     roots = [n for n in sp.preorder_traversal(value) if n.is_Pow and n.exp.is_Rational and n.exp.q == 2]
     bases = sorted({n.base for n in roots}, key=str)
     marks = {base: sp.Symbol(f"_root{k}", positive=True) for k, base in enumerate(bases)}
@@ -148,19 +154,19 @@ class _StepElimination:
         self.inverse = {sector: site_responses(self._matrix(sector).tolist()) for sector in self.rows}
 
     def _groups(self, sector: Sector) -> list[tuple[sp.Expr, dict[sp.Expr, sp.Expr]]]:
-        """The share of each group of sites, and its traits."""
+        """Return the weight and the traits of each group of sites."""
         traits: list[Trait] = [trait for trait in self.recursion.traits if trait.sector == sector]
         if any(not trait.discrete or not trait.weights for trait in traits):
             raise NotImplementedError("sites with a density")
         laws = [list(zip(t.weights, t.values, strict=True)) for t in traits]
-        found = []
+        groups = []
         for group in product(*laws):
             share = sp.Mul(*(weight for weight, _ in group)).xreplace(self.fixed)
             at = {t(): sp.sympify(value).xreplace(self.fixed) for t, (_, value) in zip(traits, group, strict=True)}
-            found.append((share, at))
-        if len(found) > MOST_GROUPS:
+            groups.append((share, at))
+        if len(groups) > MOST_GROUPS:
             raise NotImplementedError("too many groups of sites")
-        return found
+        return groups
 
     def _matrix(self, sector: Sector) -> sp.Matrix:
         rows = self.rows[sector]
@@ -177,23 +183,25 @@ class _StepElimination:
 
     @cached_property
     def at_once(self) -> dict[tuple[Field, Field], sp.Expr]:
-        """Responses at equal times of fresh matrices, by iteration, which ends."""
-        found: dict[tuple[Field, Field], sp.Expr] = {}
+        """Responses at equal times of fresh matrices, by a finite fixed-point iteration."""
+        responses: dict[tuple[Field, Field], sp.Expr] = {}
         pairs = list(dict.fromkeys((m.a, m.noise) for m in self.recursion.memories))
         for _ in range(2 * len(pairs) + 2):
-            self.__dict__["at_once"] = found
+            self.__dict__["at_once"] = responses
             new = {}
             for a, noise in pairs:
                 sector = noise.sector
                 if a.sector != sector:
                     continue
-                matrix = self._matrix(sector).xreplace({self.unknown[p]: found.get(p, sp.S.Zero) for p in self.unknown})
+                matrix = self._matrix(sector).xreplace(
+                    {self.unknown[p]: responses.get(p, sp.S.Zero) for p in self.unknown}
+                )
                 inverse = site_responses(matrix.xreplace({W: sp.S.Zero}).tolist())
                 new[a, noise] = self._average(sector, inverse[self._at(a), self._at(noise)])
-            if new == found:
+            if new == responses:
                 break
-            found = new
-        return found
+            responses = new
+        return responses
 
     def _at(self, field: Field) -> int:
         return self.rows[field.sector].index(field)
@@ -204,17 +212,17 @@ class _StepElimination:
     def _answer(self, a: Field, noise: Field) -> sp.Expr:
         return self.inverse[noise.sector][self._at(a), self._at(noise)] if a.sector == noise.sector else sp.S.Zero
 
-    # -- what vanishes
+    # -- conditions of criticality
 
     def candidates(self, kind: str, angle: float | None) -> Iterator[sp.Expr]:
-        """Irreducible polynomials in the parameters, one of which vanishes at the critical rate."""
+        """Yield irreducible polynomials in the parameters, one of which vanishes at the critical rate."""
         if kind == "covariance":
             yield from self._covariances()
         elif angle is not None and min(abs(angle), abs(angle - float(sp.pi))) < 1e-9:
             yield from self._modes(sp.S.One if angle < 1 else -sp.S.One)
 
     def _covariances(self) -> Iterator[sp.Expr]:
-        """Factors of det(1 - M), where no fixed matrix takes part."""
+        """Yield the factors of det(1 - M), where all matrices are drawn afresh."""
         covariances = self.recursion.covariances
         if self.unknown or any(not c.fresh for c in covariances):
             return
@@ -225,10 +233,10 @@ class _StepElimination:
                 if c.left.sector != a.sector or c.right.sector != b.sector:
                     continue
                 scale = c.coefficient.xreplace(self.fixed)
-                one, other = self._answer(a, c.left), self._answer(b, c.right)
+                left_response, right_response = self._answer(a, c.left), self._answer(b, c.right)
                 added = sp.Add(
                     *(
-                        share * scale.xreplace(at) * _summed(one.xreplace(at), other.xreplace(at))
+                        share * scale.xreplace(at) * _summed(left_response.xreplace(at), right_response.xreplace(at))
                         for share, at in self.groups[a.sector]
                     )
                 )
@@ -236,14 +244,14 @@ class _StepElimination:
         yield from _factors(sp.together(matrix.det(method="berkowitz")))
 
     def _modes(self, w: sp.Expr) -> Iterator[sp.Expr]:
-        """Factors of what vanishes where a fold or a pole lies at w."""
+        """Yield the factors that vanish if a fold or a pole lies at w."""
         at = {W: w}
         equations = [
             symbol - self._average(noise.sector, self._answer(a, noise).xreplace(at))
             for (a, noise), symbol in self.unknown.items()
         ]
         rest = [sp.fraction(sp.together(e))[0] for e in equations]
-        unknowns, made = list(self.unknown.values()), []
+        unknowns, polynomials = list(self.unknown.values()), []
         while len(unknowns) > 1:
             choice = next(((e, s) for e in rest for s in unknowns if e.has(s) and sp.degree(e, s) == 1), None)
             if choice is None:
@@ -251,10 +259,10 @@ class _StepElimination:
             equation, symbol = choice
             poly = sp.Poly(equation, symbol)
             value = sp.cancel(-poly.coeff_monomial(1) / poly.coeff_monomial(symbol))
-            made.append((symbol, value))
+            polynomials.append((symbol, value))
             unknowns.remove(symbol)
             rest = [_numerator(e.xreplace({symbol: value})) for e in rest if e is not equation]
-        poles = [self._without(p, made) for p in self._poles(at)]
+        poles = [self._without(p, polynomials) for p in self._poles(at)]
         if not unknowns:
             for pole in poles:
                 yield from _factors(pole)
@@ -269,7 +277,7 @@ class _StepElimination:
                     yield from common_roots(curve, part, last) if part.has(last) else [part]
 
     def _poles(self, at: Mapping[sp.Symbol, sp.Expr]) -> Iterator[sp.Expr]:
-        """What vanishes where a site's answer has a pole, or what joins overlaps, or correlations last at real w."""
+        """Yield the polynomials that vanish at a pole of a site's response, of overlaps or of correlations."""
         yield from self._overlapping(at)
         for sector in self.rows:
             matrix = self._matrix(sector).xreplace(dict(at))
@@ -304,8 +312,8 @@ class _StepElimination:
                 matrix[k, overlaps.index(use.overlap)] -= joined
         yield matrix.det(method="berkowitz")
 
-    def _without(self, expression: sp.Expr, made: Iterable[tuple[sp.Symbol, sp.Expr]]) -> sp.Expr:
-        for symbol, value in made:
+    def _without(self, expression: sp.Expr, polynomials: Iterable[tuple[sp.Symbol, sp.Expr]]) -> sp.Expr:
+        for symbol, value in polynomials:
             expression = expression.xreplace({symbol: value})
         return _numerator(expression)
 
@@ -315,17 +323,19 @@ def _numerator(expression: sp.Expr) -> sp.Expr:
 
 
 def _factors(expression: sp.Expr) -> list[sp.Expr]:
-    """Irreducible factors of the numerator; roots of parameters are indeterminates."""
+    """Return the irreducible factors of the numerator; roots of parameters are indeterminates."""
     numerator = _numerator(expression)
     return factors(numerator) if numerator.free_symbols else []
 
 
-def _summed(one: sp.Expr, other: sp.Expr) -> sp.Expr:
-    """sum_t x(t) y(t) of two impulse responses, from their rational transforms: what is analytic in the disc is split
-    off the product x(w) y(1/w), and the rest is its value at infinity."""
-    if one == 0 or other == 0:
+def _summed(left: sp.Expr, right: sp.Expr) -> sp.Expr:
+    """Return sum_t x(t) y(t) of two impulse responses from their rational transforms.
+
+    The part of x(w) y(1/w) that is analytic in the disc is split off; the sum is the value of the rest at infinity.
+    """
+    if left == 0 or right == 0:
         return sp.S.Zero
-    (p, q), (r, s) = (tuple(sp.Poly(x, W) for x in sp.fraction(sp.cancel(e))) for e in (one, other))
+    (p, q), (r, s) = (tuple(sp.Poly(x, W) for x in sp.fraction(sp.cancel(e))) for e in (left, right))
     high = max(r.degree(), s.degree())
     if q.degree() + high > 2 * MOST_DELAY:
         raise NotImplementedError("long memory")

@@ -1,4 +1,4 @@
-"""The ends of the bulk as power series: roots of the derived edge polynomials on the physical branch."""
+"""Edges of the bulk as power series: roots of the edge polynomials on the physical branch."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from derive.expansions.limits import SMALL
 
 
 class Edges:
-    """Edges of a case."""
+    """The edges of a case."""
 
     def __init__(self, case: Case):
         self.case = case
         check_algebraic(case, case.equations)
 
     def branches(self, upper: bool, region: Region) -> Branches:
-        """The upper or lower end of the support in each cell of a region."""
+        """Return the upper or lower end of the support in each cell of a region."""
 
         def end(selection: CellSelection, point: Point) -> Any:
             spectrum = selection.spectrum(point)
@@ -37,7 +37,7 @@ class Edges:
 
 
 def filled_curve(case: Case) -> BulkCurve:
-    """The bulk of a case: with its fixed values and its small parameter put in."""
+    """Return the bulk of a case, with its fixed values and its small parameter substituted."""
     projected = case.bulk.projected
     if case.bulk.curve is not None:
         whole = BulkCurve.of(case.bulk)
@@ -58,7 +58,7 @@ def filled_curve(case: Case) -> BulkCurve:
         middle = {**case.sampled(()), SMALL: sp.Rational(3, 29)}
         physical = PhysicalPoint.at(tuple(case.equations), case.unknowns, middle)
         curve = eliminate(list(case.equations), others, physical)
-        found = BulkCurve(case.equations, case.unknowns, projected.resolvent, curve, ())
-        return replace(found, singular=found.branch_points())
+        bulk = BulkCurve(case.equations, case.unknowns, projected.resolvent, curve, ())
+        return replace(bulk, singular=bulk.branch_points())
     except TooLarge as reason:
         raise DeriveError(f"the bulk is too large to eliminate ({reason}); {case.advice}") from None

@@ -14,7 +14,7 @@ from derive.records.probe import MAP
 
 @dataclass(frozen=True)
 class Eigenproblem:
-    """One ring: its scalar map, and its characteristic polynomial as it is (with roots of parameters) and in factors.
+    """One cycle of A(z): its scalar map and its characteristic polynomial, expanded and in factors.
 
     `relation` is a polynomial in z and MAP; `factors` are irreducible polynomials in MAP.
     """
@@ -26,6 +26,6 @@ class Eigenproblem:
 
     @cached_property
     def critical(self) -> list[sp.Expr]:
-        """Polynomials in MAP with the values where dz/ds = 0: the map turns back, and an outlier meets the bulk."""
-        found = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
-        return [f for f in found if f.has(MAP) and f != MAP]
+        """Polynomials in MAP whose roots are the critical values dz/ds = 0, where an outlier meets the bulk."""
+        polynomials = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
+        return [f for f in polynomials if f.has(MAP) and f != MAP]

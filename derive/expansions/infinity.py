@@ -1,8 +1,8 @@
-"""The bulk responses as power series in 1/z, exactly: at infinity the physical branch is known without a choice.
+"""The bulk responses as exact power series in 1/z, which identify the physical branch at infinity.
 
-Every equation of the bulk has an unknown of its own, with coefficient 1 or z, and at z = infinity the others that it
-needs come earlier along the chain of products. So the coefficients follow one after the other without a division, and
-they are polynomials in the coefficients of the equations: moments of the spectrum among them.
+Each equation of the bulk contains an unknown of its own with coefficient 1 or z, and at z = infinity it needs only
+unknowns earlier in the chain of products. The coefficients follow one by one without division, so they are polynomials
+in the coefficients of the equations. The moments of the spectrum are among them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from derive.errors import NumericalError
 
 @dataclass(frozen=True)
 class Flow:
-    """unknown[i] = sum of coefficient * w^power * product of at most two unknowns, with w = 1/z."""
+    """Recursion unknown[i] = sum of coefficient * w^power * product of at most two unknowns, with w = 1/z."""
 
     unknowns: tuple[sp.Symbol, ...]
     terms: tuple[tuple[tuple[sp.Expr, int, tuple[int, ...]], ...], ...]
 
     @staticmethod
     def of(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> Flow:
-        """Each equation solved for the unknown that it holds with coefficient 1 or z."""
+        """Return each equation solved for the unknown that it contains with coefficient 1 or z."""
         position = {s: i for i, s in enumerate(unknowns)}
         polys = [sp.Poly(e, *unknowns, Z) for e in equations]
         owners = _owners(polys, unknowns)
-        found: list[tuple[Any, ...]] = [()] * len(unknowns)
+        rows: list[tuple[Any, ...]] = [()] * len(unknowns)
         for poly, (owner, lift) in zip(polys, owners, strict=True):
             terms = []
             for monomial, coefficient in poly.terms():
@@ -41,18 +41,18 @@ class Flow:
                 if monomial[-1] > lift or len(inside) > 2:
                     raise NumericalError("the bulk equations have no power series at infinity of the expected form")
                 terms.append((-coefficient, lift - monomial[-1], inside))
-            found[owner] = tuple(terms)
+            rows[owner] = tuple(terms)
         assert len(position) == len(unknowns)
-        return Flow(tuple(unknowns), tuple(found))
+        return Flow(tuple(unknowns), tuple(rows))
 
     def series(self, order: int, convert: Callable[[sp.Expr], Any], zero: Any) -> list[list[Any]]:
-        """Coefficients of w^0 ... w^order of every unknown, in the ring that `convert` maps coefficients to."""
+        """Return the coefficients of w^0 ... w^order of every unknown, in the ring to which `convert` maps."""
         table = [[(convert(c), power, inside) for c, power, inside in row] for row in self.terms]
         return _solve(table, order, zero)
 
 
 def _owners(polys: list[sp.Poly], unknowns: tuple[sp.Symbol, ...]) -> list[tuple[int, int]]:
-    """For each equation the unknown of its own and the power of z it carries: one to one, by elimination of choices."""
+    """Return the unknown that each equation is solved for and its power of z, a perfect matching."""
     choices: list[dict[int, int]] = []
     for poly in polys:
         options: dict[int, int] = {}
@@ -85,7 +85,7 @@ def _solve(table: list[Any], order: int, zero: Any) -> list[list[Any]]:
                     if i not in needed_by[j]:
                         needed_by[j].append(i)
     for k in range(order + 1):
-        known = [_known_part(row, values, k, zero) for row in table]
+        lower = [_known_part(row, values, k, zero) for row in table]
         for series in values:
             series.append(zero)
         waiting = list(range(count))
@@ -96,7 +96,7 @@ def _solve(table: list[Any], order: int, zero: Any) -> list[list[Any]]:
                 raise NumericalError("the bulk equations have no unique power series at infinity")
             changed = []
             for i in waiting:
-                new = known[i] + _open_part(table[i], values, k, zero)
+                new = lower[i] + _open_part(table[i], values, k, zero)
                 if new != values[i][k]:
                     values[i][k] = new
                     changed.append(i)
@@ -105,7 +105,7 @@ def _solve(table: list[Any], order: int, zero: Any) -> list[list[Any]]:
 
 
 def _known_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
-    """What lower coefficients contribute at order k."""
+    """Return the contribution of lower coefficients at order k."""
     total = zero
     for c, power, inside in row:
         left = k - power
@@ -126,7 +126,7 @@ def _known_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
 
 
 def _open_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
-    """What the coefficients at order k itself contribute."""
+    """Return the contribution of the coefficients of order k itself."""
     total = zero
     for c, power, inside in row:
         if power or not inside:
@@ -142,10 +142,10 @@ def _open_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
 def series_at_infinity(
     equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], order: int
 ) -> dict[sp.Symbol, list[sp.Expr]]:
-    """Coefficients of 1/z^0 ... 1/z^order of every response of the bulk, exact in the parameters."""
+    """Return the coefficients of 1/z^0 ... 1/z^order of every bulk response, exact in the parameters."""
     flow = Flow.of(tuple(sp.expand(e) for e in equations), unknowns)
-    found = flow.series(order, sp.expand, sp.S.Zero)
-    return {unknown: [sp.expand(c) for c in row] for unknown, row in zip(unknowns, found, strict=True)}
+    coefficients = flow.series(order, sp.expand, sp.S.Zero)
+    return {unknown: [sp.expand(c) for c in row] for unknown, row in zip(unknowns, coefficients, strict=True)}
 
 
 def moments_of_system(
@@ -155,13 +155,13 @@ def moments_of_system(
     order: int,
     point: dict[sp.Symbol, Any],
 ) -> list[sp.Expr]:
-    """m_0 = 1, m_1, ..., m_order of G = sum m_k / z^(k+1); exact in the parameters that `point` leaves open."""
+    """Return the moments m_0 = 1, ..., m_order of G = sum m_k / z^(k+1), exact in the parameters not in `point`."""
     flow = Flow.of(tuple(sp.expand(sp.sympify(e).subs(point)) for e in equations), unknowns)
     place = unknowns.index(resolvent)
     exact = [c for row in flow.terms for c, _, _ in row]
     if all(c.is_Rational for c in exact):
-        found = flow.series(order + 1, lambda c: flint.fmpq(int(c.p), int(c.q)), flint.fmpq(0))[place]
-        return [sp.Rational(int(c.p), int(c.q)) for c in found[1:]]
+        coefficients = flow.series(order + 1, lambda c: flint.fmpq(int(c.p), int(c.q)), flint.fmpq(0))[place]
+        return [sp.Rational(int(c.p), int(c.q)) for c in coefficients[1:]]
     names: dict[sp.Expr, sp.Symbol] = {}
     for c in exact:
         _, rest = c.as_coeff_Mul()
@@ -175,8 +175,8 @@ def moments_of_system(
         scalar = flint.fmpq(int(number.p), int(number.q))
         return generators[rest] * scalar if rest != 1 else context.constant(scalar)
 
-    found = flow.series(order + 1, convert, context.constant(0))[place]
-    return [_decoded(c, list(names)) for c in found[1:]]
+    coefficients = flow.series(order + 1, convert, context.constant(0))[place]
+    return [_decoded(c, list(names)) for c in coefficients[1:]]
 
 
 def _decoded(polynomial: flint.fmpq_mpoly, meaning: list[sp.Expr]) -> sp.Expr:
@@ -188,13 +188,13 @@ def _decoded(polynomial: flint.fmpq_mpoly, meaning: list[sp.Expr]) -> sp.Expr:
 
 
 def moments_of_curve(curve: sp.Expr, root: sp.Symbol, order: int) -> list[sp.Expr]:
-    """The coefficients m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), found from the curve one by one."""
+    """Return the moments m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), one by one from the curve."""
     small, unknown = sp.Symbol("small"), sp.Symbol("unknown")
-    found: list[sp.Expr] = [sp.S.One]
+    moments: list[sp.Expr] = [sp.S.One]
     cleared = sp.expand(curve.subs(Z, 1 / small) * small ** sp.Poly(curve, Z).degree())
     for k in range(1, order + 1):
-        partial = sp.Add(*(m * small ** (i + 1) for i, m in enumerate(found))) + unknown * small ** (k + 1)
+        partial = sp.Add(*(m * small ** (i + 1) for i, m in enumerate(moments))) + unknown * small ** (k + 1)
         coefficients = sp.Poly(sp.expand(cleared.subs(root, partial)), small).all_coeffs()
         first = sp.Poly(next(sp.expand(c) for c in reversed(coefficients) if sp.expand(c).has(unknown)), unknown)
-        found.append(sp.cancel(-first.coeff_monomial(1) / first.coeff_monomial(unknown)))
-    return found
+        moments.append(sp.cancel(-first.coeff_monomial(1) / first.coeff_monomial(unknown)))
+    return moments

@@ -1,4 +1,4 @@
-"""What an expansion is made in: a parameter that goes to zero, to infinity or to a value."""
+"""The limit of an expansion: a parameter that goes to zero, to infinity or to a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from derive.errors import ParameterError
 from derive.language.symbols import Parameter
 
 SMALL = sp.Symbol("epsilon", positive=True)
-"""What an expansion is made in."""
+"""The small parameter of an expansion."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class ParameterLimit:
 
     @property
     def small(self) -> sp.Expr:
-        """SMALL in terms of the parameter."""
+        """SMALL as a function of the parameter."""
         if self.value == 1 / SMALL:
             return 1 / self.parameter
         return self.parameter - self.value.subs(SMALL, 0)
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The limit in words."""
         if self.value == 1 / SMALL:
             return f"large {self.parameter}"
@@ -39,7 +39,7 @@ class ParameterLimit:
 
     @staticmethod
     def of(text: str, parameters: tuple[Parameter, ...]) -> ParameterLimit:
-        """Read "1/nu", "gamma" or "gamma0-1"."""
+        """Parse "1/nu", "gamma" or "gamma0-1"."""
         names = {p.name: p for p in parameters}
         inverse = re.fullmatch(r"\s*1\s*/\s*(\w+)\s*", text)
         shifted = re.fullmatch(r"\s*(\w+)\s*([+-])\s*([\d./]+)\s*", text)
@@ -57,7 +57,7 @@ class ParameterLimit:
 
 
 def _check_reached(parameter: Parameter, value: sp.Rational | None, text: str) -> None:
-    """Refuse a limit from above, or to infinity (None), that the parameter's domain does not allow."""
+    """Raise if the parameter's domain excludes the limit from above, or infinity (None)."""
     domain = parameter.domain
     if value is None:
         if domain.high == math.inf:
@@ -82,7 +82,7 @@ def _examples(parameters: tuple[Parameter, ...]) -> str:
 
 
 def rational(text: str, where: str) -> sp.Rational:
-    """An exact number from text: 2, 0.3, 1/3."""
+    """Parse an exact number: 2, 0.3, 1/3."""
     try:
         return sp.Rational(text.strip())
     except (TypeError, ValueError, ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""The outliers of an eigenproblem at one rational point, decided with certified arithmetic."""
+"""The outliers of an eigenproblem at one rational point, decided in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from derive.records.probe import MAP
 
 
 class Outliers:
-    """The outliers of an eigenproblem at one point of the parameters, each as a ball of any precision.
+    """The outliers of an eigenproblem at a point of the parameters, each as a ball of any precision.
 
-    `solves` are polynomials in z that have all of them as zeros.
+    `solves` are polynomials in z whose zeros include all of them.
     """
 
     def __init__(self, selection: CellSelection, problem: Eigenproblem, point: Point, solves: Iterable[sp.Expr]):
@@ -31,7 +31,7 @@ class Outliers:
 
     @property
     def levels(self) -> list[Callable[[], flint.arb]]:
-        """The real eigenvalues, zero left out."""
+        """The nonzero real eigenvalues."""
         numerator = sp.fraction(sp.together(self.problem.characteristic))[0]
         roots = Roots((numerator,), MAP, self.given)
         count = len(decided(roots.balls))
@@ -39,11 +39,11 @@ class Outliers:
 
     @property
     def places(self) -> list[Callable[[], flint.arb]]:
-        """Where the map has an eigenvalue on the physical branch, outside the bulk."""
+        """The points outside the bulk where the physical branch of the map equals an eigenvalue."""
         return [place for level in self.levels for place in self.of_level(level)]
 
     def of_level(self, level: Callable[[], flint.arb]) -> list[Callable[[], flint.arb]]:
-        """The outliers of one eigenvalue: zeros of the relation at which the physical branch of the map has it."""
+        """Return the outliers of one eigenvalue: zeros of the relation on the physical branch of the map."""
         branch = self.spectrum.follow(self.problem.relation, MAP, self.problem.scalar_map)
 
         def zeros() -> list[flint.arb]:
@@ -52,8 +52,10 @@ class Outliers:
         def zero(index: int) -> Callable[[], flint.arb]:
             return lambda: zeros()[index]
 
-        found = map(zero, range(len(decided(zeros))))
-        return [z for z in found if self.spectrum.outside(z, self.solves) and self.spectrum.takes(branch, z, level)]
+        candidates = map(zero, range(len(decided(zeros))))
+        return [
+            z for z in candidates if self.spectrum.outside(z, self.solves) and self.spectrum.takes(branch, z, level)
+        ]
 
     def _zeros(self, level: flint.arb) -> list[flint.arb]:
         coefficients = sp.Poly(self.problem.relation, Z).all_coeffs()
@@ -62,9 +64,9 @@ class Outliers:
 
 
 def map_changes(problem: Eigenproblem) -> list[sp.Expr]:
-    """Polynomials in z that vanish where branches of the map meet or one of them is infinite."""
+    """Return polynomials in z that vanish where branches of the map meet or diverge."""
     poly = sp.Poly(problem.relation, MAP)
-    found = rational_factors(poly.LC())
+    factors = rational_factors(poly.LC())
     if poly.degree() > 1:
-        found += common_roots(problem.relation, sp.diff(problem.relation, MAP), MAP)
-    return [f for f in found if f.has(Z)]
+        factors += common_roots(problem.relation, sp.diff(problem.relation, MAP), MAP)
+    return [f for f in factors if f.has(Z)]

@@ -1,7 +1,6 @@
 """Edges, outliers and thresholds as power series in a parameter, or exactly.
 
-Each is a root of a polynomial that the derivation has found; which root, is decided by following the physical branch
-at small values of the parameter.
+Each is a root of a derived polynomial. The physical branch at small values of the parameter selects the root.
 """
 
 from __future__ import annotations
@@ -26,21 +25,23 @@ from derive.language.symbols import Parameter
 from derive.pipeline import DerivedProbe
 
 MOST_THRESHOLDS = 12
-"""The most thresholds that are listed."""
+"""Maximal number of listed thresholds."""
 QUANTITIES = ("edge", "lower_edge", "outlier", "threshold")
 
 
 class NoOutlier(DeriveError):
-    """No outlier or threshold in any cell."""
+    """Raised if no cell has an outlier or threshold."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A series, where it holds, and for a threshold its parameter and which edge an outlier leaves.
+class QuantitySeries:
+    """A series with its domain of validity; for a threshold also its parameter and the edge that the outlier leaves.
 
-    `points` are values of the open parameters in the cells where it holds; `status` says whether it holds in all of
-    each cell ("proved") or was identified at the points only ("supported"). `walls` vanish between cells; `elsewhere`
-    are points of cells in which it does not hold.
+    Attributes:
+        points: values of the open parameters in the cells where it holds.
+        status: "proved" if it holds in each whole cell, "supported" if it was identified at the points only.
+        walls: polynomials that vanish between cells.
+        elsewhere: points of cells in which it does not hold.
     """
 
     expansion: PuiseuxSeries
@@ -49,19 +50,19 @@ class Found:
     walls: tuple[sp.Expr, ...]
     elsewhere: tuple[Point, ...]
     parameter: Parameter | None = None
-    told: str = ""
+    edge_in_words: str = ""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """The series of all cells, the one next to the defaults first, and the points that were visited."""
+    """The series of all cells, that at the defaults first, and the visited points."""
 
-    series: list[Found]
+    series: list[QuantitySeries]
     sites: Sites
 
     @property
     def expansion(self) -> PuiseuxSeries:
-        """The series next to the defaults."""
+        """The series at the defaults."""
         return self.series[0].expansion
 
 
@@ -75,11 +76,11 @@ def expand_quantity(
     region: Region | None = None,
     rank: int | None = None,
 ) -> Quantity:
-    """The edge, outlier or threshold through SMALL**order in each cell of a region.
+    """Return an edge, outlier or threshold through SMALL**order in each cell of a region.
 
-    Coefficients are exact in every parameter that is not fixed. Without a limit it is the quantity itself: a series of
-    one term. The series that holds next to the defaults is first. Cells without an outlier have no series. `rank` picks
-    one of several thresholds, the first is 0.
+    Coefficients are exact in every parameter that is not fixed. Without a limit the series has one term, the quantity
+    itself. The series at the defaults is first; cells without an outlier have none. `rank` selects one of several
+    thresholds, starting at 0.
     """
     case = Case.of(probed, limit, fixed)
     plus = dict(probed.training.model.probes)[probed.label].plus
@@ -97,20 +98,20 @@ def expand_quantity(
         return _all_thresholds(CaseSpikes(case), wanted, region, order, rank)
     edge = of in ("edge", "lower_edge")
     branches = Edges(case).branches(of == "edge", region) if edge else CaseSpikes(case).branches(region)
-    found = _found(branches, order)
-    if not found and not edge:
+    series = _series_of_cells(branches, order)
+    if not series and not edge:
         other = "other values with --at" if limit is None else "another limit, or values with --at"
-        raise NoOutlier(f"there is no outlier {case.told}: all eigenvalues are in the bulk; try {other}")
-    if not found:
-        raise NumericalError(f"no edge of the bulk was found {case.told}; expand around another value")
-    return Quantity(sorted(found, key=lambda f: min(map(_distance, f.points))), branches.sites)
+        raise NoOutlier(f"there is no outlier {case.limit_in_words}: all eigenvalues are in the bulk; try {other}")
+    if not series:
+        raise NumericalError(f"no edge of the bulk was found {case.limit_in_words}; expand around another value")
+    return Quantity(sorted(series, key=lambda f: min(map(_distance, f.points))), branches.sites)
 
 
-def _found(branches: Branches, order: sp.Rational) -> list[Found]:
-    """The series of all cells that have one."""
+def _series_of_cells(branches: Branches, order: sp.Rational) -> list[QuantitySeries]:
+    """Return the series of all cells that have one."""
     series, sites = branches.series(order), branches.sites
     return [
-        Found(
+        QuantitySeries(
             s.expansion,
             s.points,
             sites.status if s.whole_cells else SUPPORTED,
@@ -125,37 +126,37 @@ def _found(branches: Branches, order: sp.Rational) -> list[Found]:
 def expand_atom(
     probed: DerivedProbe, position: sp.Expr, limit: ParameterLimit, order: sp.Rational, region: Region
 ) -> Quantity:
-    """The mass of the bulk at a position through SMALL**order, in each cell of a region."""
+    """Return the weight of the point mass at a position through SMALL**order, in each cell of a region."""
     branches = AtomPosition(Case.of(probed, limit, {}), position).branches(region)
-    return Quantity(_found(branches, order), branches.sites)
+    return Quantity(_series_of_cells(branches, order), branches.sites)
 
 
 def _all_thresholds(
     spikes: CaseSpikes, wanted: str | None, region: Region, order: sp.Rational, only: int | None
 ) -> Quantity:
-    """Every threshold of a parameter, or that of one rank; those of the upper edge next to the defaults first."""
+    """Return every threshold of a parameter, or that of one rank; those of the upper edge near the defaults first."""
     parameter = spikes.strength(wanted)
     thresholds = spikes.thresholds(parameter, region)
-    found: list[Found] = []
+    results: list[QuantitySeries] = []
     for rank in range(MOST_THRESHOLDS) if only is None else (only,):
         branches = thresholds.branches(rank)
-        here = sorted(_found(branches, order), key=lambda f: min(map(_distance, f.points)))
+        here = sorted(_series_of_cells(branches, order), key=lambda f: min(map(_distance, f.points)))
         if not here:
             break
         for series in here:
             small = {SMALL: sp.S.One} if spikes.case.limit is None else {SMALL: branches.small(series.points[0])}
             crossing = thresholds.crossings(branches.selection, {**series.points[0], **small})[rank]
-            found.append(replace(series, parameter=parameter, told=crossing.told))
-    if not found:
+            results.append(replace(series, parameter=parameter, edge_in_words=crossing.edge_in_words))
+    if not results:
         raise NoOutlier(
             f"no value of {parameter} in its domain ({parameter.domain}) lets an outlier leave the bulk "
-            f"{spikes.case.told}; name another with --parameter, or give other values with --at"
+            f"{spikes.case.limit_in_words}; name another with --parameter, or give other values with --at"
         )
-    return Quantity(found, branches.sites)
+    return Quantity(results, branches.sites)
 
 
 def _distance(point: Point) -> float:
-    """How far a point is from the defaults, in factors."""
+    """Return the logarithmic distance of a point from the defaults."""
     total = 0.0
     for parameter, value in point.items():
         if isinstance(parameter, Parameter):
@@ -164,19 +165,19 @@ def _distance(point: Point) -> float:
     return total
 
 
-def cell_of(found: Found) -> str:
-    """Where a series holds, "for" inequalities that tell its cells from all others, or "around" a point."""
-    left, told = list(found.elsewhere), list[str]()
-    for wall in sorted(found.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
-        signs = {_sign(wall, point) for point in found.points}
+def cell_of(series: QuantitySeries) -> str:
+    """Return where a series holds: "for" inequalities that distinguish its cells, or "around" a point."""
+    left, inequalities = list(series.elsewhere), list[str]()
+    for wall in sorted(series.walls, key=lambda w: (len(w.free_symbols), sp.count_ops(w), str(w))):
+        signs = {_sign(wall, point) for point in series.points}
         excluded = [point for point in left if _sign(wall, point) not in signs]
         if len(signs) == 1 and excluded:
-            told.append(_inequality(wall, signs.pop()))
+            inequalities.append(_inequality(wall, signs.pop()))
             left = [point for point in left if point not in excluded]
     if left:
-        point = found.points[0]
+        point = series.points[0]
         return "around " + ", ".join(f"{p} = {v}" for p, v in point.items() if isinstance(p, Parameter))
-    return f"for {' and '.join(told)}" if told else ""
+    return f"for {' and '.join(inequalities)}" if inequalities else ""
 
 
 def _sign(wall: sp.Expr, point: Point) -> int:
@@ -184,7 +185,7 @@ def _sign(wall: sp.Expr, point: Point) -> int:
 
 
 def _inequality(wall: sp.Expr, sign: int) -> str:
-    """A polynomial is positive or negative, in the plainest form."""
+    """Return the sign condition of a polynomial in its simplest form."""
     if len(wall.free_symbols) == 1:
         (symbol,) = wall.free_symbols
         if wall.is_polynomial(symbol) and sp.degree(wall, symbol) == 1:

@@ -1,8 +1,8 @@
 """Puiseux series of a root of a polynomial F(e, x), with exact coefficients in all other symbols.
 
-The Newton polygon gives the first term, a root of its characteristic polynomial picks the branch, and once that root
-is simple every further coefficient follows by a division. Which root is meant is told by a numerical value of the
-branch at small e; numbers choose, they never enter a result.
+The Newton polygon gives the first term, a root of its characteristic polynomial selects the branch, and once that root
+is simple Hensel lifting gives every further coefficient. A numerical value of the branch at small e selects the root;
+no number enters a result.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError, NumericalError
 
 Element = tuple[Quotient, ...]
-"""c_0 + c_1 theta + ... of an extension by theta."""
+"""The coefficients of c_0 + c_1 theta + ... in an extension by theta."""
 DIGITS = 80
+"""Decimal digits of the numbers that select a branch."""
 MOST_STEPS = 12
-"""The most times that the polygon is applied before a branch must have become simple."""
+"""Maximal number of Newton polygons before a branch must be simple."""
 MOVES = (0, 1, -1, 2, -2)
-"""Multiples of theta by which a polynomial is moved until its norm tells its roots apart."""
+"""Shifts by multiples of theta that are tried until the norm is squarefree."""
 ROOT = sp.Symbol("theta")
-"""An algebraic number that has no formula in radicals of degree two."""
+"""An algebraic number without a formula in square roots."""
 
 
 class MoreRoots(DeriveError):
-    """The coefficients lie in no extension by one algebraic number."""
+    """Raised if the coefficients do not lie in an extension by one algebraic number."""
 
 
 @dataclass(frozen=True)
 class PuiseuxSeries:
-    """sum of coefficient * e**power; `minimal` is the polynomial whose root ROOT is, if the coefficients hold it."""
+    """sum of coefficient * e**power; `minimal` is the minimal polynomial of ROOT, if coefficients contain it."""
 
     powers: tuple[sp.Rational, ...]
     coefficients: tuple[sp.Expr, ...]
@@ -46,13 +47,13 @@ class PuiseuxSeries:
     ends: bool = False
 
     def with_root(self, symbol: sp.Symbol) -> PuiseuxSeries:
-        """The same with another symbol in place of ROOT, for printing."""
+        """Return the series with another symbol for ROOT, for printing."""
         renamed = tuple(c.xreplace({ROOT: symbol}) for c in self.coefficients)
         minimal = None if self.minimal is None else self.minimal.xreplace({ROOT: symbol})
         return replace(self, coefficients=renamed, minimal=minimal)
 
     def numbers(self, point: dict[sp.Symbol, Any]) -> list[Any]:
-        """The coefficients at given values of the parameters, to many digits."""
+        """Return the coefficients at values of the parameters, to many digits."""
         with mpmath.workdps(DIGITS):
             values = dict(point)
             if self.minimal is not None and self.root_near is not None:
@@ -63,7 +64,7 @@ class PuiseuxSeries:
             return [_number(c, values) for c in self.coefficients]
 
     def value(self, small: mpmath.mpf, point: dict[sp.Symbol, Any]) -> mpmath.mpf:
-        """The truncated series as a number."""
+        """Return the truncated series as a number."""
         total = mpmath.mpf(0)
         for power, c in zip(self.powers, self.numbers(point), strict=True):
             total += c * mpmath.mpf(small) ** (mpmath.mpf(int(power.p)) / int(power.q))
@@ -74,7 +75,7 @@ class PuiseuxSeries:
 
 
 class _Algebra:
-    """Elements c_0 + c_1 theta + ... of an extension, as tuples of quotients."""
+    """Arithmetic in an algebraic extension: elements c_0 + c_1 theta + ... as tuples of quotients."""
 
     def __init__(self, field: RationalFunctions, minimal: list[Quotient] | None = None):
         self.field = field
@@ -120,7 +121,7 @@ class _Algebra:
         return all(x.is_zero for x in a)
 
     def inverse(self, a: Element) -> Element:
-        """By solving the linear system a * b = 1 in the basis of powers of theta."""
+        """Return 1/a by solving a * b = 1 in the power basis of theta."""
         if self.size == 1:
             return (self.one[0] / a[0],)
         basis = []
@@ -143,24 +144,24 @@ class _Algebra:
         return tuple(row[-1] for row in rows)
 
     def trimmed(self, polynomial: list[Element]) -> list[Element]:
-        """Coefficients, lowest first, without leading zeros."""
+        """Return coefficients, lowest first, without leading zeros."""
         last = max((i for i, value in enumerate(polynomial) if not self.is_zero(value)), default=-1)
         return polynomial[: last + 1]
 
-    def gcd(self, one: list[Element], other: list[Element]) -> list[Element]:
-        """The greatest common divisor of two polynomials, up to a factor."""
-        one, other = self.trimmed(one), self.trimmed(other)
-        while other:
-            inverse = self.inverse(other[-1])
-            while len(one) >= len(other):
-                factor, start = self.negative(self.times(one[-1], inverse)), len(one) - len(other)
-                lower = [self.add(v, self.times(factor, w)) for v, w in zip(one[start:-1], other[:-1], strict=True)]
-                one = self.trimmed([*one[:start], *lower])
-            one, other = other, one
-        return one
+    def gcd(self, first: list[Element], second: list[Element]) -> list[Element]:
+        """Return the greatest common divisor of two polynomials, up to a factor."""
+        first, second = self.trimmed(first), self.trimmed(second)
+        while second:
+            inverse = self.inverse(second[-1])
+            while len(first) >= len(second):
+                factor, start = self.negative(self.times(first[-1], inverse)), len(first) - len(second)
+                lower = [self.add(v, self.times(factor, w)) for v, w in zip(first[start:-1], second[:-1], strict=True)]
+                first = self.trimmed([*first[:start], *lower])
+            first, second = second, first
+        return first
 
     def multiplicity(self, polynomial: list[Element], root: Element) -> int:
-        """How often a polynomial has a root, by division."""
+        """Return the multiplicity of a root of a polynomial, by division."""
         left, count = self.trimmed(polynomial), 0
         while len(left) > 1:
             quotient, carried = list[Element](), self.zero
@@ -184,10 +185,12 @@ def expand_root(
     near: Callable[[Any], Any],
     point: dict[sp.Symbol, Any],
 ) -> PuiseuxSeries:
-    """The root of polynomial(e, x) that `near(e)` is close to, through e**order.
+    """Return the root of polynomial(e, x) closest to `near(e)`, through e**order.
 
-    point: rational values of all other symbols, at which near is computed. Symbols known to be positive may appear
-    under square roots.
+    Args:
+        point: rational values of all other symbols, at which `near` is computed.
+
+    Symbols known to be positive may appear under square roots.
     """
     try:
         return _expanded(polynomial, x, e, order, near, point, 2)
@@ -204,19 +207,21 @@ def _expanded(
     point: dict[sp.Symbol, Any],
     degree: int,
 ) -> PuiseuxSeries:
-    """The expansion with a symbol of its own for each root, of the given degree, of a symbol that is not negative."""
+    """Return the expansion with a symbol for each root, of the given degree, of a non-negative symbol."""
     roots = {s: sp.Symbol(f"_root_{s.name}", positive=True) for s in sorted(polynomial.free_symbols - {x, e}, key=str)}
     roots = {s: r for s, r in roots.items() if s.is_nonnegative}
     raised = sp.expand(polynomial.xreplace({s: r**degree for s, r in roots.items()}))
     values = {roots.get(s, s): (sp.root(v, degree) if s in roots else v) for s, v in point.items()}
     back = {r: sp.root(s, degree) for s, r in roots.items()}
     others = sorted(raised.free_symbols - {x, e}, key=str)
-    work = _Puiseux(RationalFunctions(others), raised, x, e, near, {s: values[s] for s in others})
+    expansion = _Puiseux(RationalFunctions(others), raised, x, e, near, {s: values[s] for s in others})
     with mpmath.workdps(DIGITS):
-        return work.run(sp.Rational(order), back)
+        return expansion.run(sp.Rational(order), back)
 
 
 class _Puiseux:
+    """The Newton-Puiseux algorithm for one branch of a polynomial F(e, x)."""
+
     def __init__(
         self,
         field: RationalFunctions,
@@ -239,7 +244,7 @@ class _Puiseux:
         self.theta_value: Any = None
 
     def run(self, order: sp.Rational, back: dict[sp.Symbol, Any]) -> PuiseuxSeries:
-        """First terms by the polygon while the root is multiple, the rest by Hensel lifting."""
+        """Return the series: Newton polygon while the root is multiple, then Hensel lifting."""
         if min(i for i, _ in self.table) > 0 and all(
             abs(self.near(t)) < mpmath.mpf(10) ** -40 for t in self._smalls(1)
         ):
@@ -283,7 +288,7 @@ class _Puiseux:
     def _first_term(
         self, ramification: int, offset: Fraction, done: list[tuple[Fraction, Element]]
     ) -> tuple[Fraction, Element, int]:
-        """The slope, its coefficient, and how often the coefficient is a root of the characteristic polynomial."""
+        """Return the slope, its coefficient, and the coefficient's multiplicity in the characteristic polynomial."""
         lowest: dict[int, int] = {}
         for i, j in self.table:
             lowest[i] = min(lowest.get(i, j), j)
@@ -312,31 +317,31 @@ class _Puiseux:
         offset: Fraction,
         done: list[tuple[Fraction, Element]],
     ) -> Iterator[tuple[mpmath.mpc, mpmath.mpf]]:
-        """Numerical roots of a characteristic polynomial with their relative distance to the branch."""
+        """Yield the numerical roots of a characteristic polynomial with their relative distances to the branch."""
         shift = min(phi)
         coefficients = [self._value(phi[i]) if i in phi else mpmath.mpf(0) for i in range(shift, max(phi) + 1)]
-        found = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
+        roots = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
         scales = []
         for small in self._smalls(ramification):
             place = self.near(small)
             if place is None:
                 raise DeriveError(
-                    "what is expanded cannot be told from the bulk next to this value of the parameter; "
+                    "the quantity cannot be separated from the bulk near this value of the parameter; "
                     "expand around another value"
                 )
             left = place - sum(self._value(c) * _power(small, p) for p, c in done)
             scales.append(left / _power(small, offset + slope / ramification))
-        for root in found:
+        for root in roots:
             distances = [abs(s - root) / (abs(root) or 1) for s in scales]
             if distances[1] < distances[0] * mpmath.mpf("0.9") or distances[1] < mpmath.mpf(10) ** -20:
                 yield root, distances[1]
 
     def _smalls(self, ramification: int) -> tuple[mpmath.mpf, mpmath.mpf]:
-        """Two values of the parameter, small enough for the first term to lead: powers of two are short fractions."""
+        """Return two values of the parameter, powers of two, at which the first term dominates."""
         return mpmath.mpf(2) ** (-20 - 2 * ramification), mpmath.mpf(2) ** (-27 - 4 * ramification)
 
     def _exact_root(self, phi: dict[int, Element], guess: mpmath.mpf) -> tuple[Element, int]:
-        """The coefficient as an element of the algebra, extended if need be."""
+        """Return the coefficient as an element of the algebra, which is extended if necessary."""
         c = sp.Symbol("_c")
         shift = min(phi)
         expression = sp.Add(*(self._raw(v) * c ** (i - shift) for i, v in phi.items()))
@@ -357,10 +362,10 @@ class _Puiseux:
         raise NumericalError("the leading coefficient of the expansion could not be identified")
 
     def _root_in_extension(self, phi: dict[int, Element], guess: mpmath.mpf, shift: int) -> tuple[Element, int]:
-        """A root, in the extension, of a polynomial over it, and its multiplicity.
+        """Return a root in the extension of a polynomial over it, and its multiplicity (Trager's method).
 
-        The norm of the polynomial, moved by a multiple of theta, has a factor over the rational functions of which the
-        moved root is a zero; what it has in common with the polynomial is a power of one linear factor.
+        The norm of the polynomial, shifted by a multiple of theta, has a factor over the rational functions with the
+        shifted root as a zero. The gcd of that factor and the polynomial is a power of one linear factor.
         """
         polynomial = [phi.get(i + shift, self.algebra.zero) for i in range(max(phi) - shift + 1)]
         c = sp.Symbol("_c")
@@ -383,17 +388,17 @@ class _Puiseux:
         )
 
     def _moved(self, poly: sp.Poly, move: int) -> list[Element]:
-        """The coefficients of a polynomial at c + move * theta, lowest first."""
-        algebra, found = self.algebra, [self.algebra.zero]
+        """Return the coefficients of a polynomial shifted by move * theta, lowest first."""
+        algebra, coefficients = self.algebra, [self.algebra.zero]
         step = algebra.times(algebra.scalar(self.field.convert(sp.Integer(move))), algebra.theta())
         for coefficient in poly.all_coeffs():
-            raised = [algebra.times(step, value) for value in found] + [algebra.zero]
-            found = [algebra.add(a, b) for a, b in zip(raised, [algebra.zero, *found], strict=True)]
-            found[0] = algebra.add(found[0], algebra.scalar(self.field.convert(coefficient)))
-        return algebra.trimmed(found)
+            raised = [algebra.times(step, value) for value in coefficients] + [algebra.zero]
+            coefficients = [algebra.add(a, b) for a, b in zip(raised, [algebra.zero, *coefficients], strict=True)]
+            coefficients[0] = algebra.add(coefficients[0], algebra.scalar(self.field.convert(coefficient)))
+        return algebra.trimmed(coefficients)
 
     def _only_root(self, polynomial: list[Element]) -> Element | None:
-        """The root of a power of a linear factor; None if the polynomial is not one."""
+        """Return the root of a power of a linear factor; None if the polynomial is not one."""
         algebra, degree = self.algebra, len(polynomial) - 1
         if degree < 1:
             return None
@@ -410,7 +415,7 @@ class _Puiseux:
         self.minimal, self.theta_value = poly.as_expr().subs(poly.gen, ROOT), guess
 
     def _shift(self, slope: Fraction, c: Element) -> None:
-        """F(t^q, t^p (c + x)) without its common power of t."""
+        """Substitute F by F(t^q, t^p (c + x)) divided by its common power of t."""
         p, q = slope.numerator, slope.denominator
         moved: dict[tuple[int, int], Element] = {}
         algebra = self.algebra
@@ -431,13 +436,13 @@ class _Puiseux:
     # the rest
 
     def _lift(self, count: int) -> tuple[list[Element], bool]:
-        """Coefficients of t, t^2, ... of the root that vanishes at t = 0, which is simple there."""
+        """Return the coefficients of t, t^2, ... of the simple root that vanishes at t = 0, by Hensel lifting."""
         algebra = self.algebra
         degree = max(i for i, _ in self.table)
         slope = algebra.inverse(self.table[1, 0])
-        found: list[Element] = []
+        coefficients: list[Element] = []
         for k in range(1, count + 1):
-            series = [algebra.zero, *found, algebra.zero]
+            series = [algebra.zero, *coefficients, algebra.zero]
             total = [algebra.zero] * (k + 1)
             for i in range(degree, -1, -1):
                 if i < degree:
@@ -445,16 +450,16 @@ class _Puiseux:
                 for j in range(k + 1):
                     if (i, j) in self.table:
                         total[j] = algebra.add(total[j], self.table[i, j])
-            found.append(algebra.negative(algebra.times(total[k], slope)))
-        return found, algebra.is_zero(found[-1]) and self._is_root(found)
+            coefficients.append(algebra.negative(algebra.times(total[k], slope)))
+        return coefficients, algebra.is_zero(coefficients[-1]) and self._is_root(coefficients)
 
-    def _is_root(self, found: list[Element]) -> bool:
-        """Whether the coefficients found so far are the whole root."""
-        while found and self.algebra.is_zero(found[-1]):
-            found = found[:-1]
+    def _is_root(self, coefficients: list[Element]) -> bool:
+        """Return whether the coefficients so far are the whole root."""
+        while coefficients and self.algebra.is_zero(coefficients[-1]):
+            coefficients = coefficients[:-1]
         degree = max(i for i, _ in self.table)
-        top = max(j + i * len(found) for i, j in self.table)
-        series = [self.algebra.zero, *found]
+        top = max(j + i * len(coefficients) for i, j in self.table)
+        series = [self.algebra.zero, *coefficients]
         total = [self.algebra.zero] * (top + 1)
         for i in range(degree, -1, -1):
             if i < degree:
@@ -495,16 +500,13 @@ class _Puiseux:
 
     @staticmethod
     def _over_root(parts: list[sp.Expr], square: tuple[sp.Expr, sp.Expr, sp.Expr]) -> sp.Expr:
-        """c_0 + c_1 u, where u is the middle of two roots and a multiple of a square root."""
+        """Return c_0 + c_1 u, where u = middle + scale * sqrt(radicand)."""
         middle, scale, inside = square
         return sp.factor(parts[0] + parts[1] * middle) + sp.factor(parts[1] * scale) * sp.sqrt(inside)
 
     @property
     def _square(self) -> tuple[sp.Expr, sp.Expr, sp.Expr] | None:
-        """theta of degree two, or the square of one whose polynomial is even and of degree four, as a formula.
-
-        These are the middle of two roots, and a multiple of the square root of the last. None for other degrees.
-        """
+        """The quadratic formula (middle, scale, radicand) of theta, or of theta**2 for an even quartic; else None."""
         if self.minimal is None:
             return None
         poly, value = sp.Poly(self.minimal, ROOT), self.theta_value
@@ -534,7 +536,7 @@ class _Puiseux:
 
 
 def _lower_hull(points: dict[int, int]) -> list[tuple[Fraction, list[int]]]:
-    """The sides of the Newton polygon: exponent of x in e, and the powers of x on the side."""
+    """Return the sides of the Newton polygon: exponent of x in e, and the powers of x on the side."""
     order = sorted(points)
     sides = []
     here = 0
@@ -558,7 +560,7 @@ def _power(small: mpmath.mpf, power: Fraction) -> mpmath.mpf:
 
 
 def _number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpf:
-    """A number with many digits."""
+    """Return an expression as a number with many digits."""
     with mpmath.workdps(DIGITS):
         plain = sp.sympify(expression).xreplace(values) if values else sp.sympify(expression)
         return mpmath.mpmathify(sp.N(plain, DIGITS))

@@ -1,8 +1,7 @@
-"""Outliers and their thresholds as power series: eigenvalues of the pencil, seen through the scalar map.
+"""Outliers and their thresholds as power series: eigenvalues of the pencil, mapped by z(s).
 
-The characteristic polynomial of a ring's constant matrix and the relation between z and the map have one polynomial
-for the outlier in common, by a resultant; so have the characteristic polynomial and the map's critical values for the
-threshold.
+The resultant of a cycle's characteristic polynomial with the relation between z and the map is the polynomial of the
+outlier. Its resultant with the polynomial of the map's critical values is that of the threshold.
 """
 
 from __future__ import annotations
@@ -30,9 +29,12 @@ from derive.expansions.outliers import Outliers, map_changes
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, BlockCycle
 
+BESIDE = 2**12
+"""Ratio of the distances to the next critical value and to the threshold where an outlier's edge is identified."""
+
 
 class CaseSpikes:
-    """Outliers of a case."""
+    """The outliers of a case."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -77,9 +79,9 @@ class CaseSpikes:
                 f"no polynomial relates the outliers of {case.name} to its order parameters, so they have no exact "
                 "expansion; solve for numbers with `derive solve`"
             )
-        found = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
+        factors = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
         relation = sp.Mul(*rational_factors(case.fill(cycle.relation)))
-        return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(found))
+        return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(factors))
 
     def _too_large(self, reason: TooLarge) -> DeriveError:
         steps = any(p.domain.whole for p in self.case.substitution if isinstance(p, Parameter))
@@ -91,20 +93,20 @@ class CaseSpikes:
     # outliers
 
     def branches(self, region: Region) -> Branches:
-        """The largest outlier in each cell of a region."""
+        """Return the largest outlier in each cell of a region."""
         bulk, polynomials, changes = self._held(self.problems)
 
         def largest(selection: CellSelection, point: Point) -> Any:
-            found = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
-            if not found:
+            outliers = [z for p in self.problems for z in Outliers(selection, p, point, polynomials).places]
+            if not outliers:
                 return None
             zeros = Roots(tuple(p.subs(point) for p in polynomials), Z, ())
-            return max(found, key=lambda z: -1 if (index := zeros.index_of(z)) is None else index)
+            return max(outliers, key=lambda z: -1 if (index := zeros.index_of(z)) is None else index)
 
         return Branches(self.case, region, bulk, (*bulk.singular, *polynomials, *changes), largest)
 
     def _held(self, problems: list[Eigenproblem]) -> tuple[BulkCurve, list[sp.Expr], list[sp.Expr]]:
-        """The bulk, polynomials with all outliers as zeros, and polynomials that vanish where branches of maps meet."""
+        """Return the bulk, polynomials with all outliers as zeros, and polynomials of the maps' branch points."""
         try:
             polynomials = [p for problem in problems for p in self.outlier_polynomials(problem)]
             changes = [p for problem in problems for p in map_changes(problem)]
@@ -113,15 +115,15 @@ class CaseSpikes:
         return filled_curve(self.case), polynomials, changes
 
     def outlier_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
-        """Polynomials in z, exact in the open parameters, that hold every outlier of an eigenproblem as a root."""
+        """Return polynomials in z, exact in the open parameters, whose roots include every outlier."""
         try:
-            found = [p for factor in problem.factors for p in common_roots(factor, problem.relation, MAP)]
+            polynomials = [p for factor in problem.factors for p in common_roots(factor, problem.relation, MAP)]
         except TooLarge as reason:
             raise self._too_large(reason) from None
-        return [p for p in found if p.has(Z)]
+        return [p for p in polynomials if p.has(Z)]
 
     def threshold_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
-        """Polynomials in the open parameters that vanish where an eigenvalue has a critical value of the map."""
+        """Return polynomials in the open parameters that vanish where an eigenvalue is a critical value of the map."""
         try:
             pairs = [(factor, critical) for factor in problem.factors for critical in problem.critical]
             return [p for factor, critical in pairs for p in common_roots(factor, critical, MAP)]
@@ -131,7 +133,7 @@ class CaseSpikes:
     # thresholds
 
     def strength(self, wanted: str | None) -> Parameter:
-        """The parameter whose threshold is sought: the one that is named, or the only one of the eigenvalues."""
+        """Return the parameter of the threshold: the named one, or the only one of the eigenvalues."""
         case = self.case
         open_ones = [
             p for p in case.probed.training.model.parameters if p not in case.substitution and not p.domain.whole
@@ -154,7 +156,7 @@ class CaseSpikes:
     def thresholds(
         self, parameter: Parameter, region: Region, problems: list[Eigenproblem] | None = None
     ) -> Thresholds:
-        """The values of a parameter at which an outlier leaves the bulk; problems: of some eigenproblems only."""
+        """Return the values of a parameter at which an outlier leaves the bulk. `problems` limits the eigenproblems."""
         problems = self.problems if problems is None else problems
         bulk, polynomials, changes = self._held(problems)
         try:
@@ -168,7 +170,7 @@ class CaseSpikes:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A value of a parameter at which an outlier leaves the bulk: by its place among all values where anything changes.
+    """A threshold: a value of a parameter at which an outlier leaves the bulk, by its rank among all critical values.
 
     The outlier leaves the `edge`-th of `edges` ends of the support, counted from below, upwards or downwards, as the
     parameter grows or falls beyond the value.
@@ -181,8 +183,8 @@ class Crossing:
     growing: bool
 
     @property
-    def told(self) -> str:
-        """Where the outlier leaves the bulk."""
+    def edge_in_words(self) -> str:
+        """The edge that the outlier leaves, in words."""
         name = f"edge {self.edge + 1} of {self.edges}"
         if self.edge in (0, self.edges - 1) and self.upwards == (self.edge > 0):
             name = "the upper edge" if self.upwards else "the lower edge"
@@ -191,7 +193,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """All thresholds of a parameter; the one at which the outermost outlier leaves the upper edge is first."""
+    """All thresholds of a parameter, first that at which the outermost outlier leaves the upper edge."""
 
     case: Case
     problems: tuple[Eigenproblem, ...]
@@ -203,19 +205,19 @@ class Thresholds:
     _known: dict[Any, list[Crossing]] = field(default_factory=dict, compare=False, repr=False)
 
     def branches(self, rank: int) -> Branches:
-        """One of the thresholds by its rank, in each cell of the other parameters."""
+        """Return the threshold of a rank in each cell of the other parameters."""
 
         def ranked(selection: CellSelection, point: Point) -> Any:
-            found = self.crossings(selection, point)
-            if rank >= len(found):
+            crossings = self.crossings(selection, point)
+            if rank >= len(crossings):
                 return None
             roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
-            return roots.ball(found[rank].index)
+            return roots.ball(crossings[rank].index)
 
         return Branches(self.case, self.region, self.bulk, self.walls, ranked, self.parameter)
 
     def crossings(self, selection: CellSelection, point: Point) -> list[Crossing]:
-        """The thresholds at values of all other parameters: those of the upper edge first, small values first.
+        """Return the thresholds at values of the other parameters: those of the upper edge first, then by size.
 
         Of two that differ in sign the positive one comes first.
         """
@@ -232,28 +234,28 @@ class Thresholds:
             for i, value in enumerate(values)
             if self.parameter.domain.contains(float(value))
         }
-        found = []
+        crossings = []
         for i in (i for i in sides if i + 1 in sides):
             (before, edges), (after, others) = sides[i], sides[i + 1]
             gaps = range(edges + 1) if edges == others else ()  # where bands merge as well, no edge can be named
             for gap in (gap for gap in gaps if before[gap] != after[gap]):
                 growing = after[gap] > before[gap]
                 upwards = self._upwards(selection, point, roots, i, gap, edges, growing)
-                found.append(Crossing(i, gap - 1 if upwards else gap, edges, upwards, growing))
-        place = {c.index: float(roots.ball(c.index)().mid()) for c in found}
+                crossings.append(Crossing(i, gap - 1 if upwards else gap, edges, upwards, growing))
+        place = {c.index: float(roots.ball(c.index)().mid()) for c in crossings}
         return sorted(
-            found,
+            crossings,
             key=lambda c: (-c.edge if c.upwards else 0, float(f"{abs(place[c.index]):.12e}"), place[c.index] < 0),
         )
 
     def _counts(self, selection: CellSelection, point: Point) -> tuple[Counter[int], int]:
-        """How many outliers there are in each gap, by the number of edges below it, and how many edges."""
-        spectrum, found = selection.spectrum(point), Counter[int]()
+        """Return the number of outliers in each gap, by the number of edges below it, and the number of edges."""
+        spectrum, counts = selection.spectrum(point), Counter[int]()
         for place in self._outliers(selection, point):
             before = spectrum.interval_of(place, tuple(p.subs(point) for p in self.polynomials))
             assert before is not None, "an outlier is no branch point"
-            found[sum(end < before for end in spectrum.ends)] += 1
-        return found, len(spectrum.ends)
+            counts[sum(end < before for end in spectrum.ends)] += 1
+        return counts, len(spectrum.ends)
 
     def _outliers(self, selection: CellSelection, point: Point) -> list[Any]:
         return [z for p in self.problems for z in Outliers(selection, p, point, self.polynomials).places]
@@ -261,7 +263,7 @@ class Thresholds:
     def _upwards(
         self, selection: CellSelection, point: Point, roots: Roots, index: int, gap: int, edges: int, growing: bool
     ) -> bool:
-        """Whether an outlier enters a gap from its lower end: next to the threshold it is closer to that end."""
+        """Return whether an outlier enters a gap from its lower end: near the threshold it is closer to that end."""
         if gap in (0, edges):
             return gap > 0
         place = roots.ball(index)()
@@ -273,7 +275,3 @@ class Thresholds:
         low, high = (float(spectrum.zeros.balls()[spectrum.ends[k]].mid()) for k in (gap - 1, gap))
         inside = [z for z in (float(z().mid()) for z in self._outliers(selection, there)) if low < z < high]
         return min(z - low for z in inside) < min(high - z for z in inside)
-
-
-BESIDE = 2**12
-"""How much closer to a threshold than to the next change the edge of an outlier is named."""

@@ -1,1 +1,2 @@
-"""What is computed, before it is text: values with shapes, symbols that are objects, back ends that print or run."""
+"""Intermediate representation of generated code: typed array programs, lowered from records, printed or evaluated
+exactly."""

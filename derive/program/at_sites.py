@@ -1,4 +1,4 @@
-"""What functions of z have in common in which averages over sites stand."""
+"""Lowering of scalar functions of z that contain averages over traits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from derive.program.traits import law_of
 
 
 class AtSites:
-    """Symbols of a module, formulas in them, and functions of them.
+    """Builder for functions of z: their symbols, the formulas in them, and the averages over sites.
 
-    traits: those that are averaged over. parts: by argument, such as the responses r, what it falls into.
+    Args:
+        traits: the traits that are averaged over.
+        parts: symbols that an argument unpacks into, by argument; the argument r unpacks into the bulk responses.
     """
 
     def __init__(self, traits: Iterable[Trait], parts: dict[Symbol, Iterable[sp.Symbol]]):
@@ -26,44 +28,46 @@ class AtSites:
         self.z, self.nodes, self.laws = Symbol("z", SCALAR), Symbol("nodes", SCALAR), Symbol("laws")
         self.values = {trait: at_groups(trait) for trait in self.traits}
         self.law: dict[Any, Symbol] = {trait: Symbol(f"law_{trait.name}") for trait in self.traits}
-        made = {whole: {s: Symbol(s.name, SCALAR) for s in some} for whole, some in parts.items()}
-        self.parts = {whole: tuple(some.values()) for whole, some in made.items()}
+        symbols = {whole: {s: Symbol(s.name, SCALAR) for s in some} for whole, some in parts.items()}
+        self.parts = {whole: tuple(some.values()) for whole, some in symbols.items()}
         self.leaves: dict[sp.Symbol, Slot] = {Z: Slot(Ref(self.z), "z")}
-        self.leaves |= {s: Slot(Ref(symbol), s.name) for some in made.values() for s, symbol in some.items()}
+        self.leaves |= {s: Slot(Ref(symbol), s.name) for some in symbols.values() for s, symbol in some.items()}
 
     def number(self, expression: sp.Expr) -> Formula:
-        """A scalar."""
+        """Return an expression as a scalar formula."""
         expression = sp.sympify(expression)
         averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
-        found = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
-        return Formula(found.xreplace(self.leaves), SCALAR)
+        formula = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
+        return Formula(formula.xreplace(self.leaves), SCALAR)
 
     def _over_sites(self, average: TraitAverage) -> Value:
-        """The average of one site's response over the laws of its traits."""
+        """Return the average of a function of the traits over their laws."""
         traits = [value.field for value in traits_in(average.expression)]
         laws = (Ref(self.law[trait]) for trait in traits)
         return Call("over_sites", (self.z, self._of_traits(average.expression, traits), *laws), SCALAR)
 
     def _of_traits(self, expression: sp.Expr, traits: Sequence[Trait]) -> Function:
-        """A function of traits."""
+        """Return an expression as a function of the traits of a site."""
         slots = {trait(): Slot(Ref(self.values[trait]), trait.name) for trait in traits}
         numerator, denominator = (_gathered(part, traits) for part in sp.fraction(expression))
         body = Formula(self.number((numerator / denominator).xreplace(slots)).expression, None)
         return Function(tuple(self.values[trait] for trait in traits), body)
 
     def numbers(self, expressions: Iterable[sp.Expr]) -> Tuple:
+        """Return expressions as a tuple of scalar formulas."""
         return Tuple(tuple(map(self.number, expressions)))
 
     def function(
-        self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
+        self, name: str, arguments: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
-        given = tuple(given)
+        """Return a function of the module: its arguments after the parameters, its body and its result."""
+        arguments = tuple(arguments)
         parts = {**self.parts, self.laws: tuple(self.law.values())}
-        unpacked = tuple((whole, some) for whole, some in parts.items() if whole in given)
-        return Definition(name, (PARAMETERS, *given), doc, body, result, unpacked)
+        unpacked = tuple((whole, some) for whole, some in parts.items() if whole in arguments)
+        return Definition(name, (PARAMETERS, *arguments), doc, body, result, unpacked)
 
     def site_laws(self) -> Definition:
-        """The laws of the traits in the averages."""
+        """Return the function `sites(p, nodes)`, which gives the law of each trait."""
         doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
         return self.function("sites", (self.nodes,), doc, Tuple(tuple(map(self._law, self.law))))
 
@@ -72,8 +76,10 @@ class AtSites:
 
 
 def _gathered(expression: sp.Expr, traits: Sequence[Trait]) -> sp.Expr:
-    """Sums of functions of traits, each with all that multiplies it, or of what multiplies them, each with its function
-    of them, whichever is shorter: what is the same at all sites is computed once, not for each of them."""
+    """Return the expression with its terms collected so that factors without traits are computed once.
+
+    Terms are collected by their function of the traits or by their factor without traits, whichever gives fewer terms.
+    """
     if isinstance(expression, sp.Mul):
         return sp.Mul(*(_gathered(factor, traits) for factor in expression.args))
     if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
@@ -92,5 +98,5 @@ def _gathered(expression: sp.Expr, traits: Sequence[Trait]) -> sp.Expr:
 
 
 def at_groups(trait: Trait) -> Symbol:
-    """The values of a trait, one per group of sites."""
+    """Return the symbol for the values of a trait, one entry per group of sites."""
     return Symbol(trait.name, (sp.Symbol("groups"),))

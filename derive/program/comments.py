@@ -1,4 +1,4 @@
-"""Equations of the training level as comments of the generated code."""
+"""Equations of the training level, written as comments of the generated code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from derive.records.system import Rule, SystemField
 
 
 def equations_of(layout: Layout, f: SystemField) -> list[str]:
-    """The equations of a field, on one site, with their numbers: its starting values and its law."""
+    """Return the single-site equations of a field with their numbers: initial values, then the update rule."""
     times = [*map(str, range(len(f.starts))), str(layout.clock)] if f.field.timed else [""]
     rules = [_right_side(layout, f.field, rule) for rule in (*f.starts, f.rule)]
     numbering = layout.numbering
@@ -31,7 +31,7 @@ def _right_side(layout: Layout, field: Field, rule: Rule) -> str:
 
 
 def covariance_of(layout: Layout, covariance: NoiseKernel) -> str:
-    """The covariance of two noises, with its number."""
+    """Return the covariance of two noises as a comment with its equation number."""
     line = covariance_line(covariance)
     tag = layout.numbering.covariances[covariance.left, covariance.right]
     return f"[{tag}] {text(line.left)} = {text(line.right)}"

@@ -1,7 +1,8 @@
-"""The forward pass in exact arithmetic: fields are linear forms of the Gaussian variables of a site.
+"""Closure of the forward pass in exact rational arithmetic: a field is a linear form in the Gaussian variables of a
+site.
 
-A variable is a noise of a random matrix, or what is drawn, at one time and label. The program is the one that generated
-solvers are printed from; each operation of the closure has the name that it has in numerics/runtime/rows.py.
+A variable is the noise of a random matrix, or a drawn vector, at one time and label. The program is the one from which
+generated solvers are printed. Each operation has the name of its counterpart in numerics/runtime/rows.py.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ from derive.errors import DeriveError
 from derive.language.traits import Trait
 from derive.program.forward import Forward, Key
 from derive.program.nodes import Formula, Function, Op, Ref, Slot, Symbol, Tuple, Value
-from derive.program.quotients import Array, Evaluation, Scalars, not_too_large
+from derive.program.quotients import Array, Evaluation, Scalars, check_terms
 
 Variable = tuple[str, int, int]
-"""A noise, or what is drawn: its name, a time and a label."""
+"""A Gaussian variable: the name of a noise or drawn vector, a time and a label."""
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Sites with equal traits: their share, and the covariances of noises, which are those of all sites of a sector.
-    What is not listed there is drawn, with variance one."""
+    """Sites with equal traits: their weight, and the covariances of the noises of their sector.
+
+    Variables without an entry in `covariances` are independent with unit variance.
+    """
 
     weight: Quotient
     zero: Quotient
@@ -41,8 +44,11 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A linear form of the Gaussian variables of a site. The product of two is their mean over the sites of a group,
-    times its weight. dual and means: covariances with variables, and with other forms, that have been asked for."""
+    """A linear form in the Gaussian variables of a site.
+
+    The product of two forms is their covariance times the weight of the group. `dual` and `means` cache covariances
+    with variables and with other forms.
+    """
 
     group: Group
     coefficients: dict[Variable, Quotient]
@@ -50,10 +56,10 @@ class Form:
     means: dict[Form, Quotient] = field(default_factory=dict)
 
     def __add__(self, other: Form) -> Form:
-        found = dict(self.coefficients)
+        total = dict(self.coefficients)
         for variable, x in other.coefficients.items():
-            found[variable] = found[variable] + x if variable in found else x
-        return Form(self.group, {variable: x for variable, x in found.items() if not x.is_zero})
+            total[variable] = total[variable] + x if variable in total else x
+        return Form(self.group, {variable: x for variable, x in total.items() if not x.is_zero})
 
     def __mul__(self, other: Form | Quotient) -> Any:
         if isinstance(other, Quotient):
@@ -61,26 +67,26 @@ class Form:
             return Form(self.group, scaled)
         if other not in self.means:
             terms = (c * x for v, x in other.coefficients.items() if (c := self.covariance(v)) is not None)
-            found = not_too_large(self.group.weight * reduce(add, terms, self.group.zero))
-            self.means[other] = other.means[self] = found
+            covariance = check_terms(self.group.weight * reduce(add, terms, self.group.zero))
+            self.means[other] = other.means[self] = covariance
         return self.means[other]
 
     __rmul__ = __mul__
 
     def covariance(self, variable: Variable) -> Quotient | None:
-        """The covariance with a variable; None if it is zero."""
+        """Return the covariance with a variable; None if it vanishes."""
         if variable not in self.dual:
-            known = self.group.covariances.get(variable)
-            if known is None:
+            row = self.group.covariances.get(variable)
+            if row is None:
                 self.dual[variable] = self.coefficients.get(variable)
             else:
-                terms = [x * known[v] for v, x in self.coefficients.items() if v in known]
+                terms = [x * row[v] for v, x in self.coefficients.items() if v in row]
                 self.dual[variable] = reduce(add, terms) if terms else None
         return self.dual[variable]
 
 
 def _groups_of(traits: list[Trait]) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]:
-    """Groups of sites with equal traits: the weight of each, and the values of all traits in it."""
+    """Return the groups of sites with equal traits: the weight of each and the values of all traits in it."""
     for trait in traits:
         if not trait.discrete or not trait.weights:
             raise DeriveError(
@@ -91,7 +97,7 @@ def _groups_of(traits: list[Trait]) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]
 
 
 def _everything(values: Iterable[Value]) -> Iterator[Value]:
-    """Some values and all that they are made of."""
+    """Yield the values and all their subexpressions."""
     waiting = list(values)
     while waiting:
         value = waiting.pop()
@@ -100,9 +106,12 @@ def _everything(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Expr]:
-    """All formulas inside some values; those of traits also at all values of the traits: their roots are of these."""
+    """Return all formulas inside the values, functions of traits also at each value of the traits.
+
+    The radicals in these formulas are the generators of the coefficient field.
+    """
     everything = list(_everything(values))
-    found = [sp.sympify(value.expression) for value in everything if isinstance(value, Formula)]
+    expressions = [sp.sympify(value.expression) for value in everything if isinstance(value, Formula)]
     names: dict[Symbol, str] = {}
     for value in everything:
         if isinstance(value, Op) and value.function == "moment":  # a mean of traits alone has symbols of its own
@@ -116,20 +125,25 @@ def _formulas(values: Iterable[Value], traits: tuple[Trait, ...]) -> list[sp.Exp
         return names.get(value.symbol) if isinstance(value, Ref) else None
 
     at_groups = []
-    for expression in found:
+    for expression in expressions:
         slots = {slot: name for slot in expression.atoms(Slot) if (name := name_of(slot.value)) is not None}
         own = [trait for trait in traits if trait.name in slots.values()]
         for _, some in _groups_of(own) if own else ():
             at = {trait.name: value for trait, value in zip(own, some, strict=True)}
             at_groups.append(expression.xreplace({slot: at[name] for slot, name in slots.items()}))
-    return found + at_groups
+    return expressions + at_groups
 
 
 class ExactRun(Evaluation):
-    """A forward pass at given whole numbers. substitution: those, and whatever else is fixed. beside: values of other
-    programs that are evaluated with the same quotients. arrays: the data.
+    """A forward pass in exact arithmetic at fixed whole-number parameters.
 
     A vector is an array of linear forms: labels x groups of sites.
+
+    Args:
+        program: the forward program.
+        substitution: values of the whole-number parameters, and of all others that are fixed.
+        beside: values of other programs that are evaluated in the same coefficient field.
+        arrays: the data.
     """
 
     lazy = frozenset({"starting"})
@@ -157,13 +171,13 @@ class ExactRun(Evaluation):
         self.fields = {field.name: field for field in (*own, *layout.system.sources)}
         self.labels = {name: self.whole(field.labels) for name, field in self.fields.items()}
         self.values_of: dict[str, Array] = {}
-        """Of each trait its values in the groups of its sector."""
+        """The values of each trait in the groups of its sector."""
         self.groups: dict[str, tuple[Group, ...]] = {}
         for sector in dict.fromkeys(one.sector for one in (*self.fields.values(), *traits)):
             self._group(sector.name, [trait for trait in traits if trait.sector == sector])
         self.past: dict[str, list[Array]] = {name: [] for name in self.fields}
         self.scales: dict[str, tuple[Array, ...]] = {}
-        """Factors of the covariances of a noise that the current time brings."""
+        """Prefactors of the covariances of each noise at the current time."""
         self.means: dict[str, list[Array]] = {key: [] for key in program.kept}
         self.series_of = {one.key: one for one in (*program.observables, *program.means)}
         self.records: dict[str, list[Array]] = {key: [] for key in self.series_of}
@@ -173,11 +187,11 @@ class ExactRun(Evaluation):
         self.unit = cache(self._unit)
 
     def _group(self, sector: str, traits: list[Trait]) -> None:
-        found = _groups_of(traits)
+        groups = _groups_of(traits)
         covariances: dict[Variable, dict[Variable, Quotient]] = {}
-        self.groups[sector] = tuple(Group(self.scalars.of(weight), self.zero, covariances) for weight, _ in found)
+        self.groups[sector] = tuple(Group(self.scalars.of(weight), self.zero, covariances) for weight, _ in groups)
         for k, trait in enumerate(traits):
-            self.values_of[trait.name] = np.array([self.scalars.of(some[k]) for _, some in found], object)
+            self.values_of[trait.name] = np.array([self.scalars.of(some[k]) for _, some in groups], object)
 
     # -- the whole
 
@@ -191,11 +205,11 @@ class ExactRun(Evaluation):
     def observables(self) -> dict[str, Array]:
         """The observables: times x labels, or times alone."""
         self._advance(self.times)
-        found = {one.key: self.series(one.key) for one in self.program.observables}
-        return {key: table if self.sizes[key] else table[:, 0] for key, table in found.items()}
+        observables = {series.key: self.series(series.key) for series in self.program.observables}
+        return {key: table if self.sizes[key] else table[:, 0] for key, table in observables.items()}
 
     def _at_later_times(self) -> bool:
-        """Whether order parameters may be asked for after the last update."""
+        """Return whether order parameters are needed at times after the last update."""
         means = any(isinstance(v, Op) and v.function == "series" for _, v in self.program.order)
         return means or any(letter.time is not None for letter in self.program.needs.letters)
 
@@ -211,7 +225,7 @@ class ExactRun(Evaluation):
     # -- vectors
 
     def at(self, name: str, s: int) -> Array:
-        """A vector at a time, or one that has none; zero before the start, and where it is not known yet."""
+        """Return a vector at a time; zero before the start and for times that are not computed yet."""
         vector, past = self.fields[name], self.past[name]
         s = s if vector.timed else 0
         if vector.role in ("normal", "constant"):
@@ -225,7 +239,7 @@ class ExactRun(Evaluation):
         return self.groups[self.fields[name].sector.name]
 
     def _unit(self, name: str, s: int) -> Array:
-        """A noise, or what is drawn with its scale, at a time."""
+        """Return the variable of a noise, or of a drawn vector with its scale, at a time."""
         if s < 0:
             return self._nothing(name)
         scale, groups = self.scalars.of(self.fields[name].scale), self._groups(name)
@@ -247,7 +261,7 @@ class ExactRun(Evaluation):
         return self.values_of[name][None, :]
 
     def starting(self, first: Tuple, later: Value) -> Array:
-        # what is not taken may be singular: 1/t at the start
+        # the branch that is not taken may be singular, such as 1/t at the start
         return self.evaluate(first.values[self.t] if self.t < len(first.values) else later)
 
     def put(self, name: str, value: Array) -> Array:
@@ -255,7 +269,7 @@ class ExactRun(Evaluation):
         if value.ndim:  # otherwise the right side of an equation without terms
             rows = rows + value
         for x in (x for form in rows.flat for x in form.coefficients.values()):
-            not_too_large(x)
+            check_terms(x)
         self.past[name].append(rows)
         if name in self.scales:
             self._put_covariances(name, self.scales.pop(name))
@@ -271,35 +285,37 @@ class ExactRun(Evaluation):
         return (right @ left.T) @ value
 
     def past_sum(self, name: str, reach: int, weight: Any, left: str = "", right: Array | None = None) -> Array:
+        """Return a weighted sum of a field over earlier times."""
         self.span = max(self.t + reach, 0)
         weights = np.broadcast_to(weight(np.arange(self.span)) if callable(weight) else self.one, (self.span,))
-        found = self._nothing(name)[:1]
+        total = self._nothing(name)[:1]
         for s, factor in enumerate(weights):
             value = self.at(name, s)
-            found = found + factor * (value if right is None else (right @ self.at(left, s).T) @ value)
-        return found if callable(weight) else weight * found
+            total = total + factor * (value if right is None else (right @ self.at(left, s).T) @ value)
+        return total if callable(weight) else weight * total
 
     def product(self, name: str, memories: tuple[Array, ...], covariances: tuple[Array, ...]) -> Array:
+        """Return a random matrix times a field: its noise plus memory terms."""
         self.scales[name] = covariances
-        found = self.unit(name, self._now(name))
+        total = self.unit(name, self._now(name))
         for factor, memory in zip(memories, self.layout.memories(self.fields[name]), strict=True):
             rows = self.at(memory.a.name, self.t)
             for s in self._times(memory.noise.name, memory.fresh):
                 kernel = self._response(rows, memory.noise.name, s)
-                found = found + factor * (kernel @ self.at(memory.on.name, s))
-        return found
+                total = total + factor * (kernel @ self.at(memory.on.name, s))
+        return total
 
     def _times(self, name: str, fresh: bool) -> Iterable[int]:
-        """Times at which a noise is met: the current one, if its matrix is drawn anew, or all until now."""
+        """Return the times at which a noise is correlated: only the current one if its matrix is drawn afresh."""
         now = self._now(name)
         return (now,) if fresh else range(now + 1)
 
     def _put_covariances(self, name: str, scales: tuple[Array, ...]) -> None:
-        """Put the covariance of a new noise with all noises that are known in its two places."""
-        own, known = self.fields[name], self._groups(name)[0].covariances
+        """Store the covariances of a new noise with all earlier noises, in both orders."""
+        own, covariances = self.fields[name], self._groups(name)[0].covariances
         mine = [(name, self._now(name), label) for label in range(self.labels[name])]
         for variable in mine:
-            known.setdefault(variable, {})
+            covariances.setdefault(variable, {})
         for scale, c in zip(scales, self.layout.covariances(own), strict=True):
             if c.right.timed and not own.timed:
                 continue
@@ -309,13 +325,13 @@ class ExactRun(Evaluation):
                 for (i, j), x in np.ndenumerate(values):
                     if not x.is_zero:
                         other = c.right.name, s, j
-                        known[mine[i]][other] = known.setdefault(other, {})[mine[i]] = x
+                        covariances[mine[i]][other] = covariances.setdefault(other, {})[mine[i]] = x
 
     # -- averages
 
     def mean(self, value: Array, labelled: int) -> Array:
-        found = np.sum(value, axis=1, keepdims=True)
-        return found if labelled else found.item()
+        means = np.sum(value, axis=1, keepdims=True)
+        return means if labelled else means.item()
 
     def moment(self, sector: str, function: Callable[..., Array], *names: str) -> Array:
         return np.sum(self._weights(sector) * function(*(self.values_of[name] for name in names)))
@@ -324,11 +340,11 @@ class ExactRun(Evaluation):
         return np.array([group.weight for group in self.groups[sector]], object)
 
     def _response(self, rows: Array, noise: str, s: int) -> Array:
-        """What rows hold of a noise, or of what is drawn, at a time, as a mean over groups of sites."""
+        """Return the response of rows to a noise or a drawn vector at a time, averaged over groups of sites."""
         return np.sum(self._responses(rows, noise, s), axis=1)
 
     def _responses(self, rows: Array, noise: str, s: int) -> Array:
-        """The same in each group, times its weight: rows x groups x labels."""
+        """Return the response in each group times its weight: rows x groups x labels."""
         variables = [(noise, s, label) for label in range(self.labels[noise])]
         each = [[[f.group.weight * f.coefficients.get(v, self.zero) for v in variables] for f in row] for row in rows]
         return np.array(each, object)
@@ -345,8 +361,8 @@ class ExactRun(Evaluation):
         return array[s] if s >= 0 else self.zeros(array.shape[1:])
 
     def entries(self, array: Array, turned: int, lag: int | None = None, time: Array | None = None) -> Array:
-        found = self.table(array, lag, time)
-        return (found.T if turned else found).reshape(-1, 1)
+        entries = self.table(array, lag, time)
+        return (entries.T if turned else entries).reshape(-1, 1)
 
     def root(self, array: Array, lag: int | None = None, time: Array | None = None) -> Array:
         values, vectors = np.linalg.eigh(self.table(array, lag, time).astype(float))
@@ -381,7 +397,7 @@ class ExactRun(Evaluation):
     # -- order parameters
 
     def _before(self, name: str, time: Array | None = None) -> Array:
-        """A vector at the times of order parameters, or at one time, one row per time and label."""
+        """Return a vector at all times of order parameters, or at one time: one row per time and label."""
         if time is not None or not self.fields[name].timed:
             return self.at(name, 0 if time is None else int(time))
         return np.concatenate([self._nothing(name)[:0], *(self.at(name, s) for s in range(self.before))])
@@ -390,9 +406,11 @@ class ExactRun(Evaluation):
         return range(self.before if self.fields[name].timed else 1)
 
     def correlation(self, a: str, b: str, time: Array | None = None) -> Array:
+        """Return C[a, b] over all times of order parameters, or at one time."""
         return self._before(a) @ self._before(b, time).T
 
     def response(self, a: str, noise: str, time: Array | None = None) -> Array:
+        """Return R[a, noise] over all times of order parameters, or at one time."""
         return np.sum(self._each_response(self._before(a, time), noise), axis=1)
 
     def _each_response(self, rows: Array, noise: str) -> Array:
@@ -400,10 +418,11 @@ class ExactRun(Evaluation):
         return np.concatenate([self.zeros((*rows.shape, 0)), *each], axis=2)
 
     def covariance(self, name: str) -> Array:
-        known = self._groups(name)[0].covariances
+        """Return the covariance matrix of a noise over times and labels."""
+        covariances = self._groups(name)[0].covariances
         variables = [(name, s, label) for s in self._span(name) for label in range(self.labels[name])]
-        found = [[known[v].get(w, self.zero) for w in variables] for v in variables]
-        return np.array(found, object).reshape(len(variables), len(variables))
+        rows = [[covariances[v].get(w, self.zero) for w in variables] for v in variables]
+        return np.array(rows, object).reshape(len(variables), len(variables))
 
     def series(self, key: str) -> Array:
         return np.array(self.records[key], object)

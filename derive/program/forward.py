@@ -1,8 +1,8 @@
-"""The forward pass of the training level as a program: one statement for each equation of a field.
+"""Lowering of the training level to a forward pass: one statement per field equation, in causal order.
 
-The program says what is computed, in the order of the fields. How a vector over sites is represented, and how averages
-over sites are taken, is left to the closure that runs it: numerics/runtime/rows.py has exact averages of Gaussian
-fields and quadratures, numerics/runtime/samples.py has samples.
+The program states what is computed. The closure that runs it decides how a vector over sites is represented and how
+averages are taken: numerics/runtime/rows.py for exact Gaussian averages, quadrature.py for Gaussian integrals,
+samples.py for Monte Carlo.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ from derive.records.system import (
 
 ONE = Formula(sp.S.One)
 Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
-"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time;
-("S", sector) for the law of groups of sites, and ("W", sector, a, b) for means in each."""
+"""An order parameter: correlation ("C", a, b), response ("R", a, b), mean in a coefficient of updates ("M", i), mean at
+one time ("F", i), law of the groups of sites ("S", sector), or means within each group ("W", sector, a, b)."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A number that is recorded at every time, or once. axes: the sizes of its axes of labels."""
+    """A number recorded at every time, or once. `axes` are the sizes of its label axes."""
 
     key: str
     axes: tuple[sp.Expr, ...]
@@ -83,7 +83,7 @@ class Series:
 
 @dataclass(frozen=True)
 class IntegratedLaw:
-    """A nonlinear law of Gaussian arguments, and its functions as a value."""
+    """A nonlinear law of Gaussian arguments, with its functions as a value of the program."""
 
     law: GaussianLaw
     functions: Value
@@ -91,7 +91,8 @@ class IntegratedLaw:
 
 @dataclass(frozen=True)
 class TwoTimeTable:
-    """What two-time functions need: for each field the laws in it, and which functions there are not, and why."""
+    """Two-time functions by quadrature: the laws that each field contains, and the functions that are refused, with
+    reasons."""
 
     carried: tuple[tuple[Field, tuple[GaussianLaw, ...]], ...] = ()
     refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
@@ -99,12 +100,14 @@ class TwoTimeTable:
 
 @dataclass(frozen=True)
 class Forward:
-    """The program. `start` comes before the first time, `step` at every time, `order` after the last.
+    """The program of a forward pass: `start` runs before the first time, `step` at every time, `order` after the last.
 
-    tables: coefficients of updated weights that have no closed form in time. remembered: fields whose values at
-    earlier times are needed. idle: fields that neither order parameters nor observables depend on. vectors: those that
-    the closure needs beside fields and what is drawn, with their roles. meetings: pairs of laws whose correlations are
-    needed, and whether at equal times only.
+    Attributes:
+        tables: coefficients of updated weights without a closed form in time.
+        remembered: fields whose values at earlier times are needed.
+        idle: fields on which neither order parameters nor observables depend.
+        vectors: further vectors of the closure, with their roles.
+        meetings: pairs of laws whose correlations are needed, and whether at equal times only.
     """
 
     layout: Layout
@@ -120,13 +123,13 @@ class Forward:
     observables: tuple[Series, ...]
     means: tuple[Series, ...]
     kept: tuple[str, ...]
-    """Means that stand in sums over earlier times."""
+    """Means in sums over earlier times."""
     order: tuple[tuple[Key, Value], ...]
     remembered: tuple[Field, ...]
     idle: frozenset[Field]
     lags: dict[Field, int]
     overlaps: tuple[tuple[str, str], ...] = ()
-    """Fields a and b for which C[a, b] of the time before stands in a sum over earlier times."""
+    """Fields a and b whose C[a, b] of the previous time occurs in a sum over earlier times."""
     vectors: tuple[tuple[Field, str], ...] = ()
     integrands: tuple[IntegratedLaw, ...] = ()
     meetings: tuple[tuple[GaussianLaw, GaussianLaw, bool], ...] = ()
@@ -135,7 +138,7 @@ class Forward:
 
 
 class Lowering:
-    """Writes the program of exact averages; other closures differ in laws that are not linear, and in means."""
+    """Lowers the single-site equations with exact averages; other closures override nonlinear laws and means."""
 
     closure = ClosureKind.EXACT
 
@@ -147,18 +150,19 @@ class Lowering:
         self.coefficients = Coefficients(layout)
         self.rules = {f.field: f for f in layout.fields}
         self.done: dict[Field, Symbol] = {}
-        """Values of the current time."""
+        """Fields computed at the current time."""
         self.kept: dict[sp.Expr, str] = {}
-        """Means that stand in sums over earlier times, by what they are of."""
+        """Names of the means in sums over earlier times, by expression."""
         self.remembered: dict[Field, None] = {}
         self.lags: dict[Field, int] = {}
-        """How far back values are taken at single times."""
+        """Largest lag of each field outside sums."""
         self.overlaps: dict[tuple[str, str], None] = {}
         self.lines: list[Let | Do] = []
 
     # -- the whole
 
     def program(self) -> Forward:
+        """Return the forward pass."""
         for f in self.layout.fields:
             if not f.field.timed:
                 self._field(f)
@@ -197,49 +201,54 @@ class Lowering:
         )
 
     def _remembered(self) -> tuple[Field, ...]:
-        """Fields whose past is needed."""
+        """Return the fields whose past is needed."""
         return tuple(f.field for f in self.layout.fields if f.field in self.remembered)
 
     def _idle(self) -> frozenset[Field]:
-        """Fields that no result depends on."""
+        """Return the fields on which no result depends."""
         waiting = {f for x in self.needs.letters for f in (x.a, x.b)}
         waiting |= {f for table in self.needs.tables for _, f in (table.left, table.right)}
         observed = [value for _, value in self.layout.system.model.observe]
-        asked = [*observed, *self.needs.means, *(v for sites in self.needs.sites for v in sites.values)]
-        waiting |= {value.field for expression in asked for value in sp.sympify(expression).atoms(FieldAt)}
-        found: set[Field] = set()
+        results = [*observed, *self.needs.means, *(v for sites in self.needs.sites for v in sites.values)]
+        waiting |= {value.field for expression in results for value in sp.sympify(expression).atoms(FieldAt)}
+        needed: set[Field] = set()
         while waiting:
             field = waiting.pop()
-            if field in found or field not in self.rules:
+            if field in needed or field not in self.rules:
                 continue
-            found.add(field)
+            needed.add(field)
             waiting |= self._needed_by(self.rules[field])
-        return frozenset(set(self.rules) - found)
+        return frozenset(set(self.rules) - needed)
 
     def _needed_by(self, f: SystemField) -> set[Field]:
-        found: set[Field] = set()
+        fields: set[Field] = set()
         for rule in f.rules:
             if rule.product is not None:
-                found.add(rule.product.argument)
+                fields.add(rule.product.argument)
             else:
-                found |= {value.field for value in rule.expression(f.time).atoms(FieldAt)}
+                fields |= {value.field for value in rule.expression(f.time).atoms(FieldAt)}
         for m in self.layout.memories(f.field):
-            found |= {m.a, m.on, m.noise} | {v.field for v in m.coefficient.atoms(FieldAt)}
+            fields |= {m.a, m.on, m.noise} | {v.field for v in m.coefficient.atoms(FieldAt)}
         for c in self.layout.covariances(f.field):
-            found |= {c.a, c.b} | {v.field for v in c.coefficient.atoms(FieldAt)}
-        return found
+            fields |= {c.a, c.b} | {v.field for v in c.coefficient.atoms(FieldAt)}
+        return fields
 
     # -- numbers
 
     def number(self, expression: sp.Expr) -> Formula:
-        """A number at the current time: of labels where it has them, of sites where it depends on traits."""
+        """Return a number at the current time, per label or per site where it depends on labels or traits."""
         return self.formula(sp.sympify(expression))
 
     def formula(
-        self, expression: sp.Expr, known: dict[FieldAt, Slot] | None = None, when: Slot | None = None
+        self, expression: sp.Expr, slots: dict[FieldAt, Slot] | None = None, when: Slot | None = None
     ) -> Formula:
-        """Arithmetic of values, means, data and coefficients at the current time. when: stands for earlier times."""
-        inner: dict[sp.Basic, sp.Expr] = dict(known or {})
+        """Return arithmetic of values, means, data and coefficients at the current time.
+
+        Args:
+            slots: values by the node that they replace.
+            when: the symbol of the earlier times in a sum over the past.
+        """
+        inner: dict[sp.Basic, sp.Expr] = dict(slots or {})
         for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Mix, Total)):
             if node in inner:
                 continue
@@ -250,7 +259,7 @@ class Lowering:
         return Formula(expression.xreplace(inner).xreplace(moved), None)
 
     def leaf(self, node: sp.Basic) -> sp.Expr:
-        """What stands for a node that is not arithmetic."""
+        """Return the slot of a node that is not arithmetic."""
         return self._of_past(node) if node.has(PAST) else self._leaf(node)
 
     @ByKind
@@ -303,7 +312,7 @@ class Lowering:
 
     @ByKind
     def table(self, node: DataAt) -> Op:
-        """Data as a matrix that acts on labels."""
+        """Return data as a matrix that acts on labels."""
         return Op("table", (Formula(node.data, None), *self._when(node)))
 
     @table.on(RootAt)
@@ -315,7 +324,7 @@ class Lowering:
         return Op("selection", selection(node).arguments)
 
     def _when(self, node: DataAt) -> tuple[Any, ...]:
-        """The time of data: none, so many steps earlier, or a given one."""
+        """Return the time of data: none, a lag, or a fixed time."""
         if node.time is None:
             return ()
         if self.clock is not None and node.time.has(self.clock):
@@ -323,7 +332,7 @@ class Lowering:
         return (0, self.number(node.time))
 
     def _kept(self, node: sp.Expr) -> str:
-        """A mean at all earlier times."""
+        """Return the name under which a mean is stored at all times, for sums over earlier times."""
         if axes_of(node):
             raise DeclarationError(
                 f"{shown(node)}: a mean of fields with labels stands in a sum over earlier times; "
@@ -337,16 +346,16 @@ class Lowering:
         return Slot(Op("mean", (self._averaged(average), int(bool(axes_of(average))))), shown(average))
 
     def _moment(self, average: Mean) -> sp.Expr:
-        """A mean of traits alone."""
+        """Return a mean of a function of traits alone."""
         traits = [value.field for value in traits_in(average.expression)]
         bound = {trait(): Symbol(trait.name, SCALAR) for trait in traits}
         slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
-        function = Function(tuple(bound.values()), self.formula(average.expression, known=slots))
+        function = Function(tuple(bound.values()), self.formula(average.expression, slots=slots))
         names = tuple(Quoted(trait.name) for trait in traits)
         return Slot(Op("moment", (Quoted(traits[0].sector.name), function, *names)), shown(average))
 
     def _averaged(self, average: Mean) -> Value:
-        """What a mean is of: products of two values, each with a number."""
+        """Return the argument of a mean as products of two vectors with coefficients."""
         pairs = quadratic_pairs(average)
         if pairs is None:
             raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot have it")
@@ -360,17 +369,18 @@ class Lowering:
     # -- vectors
 
     def lag(self, value: FieldAt) -> int:
-        """How many steps before the current time a value is taken."""
+        """Return the number of steps by which a value precedes the current time."""
         lag = lag_of(value, self.clock)
         if lag < 0:
             raise DeclarationError(f"{shown(value)} lies in the future of the equation that uses it")
         return lag
 
     def present(self, field: Field) -> FieldAt:
+        """Return a field at the current time."""
         return field(self.clock) if field.timed else field()
 
     def value(self, value: FieldAt) -> Value:
-        """A vector over sites: a field at the current time or some steps earlier, what is drawn, a trait."""
+        """Return a vector over sites: a field at the current or an earlier time, a drawn vector, or a trait."""
         field, lag = value.field, self.lag(value)
         if field.role == "trait":
             return Op("trait", (Quoted(field.name),))
@@ -386,13 +396,13 @@ class Lowering:
         return Ref(self.done[field])
 
     def _field(self, f: SystemField) -> None:
-        made = self._put(f)
+        value = self._put(f)
         symbol = self.done[f.field] = Symbol(f.field.name)
         remark = "\n".join((*equations_of(self.layout, f), *self._noises(f)))
-        self.lines.append(Let(symbol, made, remark))
+        self.lines.append(Let(symbol, value, remark))
 
     def _put(self, f: SystemField) -> Op:
-        """The value of a field, by its rule or by those of the first times."""
+        """Return the operation that computes a field, by its rule or its initial values."""
         value = self._rule(f, f.rule)
         if f.starts:
             value = Op("starting", (tuple(self._rule(f, rule) for rule in f.starts), value))
@@ -420,7 +430,7 @@ class Lowering:
         raise DeclarationError(f"the law of {f.field} is not linear")
 
     def _matrix_product(self, f: SystemField) -> Op:
-        """A random matrix times a field: a noise with its covariances, and memories."""
+        """Return a random matrix times a field: noise with its covariances, plus memory terms."""
         for m in self.layout.memories(f.field):
             if not m.fresh:
                 self.remembered.setdefault(m.on)
@@ -432,7 +442,7 @@ class Lowering:
         return Op("product", (Quoted(f.field.name), memories, covariances))
 
     def _term(self, term: Term, target: Field) -> tuple[Formula, Value, sp.Expr]:
-        """A factor, what it multiplies, and how many labels their product has."""
+        """Return the factor of a term, the vector that it multiplies, and the number of labels of the product."""
         if term.past is not None:
             return self._past_term(term, target)
         factor, width = self.number(term.coefficient), labels_along(axes_of(term.coefficient))
@@ -454,7 +464,7 @@ class Lowering:
         return factor, Op("mixed", (table, value, int(term.mixing.transposed))), target.labels
 
     def _past_term(self, term: Term, target: Field) -> tuple[Formula, Value, sp.Expr]:
-        """A sum over earlier times."""
+        """Return a sum over earlier times."""
         vector, reach = term.vector.field, int(sp.expand(sp.sympify(term.past) - self.clock))
         self._check_reach(reach, vector, target)
         coefficient, of_traits = split_traits(term.coefficient)
@@ -487,32 +497,32 @@ class Lowering:
     # -- what is recorded
 
     def _followed(self) -> tuple[Series, ...]:
-        """Means in probed matrices, at all times."""
-        found = []
+        """Return the series of the means in probed matrices, and append the statements that record them."""
+        series = []
         for i, average in enumerate(self.needs.means):
             moved, _ = weighing(average, self.clock)
             key = f"{mean_key(average, i, self.clock)[0]} {i}"  # no observable has a space in its name
             timed = self.clock is not None and any(v.time is not None for v in average.atoms(FieldAt))
-            found.append(Series(key, (labels_along(axes_of(average)),), timed))
+            series.append(Series(key, (labels_along(axes_of(average)),), timed))
             self.lines.append(Do(Op("record", (Quoted(key), self._recorded(moved)))))
-        return tuple(found)
+        return tuple(series)
 
     def _recorded(self, average: sp.Expr) -> Value:
         return self._observable(average) if isinstance(average, Total) else self.number(average)
 
     def _observed(self) -> tuple[Series, ...]:
-        found = []
+        series = []
         for name, value in self.layout.system.model.observe:
             axes = axes_of(value.expression) if isinstance(value, Each) else ()
             timed = self.clock is not None and bool(value.has(self.clock))
-            found.append(Series(name, tuple(axis.size for axis in axes), timed))
+            series.append(Series(name, tuple(axis.size for axis in axes), timed))
             op = Op("record", (Quoted(name), self._observable(value)))
             self.lines.append(Do(op, f"{name} = {text(value)}"))
-        return tuple(found)
+        return tuple(series)
 
     @ByKind
     def _observable(self, value: sp.Expr) -> Value:
-        """An observable at the current time; outside total(...) and each(...) labels are averaged over."""
+        """Return an observable at the current time, averaged over labels outside total(...) and each(...)."""
         inner: dict[sp.Basic, sp.Expr] = {}
         for node in outermost(value, (Mean, Total)):
             number = self.number(node)
@@ -528,26 +538,26 @@ class Lowering:
     # -- order parameters
 
     def _order(self) -> tuple[tuple[Key, Value], ...]:
-        found: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in self.needs.letters]
+        entries: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in self.needs.letters]
         for i, average in enumerate(self.needs.means):
             key = mean_key(average, i, self.clock)
-            found.append((key, Op("series_before" if key[0] == "M" else "series", (Quoted(f"{key[0]} {i}"),))))
+            entries.append((key, Op("series_before" if key[0] == "M" else "series", (Quoted(f"{key[0]} {i}"),))))
         for sites in self.needs.sites:
-            found.append((sites.key, self._law_of_sites(sites)))
+            entries.append((sites.key, self._law_of_sites(sites)))
         for table in self.needs.tables:
             ends = (Quoted(part) for kind, field in (table.left, table.right) for part in (kind, field.name))
-            found.append((table.key, Op("by_value", (Quoted(table.sector.name), *ends))))
-        return tuple(found)
+            entries.append((table.key, Op("by_value", (Quoted(table.sector.name), *ends))))
+        return tuple(entries)
 
     def _law_of_sites(self, sites: SampledSiteValues) -> Op:
-        """What stands on diagonals in each group of sites, with the weights of the groups."""
+        """Return the values of the diagonal entries in each group of sites, and the weights of the groups."""
         entries = (self.number(entry.function) for entry in sites.entries)
         return Op("law_of_sites", (Quoted(sites.sector.name), *entries))
 
     def _letter(self, letter: Letter) -> Value:
-        known = self._known_as_covariance(letter)
-        if known is not None:
-            factor, product = known
+        covariance = self._known_as_covariance(letter)
+        if covariance is not None:
+            factor, product = covariance
             value = Op("covariance", (Quoted(product.name),))
             return value if factor == 1 else WeightedSum(((self.number(factor), value),), None)
         self.remembered.setdefault(letter.a)
@@ -558,10 +568,10 @@ class Lowering:
         return Op("correlation" if letter.kind == "C" else "response", (*names, *when))
 
     def _known_as_covariance(self, letter: Letter) -> tuple[sp.Expr, Field] | None:
-        """A factor and a noise whose covariance is, times the factor, the correlation that is asked for.
+        """Return the factor and the noise whose covariance equals a correlation; None if there is none.
 
-        Fields that random matrices multiply have their covariances already: nothing has to be computed again. Only
-        ratios of sizes are taken off, which are never zero; a matrix drawn afresh knows equal times only.
+        The argument of a random matrix has its correlations in the covariance of the noise, so they are not computed
+        again. Only ratios of sizes are divided out, which never vanish; a matrix drawn afresh gives equal times only.
         """
         field = letter.a
         if letter.kind != "C" or letter.b != field or letter.time is not None or not field.timed:
@@ -578,10 +588,11 @@ class Lowering:
 
 
 def key_of(letter: Letter) -> Key:
+    """Return the key of an order parameter."""
     return (letter.kind, *letter.shown)
 
 
 def _along(node: Softmax) -> tuple[sp.Expr, sp.Expr]:
-    """How many labels an axis has, and how many there are along those behind it."""
+    """Return the number of labels on an axis, and the number of labels on the axes after it."""
     axes = axes_of(node.expression)
     return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])

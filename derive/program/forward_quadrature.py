@@ -1,7 +1,7 @@
-"""The forward pass where what enters nonlinear laws is Gaussian: laws and their averages are Gaussian integrals.
+"""Lowering of a forward pass whose nonlinear laws have Gaussian arguments: averages become Gaussian integrals.
 
-The statements are those of the exact pass. A nonlinear law is a vector of its own, and the average of one is a number;
-numerics/runtime/quadrature.py integrates both.
+The statements are those of the exact pass. A nonlinear law is a further vector, its average a number;
+numerics/runtime/quadrature.py computes both by quadrature.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from derive.records.system import Rule, SystemField, is_moment
 
 
 class ByQuadrature(Lowering):
-    """Writes the program of averages by quadrature."""
+    """Lowers the single-site equations with averages by quadrature."""
 
     closure = ClosureKind.QUADRATURE
 
@@ -49,12 +49,12 @@ class ByQuadrature(Lowering):
         self.gaussian = laws
         self.integrands: dict[GaussianLaw, None] = {}
         self.without_time: set[Field] = set()
-        """Arguments without time that have their values."""
+        """Arguments without time that are already computed."""
         self.bound: dict[sp.Symbol, Symbol] = {}
-        """What the arguments and numbers of laws are called."""
+        """Symbols of the arguments and numbers of laws."""
 
     def program(self) -> Forward:
-        made, laws = super().program(), self.gaussian
+        program, laws = super().program(), self.gaussian
         _, too_large = laws.all_meetings()
         carried = tuple((field, tuple(held)) for field, held in laws.carried.items() if held)
         sources = self.layout.system.sources
@@ -62,7 +62,7 @@ class ByQuadrature(Lowering):
         vectors += [(one, "constant") for one in laws.ones.values() if one not in sources]
         vectors += [(law.own, "law") for law in laws.owned]
         return replace(
-            made,
+            program,
             vectors=tuple(vectors),
             integrands=tuple(map(self._integrand, self.integrands)),
             meetings=tuple(
@@ -75,12 +75,12 @@ class ByQuadrature(Lowering):
         )
 
     def _idle(self) -> frozenset[Field]:
-        """Also laws that are in idle fields alone, and arguments of nothing else."""
-        found, laws = super()._idle(), self.gaussian
-        used = {law: None for field, held in laws.carried.items() if field not in found for law in held}
+        """Return the idle fields, and the laws and arguments that occur in idle fields alone."""
+        idle, laws = super()._idle(), self.gaussian
+        used = {law: None for field, held in laws.carried.items() if field not in idle for law in held}
         averaged = (law for parts in laws.averages.values() for _, law in parts.laws)
         arguments = {field for law in (*used, *averaged) for field in law.arguments}
-        return found | {law.own for law in laws.owned if law not in used} | (set(laws.arguments) - arguments)
+        return idle | {law.own for law in laws.owned if law not in used} | (set(laws.arguments) - arguments)
 
     # -- laws
 
@@ -97,15 +97,15 @@ class ByQuadrature(Lowering):
         return self.gaussian.ones[sector]()
 
     def _integral(self, operation: str, law: GaussianLaw, *more: Any) -> Op:
-        """A law as a vector, or its average: by its name, with its arguments and numbers."""
+        """Return a law as a vector, or its average: the operation with the law's name, arguments and numbers."""
         self.integrands.setdefault(law)
         arguments = tuple(self._argument(field) for field in law.arguments)
         numbers = tuple(map(self.number, law.numbers))
-        given = (numbers, *more) if numbers or more else ()
-        return Op(operation, (Quoted(law.own.name), arguments, *given))
+        numbers_and_traits = (numbers, *more) if numbers or more else ()
+        return Op(operation, (Quoted(law.own.name), arguments, *numbers_and_traits))
 
     def _argument(self, field: Field) -> Value:
-        """An argument of a law at the current time; a combination of fields is a vector where it is first needed."""
+        """Return an argument of a law at the current time, defining a linear combination at its first use."""
         rule = self.gaussian.arguments.get(field)
         if rule is not None and field not in self.done and field not in self.without_time:
             terms = tuple(self._term(term, field)[:2] for term in rule.terms)
@@ -117,7 +117,7 @@ class ByQuadrature(Lowering):
         return self.value(self.present(field))
 
     def _integrand(self, law: GaussianLaw) -> IntegratedLaw:
-        """A law as data of the module."""
+        """Return the record of a law for the generated module."""
         owned = law in self.gaussian.owned
         slopes = None if law.slopes is None or not owned else self._function(law, *law.slopes)
         kinks = self._function(law, *law.kinks) if law.kinks else None
@@ -129,12 +129,12 @@ class ByQuadrature(Lowering):
         return Function(self._parameters(law), Tuple(tuple(self._body(law, body) for body in bodies)))
 
     def _parameters(self, law: GaussianLaw) -> tuple[Symbol, ...]:
-        given = (*law.symbols, *law.number_symbols)
-        return tuple(self.bound.setdefault(symbol, Symbol(str(symbol), SCALAR)) for symbol in given)
+        symbols = (*law.symbols, *law.number_symbols)
+        return tuple(self.bound.setdefault(symbol, Symbol(str(symbol), SCALAR)) for symbol in symbols)
 
     def _body(self, law: GaussianLaw, body: sp.Expr) -> Formula:
-        given = (*law.symbols, *law.number_symbols)
-        slots = {s: Slot(Ref(name), str(s)) for s, name in zip(given, self._parameters(law), strict=True)}
+        symbols = (*law.symbols, *law.number_symbols)
+        slots = {s: Slot(Ref(name), str(s)) for s, name in zip(symbols, self._parameters(law), strict=True)}
         return Formula(sp.sympify(body).xreplace(slots))
 
     # -- averages
@@ -151,36 +151,39 @@ class ByQuadrature(Lowering):
                 products.append((ONE, self._product(coefficient, *pair)))
         for coefficient, value in parts.linear:
             products.append((ONE, self._product(coefficient, value, self._one(value.field.sector))))
-        found: list[sp.Expr] = []
+        terms: list[sp.Expr] = []
         if products:
             op = Op("mean", (WeightedSum(tuple(products), None), int(bool(axes_of(average)))))
-            found.append(Slot(op, shown(average)))
+            terms.append(Slot(op, shown(average)))
         for coefficient, law in parts.laws:
             number, of_traits = split_traits(coefficient)
             op = self._integral("average", law, *self._of_traits(of_traits))
-            found.append(self.number(number).expression * Slot(op, law.shown))
+            terms.append(self.number(number).expression * Slot(op, law.shown))
         for part in sp.Add.make_args(parts.number):
             number, of_traits = split_traits(part)
             moment = sp.S.One if of_traits == 1 else self._moment(Mean(of_traits))
-            found.append(self.number(number).expression * moment)
-        return sp.Add(*found)
+            terms.append(self.number(number).expression * moment)
+        return sp.Add(*terms)
 
     def _of_traits(self, factor: sp.Expr) -> tuple[Any, ...]:
-        """A function of traits, and their names; nothing where it is one."""
+        """Return a factor as a function of traits, followed by their names; empty for the factor one."""
         if factor == 1:
             return ()
         bound = {value: Symbol(value.field.name, SCALAR) for value in traits_in(factor)}
         slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
-        function = Function(tuple(bound.values()), self.formula(factor, known=slots))
+        function = Function(tuple(bound.values()), self.formula(factor, slots=slots))
         return (function, *(Quoted(value.field.name) for value in bound))
 
 
 def refusals(
     layout: Layout, laws: Laws, too_large: dict[tuple[Field, Field], str]
 ) -> Iterable[tuple[tuple[str, str, str], str]]:
-    """Two-time functions that quadrature does not have, and why; ("R", "", b) is the response of any field to b.
+    """Return the two-time functions that quadrature cannot compute, with reasons.
 
-    too_large: pairs of fields whose correlations are integrals over too many variables.
+    The key ("R", "", b) stands for the response of any field to b.
+
+    Args:
+        too_large: pairs of fields whose correlations are integrals over too many variables.
     """
     for (a, b), why in too_large.items():
         yield ("C", a.name, b.name), why

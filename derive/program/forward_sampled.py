@@ -1,4 +1,4 @@
-"""The forward pass where sites are sampled: laws of any kind, directions of the past that are remembered together."""
+"""Lowering of a forward pass by Monte Carlo over sites: laws of any kind, the past kept in orthonormal bases."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from derive.records.probe import SampledSiteValues
 from derive.records.system import Rule, SystemField, is_moment, quadratic_pairs
 
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
-"""Functions whose derivative, where it exists, does not tell how they change."""
+"""Discontinuous functions: their pointwise derivative misses the jumps."""
 
 
 def has_jumps(layout: Layout) -> bool:
-    """Whether some law jumps, so that its mean derivative is not the mean of its derivatives."""
+    """Return whether a law is discontinuous, so that its mean derivative has delta contributions."""
     rules = [rule for f in layout.fields for rule in f.rules]
     return any(law.has(*JUMPS) for rule in rules for law in rule.laws)
 
 
 class BySampling(Lowering):
-    """Writes the program of a sampled pass."""
+    """Lowers the single-site equations with Monte Carlo averages over sites."""
 
     closure = ClosureKind.SAMPLED
 
@@ -39,29 +39,24 @@ class BySampling(Lowering):
         super().__init__(layout, needs, laws, responses)
         if responses == "pathwise" and has_jumps(layout):
             raise DeclarationError(
-                "responses cannot be found pathwise where a law jumps: its derivative does not tell how it changes; "
+                "responses cannot be found pathwise where a law jumps: its derivative misses the jump; "
                 "leave responses out, or write responses='stein'"
             )
         self.sharing = Sharing(layout, needs)
         self._check_fresh()
 
     def _check_fresh(self) -> None:
-        """Refuse responses to random matrices that are drawn anew at every time."""
-        for letter in self.needs.letters:
-            if letter.kind == "R" and self.sharing.channel_of(letter.b).fresh:
-                matrix = self.sharing.channel_of(letter.b).matrix
+        """Refuse responses to random matrices that are drawn afresh at every time."""
+        responses = [(str(x.a), x.b) for x in self.needs.letters if x.kind == "R"]
+        ends = [end for table in self.needs.tables for end in (table.left, table.right)]
+        responses += [("sites", noise) for kind, noise in ends if kind == "R"]
+        for field, noise in responses:
+            channel = self.sharing.channel_of(noise)
+            if channel.fresh:
                 raise DeclarationError(
-                    f"the probed matrix needs how {letter.a} answers to {matrix}, which is drawn anew at every time; "
-                    "probe weights that start from a matrix that stays"
+                    f"the probed matrix needs the response of {field} to {channel.matrix}, which is drawn anew at "
+                    "every time; probe weights that start from a fixed matrix"
                 )
-        for table in self.needs.tables:
-            for kind, field in (table.left, table.right):
-                if kind == "R" and self.sharing.channel_of(field).fresh:
-                    matrix = self.sharing.channel_of(field).matrix
-                    raise DeclarationError(
-                        f"the probed matrix needs how sites answer to {matrix}, which is drawn anew at every time; "
-                        "probe weights that start from a matrix that stays"
-                    )
 
     def _put(self, f: SystemField) -> Op:
         base, factor = self.sharing.root(f.field)
@@ -73,24 +68,24 @@ class BySampling(Lowering):
         return Op("law", self._function(rule.laws[0]))
 
     def _function(self, expression: sp.Expr) -> tuple[Value, ...]:
-        """A function of field values, and the values themselves; everything else in it is the same at all sites."""
+        """Return a function of field values with these values as arguments; all else in it is equal at all sites."""
         arguments = [value for value in values(expression) if not is_trait(value)]
         bound = {value: Symbol(value.field.name) for value in arguments}
         slots = {value: Slot(Ref(symbol), shown(value)) for value, symbol in bound.items()}
-        body = self.formula(expression, known=slots)
+        body = self.formula(expression, slots=slots)
         return (Function(tuple(bound.values()), body), *map(self.value, arguments))
 
     def _mean(self, average: Mean) -> sp.Expr:
-        known = written_out(TraitAverage(average.expression)) if is_moment(average) else None
-        if known is not None:
-            return known
+        moment = written_out(TraitAverage(average.expression)) if is_moment(average) else None
+        if moment is not None:
+            return moment
         if is_moment(average) or quadratic_pairs(average) is not None:
             return super()._mean(average)
-        function, *given = self._function(average.expression)
-        return Slot(Op("average", (function, tuple(given), int(bool(axes_of(average))))), shown(average))
+        function, *arguments = self._function(average.expression)
+        return Slot(Op("average", (function, tuple(arguments), int(bool(axes_of(average))))), shown(average))
 
     def _matrix_product(self, f: SystemField) -> Op:
-        """Noise, and what its random matrix remembers of the fields that have responded to it."""
+        """Return noise plus the memory of the fields that have responded to the random matrix."""
         memories: dict[tuple[Field, str], Formula] = {}
         for m in self.layout.memories(f.field):
             other = self.sharing.channel_of(m.noise)
@@ -104,7 +99,7 @@ class BySampling(Lowering):
         return Op("product", (Quoted(f.field.name), tuple(memories.values()), coefficients))
 
     def _check_reach(self, reach: int, vector: Field, target: Field) -> None:
-        """Sums may include the current time."""
+        """Accept every range of a sum: samples of the current time are available."""
 
     def _known_as_covariance(self, letter: Letter) -> None:
         return None

@@ -1,4 +1,4 @@
-"""A forward pass as a module: tables of what there is, and functions that read as the model's equations in order."""
+"""Printer of a forward pass as a Python module: tables of fields and laws, functions with the equations in order."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ RECORDS = (
     "Vector"
 ).split()
 FEWEST = 64
-"""Values of a density of which the smallest and the largest are as good as its ends."""
+"""Number of quadrature nodes from which the extreme nodes represent the ends of a density."""
 
 
 class ForwardText(ModuleText):
-    """The text of the module of a forward pass."""
+    """Prints the module of a forward pass."""
 
     sources = ("coefficients", "gaussian", "traits", "program")
 
@@ -87,7 +87,7 @@ class ForwardText(ModuleText):
         return self.function(f"order({self.p}, {self.x})", doc, self.values("return", self.program.order))
 
     def _laws(self) -> list[str]:
-        """The nonlinear laws by their names; what each is stands above it."""
+        """Return the nonlinear laws by name, each below a comment with its formula."""
         if not self.program.integrands:
             return []
         entries = []
@@ -96,16 +96,16 @@ class ForwardText(ModuleText):
         doc = "Nonlinear laws of Gaussian arguments."
         return self.function(f"laws({self.p})", doc, ["return {", *indented(entries), "}"])
 
-    def _integrand(self, one: IntegratedLaw) -> str:
-        law = one.law
-        parts = [self.text.value(one.functions), repr(tuple(field.name for field in law.arguments))]
+    def _integrand(self, integrand: IntegratedLaw) -> str:
+        law = integrand.law
+        parts = [self.text.value(integrand.functions), repr(tuple(field.name for field in law.arguments))]
         parts += [f"numbers={len(law.numbers)}"] if law.numbers else []
         parts += [f"traits={tuple(value.field.name for value in law.traits)!r}"] if law.traits else []
         parts += [f"holds={law.holds!r}"] if law.holds != (0, None) else []
         return f"{self._name('Integrand')}({', '.join(parts)})"
 
     def _of_laws(self) -> list[str]:
-        """What the offer says of laws."""
+        """Return the entries of the module's record that concern nonlinear laws."""
         program = self.program
         if not program.integrands:
             return []
@@ -147,7 +147,7 @@ class ForwardText(ModuleText):
         return [f"{self._name('TRAINING')} = {self._name('Training')}(", *indented(lines), ")"]
 
     def _alike(self) -> list[str]:
-        """The symmetry of labels."""
+        """Return the permutation symmetry of labels."""
         labels = self.program.labels
         if labels is None or not labels.group.components:
             return []
@@ -155,15 +155,15 @@ class ForwardText(ModuleText):
         return [f"alike={self._name('AlikeLabels')}({axes!r}, components={labels.group.components}),"]
 
     def _of_sampling(self) -> list[str]:
-        """Tables that only sampled passes need."""
+        """Return the tables that only sampled passes read."""
         program, layout, sharing = self.program, self.program.layout, self.sharing
         assert sharing is not None
         groups = []
         for members in sharing.groups:
             drawn = (s.name for s in layout.system.sources if s in members and s.role == "normal")
             groups.append((*(self.channels[c] for c in sharing.noises(members)), *drawn))
-        asked = {(x.a, j) for x in program.needs.letters if x.kind == "R" for j in sharing.channel_of(x.b).products}
-        lags = tuple((a.name, j.name, lag) for a, j, lag in layout.time_order.lags if (a, j) in asked)
+        responses = {(x.a, j) for x in program.needs.letters if x.kind == "R" for j in sharing.channel_of(x.b).products}
+        lags = tuple((a.name, j.name, lag) for a, j, lag in layout.time_order.lags if (a, j) in responses)
         return [
             f"spans=({joined(map(self._span, sharing.spans))}),",
             *_tuple("channels", map(self._channel, sharing.channels)),
@@ -192,8 +192,8 @@ class ForwardText(ModuleText):
     def _sites(self, sites: SampledSiteValues) -> str:
         bound = {value: Symbol(value.field.name) for value in sites.values}
         slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in bound.items()}
-        made = tuple(Formula(entry.function.xreplace(slots), None) for entry in sites.entries)
-        entries = self.text.value(Function(tuple(bound.values()), Tuple(made)))
+        formulas = tuple(Formula(entry.function.xreplace(slots), None) for entry in sites.entries)
+        entries = self.text.value(Function(tuple(bound.values()), Tuple(formulas)))
         times = (None if v.time is None else Formula(v.time, None) for v in sites.values)
         parts = [
             repr(sites.sector.name),
@@ -216,8 +216,8 @@ class ForwardText(ModuleText):
 
     def _vectors(self) -> list[tuple[Field, str]]:
         layout = self.program.layout
-        found = [(f.field, "field" if f.product is None else "product") for f in layout.fields]
-        return [*found, *((source, source.role) for source in layout.system.sources), *self.program.vectors]
+        roles = [(f.field, "field" if f.product is None else "product") for f in layout.fields]
+        return [*roles, *((source, source.role) for source in layout.system.sources), *self.program.vectors]
 
     def _vector(self, one: tuple[Field, str]) -> str:
         field, role = one
@@ -235,18 +235,18 @@ class ForwardText(ModuleText):
         return f"{self._name('Vector')}({', '.join(parts)})"
 
     def _sampled_vector(self, field: Field) -> list[str]:
-        """What only sampled passes need of a vector."""
+        """Return the entries of a vector that only sampled passes read."""
         sharing = self.sharing
         if sharing is None:
             return []
         base, factor = sharing.root(field)
         spans = tuple(self.spans[span] for span in sharing.coordinates(field))
         home = next((s for s in sharing.spans if base in s.fields and not s.fresh), None)
-        found = [f"spans={spans!r}"] if spans else []
-        found += [f"home={self.spans[home]!r}"] if home is not None else []
-        found += [f"multiple_of={base.name!r}"] if factor is not None else []
+        entries = [f"spans={spans!r}"] if spans else []
+        entries += [f"home={self.spans[home]!r}"] if home is not None else []
+        entries += [f"multiple_of={base.name!r}"] if factor is not None else []
         group = sharing.groups.index(sharing.group_of(field))
-        return [*found, *([f"group={group}"] if group else [])]
+        return [*entries, *([f"group={group}"] if group else [])]
 
     def _product(self, f: SystemField) -> str:
         layout, rule = self.program.layout, f.product
@@ -280,13 +280,15 @@ class ForwardText(ModuleText):
     def _draw(self, trait: Trait) -> str:
         if self.sharing is None:
             return ""
-        given = [Symbol("normals"), Symbol("number")]
-        made = Call("of_values" if trait.discrete else "of_density", (*given, *law_parts(trait)), None)
-        return f", draw=lambda {self.p}, {', '.join(map(self.names.of, given))}: {self.text.value(made)}"
+        arguments = [Symbol("normals"), Symbol("number")]
+        draws = Call("of_values" if trait.discrete else "of_density", (*arguments, *law_parts(trait)), None)
+        return f", draw=lambda {self.p}, {', '.join(map(self.names.of, arguments))}: {self.text.value(draws)}"
 
-    def _recorded(self, one: Series) -> str:
-        axes = tuple(self.text.formula(size).removeprefix(f"{self.p}.") for size in one.axes if sp.sympify(size) != 1)
-        parts = [repr(one.key), *([f"axes={axes!r}"] if axes else []), *([] if one.timed else ["timed=False"])]
+    def _recorded(self, series: Series) -> str:
+        axes = tuple(
+            self.text.formula(size).removeprefix(f"{self.p}.") for size in series.axes if sp.sympify(size) != 1
+        )
+        parts = [repr(series.key), *([f"axes={axes!r}"] if axes else []), *([] if series.timed else ["timed=False"])]
         return f"{self._name('Recorded')}({', '.join(parts)})"
 
 
@@ -295,7 +297,7 @@ def _tuple(name: str, entries: Iterable[str]) -> list[str]:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A name that is not taken yet, which is taken then."""
+    """Return a variant of the name that is not taken, and mark it as taken."""
     while name in taken:
         name += "_"
     taken.add(name)

@@ -1,9 +1,8 @@
-"""How fields grow with the traits of their site: whether averages over a density exist is seen on one site.
+"""Growth of fields with the traits of their site, which decides whether averages over a density are finite.
 
-On that site one trait is a variable and everything else is some number: what random matrices make of other sites, what
-is drawn, means, data. Its fields at the first times are then formulas of the trait, whose mean squares must be finite,
-and so must be what is observed. Where groups of sites are solved exactly an infinite average never settles; sampled it
-would be a number.
+One site is followed with its trait as the variable. Products with random matrices, drawn numbers, means and data are
+replaced by numbers. The fields at the first times are then formulas of the trait whose second moments must be finite,
+and so must the means of the observables. A sampled average would return a number even where the mean is infinite.
 """
 
 from __future__ import annotations
@@ -21,31 +20,33 @@ from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, show
 from derive.records.system import Rule
 
 TIMES = 3
-"""The first times are enough: how a law grows does not change with time."""
+"""Number of times that are followed; the growth of a law does not change with time."""
 NOISE, DRAWN, NUMBER = sp.Rational(5, 6), sp.Rational(9, 10), sp.Rational(13, 12)
-"""What stands for a noise, for what is drawn, and for numbers made of other sites."""
+"""Generic values of a noise, of a drawn number, and of means over other sites."""
 
 
 def averages_over_traits(layout: Layout) -> Iterator[tuple[str, Trait, sp.Expr]]:
-    """What must have a finite mean over the density of a trait: in words, and as a formula of its value."""
+    """Yield what must have a finite mean over the density of a trait: a description, the trait, a formula."""
     for trait in layout.system.trained_traits:
         if trait.discrete:
             continue
         site = _Site(layout, trait)
-        found: dict[sp.Expr, str] = {}
+        descriptions: dict[sp.Expr, str] = {}
         for f in layout.fields:
             for time in range(TIMES if f.field.timed else 1):
-                found.setdefault(site.value(f.field, time) ** 2, f"the mean square of {f.field}")
+                descriptions.setdefault(site.value(f.field, time) ** 2, f"the mean square of {f.field}")
         for name, value in layout.system.model.observe:
             for average in sorted(value.atoms(Mean), key=sp.default_sort_key):
                 inside = site.at(average.expression, TIMES - 1)
-                found.setdefault(inside, f"observable {name}: {shown(average)}")
-        for inside, what in found.items():
+                descriptions.setdefault(inside, f"observable {name}: {shown(average)}")
+        for inside, what in descriptions.items():
             if inside.has(VALUE):
                 yield f"{what} over trait {trait} (cut its density off with low and high)", trait, inside
 
 
 class _Site:
+    """One site with its trait as a variable and generic numbers for the rest."""
+
     def __init__(self, layout: Layout, trait: Trait):
         self.layout, self.trait = layout, trait
         self.rules = {f.field: f for f in layout.fields}
@@ -61,7 +62,7 @@ class _Site:
             return sp.S.One if field.role == "constant" else DRAWN * field.scale
         time = time if field.timed else 0
         if (field, time) not in self.known:
-            self.known[field, time] = sp.S.One  # what it takes part in itself does not make it grow
+            self.known[field, time] = sp.S.One  # breaks cycles: its own past does not change its growth with the trait
             starts = f.starts if field.timed else ()
             rule = starts[time] if time < len(starts) else f.rule
             self.known[field, time] = self._rule(field, rule, time)
@@ -80,7 +81,7 @@ class _Site:
 
     @ByKind
     def at(self, expression: sp.Expr, time: int) -> sp.Expr:
-        """An expression of this site at a time."""
+        """Return an expression of this site at a time."""
         if expression == PAST:
             return sp.Integer(max(time - 1, 0))
         if expression == self.layout.clock:
@@ -107,7 +108,7 @@ class _Site:
 
 
 def _usual(trait: Trait) -> sp.Expr:
-    """A value that a trait may have."""
+    """Return a typical value of a trait."""
     if trait.discrete:
         return trait.values[0] if trait.weights else sp.S.One
     low, high = trait.law[1:]

@@ -10,13 +10,13 @@ from derive.program.nodes import Call, Value
 
 
 def selection(node: LabelSelection) -> Call:
-    """The table of zeros and ones that takes some labels to others."""
+    """Return the 0/1 table that maps labels to labels."""
     places = [node.rows.index(axis) if axis in node.rows else -1 for axis in node.named]
     sizes = (tuple(axis.size for axis in axes) for axes in (node.rows, node.columns))
     return Call("selection", (*sizes, tuple(places)), (labels_along(node.rows), labels_along(node.columns)))
 
 
 def apart(value: Value, expression: sp.Expr) -> Value:
-    """Numbers whose last axis runs over all labels, with one axis for each that the labels have."""
+    """Return the value with its last axis, which runs over all labels, reshaped to one axis per label axis."""
     axes = axes_of(expression)
     return value if len(axes) < 2 else Call("apart", (value, tuple(axis.size for axis in axes)), None)

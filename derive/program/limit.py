@@ -1,6 +1,7 @@
-"""Linear laws with constant coefficients as modules: terms with names and formulas, from which
-`numerics.limit.linear_sites` assembles matrices over labels. For the stationary limit of training and for the step
-that it applies over and over."""
+"""Lowering of linear time-invariant training to records: its stationary limit, and its recursion.
+
+`numerics.limit.linear_sites` assembles matrices over labels from their terms and formulas.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ DOC = "Linear training, with w for a delay by one step: the laws of a site, wher
 
 @dataclass(frozen=True)
 class LinearProgram:
-    """What a module offers of linear laws under a name: the structure of the laws, and what is its own."""
+    """One record of the module `linear.py`: the structure of the linear laws, and its own entries."""
 
     name: str
     kind: str
@@ -51,45 +52,45 @@ class LinearProgram:
 
 
 class LinearPrograms:
-    """The stationary limit and the recursion of one setting, which mostly have the same laws."""
+    """The stationary limit and the recursion of a setting; laws that they share are written once."""
 
     def __init__(self) -> None:
         self.values: dict[Trait, Symbol] = {}
         self.laws: dict[tuple[Trait, ...], Definition] = {}
 
     def limit(self, limit: StationaryLimit) -> LinearProgram:
-        """The stationary limit."""
-        work = _Lowering(limit, self)
+        """Return the stationary limit as a record."""
+        lowering = _Lowering(limit, self)
         means = dict(zip((symbol for symbol, _ in limit.mean_symbols), limit.means, strict=True))
         own = {
-            "drives": tuple(map(work.term, limit.drives)),
-            "variances": tuple(work.coefficient(source.scale**2) for source in limit.sources),
-            "means": tuple(tuple(work.product(*pair) for pair in pairs) for pairs in means.values()),
+            "drives": tuple(map(lowering.term, limit.drives)),
+            "variances": tuple(lowering.coefficient(source.scale**2) for source in limit.sources),
+            "means": tuple(tuple(lowering.product(*pair) for pair in pairs) for pairs in means.values()),
             "observables": tuple(name for name, _ in limit.observables),
             "forgotten": limit.forgotten,
-            "observing": work.observing(limit),
+            "observing": lowering.observing(limit),
         }
-        return LinearProgram("LIMIT", "LimitOf", work.structure(), RuntimeRecord("", (), own))
+        return LinearProgram("LIMIT", "LimitOf", lowering.structure(), RuntimeRecord("", (), own))
 
     def recursion(self, recursion: Recursion) -> LinearProgram:
-        """The step that training applies over and over."""
-        work = _Lowering(recursion, self)
+        """Return the recursion, the step that training repeats, as a record."""
+        lowering = _Lowering(recursion, self)
         own = {
             "observed": tuple((name, tuple(f.name for f in fields)) for name, fields in recursion.observed),
             "stirred": tuple(field.name for field in recursion.stirred),
-            "overlaps": tuple(work.overlap(recursion, overlap) for overlap in recursion.overlaps),
+            "overlaps": tuple(lowering.overlap(recursion, overlap) for overlap in recursion.overlaps),
             "renewed": tuple(source.name for source in recursion.sources if source.timed),
         }
-        return LinearProgram("RECURSION", "RecursionOf", work.structure(), RuntimeRecord("", (), own))
+        return LinearProgram("RECURSION", "RecursionOf", lowering.structure(), RuntimeRecord("", (), own))
 
 
 def linear_text(programs: Sequence[LinearProgram], runtime: str) -> str:
-    """The module of what there is for ever of linear training."""
+    """Return the text of `linear.py`, the module of the stationary limit and the recursion."""
     return _LinearText(runtime).module(programs)
 
 
 class _LinearText(ModuleText):
-    """A module that offers records, in which formulas stand where they are used; equal laws stand there once."""
+    """Prints a module of records with their formulas in place; equal laws appear once."""
 
     sources = (*ModuleText.sources, "exact", "linear")
 
@@ -114,7 +115,7 @@ class _LinearText(ModuleText):
 
 
 class _Lowering:
-    """Records of `numerics.runtime.linear` for linear laws. programs: what those of one setting share."""
+    """Lowers linear laws to records of `numerics.runtime.linear`. `programs` holds what one setting shares."""
 
     def __init__(self, linear: LinearSites, programs: LinearPrograms):
         self.linear, self.programs = linear, programs
@@ -153,7 +154,7 @@ class _Lowering:
         return RuntimeRecord("SiteField", (field.name, field.sector.name), {"labels": labels})
 
     def operator(self) -> Iterator[RuntimeRecord]:
-        """The terms of S(w) = 1 - parts."""
+        """Yield the terms of the site operator S(w) = 1 - parts."""
         rows: dict[Field, dict[tuple[Field, Mixing | None], dict[int, sp.Expr]]] = {
             field: {(field, None): {0: sp.S.One}} for field in self.linear.fields
         }
@@ -166,7 +167,7 @@ class _Lowering:
                     yield self.term(LinearPart(target, of, coefficient, delay + power, power, mixing))
 
     def term(self, part: LinearPart) -> RuntimeRecord:
-        """z^power (1 + z)^-delay is (1 - w)^power w^(delay - power)."""
+        """Return a part as powers of w: z^power (1 + z)^-delay = (1 - w)^power w^(delay - power)."""
         named = {
             "delay": part.delay - part.power or None,
             "power": part.power or None,
@@ -175,7 +176,7 @@ class _Lowering:
         return RuntimeRecord("LinearTerm", (part.target.name, part.of.name, self.coefficient(part.coefficient)), named)
 
     def acting(self, mixing: Mixing | None, of: Field) -> Function | None:
-        """The table that acts on the labels of a field; None where each label stays for itself."""
+        """Return the table that acts on the labels of a field; None for the identity."""
         if mixing is None:
             return None
         if mixing.table is None:
@@ -216,40 +217,43 @@ class _Lowering:
         return Formula(expression.xreplace(slots), None)
 
     def site_laws(self) -> Definition:
-        known, traits = self.programs.laws, tuple(self.linear.traits)
-        if traits not in known:
+        cached, traits = self.programs.laws, tuple(self.linear.traits)
+        if traits not in cached:
             doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
             nodes = Symbol("nodes", SCALAR)
             laws = Tuple(tuple(law_of(trait, (Ref(nodes),), self._formula) for trait in traits))
-            name = f"sites_{len(known)}" if known else "sites"
-            known[traits] = Definition(name, (PARAMETERS, nodes), doc, (), laws)
-        return known[traits]
+            name = f"sites_{len(cached)}" if cached else "sites"
+            cached[traits] = Definition(name, (PARAMETERS, nodes), doc, (), laws)
+        return cached[traits]
 
     def observing(self, limit: StationaryLimit) -> Definition:
         m, means = Symbol("m"), dict(limit.mean_symbols)
         symbols = {symbol: Symbol(symbol.name) for symbol in means}
         rows = {symbol: Slot(Ref(row), symbol.name) for symbol, row in symbols.items()}
-        told = (f"{symbol} = {shown(mean)}" for symbol, mean in means.items())
-        doc = "\n".join(("The observables from means at rest, each a row with one number per label:", *told))
-        found = Tuple(tuple(_observed(value, rows, means) for _, value in limit.observables))
-        return Definition("observing", (PARAMETERS, m), doc, (), found, ((m, tuple(symbols.values())),))
+        definitions = (f"{symbol} = {shown(mean)}" for symbol, mean in means.items())
+        doc = "\n".join(("The observables from means at rest, each a row with one number per label:", *definitions))
+        observables = Tuple(tuple(_observed(value, rows, means) for _, value in limit.observables))
+        return Definition("observing", (PARAMETERS, m), doc, (), observables, ((m, tuple(symbols.values())),))
 
 
 def _at_rest_first(powers: dict[int, sp.Expr]) -> dict[tuple[int, int], sp.Expr]:
-    """A polynomial in w by powers of w and 1 - w: its value at w = 1, and multiples of 1 - w^d = (1 - w)(1 + w + ...),
-    so that nothing cancels numerically where training comes to rest. A single power stays."""
+    """Return a polynomial in w as its value at w = 1 plus multiples of 1 - w^d.
+
+    Since 1 - w^d = (1 - w)(1 + w + ...), nothing cancels numerically near the stationary limit w = 1. A single power
+    stays.
+    """
     powers = {delay: value for delay, value in powers.items() if value != 0}
     if len(powers) < 2:
         return {(delay, 0): value for delay, value in powers.items()}
-    found = {(0, 0): sp.Add(*powers.values())}
+    terms = {(0, 0): sp.Add(*powers.values())}
     for k in range(max(powers)):
-        found[k, 1] = -sp.Add(*(value for delay, value in powers.items() if delay > k))
-    shortest = {key: min(value, sp.expand(value), key=sp.count_ops) for key, value in found.items()}
+        terms[k, 1] = -sp.Add(*(value for delay, value in powers.items() if delay > k))
+    shortest = {key: min(value, sp.expand(value), key=sp.count_ops) for key, value in terms.items()}
     return {key: value for key, value in shortest.items() if value != 0}
 
 
 def _observed(value: sp.Expr, rows: dict[EngineSymbol, Slot], means: dict[EngineSymbol, Mean]) -> Value:
-    """An observable; outside total(...) and each(...) labels are averaged over."""
+    """Return an observable, averaged over labels outside total(...) and each(...)."""
     if isinstance(value, Each):
         return apart(_by_label(value.expression, rows), value.expression.xreplace(means))
     inner: dict[sp.Basic, sp.Expr] = {}
@@ -265,9 +269,9 @@ def _observed(value: sp.Expr, rows: dict[EngineSymbol, Slot], means: dict[Engine
 
 def _by_label(expression: sp.Expr, rows: dict[EngineSymbol, Slot]) -> Value:
     inner: dict[sp.Basic, sp.Expr] = {}
-    given = {node for node in expression.atoms(DataAt) if node.time is None}
+    arrays = {node for node in expression.atoms(DataAt) if node.time is None}
     for node in outermost(expression, (DataAt, Mix, Softmax, Total)):
-        if node not in given:
+        if node not in arrays:
             raise DeclarationError(
                 f"an observable holds {shown(node)}, for which the limit of many steps is not derived; leave it out"
             )
@@ -291,7 +295,7 @@ def _(node: RootAt) -> Value:
 
 @ByKind
 def _column(node: DataAt) -> Value:
-    """Data with one axis, or the entries of a table, as a column."""
+    """Return data with one axis, or the entries of a table, as a column."""
     return _given(node)
 
 

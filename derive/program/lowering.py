@@ -1,4 +1,4 @@
-"""The forward pass of a derivation as a program, by the closure that its method says."""
+"""Lowering of a derivation to its forward pass, with the closure that the stage `method` chose."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ LOWERINGS = {ClosureKind.EXACT: Lowering, ClosureKind.QUADRATURE: ByQuadrature, 
 
 
 def forward_program(derivation: Derivation) -> Forward:
-    """The program that gives the order parameters that probed matrices need, and the observables, by the method of the
-    derivation."""
+    """Return the forward pass of a derivation: observables, and the order parameters that its probes need."""
     method = derivation.method
     closure = ClosureKind.EXACT if method.laws is None else ClosureKind.QUADRATURE
     closure = ClosureKind.SAMPLED if method.sampled else closure
@@ -36,5 +35,5 @@ def forward_pass(
     laws: Laws | None = None,
     responses: str = "stein",
 ) -> Forward:
-    """The program that gives the order parameters that are needed, and the observables."""
+    """Return the forward pass with a given closure for the order parameters in `needs` and the observables."""
     return LOWERINGS[closure](layout, needs, laws, responses).program()

@@ -1,4 +1,4 @@
-"""The front of a generated package: what was declared."""
+"""Printer of the `__init__.py` of a generated package: parameters, data, observables, probes and parameter checks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from derive.program.text import PARAMETERS, ModuleNames, PlainNumpyText, runtime
 from derive.program.traits import law_parts
 
 CHECKED_VALUES = 64
-"""So many values of a density are looked at before anything is solved."""
+"""Number of points at which a density is checked before solving."""
 _LIBRARIES = ("numpy as np", "scipy.special as sc")
 
 
 def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str], digest: str, runtime: str) -> str:
-    """The text of __init__.py. stems: for each probed matrix the end of its modules' names."""
+    """Return the text of `__init__.py`. `stems` holds the suffix of the module names of each probed matrix."""
     clock = next(iter(atoms(model, Clock)), None)
     labels = tuple(dict.fromkeys(str(axis.size) for axis in atoms(model, Axis)))
     parameters = [f"ParameterOf({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
@@ -89,7 +89,7 @@ def _tuple(name: str, entries: list[str]) -> list[str]:
 
 
 def _first_time(observable: sp.Expr) -> int:
-    """The first time at which all that an observable is made of is there: its longest lag."""
+    """Return the first time at which an observable is defined: its longest lag."""
     times = [node.time for node in observable.atoms(FieldAt, DataAt) if node.time is not None]
     lags = [sp.expand(clock - time) for time in times for clock in time.atoms(Clock)]
     return max((int(lag) for lag in lags), default=0)
@@ -97,7 +97,7 @@ def _first_time(observable: sp.Expr) -> int:
 
 @ByKind
 def _demanded(symbol: Field) -> tuple[str, sp.Expr, str]:
-    """A number of a symbol, in words and as it is, and what it must be."""
+    """Return a number of a symbol with its description and the condition that it must satisfy."""
     return f"the scale of {symbol}", symbol.scale, "finite"
 
 
@@ -112,27 +112,27 @@ def _(symbol: Disorder) -> tuple[str, sp.Expr, str]:
 
 
 def _demands(model: Model) -> list[str]:
-    """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
+    """Return runtime checks on size ratios, variances and scales that the domains do not guarantee."""
     text = PlainNumpyText(
         ModuleNames((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting"))
     )
-    found = []
+    demands = []
     for symbol in atoms(model, (Sector, Disorder, Field)):
         what, value, kind = _demanded(symbol)
         ensured = {"positive": value.is_positive, "not negative": value.is_nonnegative, "finite": value.is_real}[kind]
         if not ensured:
             number = value.xreplace({sector: sp.S.One for sector in value.atoms(Sector)})  # sizes are positive
-            found.append(_demand(what, text.formula(number), kind, text))
+            demands.append(_demand(what, text.formula(number), kind, text))
     for trait in atoms(model, Trait):
-        found += _demands_of_law(trait, text)
+        demands += _demands_of_law(trait, text)
     for vector in atoms(model, Drawn):
         for what, value, kind in vector.law.demands:
             fine = {"positive": value.is_positive, "not negative": value.is_nonnegative, "one": sp.expand(value) == 1}
             if not fine[kind]:
-                found.append(_demand(f"{what} (drawn {vector})", text.formula(value), kind, text))
-    found += _demands_of_times(model, text)
-    found += _demands_of_coefficients(model, text)
-    return [*found, *_demands_in_time(model, text), *_demands_of_functions(model, text)]
+                demands.append(_demand(f"{what} (drawn {vector})", text.formula(value), kind, text))
+    demands += _demands_of_times(model, text)
+    demands += _demands_of_coefficients(model, text)
+    return [*demands, *_demands_in_time(model, text), *_demands_of_functions(model, text)]
 
 
 def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
@@ -140,43 +140,43 @@ def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
 
 
 def _demands_of_times(model: Model, text: PlainNumpyText) -> list[str]:
-    """Directions that are asked about at one time: it must be one before the last update."""
-    found = []
+    """Return checks that directions of alignments are taken before the last update."""
+    demands = []
     for _, value in model.alignments:
         time, clock = value.direction.time, value.direction.field.clock
         if time is None or time == clock:
             continue
         if not time.is_nonnegative:
-            found.append(_demand(f"the time of {shown(value.direction)}", text.formula(time), "not negative", text))
+            demands.append(_demand(f"the time of {shown(value.direction)}", text.formula(time), "not negative", text))
         if not sp.expand(clock.steps - time).is_Integer:
             what = f"the number of updates after {shown(value.direction)}"
-            found.append(_demand(what, text.formula(clock.steps - time), "positive", text))
-    return found
+            demands.append(_demand(what, text.formula(clock.steps - time), "positive", text))
+    return demands
 
 
 def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:
-    """Weights are shares that add up to one; a density has a finite integral between its ends."""
+    """Return checks that weights of a trait are non-negative and add up to one, and that its density is integrable."""
     if not trait.discrete:
         ends = [end for end in trait.law[1:] if end not in (sp.oo, -sp.oo)]
-        found = []
+        demands = []
         if len(ends) == 2 and not (ends[1] - ends[0]).is_positive:
             what = f"the distance from low to high of trait {trait}"
-            found.append(_demand(what, text.formula(ends[1] - ends[0]), "positive", text))
+            demands.append(_demand(what, text.formula(ends[1] - ends[0]), "positive", text))
         code = f"integral({', '.join(map(text.value, law_parts(trait)))})"
-        return [*found, _demand(f"the integral of the density of trait {trait}", code, "positive", text)]
-    found = [
+        return [*demands, _demand(f"the integral of the density of trait {trait}", code, "positive", text)]
+    demands = [
         _demand(f"a weight of trait {trait}", text.formula(weight), "not negative", text)
         for weight in dict.fromkeys(trait.weights)
         if not weight.is_nonnegative
     ]
     total = sp.expand(sp.Add(*trait.weights))
     if total != 1 and len(trait.weights):
-        found.append(_demand(f"the sum of the weights of trait {trait}", text.formula(total), "one", text))
-    return found
+        demands.append(_demand(f"the sum of the weights of trait {trait}", text.formula(total), "one", text))
+    return demands
 
 
 def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
-    """Functions of the parameters that are not real at all of their values, such as sqrt(1 + a) or 1 / a."""
+    """Return checks on functions of parameters that are not real for all values, such as sqrt(1 + a) or 1 / a."""
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
@@ -190,8 +190,8 @@ def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
 
 
 def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
-    """Coefficients that need not be real at all times at which their rule is used, such as 1 / (t - 1)."""
-    found: dict[str, None] = {}
+    """Return checks on coefficients that are not real at all times of their rule, such as 1 / (t - 1)."""
+    demands: dict[str, None] = {}
     for equation in model.equations:
         clock, times = equation.clock, clock_values(equation, model.equations)
         if clock is None or times is None:
@@ -204,12 +204,12 @@ def _demands_in_time(model: Model, text: PlainNumpyText) -> list[str]:
             p = text.names.of(PARAMETERS)
             what = f"the coefficient {shown(node)} in the equation of {equation.name}"
             code = f"lambda {p}, {name}: {inside.formula(node)}"
-            found.setdefault(f"Demand({what!r}, {code}, 'finite', lambda {p}: range({', '.join(ends)})),")
-    return list(found)
+            demands.setdefault(f"Demand({what!r}, {code}, 'finite', lambda {p}: range({', '.join(ends)})),")
+    return list(demands)
 
 
 def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
-    """The largest parts of an expression that are functions of the clock and of parameters, and may not be real."""
+    """Return the maximal subexpressions in the clock and the parameters that may not be real."""
     symbols = expression.free_symbols
     if clock not in symbols:
         return []
@@ -220,13 +220,13 @@ def _coefficients_in_time(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
 
 
 def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
-    """Functions of traits that need not have a value wherever the traits do, such as square roots."""
+    """Return checks on functions of traits that are undefined for some values of a trait, such as square roots."""
     nodes: dict[sp.Basic, None] = {}
     for expression in everything(model):
         for node in sp.preorder_traversal(expression):
             if (node.is_Pow or node.is_Function) and _of_traits_alone(node):
                 nodes.setdefault(node)
-    found = []
+    demands = []
     for node in sorted(nodes, key=sp.default_sort_key):
         traits = [v.field for v in traits_in(node)]
         if any(t.discrete and not t.weights for t in traits):
@@ -240,29 +240,32 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
             for t, law in zip(traits, laws, strict=True)
         ]
         whole = f"extent(lambda {', '.join(names)}: {code}, {', '.join(laws)})"
-        found.append(_demand(f"the largest size of {shown(node)} over the sites", whole, "finite", text))
-    return found
+        demands.append(_demand(f"the largest size of {shown(node)} over the sites", whole, "finite", text))
+    return demands
 
 
 def _demands_of_averages(layout: Layout) -> list[str]:
-    """Averages over densities that may be infinite, where laws are not linear: sampled, they would be numbers."""
+    """Return checks on averages over densities that may be infinite, for nonlinear laws.
+
+    Sampling would return a finite number for an infinite average.
+    """
     if layout.system.linear:
         return []
     text = PlainNumpyText(
         ModuleNames((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting"))
     )
     inside = PlainNumpyText(text.names, {VALUE: VALUE.name})
-    found = []
+    demands = []
     for what, trait, formula in averages_over_traits(layout):
         code = (
             f"mean_size(lambda {VALUE.name}: {inside.formula(formula)}, {', '.join(map(text.value, law_parts(trait)))})"
         )
-        found.append(_demand(what, code, "finite", text))
-    return found
+        demands.append(_demand(what, code, "finite", text))
+    return demands
 
 
 def _of_traits_alone(node: sp.Basic) -> bool:
-    """Whether an expression depends on traits and parameters only, and not plainly."""
+    """Return whether an expression is a nontrivial function of traits and parameters alone."""
     if not traits_in(node) or node.has(Mean) or (node.is_Pow and node.exp.is_Integer and node.exp > 0):
         return False
     rest = node.xreplace({v: sp.S.One for v in traits_in(node)})
@@ -270,5 +273,5 @@ def _of_traits_alone(node: sp.Basic) -> bool:
 
 
 def _axes(data: Data) -> tuple[str, ...]:
-    """The sizes of an array of data: parameters or numbers, and "times" for a clock."""
+    """Return the sizes of an array of data: parameters or numbers, and "times" for a clock."""
     return (*(("times",) if data.clock is not None else ()), *(str(axis.size) for axis in data.axes))

@@ -1,8 +1,8 @@
-"""A small typed language of arrays.
+"""Nodes of a small typed array language.
 
-A symbol is an object: it is equal to nothing but itself and gets its name last, where it is printed. Arithmetic stays
-SymPy's: a formula is a SymPy expression whose leaves are the declaration's own symbols and slots, each of which holds
-a value of the program. A shape is a tuple of SymPy expressions; it is checked when a node is made.
+A symbol is an object: it is equal only to itself and gets its name when it is printed. Arithmetic stays in SymPy: a
+formula is a SymPy expression whose leaves are symbols of the declaration and slots, each of which holds a value of the
+program. A shape is a tuple of SymPy expressions, checked when a node is constructed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ SCALAR: Shape = ()
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A name that the engine gives. `hint` is what it is called where nothing else has that name."""
+    """A variable of the program. `hint` is its preferred name."""
 
     hint: str
     shape: Shape | None = None
-    """None for what is no array: a block of a site, say."""
+    """None for objects that are not arrays, such as vectors of a closure."""
 
 
 class Value:
-    """Base of all values."""
+    """Base class of all values."""
 
     if (
         TYPE_CHECKING
@@ -41,17 +41,17 @@ class Value:
 
     @property
     def children(self) -> Iterator[Value]:
-        """The values that it is made of."""
+        """The values that it is built from."""
         return _values(tuple(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
     @property
     def mentioned(self) -> tuple[Symbol, ...]:
-        """The symbols that it refers to itself, besides its children."""
+        """The symbols that the node itself refers to, besides those of its children."""
         return ()
 
     @property
     def bound(self) -> tuple[Symbol, ...]:
-        """The symbols that are known inside it only."""
+        """The symbols that are bound inside the value."""
         return ()
 
 
@@ -72,9 +72,9 @@ def _(parts: tuple[object, ...]) -> Iterator[Value]:
 
 
 def shape_of(value: Value) -> Shape:
-    """The shape of a value that is an array."""
+    """Return the shape of an array value."""
     if value.shape is None:
-        raise AssertionError(f"a {type(value).__name__} that is no array stands where an array is needed")
+        raise AssertionError(f"a {type(value).__name__} that is not an array stands where an array is needed")
     return value.shape
 
 
@@ -97,7 +97,7 @@ _slots = count()
 
 
 class Slot(sp.Symbol):
-    """A leaf of a formula that holds a value of the program. No two are equal."""
+    """A leaf of a formula that holds a value of the program. No two slots are equal."""
 
     __slots__ = ("number", "value")
     number: int
@@ -114,7 +114,7 @@ class Slot(sp.Symbol):
 
 @dataclass(frozen=True, eq=False)
 class Formula(Value):
-    """Arithmetic, entry by entry."""
+    """Elementwise arithmetic."""
 
     expression: sp.Expr
     shape: Shape | None = SCALAR
@@ -126,9 +126,9 @@ class Formula(Value):
 
 @dataclass(frozen=True, eq=False)
 class Call(Value):
-    """A function of the runtime, by its name there. Arguments that are no values are whole numbers or None.
+    """A call of a runtime function by name. Arguments are values, whole numbers or None.
 
-    They may be given as symbols, expressions and tuples of those.
+    Symbols, expressions and tuples of them are converted to values.
     """
 
     function: str
@@ -141,7 +141,7 @@ class Call(Value):
 
 @dataclass(frozen=True, eq=False)
 class Op(Value):
-    """An operation of the closure of a forward pass, by its name there; arguments as of a call."""
+    """An operation of the closure of a forward pass, by name, with arguments as in a call."""
 
     function: str
     arguments: tuple[Any, ...] = ()
@@ -153,7 +153,7 @@ class Op(Value):
 
 @dataclass(frozen=True, eq=False)
 class SiteProduct(Value):
-    """A product of a number and of vectors inside a mean."""
+    """A product of a coefficient and vectors inside a mean."""
 
     factor: Formula
     vectors: tuple[Value, ...]
@@ -162,7 +162,7 @@ class SiteProduct(Value):
 
 @dataclass(frozen=True, eq=False)
 class WeightedSum(Value):
-    """A sum of values, each with a factor. A factor is a number, or has one entry per line of the value."""
+    """A linear combination of values. A coefficient is a scalar, or has one entry per row of the value."""
 
     terms: tuple[tuple[Formula, Value], ...]
     shape: Shape | None
@@ -178,6 +178,8 @@ class WeightedSum(Value):
 
 @dataclass(frozen=True, eq=False)
 class MatMul(Value):
+    """A matrix product."""
+
     left: Value
     right: Value
 
@@ -194,6 +196,8 @@ class MatMul(Value):
 
 @dataclass(frozen=True, eq=False)
 class Transposed(Value):
+    """A transpose."""
+
     value: Value
 
     @property
@@ -203,7 +207,7 @@ class Transposed(Value):
 
 @dataclass(frozen=True, eq=False)
 class Chosen(Value):
-    """One value where a condition between formulas holds, another where it does not."""
+    """A conditional value: one value where a comparison of two formulas holds, another elsewhere."""
 
     condition: sp.Basic
     value: Value
@@ -220,7 +224,7 @@ class Chosen(Value):
 
 @dataclass(frozen=True, eq=False)
 class Attribute(Value):
-    """A number that belongs to something: the size of a site, say."""
+    """An attribute of an object, such as the size of a site."""
 
     owner: Symbol
     name: str
@@ -233,7 +237,7 @@ class Attribute(Value):
 
 @dataclass(frozen=True, eq=False)
 class Item(Value):
-    """What something holds under a key."""
+    """An entry of a mapping, by its key."""
 
     owner: Symbol
     keys: tuple[str | int, ...]
@@ -246,7 +250,7 @@ class Item(Value):
 
 @dataclass(frozen=True, eq=False)
 class Quoted(Value):
-    """A word: the name of a field, say."""
+    """A string, such as the name of a field."""
 
     word: str
     shape: Shape | None = None
@@ -254,7 +258,7 @@ class Quoted(Value):
 
 @dataclass(frozen=True, eq=False)
 class EntryTable(Value):
-    """A matrix written entry by entry."""
+    """A matrix given entry by entry."""
 
     rows: tuple[tuple[Formula, ...], ...]
     shape: Shape | None
@@ -262,7 +266,7 @@ class EntryTable(Value):
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Value):
-    """A matrix of matrices, by the sizes of its rows and columns. remarks: printed above its rows."""
+    """A block matrix, with the sizes of its rows and columns. `remarks` are printed above its rows."""
 
     rows: tuple[tuple[Value, ...], ...]
     heights: Shape
@@ -281,7 +285,7 @@ class Blocks(Value):
 
 @dataclass(frozen=True, eq=False)
 class Function(Value):
-    """A function of a few arguments, whose symbols are known inside only."""
+    """An anonymous function. Its parameters are bound inside."""
 
     arguments: tuple[Symbol, ...]
     body: Value
@@ -294,16 +298,16 @@ class Function(Value):
 
 @dataclass(frozen=True, eq=False)
 class Tuple(Value):
-    """Several values as one argument."""
+    """A tuple of values."""
 
     values: tuple[Value | int | None, ...]
     shape: Shape | None = None
 
 
 @ByKind
-def as_argument(given: Any) -> Value | int | None:
-    """What is given to a function of the runtime, as a value."""
-    return given  # type: ignore[no-any-return]
+def as_argument(argument: Any) -> Value | int | None:
+    """Return an argument of a runtime function as a value; integers and None stay."""
+    return argument  # type: ignore[no-any-return]
 
 
 as_argument.on(Symbol)(Ref)
@@ -317,7 +321,7 @@ def _(given: tuple[Any, ...]) -> Tuple:
 
 @dataclass(frozen=True)
 class Let:
-    """Give a value to a symbol. A remark is printed above."""
+    """Assign a value to a symbol. The remark is printed above."""
 
     symbol: Symbol
     value: Value
@@ -330,7 +334,7 @@ class Let:
 
 @dataclass(frozen=True)
 class Unpack:
-    """Give the parts of a value to several symbols at once."""
+    """Assign the parts of a value to several symbols."""
 
     symbols: tuple[Symbol, ...]
     value: Value
@@ -338,12 +342,12 @@ class Unpack:
 
 
 UNUSED = Symbol("_")
-"""Takes the parts of a value that nothing needs."""
+"""Receives the parts of an unpacked value that are not used."""
 
 
 @dataclass(frozen=True)
 class Do:
-    """Ask the closure to do something, such as to record a number."""
+    """Execute an operation of the closure for its effect, such as recording a number."""
 
     value: Op
     remark: str = ""
@@ -359,7 +363,7 @@ S = TypeVar("S", Let, Statement)
 
 @dataclass(frozen=True)
 class Definition:
-    """A function of a module. `unpacked`: symbols that a parameter, a tuple or array, falls into."""
+    """A function of a module. `unpacked` lists parameters that are tuples, with the symbols of their parts."""
 
     name: str
     parameters: tuple[Symbol, ...]
@@ -371,9 +375,9 @@ class Definition:
 
 @dataclass(frozen=True)
 class RuntimeRecord:
-    """An object of numerics/runtime/interface.py, which a module offers: its entries, then those that have names.
+    """A record of numerics/runtime/interface.py that a module defines: positional entries, then named ones.
 
-    An entry is a function, a record, a tuple of those, or plain data; one that has a name and is None is left out.
+    An entry is a function, a record, a tuple of these, or plain data. A named entry that is None is omitted.
     """
 
     kind: str
@@ -382,7 +386,7 @@ class RuntimeRecord:
 
     @property
     def functions(self) -> Iterator[Definition]:
-        """All functions in it, in their order."""
+        """All functions in the record, in order."""
         return _functions((*self.entries, *self.named.values()))
 
 
@@ -408,7 +412,7 @@ def _(entries: tuple[Any, ...]) -> Iterator[Definition]:
 
 
 def check_fits(inner: Shape | None, outer: Shape | None) -> None:
-    """Refuse a value that does not have the shape that is asked for, up to lines that are repeated."""
+    """Raise if a value does not have the required shape, up to broadcast rows."""
     if inner is None or outer is None or len(inner) == 0:
         return
     same = len(inner) == len(outer) and all(sp.expand(a - b) == 0 or a == 1 for a, b in zip(inner, outer, strict=True))
@@ -417,32 +421,32 @@ def check_fits(inner: Shape | None, outer: Shape | None) -> None:
 
 
 def keys_read(values: Iterable[Value], owner: Symbol) -> dict[Any, None]:
-    """The keys under which values read what a symbol holds, in order of their first mention."""
-    found: dict[Any, None] = {}
+    """Return the keys under which values read a mapping, in order of first occurrence."""
+    keys: dict[Any, None] = {}
     waiting = list(values)
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, Item) and node.owner is owner:
-            found.setdefault(node.keys)
+            keys.setdefault(node.keys)
         waiting = [*node.children, *waiting]
-    return found
+    return keys
 
 
 def symbols_in(value: Value) -> dict[Symbol, None]:
-    """The symbols that a value refers to, in order of their first mention."""
-    found: dict[Symbol, None] = {}
+    """Return the symbols that a value refers to, in order of first occurrence."""
+    symbols: dict[Symbol, None] = {}
     bound: set[Symbol] = set()
     waiting = [value]
     while waiting:
         node = waiting.pop(0)
-        found |= dict.fromkeys(node.mentioned)
+        symbols |= dict.fromkeys(node.mentioned)
         bound |= set(node.bound)
         waiting = [*node.children, *waiting]
-    return {symbol: None for symbol in found if symbol not in bound}
+    return {symbol: None for symbol in symbols if symbol not in bound}
 
 
 def alive(statements: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[S, ...], dict[Symbol, None]]:
-    """The statements that the symbols wanted afterwards need, and the symbols that must be known before them."""
+    """Return the statements on which the wanted symbols depend, and the symbols that these statements read."""
     needed, kept = dict(wanted), []
     for statement in reversed(statements):
         if any(symbol in needed for symbol in statement.symbols):

@@ -1,4 +1,4 @@
-"""A(z), its reduction to matrices that do not depend on z, and its bulk, as programs."""
+"""Lowering of a probed matrix: A(z), its reduction to an eigenproblem free of z, and the equations of its bulk."""
 
 from __future__ import annotations
 
@@ -68,13 +68,17 @@ from derive.records.system import ProbeTimes, weighing
 _BROKEN = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling)
 """Functions that are not smooth everywhere."""
 MOST_PIECES = 64
-"""Of an expression with such functions inside each other."""
+"""Maximal number of smooth pieces of an expression with nested functions of this kind."""
 
 
 class _Spectral(AtSites):
-    """What functions of z, of the bulk responses and of the order parameters share. gains: coefficients of updated
-    weights that functions are given as numbers. of_bulk: functions of the bulk alone, which sees no fields, so that
-    what is made of traits has their law there."""
+    """Builder for functions of z, of the bulk responses and of the order parameters.
+
+    Args:
+        gains: coefficients of updated weights that functions receive as numbers.
+        of_bulk: whether the functions belong to the bulk alone, where functions of traits have the laws of the
+            traits.
+    """
 
     def __init__(
         self,
@@ -92,9 +96,9 @@ class _Spectral(AtSites):
         self.times = projected.system.stopping
         self.coefficients = Coefficients(layout, of_clock=self.of_run)
         self.letters: dict[Key, Symbol] = {}
-        found = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
-        made = tuple(normal for spread in projected.spreads for normal in spread.normals)
-        traits = (trait for trait in (*atoms(projected.system.model, Trait), *made) if trait in found)
+        averaged = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
+        normals = tuple(normal for spread in projected.spreads for normal in spread.normals)
+        traits = (trait for trait in (*atoms(projected.system.model, Trait), *normals) if trait in averaged)
         self.gained = Symbol("gained")
         self.gains = dict(gains)
         super().__init__(traits, {self.r: projected.bulk_symbols, self.gained: gains.values()})
@@ -104,7 +108,7 @@ class _Spectral(AtSites):
         self.law |= {sites: Symbol(f"law_{sites.sector}") for sites in drawn}
 
     def number(self, expression: sp.Expr) -> Formula:
-        """A scalar, or weights over the times before the last update."""
+        """Return a scalar, or weights over the times before the last update."""
         expression = sp.sympify(expression)
         expression = expression.xreplace(self.gains)
         over = expression.has(PAST)
@@ -117,11 +121,11 @@ class _Spectral(AtSites):
         return Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else SCALAR)
 
     def averaged_over(self, average: TraitAverage) -> tuple[tuple[Trait, ...], tuple[Ref, ...]]:
-        """The traits that an average is over, or all that is sampled at its sites, and their laws."""
-        found = tuple(value.field for value in traits_in(average.expression))
-        if not any(isinstance(trait, SiteEntry) for trait in found):
-            return found, tuple(Ref(self.law[trait]) for trait in found)
-        sites = next(sites for sites in self.projected.sampled if set(found) <= set(sites.entries))
+        """Return the traits, or all sampled values of a site, that an average is over, and their laws."""
+        traits = tuple(value.field for value in traits_in(average.expression))
+        if not any(isinstance(trait, SiteEntry) for trait in traits):
+            return traits, tuple(Ref(self.law[trait]) for trait in traits)
+        sites = next(sites for sites in self.projected.sampled if set(traits) <= set(sites.entries))
         return tuple(sites.entries), (Ref(self.law[sites]),)
 
     def _over_sites(self, average: TraitAverage) -> Value:
@@ -131,16 +135,16 @@ class _Spectral(AtSites):
         return Call("over_sites", (self.z, function, law), SCALAR)
 
     def _of_entries(self, expression: sp.Expr) -> tuple[Function, Ref]:
-        """A function of all that is sampled at the sites of a sector, and their law."""
-        found = {value.field for value in traits_in(expression)}
-        sites = next(sites for sites in self.projected.sampled if found <= set(sites.entries))
+        """Return a function of all sampled values at the sites of a sector, and their law."""
+        entries = {value.field for value in traits_in(expression)}
+        sites = next(sites for sites in self.projected.sampled if entries <= set(sites.entries))
         return self._of_traits(expression, sites.entries), Ref(self.law[sites])
 
     def _law(self, trait: Trait | SampledSiteValues) -> Value:
         if isinstance(trait, SampledSiteValues):
             return Call("sampled_law", (Formula(trait.law, None),), None)
-        found = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
-        breaks = _breaks(found, trait)
+        functions = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
+        breaks = _breaks(functions, trait)
         places = Tuple(tuple(map(self.number, breaks)))
         if not isinstance(trait, SiteNormal):
             if trait.discrete or not breaks:
@@ -150,20 +154,20 @@ class _Spectral(AtSites):
             return Call("density_between", (*whole.arguments, places), None)
         if any(place != 0 for place in breaks):
             return Call("normal_between", (Ref(self.nodes), places), None)
-        broken = any(expression.has(*_BROKEN) for expression in found)
+        broken = any(expression.has(*_BROKEN) for expression in functions)
         return Call("standard_normal", (self.nodes, int(broken)), None)
 
     @property
-    def given(self) -> tuple[Symbol, ...]:
-        """What functions of the responses take besides them."""
+    def law_arguments(self) -> tuple[Symbol, ...]:
+        """The arguments that functions take besides the bulk responses."""
         return (self.laws,) if self.law else ()
 
     def driving(self, probe: Field) -> tuple[Symbol, ...]:
-        """What functions take that tell what a source in the equation of a probe field drives."""
-        return (self.z, self.r, self.order, *self.given) if probe in self.projected.differing else (self.order,)
+        """Return the arguments of the functions that map a source in the equation of a probe field to the unknowns."""
+        return (self.z, self.r, self.order, *self.law_arguments) if probe in self.projected.differing else (self.order,)
 
     def _mean(self, average: Mean) -> Value:
-        """A mean over the times before the last update, or one that is taken at a time."""
+        """Return a mean over the times before the last update, or at a fixed time."""
         table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
         taken = weighing(average, self.clock)[1]
         if taken is None:
@@ -173,31 +177,31 @@ class _Spectral(AtSites):
 
     @property
     def of_run(self) -> dict[sp.Symbol, sp.Expr]:
-        """What stands in place of the number of steps, where that counts the times of order parameters."""
+        """The substitution for the number of steps where it counts the times of order parameters."""
         return {} if self.times is None else {self.times.clock.steps: self.times.run}
 
     def there(self, field: Field) -> Word:
-        """Without spikes that are added after the matrix is taken."""
+        """Return the mask that removes spikes added after the matrix is taken."""
         return (DiagonalFactor(self.times.mask, field),) if self.times is not None and field.timed else ()
 
     def taken(self, average: Mean) -> Value:
-        """A mean at the one time at which it is taken, or of fields that have none."""
-        found = self._mean(average)
-        if isinstance(found, Call) and found.function == "by_time":
-            return Call("taken_at", (*found.arguments, 0), SCALAR)
-        return found
+        """Return a mean at its fixed time, or a mean of fields without time."""
+        mean = self._mean(average)
+        if isinstance(mean, Call) and mean.function == "by_time":
+            return Call("taken_at", (*mean.arguments, 0), SCALAR)
+        return mean
 
     def function(
-        self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
+        self, name: str, arguments: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
-        """A function with the tables of coefficients that its result needs."""
+        """Return a function, preceded by the coefficient tables that its result needs."""
         used = {symbol: None for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
         first = self.coefficients.statements(used)
         letters = {key: symbol for key, symbol in self.letters.items() if symbol in used}
         first += tuple(Let(s, Call("operator", (Item(self.order, key),), s.shape)) for key, s in letters.items())
         if self.when in used:
             first += (Let(self.when, Call("arange", (self.steps,), self.when.shape)),)
-        return super().function(name, given, doc, result, (*first, *body))
+        return super().function(name, arguments, doc, result, (*first, *body))
 
     # -- matrices over training times
 
@@ -205,14 +209,14 @@ class _Spectral(AtSites):
         if isinstance(letter, Weighed):
             function, law = self._of_entries(letter.weight)
             shape = letter.T.shape if letter.turned else letter.shape
-            found = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
-            return Transposed(found) if letter.turned else found
+            weighed = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
+            return Transposed(weighed) if letter.turned else weighed
         if isinstance(letter, Letter):
             key = key_of(letter)
             if key not in self.letters:
                 self.letters[key] = Symbol(_as_name(key), letter.shape)
-            made = Ref(self.letters[key])
-            return Transposed(made) if letter.transposed else made
+            symbol = Ref(self.letters[key])
+            return Transposed(symbol) if letter.transposed else symbol
         spectral = sp.sympify(letter.weight).has(Z, *self.projected.bulk_symbols)
         assert self.law or not spectral, (
             "at many points at once A(z) depends on z through coefficients of matrices alone"
@@ -238,12 +242,16 @@ class _Spectral(AtSites):
 def probe_record(
     pencil: Pencil, layout: Layout, means: tuple[Mean, ...], labels: LabelSymmetry | None = None
 ) -> RuntimeRecord:
-    """A(z) with all that is asked of it. labels: their symmetry at the training level."""
+    """Return the record of a probed matrix: A(z), its right-hand sides, alignments, cycles and symmetry.
+
+    Args:
+        labels: the label symmetry of the training level.
+    """
     blocks, projected = pencil.blocks, pencil.blocks.projected
-    work = _Spectral(projected, layout, means)
+    build = _Spectral(projected, layout, means)
     sizes = [u.size for u in projected.unknowns]
     rows = tuple(
-        tuple(_block(work, blocks.block(r, c), *shape) for c, shape in enumerate((size, other) for other in sizes))
+        tuple(_block(build, blocks.block(r, c), *shape) for c, shape in enumerate((size, other) for other in sizes))
         for r, size in enumerate(sizes)
     )
     remarks = tuple(
@@ -252,32 +260,34 @@ def probe_record(
     )
     whole = Blocks(rows, tuple(sizes), tuple(sizes), remarks)
     doc = "A(z), a row of blocks for the equation of each unknown."
-    a_matrix = work.function("a_matrix", (work.z, work.r, work.order, *work.given), doc, whole)
+    a_matrix = build.function("a_matrix", (build.z, build.r, build.order, *build.law_arguments), doc, whole)
     named = {
         "unknowns": blocks.labels,
-        "sites": work.site_laws() if work.law else None,
+        "sites": build.site_laws() if build.law else None,
         "a_matrix": a_matrix,
-        "sides": tuple(_side(work, side) for side in projected.directions),
-        "directions": tuple(_aligned(work, *numbered) for numbered in enumerate(projected.alignments)) or None,
-        "rings": tuple(_ring(work, pencil.divided, *numbered) for numbered in enumerate(pencil.cycles)),
+        "sides": tuple(_side(build, side) for side in projected.directions),
+        "directions": tuple(_aligned(build, *numbered) for numbered in enumerate(projected.alignments)) or None,
+        "rings": tuple(_cycle(build, pencil.divided, *numbered) for numbered in enumerate(pencil.cycles)),
         "reduced": not pencil.rest,
         "steady": _steady(blocks, layout.clock),
         "measured": tuple(number.name for number in projected.measured) or None,
-        "measure": _measure(work) if projected.measured else None,
-        "stopping": None if work.times is None else _stopping(work.times),
+        "measure": _measure(build) if projected.measured else None,
+        "stopping": None if build.times is None else _stopping(build.times),
         "alike": alike_record(labels) if labels is not None and _falls_apart(blocks, layout, labels) else None,
     }
     return RuntimeRecord("Probe", (), named)
 
 
 def alike_record(labels: LabelSymmetry) -> RuntimeRecord:
-    """Labels that permutations leave as they are."""
+    """Return the record of labels that are equivalent under permutations."""
     return RuntimeRecord("AlikeLabels", (tuple(str(axis.size) for axis in labels.axes), labels.group.components))
 
 
 def _falls_apart(blocks: BlockMatrix, layout: Layout, labels: LabelSymmetry) -> bool:
-    """Whether A(z) is a direct sum over the irreducible representations of the labels: all its unknowns have them, and
-    they enter through shapes alone."""
+    """Return whether A(z) is a direct sum over the irreducible representations of the label permutations.
+
+    That holds where all unknowns have the labels, and these enter through shapes alone.
+    """
     projected = blocks.projected
     sizes = [axis.size for axis in labels.axes]
     if not labels.group.components or not all(isinstance(size, Parameter) for size in sizes):
@@ -304,25 +314,25 @@ def _stopping(times: ProbeTimes) -> RuntimeRecord:
     return RuntimeRecord("Stopping", (times.clock.steps.name, times.stop.name, times.run.name, times.ahead))
 
 
-def ring_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
-    """The functions that give the constant matrix of each ring."""
-    work = _Spectral(pencil.blocks.projected, layout, means)
-    return tuple(_pencil(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
+def cycle_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
+    """Return the functions that compute the constant matrix of each cycle."""
+    build = _Spectral(pencil.blocks.projected, layout, means)
+    return tuple(_pencil(build, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
 
 
-def _measure(work: _Spectral) -> Definition:
-    numbers = work.projected.measured
+def _measure(build: _Spectral) -> Definition:
+    numbers = build.projected.measured
     doc = "What the training level gives to the bulk: " + ", ".join(f"{x.name} = {text(x.average)}" for x in numbers)
-    return work.function("measure", (work.order,), f"{doc}.", Tuple(tuple(work.taken(x.average) for x in numbers)))
+    return build.function("measure", (build.order,), f"{doc}.", Tuple(tuple(build.taken(x.average) for x in numbers)))
 
 
 def _as_name(key: Iterable[Any]) -> str:
-    """A key as a name of a variable."""
+    """Return a key as a valid variable name."""
     return "".join(c if c.isalnum() else "_" for c in "_".join(map(str, key)))
 
 
 def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
-    """The averages over sites in the bulk, in A(z) and in what sources drive."""
+    """Return the averages over sites in the bulk, in A(z) and in its right-hand sides."""
     combinations = [combination for _, combination in projected.couplings]
     combinations += [combination for side in projected.directions for _, combination in side.drive]
     combinations += [combination for one in projected.alignments for combination in one.combinations]
@@ -332,8 +342,9 @@ def _averages(projected: ProjectedProbe) -> set[TraitAverage]:
 
 
 def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
-    """Values of a trait at which functions of it alone jump or bend, where that is told by a linear equation."""
-    found: dict[sp.Expr, None] = {}
+    """Return the values of a trait at which functions of it alone jump or have a kink, as far as linear equations give
+    them."""
+    places: dict[sp.Expr, None] = {}
     value, mark = trait(), sp.Dummy("value")
     for node in sorted({n for e in expressions for n in e.atoms(*_BROKEN)}, key=sp.default_sort_key):
         for crossed in (piece for whole in _crossed(node) for piece in _pieces(whole)):
@@ -342,13 +353,13 @@ def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
             line = crossed.xreplace({value: mark})
             if line.is_polynomial(mark) and sp.degree(line, mark) == 1:
                 poly = sp.Poly(line, mark)
-                found[-poly.coeff_monomial(1) / poly.coeff_monomial(mark)] = None
-    return list(found)
+                places[-poly.coeff_monomial(1) / poly.coeff_monomial(mark)] = None
+    return list(places)
 
 
 @ByKind
 def _crossed(node: sp.Basic) -> list[sp.Expr]:
-    """What is zero where a function is not smooth."""
+    """Return the expressions whose zeros are the points where a function is not smooth."""
     return [node.args[0]]
 
 
@@ -364,17 +375,19 @@ def _(node: sp.Piecewise) -> list[sp.Expr]:
 
 
 def _pieces(expression: sp.Expr) -> list[sp.Expr]:
-    """What an expression may be between the places at which functions in it jump or bend: each in place of one of them
-    may be any of its own pieces. Not all need be taken anywhere."""
+    """Return the smooth pieces of an expression: each nonsmooth function replaced by each of its pieces.
+
+    Some combinations of pieces may hold nowhere.
+    """
     inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
     if inner is None:
         return [expression]
-    found = [
+    pieces = [
         p
         for piece in _PIECES.get(inner.func, lambda _: [])(inner)
         for p in _pieces(expression.xreplace({inner: piece}))
     ]
-    return list(dict.fromkeys(found))[:MOST_PIECES]
+    return list(dict.fromkeys(pieces))[:MOST_PIECES]
 
 
 _PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
@@ -385,12 +398,11 @@ _PIECES: dict[type[sp.Basic], Callable[[sp.Basic], list[sp.Expr]]] = {
     sp.sign: lambda node: [sp.S.One, sp.S.NegativeOne],
     sp.Heaviside: lambda node: [sp.S.Zero, sp.S.One],
 }
-"""What a function that jumps or bends may be between the places where it does."""
+"""The smooth pieces of each of these functions."""
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
-    """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes, and
-    through what is measured."""
+    """Return whether A(z) and the bulk depend on the number of steps only through shapes and measured numbers."""
     projected = blocks.projected
     if clock is None:
         return True
@@ -410,20 +422,20 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     return not any(sp.sympify(e).xreplace({times.mask: sp.S.One}).has(*ends) for e in expressions)
 
 
-def _side(work: _Spectral, side: Directions) -> RuntimeRecord:
-    """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
-    unknowns, drive = work.projected.unknowns, dict(side.drive)
+def _side(build: _Spectral, side: Directions) -> RuntimeRecord:
+    """Return the right-hand side for sources along the spikes, the rows that read them, and their Gram matrix."""
+    unknowns, drive = build.projected.unknowns, dict(side.drive)
 
     driven = tuple(
-        tuple(work.combination(drive.get((r, c), ()), u.size, index_size(f)) for c, f in enumerate(side.fields))
+        tuple(build.combination(drive.get((r, c), ()), u.size, index_size(f)) for c, f in enumerate(side.fields))
         for r, u in enumerate(unknowns)
     )
 
     def product(a: Field, b: Field) -> Value:
-        return work.word((*work.there(a), Letter.correlation(a, b), *work.there(b)), index_size(a))
+        return build.word((*build.there(a), Letter.correlation(a, b), *build.there(b)), index_size(a))
 
     rows = tuple(
-        tuple(_seen(u, Unknown("C", side.probe, f), work.word(work.there(f), index_size(f))) for u in unknowns)
+        tuple(_seen(u, Unknown("C", side.probe, f), build.word(build.there(f), index_size(f))) for u in unknowns)
         for f in side.fields
     )
     gram = tuple(tuple(product(a, b) for b in side.fields) for a in side.fields)
@@ -433,33 +445,35 @@ def _side(work: _Spectral, side: Directions) -> RuntimeRecord:
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
     heights, widths = tuple(u.size for u in unknowns), tuple(map(index_size, side.fields))
-    given = work.driving(side.probe)
+    arguments = build.driving(side.probe)
     result = Tuple((Blocks(driven, heights, widths), Blocks(rows, widths, heights), Blocks(gram, widths, widths)))
-    return RuntimeRecord("Side", (side.side, work.function(f"{side.side}_spikes", given, doc, result)), _sited(given))
+    return RuntimeRecord(
+        "Side", (side.side, build.function(f"{side.side}_spikes", arguments, doc, result)), _sited(arguments)
+    )
 
 
-def _sited(given: tuple[Symbol, ...]) -> dict[str, bool]:
-    """Whether a function that tells what a source drives depends on z, because its sites differ."""
-    return {"sited": True} if len(given) > 1 else {}
+def _sited(arguments: tuple[Symbol, ...]) -> dict[str, bool]:
+    """Return the flag `sited` where the response to a source depends on z, because its sites differ."""
+    return {"sited": True} if len(arguments) > 1 else {}
 
 
-def _seen(unknown: Unknown, wanted: Unknown, found: Value | None = None) -> Value:
-    """The rows that take one unknown out of all, as it is or as it is found."""
+def _seen(unknown: Unknown, wanted: Unknown, block: Value | None = None) -> Value:
+    """Return the block of one unknown in the rows that select another: zero, or the identity (or `found`)."""
     size = wanted.size
     if unknown != wanted:
         return WeightedSum((), (size, unknown.size))
-    return Call("identity", (size,), (size, size)) if found is None else found
+    return Call("identity", (size,), (size, size)) if block is None else block
 
 
-def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
-    """The source along a direction, what sees it, and when it is taken."""
-    direction, unknowns = aligned.direction, work.projected.unknowns
+def _aligned(build: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
+    """Return the source along a direction, the rows that read it, and its time."""
+    direction, unknowns = aligned.direction, build.projected.unknowns
     size, name, drive = index_size(direction.field), text(direction.field), dict(aligned.drive)
     everything = (*unknowns, *aligned.later)
 
-    def driven(some: tuple[Unknown, ...], first: int) -> Blocks:
-        rows = tuple((work.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(some))
-        return Blocks(rows, tuple(u.size for u in some), (size,))
+    def driven(group: tuple[Unknown, ...], first: int) -> Blocks:
+        rows = tuple((build.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(group))
+        return Blocks(rows, tuple(u.size for u in group), (size,))
 
     doc = (
         f"For a source along {name}: the right-hand side of A(z) q = b,\n"
@@ -468,13 +482,16 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
     ).rstrip()
     seen = tuple(_seen(u, aligned.unknown) for u in everything)
     rows = Blocks((seen,), (aligned.unknown.size,), tuple(u.size for u in everything))
-    result, given = Tuple((driven(unknowns, 0), rows, work.letter(squares_of(aligned)))), work.driving(aligned.probe)
-    source = work.function(f"along_{number}", given, doc, result)
+    result, arguments = (
+        Tuple((driven(unknowns, 0), rows, build.letter(squares_of(aligned)))),
+        build.driving(aligned.probe),
+    )
+    source = build.function(f"along_{number}", arguments, doc, result)
     later = earlier = time = None
     if aligned.later:
         doc = f"The equations of the overlaps that {name} adds to those of A(z)."
-        rows = _equations(work, aligned.later, everything, dict(aligned.couplings))
-        later = work.function(f"later_{number}", (work.z, work.r, work.order, *work.given), doc, rows)
+        rows = _equations(build, aligned.later, everything, dict(aligned.couplings))
+        later = build.function(f"later_{number}", (build.z, build.r, build.order, *build.law_arguments), doc, rows)
     if aligned.earlier:
         doc = (
             f"The equations of the responses that a source along {name} drives, what it drives them with,\n"
@@ -483,62 +500,62 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> RuntimeRecord:
         feeds = dict(aligned.feeds)
         added = Blocks(
             tuple(
-                tuple(work.combination(feeds.get((r, c), ()), u.size, v.size) for c, v in enumerate(aligned.earlier))
+                tuple(build.combination(feeds.get((r, c), ()), u.size, v.size) for c, v in enumerate(aligned.earlier))
                 for r, u in enumerate(unknowns)
             ),
             tuple(u.size for u in unknowns),
             tuple(v.size for v in aligned.earlier),
         )
-        rows = _equations(work, aligned.earlier, aligned.earlier, dict(aligned.sources))
+        rows = _equations(build, aligned.earlier, aligned.earlier, dict(aligned.sources))
         whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
-        earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order, *work.given), doc, whole)
-    if direction.time is not None and direction.time != work.clock:
-        taken = Formula(direction.time.xreplace(work.of_run))
-        time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", taken)
+        earlier = build.function(f"earlier_{number}", (build.z, build.r, build.order, *build.law_arguments), doc, whole)
+    if direction.time is not None and direction.time != build.clock:
+        taken = Formula(direction.time.xreplace(build.of_run))
+        time = build.function(f"time_{number}", (), f"The time of {text(direction)}.", taken)
     field = direction.field
-    told = (aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes))
-    return RuntimeRecord("Direction", (*told, source, later, earlier, time), _sited(given))
+    description = (aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes))
+    return RuntimeRecord("Direction", (*description, source, later, earlier, time), _sited(arguments))
 
 
 def _equations(
-    work: _Spectral,
+    build: _Spectral,
     rows: tuple[Unknown, ...],
     columns: tuple[Unknown, ...],
     couplings: dict[tuple[int, int], Combination],
 ) -> Blocks:
-    """Propagators minus couplings, one row of blocks per unknown."""
-    propagator = dict(work.projected.propagator)
-    index = {probe: i for i, probe in enumerate(work.projected.probes)}
+    """Return propagators minus couplings, one row of blocks per unknown."""
+    propagator = dict(build.projected.propagator)
+    index = {probe: i for i, probe in enumerate(build.projected.probes)}
     table: list[tuple[Value, ...]] = []
     for r, unknown in enumerate(rows):
-        found: list[Value] = []
+        row: list[Value] = []
         for c, other in enumerate(columns):
             same = (unknown.kind, unknown.field) == (other.kind, other.field)
             scalar = propagator.get((index[unknown.probe], index[other.probe]), sp.S.Zero) if same else sp.S.Zero
-            if unknown.probe in work.projected.differing:
+            if unknown.probe in build.projected.differing:
                 scalar = sp.S.One if unknown == other else sp.S.Zero
             block = Block(scalar, couplings.get((r, c), ()))
-            found.append(_block(work, block, unknown.size, other.size))
-        table.append(tuple(found))
+            row.append(_block(build, block, unknown.size, other.size))
+        table.append(tuple(row))
     return Blocks(tuple(table), tuple(u.size for u in rows), tuple(u.size for u in columns))
 
 
-def _block(work: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> WeightedSum:
-    made = work.combination(block.combination, rows, columns, sign=-1)
+def _block(build: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> WeightedSum:
+    couplings = build.combination(block.combination, rows, columns, sign=-1)
     if block.scalar == 0:
-        return made
-    identity = (work.number(block.scalar), Call("identity", (rows,), (rows, columns)))
-    return WeightedSum((identity, *made.terms), made.shape)
+        return couplings
+    identity = (build.number(block.scalar), Call("identity", (rows,), (rows, columns)))
+    return WeightedSum((identity, *couplings.terms), couplings.shape)
 
 
-def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> Definition:
+def _pencil(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> Definition:
     unknowns = blocks.projected.unknowns
     product: Value | None = None
     for group, following in zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True):
         coupling = Blocks(
             tuple(
                 tuple(
-                    work.combination(blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
+                    build.combination(blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
                     for c in following
                 )
                 for r in group
@@ -548,84 +565,84 @@ def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle
         )
         product = coupling if product is None else MatMul(product, coupling)
     assert product is not None
-    tag = probe_tag("S", number, work.projected.system)
+    tag = probe_tag("S", number, build.projected.system)
     doc = f"[{tag}] The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
-    return work.function(f"pencil_{number}", (work.order,), doc, product)
+    return build.function(f"pencil_{number}", (build.order,), doc, product)
 
 
-def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
-    """One ring of unknowns: its eigenproblem, its map, and how that is inverted."""
-    doc = f"[{probe_tag('S', number, work.projected.system)}] s(z) = {text(cycle.scalar_map)}"
-    given = (work.z, work.r, *work.given)
-    scalar_map = work.function(f"scalar_map_{number}", given, doc, work.number(cycle.scalar_map))
+def _cycle(build: _Spectral, blocks: BlockMatrix, number: int, cycle: BlockCycle) -> RuntimeRecord:
+    """Return one cycle of unknowns: its eigenproblem, its scalar map, and the inverse of the map."""
+    doc = f"[{probe_tag('S', number, build.projected.system)}] s(z) = {text(cycle.scalar_map)}"
+    arguments = (build.z, build.r, *build.law_arguments)
+    scalar_map = build.function(f"scalar_map_{number}", arguments, doc, build.number(cycle.scalar_map))
     inverse = relation = None
     if cycle.inverse is not None:
         doc = f"z(s) = {text(cycle.inverse)}"
-        inverse = work.function(f"inverse_map_{number}", (work.s,), doc, work.number(cycle.inverse))
+        inverse = build.function(f"inverse_map_{number}", (build.s,), doc, build.number(cycle.inverse))
     if cycle.relation is not None:
-        coefficients = work.numbers(sp.Poly(cycle.relation, Z).all_coeffs())
+        coefficients = build.numbers(sp.Poly(cycle.relation, Z).all_coeffs())
         doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
-        relation = work.function(f"relation_{number}", (work.s,), doc, coefficients)
-    pencil = _pencil(work, blocks, number, cycle)
-    reads = tuple(keys_read((*(let.value for let in pencil.body), pencil.result), work.order))
+        relation = build.function(f"relation_{number}", (build.s,), doc, coefficients)
+    pencil = _pencil(build, blocks, number, cycle)
+    reads = tuple(keys_read((*(let.value for let in pencil.body), pencil.result), build.order))
     return RuntimeRecord("Cycle", (pencil, scalar_map, relation, inverse), {"reads": reads})
 
 
 def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> RuntimeRecord:
-    """The law of the bulk."""
+    """Return the record of the bulk: its equations, curve, edges and site averages."""
     projected = bulk.projected
     gains = _gains(bulk)
-    work = _Spectral(projected, layout, means, gains, of_bulk=True)
-    symbols, given = projected.bulk_symbols, (work.z, work.r, *work.given)
+    build = _Spectral(projected, layout, means, gains, of_bulk=True)
+    symbols, arguments = projected.bulk_symbols, (build.z, build.r, *build.law_arguments)
     named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
     named["resolvent"] = symbols.index(projected.resolvent)
 
-    def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value) -> None:
-        named[name] = work.function(name, (*given, *((work.gained,) if gains else ())), doc, result)
+    def function(name: str, arguments: tuple[Symbol, ...], doc: str, result: Value) -> None:
+        named[name] = build.function(name, (*arguments, *((build.gained,) if gains else ())), doc, result)
 
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
-        return Tuple(tuple(map(work.numbers, rows)))
+        return Tuple(tuple(map(build.numbers, rows)))
 
     if gains:
         doc = f"What weights have gained by their updates: {', '.join(map(text, gains))}."
         before = _Spectral(projected, layout, means)
         named["coefficients"] = before.function("coefficients", (), doc, before.numbers(gains))
-    if work.law:
-        named |= {"sites": work.site_laws(), "densities": _densities(work.traits, projected)}
-    spreads = [_spread(work, *numbered) for numbered in enumerate(projected.spreads)]
+    if build.law:
+        named |= {"sites": build.site_laws(), "densities": _densities(build.traits, projected)}
+    spreads = [_spread(build, *numbered) for numbered in enumerate(projected.spreads)]
     if spreads or projected.sampled:
         named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
     # traces of the resolvent have equations of their own, which the document does not show
     tags = [f"[{probe_tag('B', k, projected.system)}] " for k in range(len(projected.bulk_equations))]
     shown_as = [""] * len(tags) if projected.images else tags
-    told = "\n".join(f"{tag}0 = {text(e)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
+    equations = "\n".join(f"{tag}0 = {text(e)}" for tag, e in zip(shown_as, projected.bulk_equations, strict=True))
     averages = sorted({a for e in projected.bulk_equations for a in e.atoms(TraitAverage)}, key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{k}") for k, average in enumerate(averages)}
     if averages:
-        told += "".join(f"\n{mark} = {text(average)}" for average, mark in marks.items())
+        equations += "".join(f"\n{mark} = {text(average)}" for average, mark in marks.items())
         doc = "Averages over sites, each of a product of powers of polynomials in z and the responses."
-        found = Tuple(tuple(_site_average(work, average, (Z, *symbols)) for average in averages))
-        function("averages", (work.laws,), doc, found)
+        factors = Tuple(tuple(_site_average(build, average, (Z, *symbols)) for average in averages))
+        function("averages", (build.laws,), doc, factors)
     doc = "Equations that vanish as z grows, by products of z, responses and averages what multiplies them:"
-    polynomials = (_terms(work, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
-    function("polynomials", (), f"{doc}\n{told}", Tuple(tuple(polynomials)))
+    polynomials = (_terms(build, e.xreplace(marks), (Z, *symbols, *marks.values())) for e in projected.bulk_equations)
+    function("polynomials", (), f"{doc}\n{equations}", Tuple(tuple(polynomials)))
     if bulk.curve is not None:
-        named |= _curve_tables(work, bulk, bulk.curve, (work.gained,) if gains else ())
+        named |= _curve_tables(build, bulk, bulk.curve, (build.gained,) if gains else ())
     if projected.sources:
         named["images"] = tuple((name, symbols.index(symbol)) for name, symbol in projected.images)
         names = ", ".join(name for name, _ in projected.images)
         doc = f"How each equation changes with epsilon in the matrix M + epsilon A, at epsilon = 0, for A: {names}."
-        function("sources", given, doc, tables(projected.sources))
+        function("sources", arguments, doc, tables(projected.sources))
     if projected.slopes:
         named["vanishing"] = tuple(symbols.index(symbol) for symbol, _ in projected.slopes)
         names = ", ".join(symbol.name for symbol, _ in projected.slopes)
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
-        function("slopes", given, doc, tables(some for _, some in projected.slopes))
+        function("slopes", arguments, doc, tables(some for _, some in projected.slopes))
     return RuntimeRecord("BulkLaw", (), named)
 
 
-def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symbol, ...]) -> dict[str, Any]:
-    """The curve of the resolvent and the polynomials of its edges, as tables of coefficients."""
+def _curve_tables(build: _Spectral, bulk: Bulk, curve: sp.Expr, arguments: tuple[Symbol, ...]) -> dict[str, Any]:
+    """Return the curve of the resolvent and the edge polynomials as tables of coefficients."""
     g = bulk.projected.resolvent
     poly = sp.Poly(curve, g, Z)
     powers = [[g**i * Z**j for j in range(poly.degree(Z) + 1)] for i in range(poly.degree(g) + 1)]
@@ -634,7 +651,7 @@ def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symb
         variables, terms = coefficient_table(rows)
         doc = f"{doc}\nA term of a coefficient is a number and the powers of these:"
         return RuntimeRecord(
-            "CoefficientTable", (work.function(f"{name}_variables", given, doc, work.numbers(variables)), terms)
+            "CoefficientTable", (build.function(f"{name}_variables", arguments, doc, build.numbers(variables)), terms)
         )
 
     tag = probe_tag("G", 0, bulk.projected.system)
@@ -650,48 +667,49 @@ def _curve_tables(work: _Spectral, bulk: Bulk, curve: sp.Expr, given: tuple[Symb
 
 
 def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tuple[str, str], ...]:
-    """What averages over sites are taken over that has a density, by kind and as it was declared."""
+    """Return the densities that site averages are over, by kind and as declared."""
     in_words = as_declared(projected.system.model, projected.system.fields)
-    found: dict[tuple[str, str], None] = {}
+    densities: dict[tuple[str, str], None] = {}
     for trait in (trait for trait in traits if not trait.discrete):
         if isinstance(trait, SiteNormal):
             values = [value for spread in projected.spreads if trait in spread.normals for value in spread.values]
             names = " and ".join(in_words(shown(value)) for value in values)
-            found["field", f"the Gaussian field {names} on a diagonal"] = None
+            densities["field", f"the Gaussian field {names} on a diagonal"] = None
         elif isinstance(trait, SiteEntry):
-            found["field", f"the sampled entries {in_words(shown(trait.function))} of a diagonal"] = None
+            densities["field", f"the sampled entries {in_words(shown(trait.function))} of a diagonal"] = None
         else:
-            found["trait", f"the density of the trait {trait}"] = None
-    return tuple(found)
+            densities["trait", f"the density of the trait {trait}"] = None
+    return tuple(densities)
 
 
-def _terms(work: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> Tuple:
-    """The terms of a polynomial: products of names, and what multiplies them."""
-    found = _by_monomial(polynomial, variables)
-    return Tuple(tuple(Tuple((Quoted(key), work.number(value))) for key, value in found.items()))
+def _terms(build: _Spectral, polynomial: sp.Expr, variables: Sequence[sp.Symbol]) -> Tuple:
+    """Return the terms of a polynomial as products of names with their coefficients."""
+    coefficients = _by_monomial(polynomial, variables)
+    return Tuple(tuple(Tuple((Quoted(key), build.number(value))) for key, value in coefficients.items()))
 
 
-def _site_average(work: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> Call:
-    """An average by its factors: whole powers of polynomials in variables, with functions of a site as coefficients."""
+def _site_average(build: _Spectral, average: TraitAverage, variables: Sequence[sp.Symbol]) -> Call:
+    """Return an average as factors: integer powers of polynomials in the variables, with coefficients that depend on
+    the site."""
     scale, factors = sp.S.One, list[Tuple]()
-    traits, laws = work.averaged_over(average)
-    slots = {trait(): Slot(Ref(work.values[trait]), trait.name) for trait in traits}
+    traits, laws = build.averaged_over(average)
+    slots = {trait(): Slot(Ref(build.values[trait]), trait.name) for trait in traits}
     for base, power in average.expression.as_powers_dict().items():
         if not base.has(*variables):
             scale *= base**power
             continue
         assert power.is_Integer and base.is_polynomial(*variables), f"{average} is not a ratio of polynomials"
         by_monomial = {key: sp.factor(value) for key, value in _by_monomial(base, variables).items()}
-        terms = (Tuple((Quoted(k), work.number(value.xreplace(slots)))) for k, value in by_monomial.items())
+        terms = (Tuple((Quoted(k), build.number(value.xreplace(slots)))) for k, value in by_monomial.items())
         factors.append(Tuple((int(power), Tuple(tuple(terms)))))
     if scale != 1 or not factors:
-        factors.append(Tuple((1, Tuple((Tuple((Quoted("1"), work.number(scale.xreplace(slots)))),)))))
-    return Call("site_average", (Function(tuple(work.values[t] for t in traits), Tuple(tuple(factors))), *laws), None)
+        factors.append(Tuple((1, Tuple((Tuple((Quoted("1"), build.number(scale.xreplace(slots)))),)))))
+    return Call("site_average", (Function(tuple(build.values[t] for t in traits), Tuple(tuple(factors))), *laws), None)
 
 
 def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str, sp.Expr]:
-    """By products of variables, as names, what multiplies them in a polynomial, or in the numerator of a ratio."""
-    found: dict[str, sp.Expr] = {}
+    """Return the coefficient of each monomial in the variables, of a polynomial or of the numerator of a ratio."""
+    coefficients: dict[str, sp.Expr] = {}
     if not equation.is_polynomial(*variables):
         equation = sp.fraction(sp.cancel(sp.together(equation), *variables))[0]
     for term in sp.Add.make_args(sp.expand(equation)):  # rounding far above the spectrum depends on this order
@@ -699,30 +717,29 @@ def _by_monomial(equation: sp.Expr, variables: Sequence[sp.Symbol]) -> dict[str,
         powers = monomial.as_powers_dict()
         assert set(powers) <= {*variables, sp.S.One}, f"{monomial} is not a product of variables"
         key = " ".join(str(v) for v in variables for _ in range(int(powers.get(v, 0)))) or "1"
-        found[key] = found.get(key, sp.S.Zero) + coefficient
-    return found
+        coefficients[key] = coefficients.get(key, sp.S.Zero) + coefficient
+    return coefficients
 
 
 def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
-    """Symbols for the coefficients of updated weights in a bulk, none of which depends on when a dyad was added."""
+    """Return symbols for the coefficients of updated weights in a bulk; none depends on the time of a dyad."""
     projected = bulk.projected
     slopes = (value for _, some in projected.slopes for value in some)
     curves = (*(() if bulk.curve is None else (bulk.curve,)), *bulk.edge_factors)
     values = (*projected.bulk_equations, *(value for some in projected.sources for value in some), *slopes, *curves)
-    found = {node for value in values for node in sp.sympify(value).atoms(AppliedUndef)}
-    names = {node: _as_name((node.func.__name__, *map(text, node.args))) for node in found}
-    return {node: sp.Dummy(names[node]) for node in sorted(found, key=sp.default_sort_key)}
+    nodes = {node for value in values for node in sp.sympify(value).atoms(AppliedUndef)}
+    names = {node: _as_name((node.func.__name__, *map(text, node.args))) for node in nodes}
+    return {node: sp.Dummy(names[node]) for node in sorted(nodes, key=sp.default_sort_key)}
 
 
-def _spread(work: _Spectral, number: int, spread: DiagonalSpread) -> RuntimeRecord:
-    """The covariances of training fields on diagonals, rows of the lower triangle, and whether they are the same
-    however many steps there are."""
-    rows = Tuple(tuple(Tuple(tuple(work.taken(mean) for mean in row)) for row in spread.covariances))
+def _spread(build: _Spectral, number: int, spread: DiagonalSpread) -> RuntimeRecord:
+    """Return the record of Gaussian fields on diagonals: their covariances, and the normals that span them."""
+    rows = Tuple(tuple(Tuple(tuple(build.taken(mean) for mean in row)) for row in spread.covariances))
     names = ", ".join(text(value) for value in spread.values)
     doc = f"The covariances, of a site, of {names}: rows of the lower triangle."
-    made = work.function(f"covariances_{number}", (work.order,), doc, rows)
+    covariances = build.function(f"covariances_{number}", (build.order,), doc, rows)
     roots = (tuple(tuple(n.name for n in row) for row in rows) for rows in (spread.lower, spread.inverse))
-    return RuntimeRecord("Spread", (*roots, made, all(value.time is None for value in spread.values)))
+    return RuntimeRecord("Spread", (*roots, covariances, all(value.time is None for value in spread.values)))
 
 
 def _sampled(sites: SampledSiteValues) -> RuntimeRecord:

@@ -1,7 +1,7 @@
-"""Programs evaluated with quotients of polynomials in the open parameters, at given whole numbers.
+"""Evaluation of programs over the field of rational functions in the open parameters, at fixed whole numbers.
 
-Arrays hold quotients. Every function of the runtime that the constant matrix of a cycle of A(z) calls has a counterpart
-of the same name here; those of the forward pass are in derive/program/exact_run.py.
+Arrays hold quotients of polynomials. Each runtime function that the constant matrix of a cycle of A(z) calls has a
+counterpart of the same name here; those of the forward pass are in derive/program/exact_run.py.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from derive.program.nodes import (
 )
 
 MOST_TERMS = 20_000
-"""The most terms that the numerator of one entry may have."""
+"""Maximal number of terms in the numerator of an entry: bounds time and memory."""
 
 Array = Any
-"""An array of quotients (or of whole numbers), or one of them. A whole number may be a quotient."""
+"""An array of quotients or integers, or a single one."""
 
 
 def _is_root(node: sp.Basic) -> bool:
@@ -55,23 +55,23 @@ def _is_root(node: sp.Basic) -> bool:
 
 
 def _radicals(power: sp.Pow) -> list[tuple[sp.Expr, sp.Rational]]:
-    """Bases and exponents of a root. One of a number is of its primes, so that sqrt(2) sqrt(3) is sqrt(6)."""
+    """Return bases and exponents of a root; of a number one per prime factor, so that sqrt(2) sqrt(3) = sqrt(6)."""
     if power.base.is_Integer and power.base > 1:
         return [(sp.Integer(prime), n * power.exp) for prime, n in sp.factorint(power.base).items()]
     return [(power.base, power.exp)]
 
 
 class Scalars:
-    """Expressions in the parameters as quotients of polynomials; a root of something is a generator of its own."""
+    """Conversion of expressions to quotients of polynomials; each radical is a generator of its own."""
 
     def __init__(self, expressions: Iterable[sp.Expr], substitution: dict[sp.Basic, sp.Basic]):
         self.substitution = substitution
-        given = [sp.sympify(e) for e in expressions]
-        # a formula is also taken apart, so that a factor that is zero here does not hide what stands beside it
-        parts = {node for e in given for node in sp.preorder_traversal(e) if _is_root(node)}
+        formulas = [sp.sympify(e) for e in expressions]
+        # subexpressions too: a factor that is zero here must not hide the generators of the others
+        parts = {node for e in formulas for node in sp.preorder_traversal(e) if _is_root(node)}
         powers: dict[sp.Expr, int] = {}
         brought = any(_is_root(node) for e in substitution.values() for node in sp.preorder_traversal(sp.sympify(e)))
-        for e in dict.fromkeys((*given, *parts)):
+        for e in dict.fromkeys((*formulas, *parts)):
             if not brought and all(n.is_Pow and n.exp.is_Integer for n in e.atoms(sp.Pow, sp.Function)):
                 continue  # a quotient of polynomials, before and after
             for node in filter(_is_root, sp.preorder_traversal(e.subs(substitution))):
@@ -80,7 +80,7 @@ class Scalars:
         roots = {base: sp.Symbol(f"_radical{i}") for i, base in enumerate(sorted(powers, key=sp.default_sort_key))}
         self.roots = {base: (root, powers[base]) for base, root in roots.items()}
         self.meaning = {root: base ** sp.Rational(1, q) for base, (root, q) in self.roots.items()}
-        symbols = {s for e in given for s in e.free_symbols if isinstance(s, Parameter) and s not in substitution}
+        symbols = {s for e in formulas for s in e.free_symbols if isinstance(s, Parameter) and s not in substitution}
         extra = {s for e in substitution.values() for s in sp.sympify(e).free_symbols}
         generators = ((symbols | extra) - set(roots)) | set(roots.values())
         self.field = RationalFunctions(sorted(generators, key=lambda s: s.name))
@@ -106,15 +106,16 @@ class Scalars:
             ) from None
 
     def expression(self, quotient: Quotient) -> sp.Expr:
-        """Back to SymPy, with roots written as roots."""
+        """Return a quotient as a SymPy expression, with the radicals restored."""
         return self.field.decode(quotient).xreplace(self.meaning)
 
 
 class Evaluation:
-    """Values of programs, at given parameters. arrays: the data, in decimals that are taken at their word."""
+    """Interpreter of programs at fixed parameters. `arrays` holds the data as decimals, which are read as exact
+    fractions."""
 
     lazy: frozenset[str] = frozenset()
-    """Functions that evaluate their arguments themselves."""
+    """Runtime functions that evaluate their arguments themselves."""
 
     def __init__(self, scalars: Scalars, arrays: Mapping[str, Any] = MappingProxyType({})):
         self.scalars, self.arrays = scalars, arrays
@@ -128,13 +129,13 @@ class Evaluation:
     # -- programs
 
     def run(self, statements: Iterable[Let | Do]) -> None:
-        """Do what statements say, one after the other."""
+        """Execute statements in order."""
         for statement in statements:
-            found = self.evaluate(statement.value)
-            self.known |= dict.fromkeys(statement.symbols, found)
+            value = self.evaluate(statement.value)
+            self.known |= dict.fromkeys(statement.symbols, value)
 
     def call(self, function: Definition, arguments: dict[Symbol, Any]) -> Array:
-        """The result of a function of the program."""
+        """Return the result of a function of the program."""
         self.known |= arguments
         self.run(function.body)
         return self.evaluate(function.result)
@@ -143,7 +144,7 @@ class Evaluation:
 
     @singledispatchmethod
     def evaluate(self, value: Any) -> Any:
-        """The value of a node of a program."""
+        """Return the value of a node."""
         raise AssertionError(f"{type(value).__name__} cannot be evaluated exactly")
 
     @evaluate.register(int)
@@ -223,11 +224,11 @@ class Evaluation:
         return self._arithmetic(expression, values)
 
     def whole(self, expression: sp.Expr) -> int:
-        """The value of an expression that is a whole number."""
+        """Return the value of an expression that is a whole number."""
         return int(self.scalars.of(expression))
 
     def _arithmetic(self, expression: sp.Expr, values: dict[Slot, Any]) -> Array:
-        """A formula at the values of its slots, entry by entry; what has no slots is converted once."""
+        """Return a formula at the values of its slots, entry by entry; parts without slots are converted once."""
         slots = self.slots(expression)
         if not slots:
             return self.scalars.of(expression)
@@ -239,7 +240,7 @@ class Evaluation:
         return entry(*(values[slot] for slot in slots))
 
     def _entry(self, expression: sp.Expr, slots: tuple[Slot, ...], *here: Any) -> Quotient:
-        """One entry of a power, or of another function."""
+        """Return one entry of a power or of another function."""
         values = dict(zip(slots, here, strict=True))
         whole = {s: sp.Integer(int(x)) for s, x in values.items() if not isinstance(x, Quotient)}
         if expression.is_Pow:
@@ -264,7 +265,7 @@ class Evaluation:
         return self.decimals(np.asarray(self.arrays[name], float))
 
     def decimals(self, numbers: Array) -> Array:
-        """Decimals, taken at their word."""
+        """Return decimals as exact fractions."""
         return np.frompyfunc(lambda x: self.scalars.of(sp.Rational(repr(float(x)))), 1, 1)(numbers)
 
     # -- arithmetic of arrays
@@ -273,14 +274,14 @@ class Evaluation:
         return np.full(shape, self.zero, object)
 
     def product_of(self, a: Array, b: Array) -> Array:
-        """A matrix product; most entries are zero."""
+        """Return a matrix product, skipping zero entries."""
         columns = [[(k, x) for k, x in enumerate(column) if not x.is_zero] for column in b.T]
-        found = self.zeros((len(a), b.shape[1]))
+        product = self.zeros((len(a), b.shape[1]))
         for i, row in enumerate(a):
             for j, column in enumerate(columns):
                 terms = (row[k] * x for k, x in column if not row[k].is_zero)
-                found[i, j] = not_too_large(reduce(add, terms, self.zero))
-        return found
+                product[i, j] = check_terms(reduce(add, terms, self.zero))
+        return product
 
     # -- functions of the runtime, each under its name there
 
@@ -308,22 +309,22 @@ class Evaluation:
         return np.moveaxis(np.array(each, object), 2, 0)
 
     def initial_coefficients(self, matrix: Array, entry: Array, forcing: Array) -> Array:
-        now, found = entry[0], []
+        now, rows = entry[0], []
         for step, more in zip(matrix, forcing, strict=True):
-            found.append(now[:, 0])
+            rows.append(now[:, 0])
             now = self.product_of(step, now) + more
-        return np.array(found, object)
+        return np.array(rows, object)
 
     def history_coefficients(self, matrix: Array, entry: Array, forcing: Array) -> Array:
-        now, found = self.zeros((matrix.shape[1], len(matrix))), []
+        now, rows = self.zeros((matrix.shape[1], len(matrix))), []
         for t, (step, start) in enumerate(zip(matrix, entry, strict=True)):
-            found.append(now)
+            rows.append(now)
             now = self.product_of(step, now)
             now[:, t] = start[:, 0]
-        return np.array(found, object)
+        return np.array(rows, object)
 
     def coefficient(self, table: Array, time: Array, position: int) -> Array:
-        # beyond the end the last one, as in JAX: nothing that is asked for uses it
+        # indices beyond the end are clamped, as in JAX; no result reads them
         return table[min(max(int(time), 0), len(table) - 1)][position]
 
     def coefficients(self, table: Array, time: Array, position: int, times: Array) -> Array:
@@ -334,8 +335,8 @@ def _slots(expression: sp.Basic) -> tuple[Slot, ...]:
     return tuple(sorted(expression.atoms(Slot), key=lambda slot: slot.number))
 
 
-def not_too_large(entry: Quotient) -> Quotient:
-    """A quotient that is not larger than allowed."""
+def check_terms(entry: Quotient) -> Quotient:
+    """Return the quotient, or raise if it has too many terms."""
     if len(entry.top) > MOST_TERMS:
         raise TooLarge(f"an order parameter has more than {MOST_TERMS} terms")
     return entry

@@ -1,4 +1,4 @@
-"""Coefficients of updated weights that have no closed form in time, as tables over times."""
+"""Coefficients of updated weights without a closed form in time, as tables over times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from derive.records.system import Recurrence
 class Coefficients:
     """One table per coefficient: over times, or over times and the times at which dyads were added.
 
-    of_clock: what stands in place of the number of steps in what is added, where that counts the order parameters.
+    Args:
+        of_clock: the substitution for the number of steps where it counts the times of order parameters.
     """
 
     def __init__(self, layout: Layout, of_clock: Mapping[sp.Symbol, sp.Expr] = {}):
@@ -31,7 +32,7 @@ class Coefficients:
         self.owners = {name: (r, i) for r in self.tables for i, name in enumerate(r.names)}
 
     def at(self, node: AppliedUndef, number: Callable[[sp.Expr], Formula], times: Shape = ()) -> Slot:
-        """The value of a coefficient at a time; over all earlier times if it depends on when a dyad was added."""
+        """Return a coefficient at a time, over all earlier times if it depends on when a dyad was added."""
         recurrence, position = self.owners[node.func.__name__]
         taken = (self.tables[recurrence], number(node.args[0]), position)
         if recurrence.initial:
@@ -39,7 +40,7 @@ class Coefficients:
         return Slot(Call("coefficients", (*taken, times[0]), times), str(node.func))
 
     def statements(self, wanted: dict[Symbol, None]) -> tuple[Let, ...]:
-        """The tables among the wanted symbols, and what they are made of."""
+        """Return the statements for the wanted tables and those that they depend on."""
         used = [(r, symbol) for r, symbol in self.tables.items() if symbol in wanted]
         if not used:
             return ()
@@ -58,8 +59,8 @@ class Coefficients:
             )
 
         def matrix(rows: Iterable[Iterable[sp.Expr]]) -> Call:
-            made = EntryTable(tuple(tuple(map(entry, row)) for row in rows), None)
-            return Call("over_time", (made, self.count), None)
+            table = EntryTable(tuple(tuple(map(entry, row)) for row in rows), None)
+            return Call("over_time", (table, self.count), None)
 
         arguments = (matrix(r.matrix), matrix([[e] for e in r.entry]), matrix([[e] for e in r.forcing]))
         function = "initial_coefficients" if r.initial else "history_coefficients"

@@ -1,8 +1,8 @@
-"""The declaration at finite size, as a program: draw what is random, run the equations as they stand.
+"""Lowering of a declaration to a finite-size simulation: draw the disorder, run the equations as declared.
 
-It is made from the declaration alone, with the order in which the derivation computes the fields of one time to choose
-between orders that are all possible. A vector has the shape sites x labels, with one label where it has none; a mean
-over sites has one row. See numerics/runtime/finite_size.py for the functions that are called here by name.
+It reads the declaration alone; the derivation only resolves ties in the order of fields at equal times. A vector has
+the shape sites x labels, with one label where it has none; a mean over sites has one row. The functions called by name
+are in numerics/runtime/finite_size.py.
 """
 
 from __future__ import annotations
@@ -69,21 +69,21 @@ from derive.program.nodes import (
 )
 
 RNG, XP = Symbol("rng"), Symbol("xp")
-"""What random numbers are drawn from, and where arrays come from."""
+"""The random generator and the array library."""
 
 Span = tuple[sp.Expr | None, sp.Expr | None]
-"""First time, and the one after the last; None where there is no series of times."""
+"""A half-open range of times; None without times."""
 Direction = tuple[sp.Expr, sp.Expr | None, sp.Expr | None]
-"""A vector, with the times that it is taken at."""
+"""A vector with its range of times."""
 Pair = tuple[Direction, Direction]
 
 LEAVES = (FieldAt, Apply, Project, Mean, Mix, Total, DataAt, sp.Sum)
-"""Nodes of the language that are not arithmetic entry by entry."""
+"""Nodes of the language that are not elementwise arithmetic."""
 
 
 @dataclass(frozen=True, eq=False)
 class AtTime(Value):
-    """A field at a time, which is a formula."""
+    """A field at a time given by a formula."""
 
     owner: Symbol
     time: Formula
@@ -92,7 +92,7 @@ class AtTime(Value):
 
 @dataclass(frozen=True, eq=False)
 class OverTimes(Value):
-    """The sum of a value over whole numbers from `low` up to, and without, `high`."""
+    """The sum of a value over whole numbers in range(low, high)."""
 
     index: Symbol
     low: Formula
@@ -103,7 +103,7 @@ class OverTimes(Value):
 
 @dataclass(frozen=True, eq=False)
 class DrawnTrait(Value):
-    """The values of a trait at all sites, by its law."""
+    """The values of a trait at all sites, drawn from its law."""
 
     trait: Trait
     shape: Shape | None
@@ -119,8 +119,10 @@ class KeptField:
 
 @dataclass(frozen=True)
 class Held:
-    """A matrix at the current time and, where they are used, at times before, the latest first. Fresh ones are drawn at
-    every time."""
+    """A matrix at the current time and, where they are used, at earlier times, latest first.
+
+    Fresh matrices are drawn at every time.
+    """
 
     symbol: Symbol
     before: tuple[Symbol, ...]
@@ -130,7 +132,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a field or a matrix becomes at the current time: by a rule, or at some times by starting values."""
+    """The update of a field or a matrix at the current time: by its rule, or by an initial value at some times."""
 
     target: KeptField | Held
     starts: tuple[tuple[int, Value], ...]
@@ -139,7 +141,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Columns:
-    """A vector, or at all times from `low` up to, and without, `high` where those are given."""
+    """A vector at one time, or one column per time in range(low, high)."""
 
     value: Value
     low: Formula | None = None
@@ -148,8 +150,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class SpikeDirections:
-    """Directions of all that has low rank in a probed matrix, by side with its sector; of K^T K its half K; by name the
-    matrices that stand between its resolvents."""
+    """Directions of the low-rank terms of a probed matrix, by side and sector; for K^T K those of K.
+
+    By name also the matrices between its resolvents.
+    """
 
     half: Value | None
     sides: tuple[tuple[str, Sector, tuple[Columns, ...]], ...]
@@ -158,7 +162,7 @@ class SpikeDirections:
 
 @dataclass(frozen=True)
 class SampleNumbers:
-    """How many numbers a sample holds all the time, at once on the way to its matrices, and for their spectra."""
+    """The memory of one sample, in numbers: permanently, temporarily for its matrices, and for their spectra."""
 
     held: sp.Expr
     working: tuple[sp.Expr, ...]
@@ -167,11 +171,14 @@ class SampleNumbers:
 
 @dataclass(frozen=True)
 class FiniteSizeProgram:
-    """The program. `drawn` and `static` come before all times; at every time fresh matrices, then what is drawn at each
-    time, then `step`; `after` once more where weights are updated after the last time of the fields."""
+    """The simulation program. `drawn` and `static` precede all times.
+
+    Every time draws fresh matrices and fresh vectors, then runs `step`; `after` runs once where weights are updated
+    after the last time of the fields.
+    """
 
     bound: dict[sp.Symbol, Symbol]
-    """What the declaration's own symbols stand for in formulas: sizes, the time, the index of a sum."""
+    """Program symbols of the declaration's symbols: sizes, time, and the index of a sum."""
     sectors: tuple[tuple[Sector, Symbol], ...]
     clock: Clock | None
     time: Symbol
@@ -185,18 +192,20 @@ class FiniteSizeProgram:
     probed: tuple[tuple[str, Value], ...]
     spikes: tuple[tuple[str, SpikeDirections], ...]
     observables: tuple[tuple[str, Value, bool], ...]
-    """Names, values and whether they are followed in time."""
+    """Name, value, and whether it is recorded at every time."""
     fields: tuple[tuple[str, Symbol], ...]
-    """All vectors by the names that they are declared with."""
+    """All vectors by their declared names."""
     numbers: SampleNumbers
 
 
 def finite_size_program(model: Model, order_of_fields: Iterable[Field]) -> FiniteSizeProgram:
-    """The program of a declaration."""
+    """Return the simulation program of a declaration."""
     return _Build(model, tuple(order_of_fields)).program()
 
 
 class _Build:
+    """Lowers one declaration to a simulation program."""
+
     def __init__(self, model: Model, order: tuple[Field, ...]):
         self.model = model
         clocks = atoms(model, Clock)
@@ -224,7 +233,7 @@ class _Build:
 
     @property
     def clock(self) -> Clock:
-        """The clock of all that has a time."""
+        """The clock of all timed fields and weights."""
         return self.clocks[0]
 
     def program(self) -> FiniteSizeProgram:
@@ -273,7 +282,7 @@ class _Build:
     # -- the order of one time
 
     def _scheduled(self, rank: dict[Field, int]) -> tuple[Field | Weights, ...]:
-        """Fields and weights in an order in which each can be computed at a given time; weights as soon as possible."""
+        """Return fields and weights in an order in which each can be computed at a time; weights come early."""
         fields = [x for x in self.rules if x in self.fields]
         waiting = [*self.weights, *sorted(fields, key=lambda f: (f.timed, rank.get(f, len(rank))))]
         needs = {x: self._needs(x) for x in waiting}
@@ -292,15 +301,15 @@ class _Build:
         return tuple(done)
 
     def _needs(self, x: Field | Weights) -> set[sp.Symbol]:
-        """Fields and weights that must be known at the same time."""
-        found: set[sp.Symbol] = set()
+        """Return the fields and weights at the same time on which the update of x depends."""
+        needed: set[sp.Symbol] = set()
         for e in (self.rules[x], *self.starts.get(x, {}).values()):
             with blaming(e):
-                found |= self._needs_of(x, e)
-        return found
+                needed |= self._needs_of(x, e)
+        return needed
 
     def _needs_of(self, x: Field | Weights, e: Eq) -> set[sp.Symbol]:
-        found: set[sp.Symbol] = set()
+        symbols: set[sp.Symbol] = set()
         for part in expressions(e.value):
             for needed, lag in self._lags(part, e):
                 if lag < 0:
@@ -308,10 +317,10 @@ class _Build:
                         f"the equation of {e.name} at {e.time} needs {needed} at a later time; use earlier times"
                     )
                 if lag == 0 and needed in self.rules:
-                    found.add(needed)
+                    symbols.add(needed)
                 if lag == 0 and x in self.weights and _is_followed(needed):
                     self._check_last(needed, e)
-        return found
+        return symbols
 
     def _check_last(self, needed: sp.Symbol, e: Eq) -> None:
         if not self.clock.endpoint and not _is_start(e):
@@ -322,7 +331,7 @@ class _Build:
 
     @ByKind
     def _lags(self, expression: sp.Basic, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
-        """Fields, matrices and data of an equation, each with the least number of steps that it is taken before."""
+        """Yield the fields, matrices and data of an equation, each with its smallest lag."""
         for arg in expression.args:
             yield from self._lags(arg, e, limits)
 
@@ -355,17 +364,17 @@ class _Build:
     # -- equations
 
     def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, Value], ...], Value]:
-        """Starting values and the rule, at the current time."""
-        made: Callable[[Any], Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
+        """Return the initial values and the update rule at the current time."""
+        lower: Callable[[Any], Value] = self.matrix if x in self.weights else partial(self.vector, axes=x.axes)
         starts = tuple(
-            (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
+            (first, lower(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
         )
         e = self.rules[x]
         shift = e.time - self.clock
-        return starts, made(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
+        return starts, lower(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
 
     def _at_start(self, value: sp.Expr | MatrixExpression, first: int) -> sp.Expr | MatrixExpression:
-        """An equation of one fixed time; matrices, of which two times are held, are named relative to the clock."""
+        """Return an equation at a fixed time, with matrices indexed relative to the clock."""
 
         def at(part: sp.Basic) -> sp.Basic:
             fixed = part.xreplace({self.clock: sp.Integer(first)})
@@ -378,7 +387,7 @@ class _Build:
         return _mapped(value, at)
 
     def _now(self, matrix: MatrixExpression) -> MatrixExpression:
-        """A probed matrix as it is at the current time: the last time of the declaration is read as that one."""
+        """Return a probed matrix at the current time, which replaces the last time of the declaration."""
         if not self.clocks:
             return matrix
 
@@ -423,14 +432,14 @@ class _Build:
     # -- expressions
 
     def vector(self, expression: sp.Expr, axes: tuple[Axis, ...] | None = None) -> Value:
-        """An expression that acts site by site, or label by label; along all these axes if it has labels at all."""
+        """Return an elementwise expression over sites and labels, along all given axes if it has labels."""
         own = axes_of(expression)
         wide = own if axes is None or not own else axes
         shape = (sector_of(expression) or sp.S.One, labels_along(wide))
         return self._formula(expression, lambda node: self._along(node, wide), shape)
 
     def _along(self, node: sp.Basic, axes: tuple[Axis, ...]) -> Value:
-        """A node, repeated along the axes that it has not."""
+        """Return a node broadcast along the axes that it lacks."""
         value, own = self._leaf(node), axes_of(node)
         if not own or own == axes:
             return value
@@ -438,7 +447,7 @@ class _Build:
         return Call("repeated", (XP, value, *map(tuple, shown_sizes)), (_shape(node)[0], labels_along(axes)))
 
     def number(self, expression: sp.Expr) -> Value:
-        """A number; outside total(...) labels are averaged over before the formula is applied."""
+        """Return a number; outside total(...) labels are averaged before the formula is applied."""
         return self._formula(expression, self._number_leaf, SCALAR)
 
     def _formula(self, expression: sp.Expr, leaf: Callable[[sp.Basic], Value], shape: Shape) -> Value:
@@ -506,11 +515,11 @@ class _Build:
 
     @ByKind
     def _tabled(self, table: sp.Basic, node: Mix) -> Value:
-        """A table times a vector."""
+        """Return a table of data times a vector."""
         if len(axes_of(node.vector)) > 1:
             return self._mixed(node, _shape(node))
-        given = self._given(table)
-        return MatMul(self.vector(node.vector), given if node.transposed else Transposed(given))
+        array = self._given(table)
+        return MatMul(self.vector(node.vector), array if node.transposed else Transposed(array))
 
     @_tabled.on(LabelSelection)
     def _selected(self, table: LabelSelection, node: Mix) -> Value:
@@ -519,11 +528,11 @@ class _Build:
         return Call("in_order", (self.vector(node.vector), columns, order), _shape(node))
 
     def _mixed(self, node: Mix, shape: Shape) -> Value:
-        """A table times a vector that has other axes besides that of its columns."""
+        """Return a table times a vector with further axes besides that of its columns."""
         rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
         axes, table = axes_of(node.vector), self._given(node.table)
-        made = (*(axis for axis in axes if axis != columns), rows)
-        sizes, order = tuple(axis.size for axis in axes), tuple(made.index(axis) for axis in axes_of(node))
+        result = (*(axis for axis in axes if axis != columns), rows)
+        sizes, order = tuple(axis.size for axis in axes), tuple(result.index(axis) for axis in axes_of(node))
         turned = Transposed(table) if node.transposed else table
         return Call("mixed_along", (XP, self.vector(node.vector), turned, sizes, axes.index(columns), order), shape)
 
@@ -546,13 +555,13 @@ class _Build:
 
     @_given.on(RootAt)
     def _root(self, node: RootAt) -> Value:
-        found = _Build._given.default(self, node)
-        return Call("root", (found,), found.shape)
+        array = _Build._given.default(self, node)
+        return Call("root", (array,), array.shape)
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
-        """A random matrix or weights, at the current time or the one before."""
-        found = Ref(self._at_lag(symbol))
-        return Transposed(found) if transposed else found
+        """Return a random matrix or weights at the current or the previous time."""
+        matrix = Ref(self._at_lag(symbol))
+        return Transposed(matrix) if transposed else matrix
 
     def _at_lag(self, symbol: sp.Basic) -> Symbol:
         if symbol in self.symbols:
@@ -592,23 +601,23 @@ class _Build:
         return self._operator(matrix.symbol, matrix.transposed)
 
     def _multiplied(self, factors: tuple[MatrixExpression, ...]) -> Value:
-        """A product from the left; a diagonal matrix multiplies rows or columns."""
+        """Return a product evaluated from the left; a diagonal matrix scales rows or columns."""
         first, *rest = factors
         if isinstance(first, DiagonalMatrix) and rest:
             after, *rest = rest
             if isinstance(after, DiagonalMatrix):
                 return self._multiplied((DiagonalMatrix(first.rows, first.rows, first.entries * after.entries), *rest))
-            found: Value = Call(
+            product: Value = Call(
                 "scaled_rows", (self.vector(first.entries), self.matrix(after)), (first.rows, after.columns)
             )
         else:
-            found = self.matrix(first)
+            product = self.matrix(first)
         for factor in rest:
             if isinstance(factor, DiagonalMatrix):
-                found = Call("scaled_columns", (found, self.vector(factor.entries)), (first.rows, factor.columns))
+                product = Call("scaled_columns", (product, self.vector(factor.entries)), (first.rows, factor.columns))
             else:
-                found = MatMul(found, self.matrix(factor))
-        return found
+                product = MatMul(product, self.matrix(factor))
+        return product
 
     def _observed(self, value: sp.Expr) -> Value:
         if isinstance(value, Each):
@@ -620,16 +629,16 @@ class _Build:
     # -- directions of the spikes
 
     def _beside(self, probe: DeclaredSpectrum) -> SpikeDirections:
-        """What is asked about a probed matrix besides itself."""
+        """Return the directions and matrices of the alignments and resolvent products of a probe."""
         between = tuple((name, self.matrix(self._now(matrix))) for name, matrix in probe.between)
         return replace(self._spikes(self._now(probe.matrix)), between=between)
 
     def _spikes(self, matrix: MatrixExpression) -> SpikeDirections:
         half = half_product(matrix)
         if not half:
-            # the low-rank parts of what acts last span what is joined to the random part of an eigenvector
-            found = [a for _, part in matrix.as_sum for a, _ in self._dyads(part.as_product[0])]
-            return SpikeDirections(None, self._sides({"right": (matrix.rows, found)}))
+            # low-rank terms of the leftmost factor add to the random part of an eigenvector
+            directions = [a for _, part in matrix.as_sum for a, _ in self._dyads(part.as_product[0])]
+            return SpikeDirections(None, self._sides({"right": (matrix.rows, directions)}))
         factors = matrix.as_sum[0][1].as_product
         first, last = factors[half], factors[-1]
         sides = {
@@ -657,7 +666,7 @@ class _Build:
     def _dyads(
         self, matrix: MatrixExpression, seen: tuple[Weights, ...] = (), times: Span = (None, None)
     ) -> list[Pair]:
-        """Left and right directions of everything of low rank in a matrix, each with the times that it is taken at."""
+        """Return left and right directions of the low-rank terms of a matrix, each with its times."""
         return []
 
     @_dyads.on(Dyad)
@@ -677,17 +686,17 @@ class _Build:
         weights = matrix.symbol.args[0] if matrix.symbol.args else None  # a random matrix without a time has none
         if weights not in self.weights or weights in seen:
             return []
-        found = []
+        dyads = []
         for e in (e for e in self.model.equations if e.defined == weights):
             if _is_start(e):
-                found += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
+                dyads += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
             else:
                 shift = e.time - self.clock
-                given = self.starts.get(weights, {})
-                free = next(time for time in range(len(given) + 1) if time not in given)
+                starts = self.starts.get(weights, {})
+                free = next(time for time in range(len(starts) + 1) if time not in starts)
                 when = (sp.Max(free - shift, 0), self.clock.steps - shift + 1)
-                found += self._dyads(e.value, (*seen, weights), when)
-        return [(b, a) for a, b in found] if matrix.transposed else found
+                dyads += self._dyads(e.value, (*seen, weights), when)
+        return [(b, a) for a, b in dyads] if matrix.transposed else dyads
 
     # -- how much a sample holds
 
@@ -702,12 +711,12 @@ class _Build:
 
 
 def _shape(expression: sp.Basic) -> Shape:
-    """Sites x labels of a vector; one row for numbers that belong to labels or to a mean."""
+    """Return the shape sites x labels of a vector; numbers per label and means have one row."""
     return (sector_of(expression) or sp.S.One, labels_along(axes_of(expression)))
 
 
 def _places(node: Total) -> tuple[sp.Expr, sp.Expr]:
-    """How many labels the axis has that is summed over, and how many there are along those behind it."""
+    """Return the number of labels on the axis summed over, and the number of labels on the axes after it."""
     axes = axes_of(node.expression)
     return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
 
@@ -738,7 +747,7 @@ def _is_timed(expression: sp.Expr) -> bool:
 
 @ByKind
 def _is_followed(symbol: sp.Symbol) -> bool:
-    """Whether something has one value per time of the clock."""
+    """Return whether a symbol has one value per time of the clock."""
     return False
 
 
@@ -759,7 +768,7 @@ def _(symbol: Field) -> bool:
 
 @ByKind
 def _mapped(value: sp.Expr, change: Callable[[sp.Basic], sp.Basic]) -> Any:
-    """A vector or matrix with every SymPy expression in it changed."""
+    """Return a vector or matrix with every SymPy expression in it changed."""
     return change(value)
 
 
@@ -770,7 +779,7 @@ def _(value: MatrixExpression, change: Callable[[sp.Basic], sp.Basic]) -> Matrix
 
 @ByKind
 def _on_the_way(matrix: MatrixExpression) -> list[tuple[Sector, Sector]]:
-    """Shapes of the matrices that are made when an expression is evaluated from the left."""
+    """Return the shapes of the intermediate matrices when an expression is evaluated from the left."""
     return [(matrix.rows, matrix.columns)]
 
 
@@ -792,7 +801,7 @@ def _(matrix: ProductOfMatrices) -> list[tuple[Sector, Sector]]:
 
 @ByKind
 def _law(part: sp.Basic) -> Any:
-    """A law as its kind and its numbers, and those of its parts."""
+    """Return a law as its kind, its numbers and the laws of its parts."""
     return part
 
 

@@ -1,4 +1,4 @@
-"""The declaration at finite size as a module, in NumPy or JAX."""
+"""Printer of a finite-size simulation as a module, in NumPy or JAX."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "
     "observables spikes kicks follow halves"
 ).split()
-"""What the module calls by name besides the runtime's functions."""
+"""Names that the module uses besides runtime functions."""
 
 
 SAMPLE = """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
@@ -44,12 +44,12 @@ SAMPLE = """One sample with base size `size`: probed matrices by label, for each
 
 
 def write_simulation(model: Model, order_of_fields: Iterable[Field], runtime: str) -> str:
-    """The text of simulation.py; `runtime` is the package that it imports its functions from."""
+    """Return the text of simulation.py. `runtime` is the package that it imports from."""
     return SimulationText(finite_size_program(model, order_of_fields), runtime, bool(model.alignments)).module()
 
 
 class _Code(NumpyText):
-    """Prints the nodes of a simulation besides the common ones."""
+    """Printer of the nodes of a simulation besides the common ones."""
 
     value = NumpyText.value.extended()
     inside = NumpyText.inside.extended()
@@ -76,8 +76,8 @@ class _Code(NumpyText):
         law = map(plain.value, law_parts(trait))
         function = "trait_of_values" if trait.discrete else "trait_of_density"
         self.called.setdefault(function)
-        given = [self.names.of(RNG), self.names.of(XP), self.formula(trait.sector), *law]
-        return f"{function}({', '.join(given)})"
+        arguments = [self.names.of(RNG), self.names.of(XP), self.formula(trait.sector), *law]
+        return f"{function}({', '.join(arguments)})"
 
     def span(self, low: Formula | None, high: Formula) -> str:
         first = "" if low is None or low.expression == 0 else f"{self.value(low)}, "
@@ -91,9 +91,10 @@ class _Code(NumpyText):
 
 
 class SimulationText(ModuleText):
-    """One module: sizes of the sectors, an estimate of what a sample holds, one sample.
+    """Prints one module: sector sizes, a memory estimate, and one sample.
 
-    aligned: whether vectors are compared with directions, also those of the halves K of matrices K^T K on the way.
+    Args:
+        aligned: whether eigenvectors are compared with directions, including singular vectors of K for K^T K.
     """
 
     sources = ("finite_size",)
@@ -157,8 +158,8 @@ class SimulationText(ModuleText):
 
     def _simulate(self) -> list[str]:
         rng, xp = self.names.of(RNG), self.names.of(XP)
-        drawn = self._with_kicks(self.program.drawn)
-        static = self._with_kicks(self.program.static)
+        drawn = self._with_impulses(self.program.drawn)
+        static = self._with_impulses(self.program.static)
         body = [
             *self._sizes(),
             "kicks = kicks or {}",
@@ -168,12 +169,12 @@ class SimulationText(ModuleText):
             *self._training(),
             *self._results(),
         ]
-        given = f"progress=lambda fraction: None, watch=None, kicks=None, follow=None, {xp}=np, special=sc"
+        options = f"progress=lambda fraction: None, watch=None, kicks=None, follow=None, {xp}=np, special=sc"
         doc = SAMPLE.replace("watch(time, probed)", "watch(time, probed, halves)") if self.halved else SAMPLE
-        return self.function(f"simulate({self.p}, size, {rng}, {given})", doc, body)
+        return self.function(f"simulate({self.p}, size, {rng}, {options})", doc, body)
 
-    def _with_kicks(self, statements: tuple[Let, ...]) -> list[str]:
-        """Statements, with the sources that stand in the equations of vectors."""
+    def _with_impulses(self, statements: tuple[Let, ...]) -> list[str]:
+        """Return statements with the impulses added to the equations of vectors."""
         vectors = {symbol for _, symbol in self.program.fields}
         lines = []
         for let in statements:
@@ -225,7 +226,7 @@ class SimulationText(ModuleText):
         return f"{name} = {self.called('Past')}({self.text.axes(target.shape)}, {kicks})"
 
     def _remembered(self) -> list[str]:
-        """Matrices of the time before, where they are used."""
+        """Return the matrices of the previous time, where they are used."""
         pairs = [
             pair for m in self.program.held for pair in reversed([*zip(m.before, (m.symbol, *m.before), strict=False)])
         ]
@@ -249,8 +250,8 @@ class SimulationText(ModuleText):
         return [*lines, "else:", *indented([always])]
 
     def _watched(self) -> list[str]:
-        given = ", halves" if self.halved else ""
-        return ["if watch is not None:", f"    watch({self.time}, probed{given})"] if self.program.probed else []
+        halves = ", halves" if self.halved else ""
+        return ["if watch is not None:", f"    watch({self.time}, probed{halves})"] if self.program.probed else []
 
     def _results(self) -> list[str]:
         observed = []

@@ -1,8 +1,8 @@
-"""Which fields share a site, and which directions of sites a sampled forward pass has to remember.
+"""Fields that share sites in a sampled forward pass, and the bases that represent their past.
 
-Sites fall into independent groups where no law, memory or average connects their fields: the layers of a network, for
-instance. Within a group the past is remembered as spans: orthonormal sets of directions over the sites, and for every
-remembered field its coordinates in one of them. A field that is a multiple of another needs no directions of its own.
+Sites fall into independent groups where no law, memory or average connects their fields, such as the layers of a
+network. Within a group the past is stored in orthonormal bases over sites: each remembered field has coordinates in one
+of them. A multiple of another field needs no basis vectors of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from derive.records.system import DisorderRule, Rule, SystemField, Term
 
 @dataclass(frozen=True)
 class SiteChannel:
-    """A random matrix, or its transpose, with the fields that it is applied to and the products."""
+    """A random matrix, or its transpose, with the fields that it acts on and their products."""
 
     matrix: Disorder
     transposed: bool
@@ -36,15 +36,15 @@ class SiteChannel:
 
     @property
     def fresh(self) -> bool:
-        """Whether the matrix is drawn anew at every time."""
+        """Whether the matrix is drawn afresh at every time."""
         return self.matrix.fresh is not None
 
 
 @dataclass(frozen=True)
 class FieldSpan:
-    """Fields that are remembered together: random matrices act on all of them, or it is one field alone.
+    """Fields that share an orthonormal basis of their past: all arguments of random matrices, or a single field.
 
-    fresh: it starts anew at every time, because its matrices do; then it holds no past.
+    A `fresh` span restarts at every time, because its matrices are drawn afresh, and holds no past.
     """
 
     hint: str
@@ -53,7 +53,7 @@ class FieldSpan:
 
 
 class Sharing:
-    """Who shares what, so that the pass gives the order parameters that are needed."""
+    """Groups of fields, spans and channels that a sampled pass needs for its order parameters."""
 
     def __init__(self, layout: Layout, needs: Needs):
         self.layout, self.letters, self.means = layout, needs.letters, needs.means
@@ -64,24 +64,25 @@ class Sharing:
 
     @cached_property
     def channels(self) -> tuple[SiteChannel, ...]:
-        found: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
+        """The random matrices and transposes in products, each with its arguments and products."""
+        uses: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
         for f in self.layout.fields:
             if (rule := f.product) is not None:
-                found.setdefault((rule.matrix, rule.transposed), []).append((rule.argument, f.field))
+                uses.setdefault((rule.matrix, rule.transposed), []).append((rule.argument, f.field))
         return tuple(
             SiteChannel(matrix, transposed, tuple(dict.fromkeys(a for a, _ in pairs)), tuple(p for _, p in pairs))
-            for (matrix, transposed), pairs in found.items()
+            for (matrix, transposed), pairs in uses.items()
         )
 
     def channel_of(self, product: Field) -> SiteChannel:
         return next(c for c in self.channels if product in c.products)
 
     def argument(self, product: Field) -> Field:
-        """What the random matrix is applied to."""
+        """Return the field that the random matrix multiplies."""
         return self._disorder(product).argument
 
     def strength(self, product: Field) -> sp.Expr:
-        """The standard deviation of the noise in a product, for an argument of norm one; it carries the sign."""
+        """Return the standard deviation of the noise in a product for an argument of norm one, with its sign."""
         rule = self._disorder(product)
         columns = rule.matrix.rows if rule.transposed else rule.matrix.columns
         return size_free(rule.coefficient * sp.sqrt(rule.matrix.variance * columns), f"the noise of {product}")
@@ -94,7 +95,7 @@ class Sharing:
     # -- multiples of other fields
 
     def root(self, field: Field) -> tuple[Field, sp.Expr | None]:
-        """The field that this one is a multiple of at each time, and the factor; else the field itself and None."""
+        """Return the field of which this one is a multiple at each time, and the factor; else the field and None."""
         f = self.rules.get(field)
         if f is None or f.starts or not f.rule.terms:
             return field, None
@@ -113,73 +114,74 @@ class Sharing:
 
     @cached_property
     def kept(self) -> tuple[Field, ...]:
-        """Fields whose past is needed: in sums over the past, in correlations, and under matrices that stay."""
-        found: dict[Field, None] = {}
+        """The fields whose past is needed: by memory sums, correlations and fixed random matrices."""
+        needed: dict[Field, None] = {}
         for f in self.layout.fields:
             for rule in f.rules:
                 for term in rule.terms:
                     if term.past is not None:
-                        found.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
+                        needed.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
         for letter in self.letters:
             if letter.kind == "C":
-                found.update(dict.fromkeys((letter.a, letter.b)))
-        found.update(dict.fromkeys(field for field in self._standing if field.role != "trait"))
-        found.update(dict.fromkeys(f for table in self.tables for kind, f in (table.left, table.right) if kind == "C"))
-        found.update({a: None for c in self.channels if not c.fresh for a in c.arguments})
+                needed.update(dict.fromkeys((letter.a, letter.b)))
+        needed.update(dict.fromkeys(field for field in self._standing if field.role != "trait"))
+        needed.update(dict.fromkeys(f for table in self.tables for kind, f in (table.left, table.right) if kind == "C"))
+        needed.update({a: None for c in self.channels if not c.fresh for a in c.arguments})
         everyone = (*self.layout.system.sources, *(f.field for f in self.layout.fields))
-        return tuple(f for f in everyone if f in found)
+        return tuple(f for f in everyone if f in needed)
 
     @cached_property
     def _standing(self) -> tuple[Field, ...]:
-        """Fields and traits that diagonals are made of."""
+        """The fields and traits in diagonal entries."""
         return tuple(dict.fromkeys(value.field for sites in self.sampled for value in sites.values))
 
     @cached_property
     def spans(self) -> tuple[FieldSpan, ...]:
-        made: list[FieldSpan] = []
+        """The orthonormal bases of the past: one per connected set of matrix arguments, then one per further field."""
+        spans: list[FieldSpan] = []
         parts = [(c, tuple(dict.fromkeys(self.root(a)[0] for a in c.arguments))) for c in self.channels]
         for fields in _components([fields for _, fields in parts]):
             owners = [c for c, inside in parts if set(inside) & set(fields)]
-            made.append(FieldSpan(owners[0].hint, fields, all(c.fresh for c in owners)))
+            spans.append(FieldSpan(owners[0].hint, fields, all(c.fresh for c in owners)))
         # a span that starts anew holds no past: a field whose past is needed has another one
-        taken = {f for span in made if not span.fresh for f in span.fields}
+        taken = {f for span in spans if not span.fresh for f in span.fields}
         for field in self.kept:
             base = self.root(field)[0]
             if base not in taken:
-                made.append(FieldSpan(str(base), (base,), False))
+                spans.append(FieldSpan(str(base), (base,), False))
                 taken.add(base)
-        return tuple(made)
+        return tuple(spans)
 
     def past_span(self, field: Field) -> FieldSpan:
-        """The span in which the past of a field is kept."""
+        """Return the span that holds the past of a field."""
         base = self.root(field)[0]
         return next(span for span in self.spans if base in span.fields and not span.fresh)
 
     def channel_span(self, channel: SiteChannel) -> FieldSpan:
-        """The span of what a random matrix is applied to."""
+        """Return the span of the arguments of a random matrix."""
         base = self.root(channel.arguments[0])[0]
-        found = [span for span in self.spans if base in span.fields]
-        return next((span for span in found if not span.fresh or channel.fresh), found[0])
+        spans = [span for span in self.spans if base in span.fields]
+        return next((span for span in spans if not span.fresh or channel.fresh), spans[0])
 
     def coordinates(self, field: Field) -> tuple[FieldSpan, ...]:
-        """The spans in which the coordinates of a field at each time are needed."""
-        found: dict[FieldSpan, None] = {}
+        """Return the spans in which a field needs coordinates at each time."""
+        spans: dict[FieldSpan, None] = {}
         base = self.root(field)[0]
         for span in self.spans:
             if field in span.fields:
-                found.setdefault(span)
+                spans.setdefault(span)
         for channel in self.channels:
             if field in channel.arguments:
-                found.setdefault(self.channel_span(channel))
+                spans.setdefault(self.channel_span(channel))
         if field in self.kept:
-            found.setdefault(self.past_span(field))
-        return tuple(span for span in found if base in span.fields)
+            spans.setdefault(self.past_span(field))
+        return tuple(span for span in spans if base in span.fields)
 
     # -- groups
 
     @cached_property
     def groups(self) -> tuple[tuple[Field, ...], ...]:
-        """Fields and sources that share sites."""
+        """The groups of fields and sources that share sites."""
         saddle = self.layout.saddle
         everyone = [f.field for f in self.layout.fields] + list(self.layout.system.sources)
         ties: list[tuple[Field, ...]] = [(f,) for f in everyone]
@@ -200,28 +202,31 @@ class Sharing:
         for f in self.layout.fields:
             for rule in f.rules:
                 ties += [(t.pair[0].field, t.pair[1].field) for t in rule.terms if t.pair is not None]
-        known = set(everyone)
-        parts = _components([tuple(f for f in tie if f in known) for tie in ties])
+        present = set(everyone)
+        parts = _components([tuple(f for f in tie if f in present) for tie in ties])
         return tuple(sorted(parts, key=lambda p: everyone.index(p[0])))
 
     def _averages(self) -> list[Mean]:
         rules = [rule for f in self.layout.fields for rule in f.rules]
-        found = [m for rule in rules for m in _means(rule)]
+        means = [m for rule in rules for m in _means(rule)]
         observed = [m for _, value in self.layout.system.model.observe for m in sorted(value.atoms(Mean), key=str)]
-        return [*found, *observed, *self.means]
+        return [*means, *observed, *self.means]
 
     @cached_property
     def has_mean_of_product(self) -> bool:
-        """Whether an equation has a mean of a product of fields, as the output of a network is one: it may vanish by a
-        symmetry, and its noise drives everything."""
+        """Whether an equation contains the mean of a product of fields, such as a network's output.
+
+        Such a mean may vanish by symmetry, and then its Monte Carlo noise drives the fields.
+        """
         rules = [rule for f in self.layout.fields for rule in f.rules]
         return any(len({v.field for v in m.atoms(FieldAt)}) > 1 for rule in rules for m in _means(rule))
 
     def group_of(self, field: Field) -> tuple[Field, ...]:
+        """Return the group of a field."""
         return next(members for members in self.groups if field in members)
 
     def noises(self, group: tuple[Field, ...]) -> tuple[SiteChannel, ...]:
-        """The random matrices whose products live in a group."""
+        """Return the random matrices whose products belong to a group."""
         return tuple(c for c in self.channels if c.products[0] in group)
 
 
@@ -232,7 +237,7 @@ def _means(rule: Rule) -> list[Mean]:
 
 
 def _components(ties: list[tuple[Field, ...]]) -> list[tuple[Field, ...]]:
-    """Fields joined by any of the ties, in the order of their first mention."""
+    """Return the connected components of fields joined by ties, in order of first occurrence."""
     home: dict[Field, list[Field]] = {}
     for tie in ties:
         merged: list[Field] = []

@@ -1,4 +1,4 @@
-"""Coefficients that are polynomials in parameters, as data instead of code."""
+"""Coefficients that are polynomials in parameters, stored as data instead of code."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from derive.program.text import SHORT
 
 Lines = tuple[str, ...]
 WIDTH = 96
-"""Characters of a line of a table."""
+"""Line width of a table, in characters."""
 
 
 def coefficient_table(rows: Sequence[Sequence[sp.Expr]]) -> tuple[tuple[sp.Expr, ...], tuple[tuple[Lines, ...], ...]]:
-    """The variables of a table, and its rows of coefficients: sums of "number power power ...", one power a variable.
+    """Return the variables of a table and its rows of coefficients, sums of "number power power ..." terms.
 
-    Variables are parameters and functions of these. A coefficient that is not a polynomial in them with rational
-    coefficients is a variable itself.
+    Each power belongs to one variable. Variables are parameters and functions of them; a coefficient that is not a
+    polynomial over the rationals becomes a variable itself.
     """
     entries = [sp.sympify(entry) for row in rows for entry in row]
     generators = Generators.of(entries)

@@ -1,4 +1,4 @@
-"""Programs as text: names are given here, last, so that no two things can share one."""
+"""Printers of programs as Python source; symbols get their names here, so that names cannot collide."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ from derive.program.nodes import (
 )
 
 PARAMETERS = Symbol("p")
-"""What holds the parameters and the data of a model: they are printed as its attributes."""
+"""The record of parameters and data, which are printed as its attributes."""
 
 
 _RUNTIME = Path(__file__).parents[2] / "numerics" / "runtime"
 ARRAY_FUNCTIONS = ("arange",)
-"""Functions that NumPy and JAX have; all others are the runtime's."""
+"""Functions of NumPy and JAX; all others belong to the runtime."""
 MACHINE, SHORT = 2**63, 10**40
-"""Whole numbers that are no machine integers, and those that are written in base sixteen: it is read at any length."""
+"""Integers beyond MACHINE are printed as floats, beyond SHORT in hexadecimal, which Python reads at any length."""
 
 
 @cache
 def runtime_names(module: str) -> frozenset[str]:
-    """What a module of numerics/runtime defines; its text is read, and nothing of it imported."""
+    """Return the names that a module of numerics/runtime defines, read from its source without importing it."""
     body = ast.parse((_RUNTIME / f"{module}.py").read_text(encoding="utf-8")).body
     return frozenset(node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
 
 
 class ModuleNames:
-    """A name for every symbol of one module, none of them twice and none that means something else there."""
+    """Unique names for the symbols of one module."""
 
     def __init__(self, taken: Iterable[str] = ()):
         self.taken = {UNUSED.hint, *taken, *keyword.kwlist, *dir(builtins)}
@@ -85,7 +85,7 @@ class ModuleNames:
 
 
 class NoCode(DeclarationError):
-    """An expression that no array library can compute; `functions` are the classes of the functions in it."""
+    """Raised for an expression that array libraries cannot evaluate; `functions` are the classes of its functions."""
 
     functions: tuple[type, ...] = ()
 
@@ -98,7 +98,7 @@ class NoCode(DeclarationError):
 
 
 class _Arithmetic(CodePrinter):
-    """Shared by both printers: a leaf is a slot, or a symbol of the declaration."""
+    """Rules shared by both printers: a leaf is a slot or a symbol of the declaration."""
 
     module: str
     special: str
@@ -108,7 +108,7 @@ class _Arithmetic(CodePrinter):
         self.text = text
 
     def _as_ordered_terms(self, expr: sp.Basic, order: str | None = None) -> list[sp.Basic]:
-        """As in derivation.md: no minus sign in front where another term can stand there."""
+        """Return the terms as in derivation.md: a positive term first, if there is one."""
         return with_positive_first(super()._as_ordered_terms(expr, order))
 
     def _print_Slot(self, leaf: sp.Basic) -> str:
@@ -128,7 +128,7 @@ class _Arithmetic(CodePrinter):
     _print_Clock = _print_Sector = _print_Dummy = _print_Symbol
 
     def _print_Integer(self, expr: sp.Basic) -> str:
-        # a larger whole number is no machine integer
+        # larger integers are not machine integers
         return str(expr) if abs(int(expr)) < MACHINE else self._decimal(expr)
 
     def _print_Rational(self, expr: sp.Basic) -> str:
@@ -137,14 +137,13 @@ class _Arithmetic(CodePrinter):
         return self._decimal(expr)
 
     def _decimal(self, number: sp.Basic) -> str:
-        found = float(number)
-        if math.isinf(found):
+        value = float(number)
+        if math.isinf(value):
             raise NoCode.of(number)
-        return repr(found)
+        return repr(value)
 
     def _print_Piecewise(self, expression: sp.Piecewise) -> str:
-        """A choice inside a condition is written with and, or and not: SymPy would simplify it, however long that
-        takes."""
+        """Print a conditional inside a condition with and, or and not, since SymPy's simplification may not end."""
         plain = {node: node.to_nnf(simplify=False) for node in expression.atoms(sp.ITE)}
         while plain and expression.has(sp.ITE):
             expression = expression.xreplace(plain)
@@ -196,7 +195,7 @@ class _Arithmetic(CodePrinter):
 
 
 def _may_be_whole(expression: sp.Expr) -> bool:
-    """Whether the value of an expression may be a whole number by its type: none of its leaves is a decimal."""
+    """Return whether an expression may be an integer by its type: none of its leaves is a float."""
     leaves = [leaf for leaf in expression.atoms() if leaf.is_Number or isinstance(leaf, Parameter)]
     return all(leaf.is_integer for leaf in leaves)
 
@@ -223,11 +222,11 @@ class _PlainNumpy(_Arithmetic, NumPyPrinter):
 
 
 _FOREIGN = re.compile(r"(?<![\w.])(?:math|cmath|scipy|numpy|jax|builtins)\.")
-"""Modules that generated code does not import: SymPy prints functions of theirs where an array library has none."""
+"""Modules that generated code does not import; SymPy falls back to them for functions that array libraries lack."""
 
 
 class Text:
-    """Prints values as array code; `bound` says what the declaration's own symbols are called, where they may stand."""
+    """Prints values as array code. `bound` maps symbols of the declaration to their names in the code."""
 
     arithmetic: type[_Arithmetic] = _Jax
 
@@ -235,13 +234,14 @@ class Text:
         self.names = names
         self.bound = bound or {}
         self.called: dict[str, None] = {}
-        """Functions of the runtime that were printed."""
+        """Runtime functions printed so far."""
         self.special = False
-        """Whether special functions were."""
+        """Whether special functions were printed."""
         self.closure = "x"
-        """What the closure of a forward pass is called."""
+        """Name of the closure of a forward pass."""
 
     def formula(self, expression: sp.Basic) -> str:
+        """Return the code of an expression."""
         try:
             code = self.arithmetic(self).doprint(expression)
         except PrintMethodNotImplementedError as error:
@@ -254,7 +254,7 @@ class Text:
 
     @ByKind
     def value(self, value: Value | int | None) -> str:
-        """The code of a value, a whole number or None."""
+        """Return the code of a value, a whole number or None."""
         return repr(value)
 
     @value.on(Value)
@@ -327,7 +327,7 @@ class Text:
 
     @ByKind
     def inside(self, value: Value) -> str:
-        """The code of a value as a factor or an argument of an operator."""
+        """Return the code of a value as a factor or operand."""
         return f"({self.value(value)})"
 
     @inside.on(Ref, Attribute, Item, Call, Op, Transposed, Chosen, Blocks, Tuple)
@@ -341,7 +341,7 @@ class Text:
 
     @ByKind
     def summand(self, value: Value) -> str:
-        """The code of a value as a term of a sum."""
+        """Return the code of a value as a term of a sum."""
         return self.inside(value)
 
     @summand.on(MatMul)
@@ -368,8 +368,8 @@ class Text:
 
     @value.on(Blocks)
     def _blocks(self, value: Blocks) -> str:
-        def entry(one: Value) -> str:
-            return "0" if isinstance(one, WeightedSum) and not one.terms else self.value(one)
+        def entry(block: Value) -> str:
+            return "0" if isinstance(block, WeightedSum) and not block.terms else self.value(block)
 
         self.called.setdefault("block")
         remarks = (f"\n# {remark}\n" for remark in value.remarks)
@@ -378,42 +378,46 @@ class Text:
         return f"block([{', '.join(rows)}], {', '.join(dict.fromkeys(sizes))})"
 
     def lines(self, statements: Iterable[Statement | Do]) -> list[str]:
-        """One line per statement, with the lines of its remark above."""
-        found = []
+        """Return one line per statement, each below the lines of its remark."""
+        lines = []
         for statement in statements:
             if statement.remark:
-                found += [f"# {line}" for line in statement.remark.splitlines()]
+                lines += [f"# {line}" for line in statement.remark.splitlines()]
             names = ", ".join(map(self.names.of, statement.symbols))
-            found.append(f"{names} = {self.value(statement.value)}" if names else self.value(statement.value))
-        return found
+            lines.append(f"{names} = {self.value(statement.value)}" if names else self.value(statement.value))
+        return lines
 
-    def function(self, made: Definition) -> list[str]:
-        """A function, with two empty lines behind it."""
+    def function(self, definition: Definition) -> list[str]:
+        """Return the lines of a function, followed by two empty lines."""
         used: dict[Symbol, None] = {}
-        for value in (*(let.value for let in made.body), made.result):
+        for value in (*(let.value for let in definition.body), definition.result):
             used |= symbols_in(value)
         unpacking = [
             f"{joined(self.names.of(s) if s in used else '_' for s in parts)} = {self.names.of(whole)}"
-            for whole, parts in made.unpacked
+            for whole, parts in definition.unpacked
             if any(s in used for s in parts)
         ]
-        parameters = ", ".join(map(self.names.of, made.parameters))
-        doc = made.doc.split("\n")
+        parameters = ", ".join(map(self.names.of, definition.parameters))
+        doc = definition.doc.split("\n")
         lines = [f'"""{doc[0]}', *doc[1:]]
         lines[-1] += '"""' if len(doc) == 1 else ""
         lines += ['"""'] if len(doc) > 1 else []
-        lines += [*unpacking, *self.lines(made.body), f"return {self.value(made.result)}"]
-        return [f"def {made.name}({parameters}):", *indented(lines), "", ""]
+        lines += [*unpacking, *self.lines(definition.body), f"return {self.value(definition.result)}"]
+        return [f"def {definition.name}({parameters}):", *indented(lines), "", ""]
 
 
 class ModuleText:
-    """The text of a module. sources: modules of the runtime; a function comes from the first that has it. taken: names
-    that mean something in the module besides."""
+    """Prints a module.
+
+    Args:
+        sources: runtime modules; a function is imported from the first that defines it.
+        taken: further names that the module uses.
+    """
 
     sources: tuple[str, ...] = ("coefficients", "operators", "traits")
     libraries: tuple[str, ...] = ("import jax.numpy as jnp",)
     special = "import jax.scipy.special as jsp"
-    """What is imported if special functions are used."""
+    """Import line of special functions."""
 
     def __init__(self, runtime: str, taken: Iterable[str], text: type[Text] | None = None):
         self.runtime = runtime
@@ -424,22 +428,24 @@ class ModuleText:
         self.text = (text or Text)(self.names)
 
     def called(self, function: str) -> str:
-        """The name of a function of the runtime, which is then imported."""
+        """Return the name of a runtime function, and import it."""
         self.text.called.setdefault(function)
         return function
 
     def imports(self, *interface: str) -> list[str]:
-        """Lines that import what was called, and these words of the interface."""
-        found = {"interface": set(interface)}
+        """Return the import lines of all called functions and of the given interface names."""
+        sources = {"interface": set(interface)}
         for name in self.text.called:
             home = next((m for m in self.sources if name in runtime_names(m)), "interface")
-            found.setdefault(home, set()).add(name)
+            sources.setdefault(home, set()).add(name)
         return [
-            f"from {self.runtime}.{m} import {', '.join(sorted(names))}" for m, names in sorted(found.items()) if names
+            f"from {self.runtime}.{m} import {', '.join(sorted(names))}"
+            for m, names in sorted(sources.items())
+            if names
         ]
 
     def whole(self, doc: str, body: Iterable[str], interface: Iterable[str]) -> str:
-        """The module, given its lines behind the imports."""
+        """Return the module, given its lines after the imports."""
         body = list(body)
         words = {word for line in body for word in re.findall(r"\w+", line)}
         standard = [line for line in self.libraries if line.startswith("from")]
@@ -450,7 +456,7 @@ class ModuleText:
         return "\n".join([*head, *body]) + "\n"
 
     def offering(self, doc: str, name: str, record: RuntimeRecord) -> str:
-        """The module that offers a record under a name, with the functions in it."""
+        """Return the module that defines a record under a name, with the functions in it."""
         functions = tuple(record.functions)
         for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
             self.names.of(symbol)
@@ -459,12 +465,12 @@ class ModuleText:
         return self.whole(doc, [*body, end], ())
 
     def function(self, signature: str, doc: str, lines: Iterable[str]) -> list[str]:
-        """A function, with two empty lines behind it."""
+        """Return a function, followed by two empty lines."""
         return [f"def {signature}:", *indented([f'"""{doc}"""', *lines]), "", ""]
 
     @ByKind
     def offered(self, entry: Any) -> str:
-        """The code of an entry of a record."""
+        """Return the code of an entry of a record."""
         return repr(entry)
 
     @offered.on(Definition)
@@ -485,11 +491,11 @@ class ModuleText:
         return self.text.value(entry)
 
     def table(self, head: str, entries: Iterable[tuple[object, str]]) -> list[str]:
-        """Code by its key, behind `return` or a name."""
+        """Return a dictionary of code by key, after `return` or an assignment."""
         return [f"{head} {{", *indented(f"{key!r}: {code}," for key, code in entries), "}"]
 
     def values(self, head: str, entries: Iterable[tuple[object, Value] | tuple[object, Value, str]]) -> list[str]:
-        """Values by their keys; what a value is, where that is told, stands above it."""
+        """Return a dictionary of values by key, each below its comment."""
         lines = []
         for key, value, *told in entries:
             lines += [f"# {line}" for line in told if line]
@@ -498,13 +504,13 @@ class ModuleText:
 
 
 def module_text(doc: str, name: str, record: RuntimeRecord, runtime: str) -> str:
-    """The text of a module that offers a record under a name."""
+    """Return the text of a module that defines a record under a name."""
     taken = (*runtime_names("interface"), name, *(f.name for f in record.functions))
     return ModuleText(runtime, taken, OperatorText).offering(doc, name, record)
 
 
 class OperatorText(Text):
-    """Sums of linear operators with signs between their terms."""
+    """Printer of sums of linear operators with signs between their terms."""
 
     value = Text.value.extended()
 
@@ -523,26 +529,31 @@ class OperatorText(Text):
 
 
 class NumpyText(Text):
+    """Printer for the NumPy interface with a chosen array library."""
+
     arithmetic = _Numpy
 
 
 class PlainNumpyText(Text):
-    """NumPy itself, where arrays come from nowhere else."""
+    """Printer for NumPy without JAX arrays."""
 
     arithmetic = _PlainNumpy
 
 
 def indented(lines: Iterable[str]) -> list[str]:
+    """Return lines indented by one level."""
     return [f"    {line}" if line else line for line in lines]
 
 
 def repeated(parts: Iterable[str]) -> str:
-    """A tuple; where all its parts are the same, as a multiple of one."""
-    made = tuple(parts)
-    return f"{len(made)} * ({made[0]},)" if len(made) > 1 and len(set(made)) == 1 else f"({joined(made)})"
+    """Return a tuple display; equal parts as a multiple of one."""
+    entries = tuple(parts)
+    return (
+        f"{len(entries)} * ({entries[0]},)" if len(entries) > 1 and len(set(entries)) == 1 else f"({joined(entries)})"
+    )
 
 
 def joined(parts: Iterable[str]) -> str:
-    """The inside of a tuple."""
-    made = tuple(parts)
-    return f"{made[0]}," if len(made) == 1 else ", ".join(made)
+    """Return the comma-separated parts of a tuple display."""
+    entries = tuple(parts)
+    return f"{entries[0]}," if len(entries) == 1 else ", ".join(entries)

@@ -1,4 +1,4 @@
-"""The laws of traits as values of a program."""
+"""Laws of traits as values of a program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ARGUMENT = Symbol(VALUE.name, SCALAR)
 
 
 def law_parts(trait: Trait, number: Callable[[sp.Expr], Value] = Formula) -> tuple[Value | None, ...]:
-    """The values of a trait and their weights, None for equal ones; or its density and the two ends of that."""
+    """Return the values of a trait and their weights (None if equal), or its density and its ends."""
     if not trait.discrete:
         density = Formula(trait.density.xreplace({VALUE: Slot(Ref(_ARGUMENT), VALUE.name)}), None)
         return (Function((_ARGUMENT,), density), *map(number, trait.law[1:]))
@@ -23,6 +23,6 @@ def law_parts(trait: Trait, number: Callable[[sp.Expr], Value] = Formula) -> tup
 
 
 def law_of(trait: Trait, nodes: tuple[Value | int, ...], number: Callable[[sp.Expr], Value] = Formula) -> Call:
-    """The law of a trait; nodes: at how many values a density is taken."""
+    """Return the law of a trait. `nodes` is the number of quadrature nodes of a density."""
     parts = law_parts(trait, number)
     return Call("discrete", parts, None) if trait.discrete else Call("density", (*parts, *nodes), None)

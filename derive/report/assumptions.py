@@ -1,4 +1,4 @@
-"""Everything that was assumed on the way, read from the records: what each stage adds, and what it means here."""
+"""The assumptions of a derivation by stage, read from its records, with their meaning for this model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from derive.report.document import Math, Words, words
 
 @dataclass(frozen=True)
 class Assumption:
-    """What is assumed, by which stage, and the particulars of this model. `stage` is a key of the pipeline."""
+    """An assumption, its stage (a key of the pipeline), and its particulars in this model."""
 
     stage: str
     statement: Words
@@ -33,35 +33,35 @@ class Assumption:
 
 
 Level = Derivation | DerivedProbe
-"""What a report tells of: a training level alone, or a probed matrix with its training level."""
+"""The subject of a report: a training level alone, or a probed matrix with its training level."""
 
 
 def levels(derivation: Derivation, labels: Sequence[str] | None = None) -> dict[str, Level]:
-    """The probed matrices that are told, by label (all, if none are named); without any, the training level."""
+    """Return the probed matrices of the report by label, all if none are named; without any, the training level."""
     chosen = derivation.probes if labels is None else labels
     return {label: derivation.probes[label] for label in chosen} or {"": derivation}
 
 
 def assumptions(levels: dict[str, Level]) -> tuple[Assumption, ...]:
-    """In the order of the stages, the training level once. Besides what the records say they assume, what they used."""
-    found: dict[tuple[str, Words], dict[Words, list[str]]] = {}
+    """Return the assumptions in the order of the stages, those of the training level once."""
+    particulars: dict[tuple[str, Words], dict[Words, list[str]]] = {}
     first = next(iter(levels))
     for stage in levels[first].stages:
         for label, level in levels.items():
-            for statement, line in _told(level, stage):
-                lines = found.setdefault((stage, statement), {})
+            for statement, line in _assumed(level, stage):
+                lines = particulars.setdefault((stage, statement), {})
                 if stage in PROBE_STAGES or label == first or not lines:
                     lines.setdefault(line, []).append(label)
     return tuple(
         Assumption(
             stage, statement, tuple(_named(line, labels, levels, stage) for line, labels in lines.items() if line)
         )
-        for (stage, statement), lines in found.items()
+        for (stage, statement), lines in particulars.items()
     )
 
 
-def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
-    """What a stage assumes, with one particular each time."""
+def _assumed(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
+    """Yield the assumptions of a stage, each with one particular."""
     record = level.record(stage)
     new = [words(_sentence(a)) for a in record.assumptions if a not in _before(level, stage)]
     for belongs, line in _particulars(record):
@@ -72,31 +72,31 @@ def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
 
 
 def _before(level: Level, stage: str) -> set[str]:
-    """What the records assume that this one builds on: all that they assume is assumed by it too."""
+    """Return the assumptions of the records on which this one builds."""
     mine = set(level.record(stage).assumptions)
-    found: set[str] = set()
+    inherited: set[str] = set()
     earlier = True
     for other in level.stages:
         earlier = earlier and other != stage
         theirs = set(level.record(other).assumptions)
         if theirs < mine or (earlier and theirs == mine):
-            found |= theirs
-    return found
+            inherited |= theirs
+    return inherited
 
 
 def _named(line: Words, labels: list[str], levels: dict[str, Level], stage: str) -> Words:
-    """A particular of some layers says which."""
+    """Return a particular, prefixed with the layers that it concerns."""
     if stage not in PROBE_STAGES or len(labels) == len(levels):
         return line
     return words(f"layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}: ", *line)
 
 
-Told = Iterator[tuple[str | None, Words]]
-"""Particulars: those with None belong to what the record says it assumes, the others to a statement of their own."""
+Particulars = Iterator[tuple[str | None, Words]]
+"""Particulars of a model: with None they belong to the record's own assumption, else to the given statement."""
 
 
-def _particulars(record: Record) -> Told:
-    readers: tuple[tuple[type, Callable[..., Told]], ...] = (
+def _particulars(record: Record) -> Particulars:
+    readers: tuple[tuple[type, Callable[..., Particulars]], ...] = (
         (System, _of_system),
         (Action, _of_action),
         (AveragedAction, _of_average),
@@ -114,7 +114,7 @@ def _particulars(record: Record) -> Told:
             yield from reader(record)
 
 
-def _of_system(record: System) -> Told:
+def _of_system(record: System) -> Particulars:
     base = sp.Symbol(next((s.name for s in _sectors(record.model) if s.ratio == 1), "D"))
     for sector in _sectors(record.model):
         if sector.ratio == 1 and sector.name == base.name:
@@ -153,7 +153,7 @@ def _of_system(record: System) -> Told:
             )
 
 
-def _of_action(record: Action) -> Told:
+def _of_action(record: Action) -> Particulars:
     clocks = atoms(record.system.model, Clock)
     for clock in clocks:
         last = clock.steps if clock.endpoint else clock.steps - 1
@@ -167,7 +167,7 @@ def _of_action(record: Action) -> Told:
         yield None, words("spectral time ", Math(latex(TAU)), " is continuous, and the probe is driven from rest")
 
 
-def _of_average(record: AveragedAction) -> Told:
+def _of_average(record: AveragedAction) -> Particulars:
     for matrix in record.system.disorder:
         yield None, words(Math(latex(matrix)), f": {matrix_law(matrix)}, variance ", Math(latex(matrix.variance)))
         if matrix.fresh is not None:
@@ -177,7 +177,7 @@ def _of_average(record: AveragedAction) -> Told:
             )
 
 
-def _of_saddle(record: SaddlePoint) -> Told:
+def _of_saddle(record: SaddlePoint) -> Particulars:
     correlations = {(c.a, c.b) for c in record.covariances}
     responses = {(m.a, m.noise) for m in record.memories}
     yield (
@@ -202,14 +202,14 @@ def _of_saddle(record: SaddlePoint) -> Told:
         )
 
 
-def _of_single_site(record: SingleSite) -> Told:
+def _of_single_site(record: SingleSite) -> Particulars:
     for sector in record.system.sectors:
         noises = record.noises(sector)
         inside = f"{_count(len(noises), 'noise')} with the covariances of the saddle point" if noises else "no noise"
         yield None, words("a site of ", Math(latex(sector)), f": {inside}")
 
 
-def _of_order(record: TimeOrder) -> Told:
+def _of_order(record: TimeOrder) -> Particulars:
     same = [(a, j) for a, j, lag in record.lags if lag == 0]
     yield (
         None,
@@ -229,12 +229,12 @@ CLOSURES = {
 }
 
 
-def _of_method(record: Method) -> Told:
+def _of_method(record: Method) -> Particulars:
     for one in record.sectors:
         yield CLOSURES[one.closure], words("sites of ", Math(latex(one.sector)), f": {one.reason}")
 
 
-def _of_probe(record: ProjectedProbe) -> Told:
+def _of_probe(record: ProjectedProbe) -> Particulars:
     if record.differing:
         yield (
             "Sites that differ by traits are solved one by one: their response given the traits is averaged over them",
@@ -259,7 +259,7 @@ def _of_probe(record: ProjectedProbe) -> Told:
         yield None, words("nothing is learned that the probe could see as a spike: no projection is needed")
 
 
-def _of_blocks(record: BlockMatrix) -> Told:
+def _of_blocks(record: BlockMatrix) -> Particulars:
     if record.labels:
         yield (
             "An outlier is where the linear equations for the overlaps have a solution without a source",
@@ -267,7 +267,7 @@ def _of_blocks(record: BlockMatrix) -> Told:
         )
 
 
-def _of_pencil(record: Pencil) -> Told:
+def _of_pencil(record: Pencil) -> Particulars:
     reduced = "Reduction: groups of unknowns with one scalar each, fed in a ring, make one eigenproblem free of z"
     for cycle in record.cycles:
         related = "inverted along a polynomial relation" if cycle.known else "inverted along the real axis"
@@ -280,7 +280,7 @@ def _of_pencil(record: Pencil) -> Told:
         )
 
 
-def _of_bulk(record: Bulk) -> Told:
+def _of_bulk(record: Bulk) -> Particulars:
     branch = (
         "Physical branch: the resolvent is the solution that is 1/z at infinity, continued without crossing the bulk"
     )

@@ -1,4 +1,4 @@
-"""How to read the formulas of a report: only what occurs in it."""
+"""Conventions that a reader of the report needs; only those that occur in it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from derive.report.document import Math, Words, words
 
 
 def conventions(level: Derivation | DerivedProbe) -> tuple[tuple[str, Words], ...]:
-    """Topic and what is to be known about it, in the order in which a reader meets them."""
+    """Return topics with their explanations, in the order of first use."""
     probed = isinstance(level, DerivedProbe)
     spiked = isinstance(level, DerivedProbe) and bool(level.blocks.labels)
-    return tuple((topic, words(*parts)) for topic, parts in _told(level.system, probed, spiked))
+    return tuple((topic, words(*parts)) for topic, parts in _topics(level.system, probed, spiked))
 
 
-Told = tuple[str, tuple[str | Math, ...]]
+Topic = tuple[str, tuple[str | Math, ...]]
 
 
-def _told(system: System, probed: bool, spiked: bool) -> list[Told]:
-    found: list[Told] = [("Units", ("all quantities are plain numbers without dimension",))]
-    found += _of_matrices(system)
+def _topics(system: System, probed: bool, spiked: bool) -> list[Topic]:
+    topics: list[Topic] = [("Units", ("all quantities are plain numbers without dimension",))]
+    topics += _of_matrices(system)
     mean = Math(r"\langle \cdot \rangle")
-    found.append(("Averages", (mean, " is the mean over the sites of a sector, its sum over its size")))
-    found += _of_times(system)
-    found += [
+    topics.append(("Averages", (mean, " is the mean over the sites of a sector, its sum over its size")))
+    topics += _of_times(system)
+    topics += [
         ("Order parameters", (Math(r"C_{a b}(t, s) = \langle a(t)\, b(s) \rangle"), ", ",
                               Math(r"R_{a b}(t, s) = \langle \partial a(t) / \partial u_{b}(s) \rangle"),
                               ": the mean answer of ", Math("a"), " to the noise in the equation of ", Math("b"))),
@@ -36,7 +36,7 @@ def _told(system: System, probed: bool, spiked: bool) -> list[Told]:
     ]  # fmt: skip
     if probed:
         field = latex(next(f.field for f in system.spectral if f.derivative)) if system.spectral else r"\psi"
-        found += [
+        topics += [
             ("Probe", (Math(field), " follows the probed matrix in spectral time ", Math(latex(TAU)),
                        "; its Laplace variable is ", Math("z"), ", an eigenvalue of that matrix")),
             ("Resolvent", (Math(r"G(z) = \lim\, \mathrm{tr}\,(z - M)^{-1} / \mathrm{size}"),
@@ -45,13 +45,13 @@ def _told(system: System, probed: bool, spiked: bool) -> list[Told]:
         ]  # fmt: skip
     if spiked:
         blocks = ("blocks of ", Math("A(z)"), " act on training times: ", Math("C_{a b}"), " and ", Math("R_{a b}"))
-        found.append(("Matrices", (*blocks, " without arguments are matrices over ", Math("(t, s)"))))
-    return found
+        topics.append(("Matrices", (*blocks, " without arguments are matrices over ", Math("(t, s)"))))
+    return topics
 
 
-def _of_matrices(system: System) -> list[Told]:
-    """The variances of the random matrices."""
-    found: list[Told] = [
+def _of_matrices(system: System) -> list[Topic]:
+    """Return the variances of the random matrices."""
+    topics: list[Topic] = [
         ("Symmetric matrices",
          (Math(latex(m)), " has variance ", Math(latex(m.variance)), " off the diagonal and ",
           Math(latex(2 * m.variance)), " on it"))
@@ -62,19 +62,19 @@ def _of_matrices(system: System) -> list[Told]:
         shape = rf"{latex(m)} \text{{: }} {latex(m.rows)} \times {latex(m.columns)}"
         listed += [", " if listed else "", Math(shape), " of variance ", Math(latex(m.variance))]
     if listed:
-        found.append(("Random matrices", ("independent Gaussian entries of mean zero; ", *listed)))
-    return found
+        topics.append(("Random matrices", ("independent Gaussian entries of mean zero; ", *listed)))
+    return topics
 
 
-def _of_times(system: System) -> list[Told]:
-    """What counts steps, and what counts labels."""
-    found: list[Told] = []
+def _of_times(system: System) -> list[Topic]:
+    """Return the meaning of time steps and labels."""
+    topics: list[Topic] = []
     for clock in atoms(system.model, Clock):
         last = clock.steps if clock.endpoint else clock.steps - 1
         steps = Math(rf"{latex(clock)} = 0, \ldots, {latex(last)}")
         sums = (" is an earlier time; sums over ", Math("s"), " end where causality ends them")
-        found.append(("Time", (steps, " counts steps, ", Math("s"), *sums)))
+        topics.append(("Time", (steps, " counts steps, ", Math("s"), *sums)))
     for axis in atoms(system.model, Axis):
         count = ("one copy per label, of which there are ", Math(latex(axis.size)), "; sums over times run over them")
-        found.append((f"Labels {axis}", count))
-    return found
+        topics.append((f"Labels {axis}", count))
+    return topics

@@ -1,4 +1,4 @@
-"""A font with some letters of STIX Two Math, from the file that ziamath brings. Same letters, same bytes."""
+"""Subsets of the font STIX Two Math that ziamath ships, byte-identical for equal letters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from fontTools import subset
 
 WIDE = {"ˆ": "\u0302", "˜": "\u0303"}
-"""Accents that stretch as their combining forms do. Those have no width, and Chromium leaves parts of them undrawn."""
+"""Stretching accents by combining form. The combining forms have no width, so Chromium clips them."""
 
 
 def _stretch_like(font: Any, accent: str, combining: str) -> None:
-    """Give an accent the wider shapes of another."""
+    """Give an accent the wider glyphs of another."""
     letters, variants = font.getBestCmap(), font["MATH"].table.MathVariants
     glyphs, built = variants.HorizGlyphCoverage.glyphs, variants.HorizGlyphConstruction
     wider = copy.deepcopy(built[glyphs.index(letters[ord(combining)])])
@@ -28,9 +28,9 @@ def _stretch_like(font: Any, accent: str, combining: str) -> None:
 
 
 def cut_font(letters: str, family: str) -> bytes:
-    """A font file (WOFF) with these letters, under a name of its own, for the original's is reserved.
+    """Return a font file (WOFF) with the letters, under a name of its own, since the original name is reserved.
 
-    Shapes for small indices are left out: they would double the file for hardly any difference.
+    Glyph variants for small indices are omitted; they would double the file.
     """
     options = subset.Options()
     options.flavor, options.hinting, options.layout_features = "woff", False, ["dtls"]
@@ -45,6 +45,6 @@ def cut_font(letters: str, family: str) -> bytes:
     for record in font["name"].names:
         if record.nameID in (1, 3, 4, 6):
             record.string = family.replace(" ", "") if record.nameID == 6 else family
-    made = BytesIO()
-    subset.save_font(font, made, options)
-    return made.getvalue()
+    buffer = BytesIO()
+    subset.save_font(font, buffer, options)
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""What a report is made of, before anybody decides whether it becomes HTML or LaTeX."""
+"""The blocks of a report, independent of HTML and LaTeX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIGNS = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 
 @dataclass(frozen=True)
 class Math:
-    """Mathematics inside a line of words, as LaTeX."""
+    """Inline mathematics, as LaTeX."""
 
     latex: str
 
@@ -24,9 +24,9 @@ Words = tuple[str | Math, ...]
 
 
 def words(*parts: str | Math, written: Mapping[str, str] = MappingProxyType({})) -> Words:
-    """Words and mathematics in one line; comparisons of two names, such as s < t, are mathematics.
+    """Return a line of words and mathematics; comparisons of two names, such as s < t, become mathematics.
 
-    `written` says how the declaration writes some of the names.
+    `written` maps names to their LaTeX in the declaration.
     """
 
     def formula(match: re.Match[str]) -> str:
@@ -36,35 +36,35 @@ def words(*parts: str | Math, written: Mapping[str, str] = MappingProxyType({}))
     return _replaced(parts, COMPARED, formula)
 
 
-def with_names(told: Words, mentioned: Mapping[str, str]) -> Words:
-    """The same line with the names of a declaration, and shapes such as N x D, as mathematics."""
+def with_names(line: Words, mentioned: Mapping[str, str]) -> Words:
+    """Return the line with names of the declaration, and shapes such as N x D, as mathematics."""
     if not mentioned:
-        return told
+        return line
     names = "|".join(re.escape(name) for name in sorted(mentioned, key=len, reverse=True))
     shape = re.compile(rf"(?<![\w.'])({names}) x ({names})(?![\w(])")
     alone = re.compile(rf"(?<![\w.'/])(\d/|\d+ )?({names})(?![\w('])")
-    crossed = _replaced(told, shape, lambda m: rf"{mentioned[m[1]]} \times {mentioned[m[2]]}")
+    crossed = _replaced(line, shape, lambda m: rf"{mentioned[m[1]]} \times {mentioned[m[2]]}")
     return _replaced(crossed, alone, lambda m: f"{(m[1] or '').strip()}{mentioned[m[2]]}")
 
 
 def sentence(why: str) -> Words:
-    """A sentence whose mathematics stands between dollar signs."""
+    """Return a sentence whose mathematics is between dollar signs."""
     return tuple(Math(part) if k % 2 else part for k, part in enumerate(why.split("$")) if part)
 
 
 def _replaced(parts: Words, pattern: re.Pattern[str], formula: Callable[[re.Match[str]], str]) -> Words:
-    """What matches a pattern in the words of a line, as mathematics."""
-    found: list[str | Math] = []
+    """Return the line with each match of a pattern in its words as mathematics."""
+    replaced: list[str | Math] = []
     for part in parts:
         if isinstance(part, Math):
-            found.append(part)
+            replaced.append(part)
             continue
         last = 0
         for match in pattern.finditer(part):
-            found += [part[last : match.start()], Math(formula(match))]
+            replaced += [part[last : match.start()], Math(formula(match))]
             last = match.end()
-        found.append(part[last:])
-    return tuple(part for part in found if part != "")
+        replaced.append(part[last:])
+    return tuple(part for part in replaced if part != "")
 
 
 def _name(word: str) -> str:
@@ -73,11 +73,15 @@ def _name(word: str) -> str:
 
 @dataclass(frozen=True)
 class Prose:
+    """A paragraph."""
+
     words: Words
 
 
 @dataclass(frozen=True)
 class Heading:
+    """A heading inside a chapter."""
+
     words: Words
 
 
@@ -91,7 +95,7 @@ class DisplayedEquation:
 
 @dataclass(frozen=True)
 class Items:
-    """A list: what is said, where it comes from (the key of a chapter), and the particulars of this model."""
+    """A list: statement, source (the key of a chapter), and the particulars of this model."""
 
     entries: tuple[tuple[Words, str, tuple[Words, ...]], ...]
 
@@ -107,7 +111,7 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class CodeListing:
-    """A file; `python` says whether it is coloured as such."""
+    """A source file; `python` selects syntax highlighting."""
 
     name: str
     text: str
@@ -116,7 +120,7 @@ class CodeListing:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A picture for a page, for a narrow page and for LaTeX, with what it shows in words."""
+    """A figure for wide pages, narrow pages and LaTeX, with a description."""
 
     name: str
     svg: bytes
@@ -127,7 +131,7 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class Fold:
-    """Blocks under a title that can be closed."""
+    """Blocks under a title that can be collapsed."""
 
     title: Words
     blocks: tuple[Block, ...]
@@ -136,7 +140,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class References:
-    """The literature, in the order in which it is numbered: a key for links and the entry."""
+    """The bibliography in the order of its numbers: a key for links and the entry."""
 
     entries: tuple[tuple[str, str], ...]
 
@@ -146,9 +150,9 @@ Block = Prose | Heading | DisplayedEquation | Items | ReportTable | CodeListing 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One step of the derivation: `key` names it in links, `lead` says in a sentence what happens.
+    """One step of the derivation: `key` identifies it in links, `lead` summarises it in a sentence.
 
-    `cites` are the keys of the literature that the step rests on.
+    `cites` are the keys of the literature on which the step rests.
     """
 
     key: str
@@ -161,7 +165,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class ReportDocument:
-    """`summary` is what the declaration says in words, paragraph by paragraph, `model` its equations as LaTeX."""
+    """A report. `summary` holds paragraphs about the declaration, `model` its equations as LaTeX."""
 
     name: str
     title: str
@@ -176,7 +180,7 @@ class ReportDocument:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One quantity of theory and simulation. Errors are standard errors; `difference` is in units of both together."""
+    """One quantity of theory and simulation with standard errors; `difference` is in units of the combined error."""
 
     quantity: str
     theory: float
@@ -188,10 +192,9 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class ComparisonSection:
-    """What a simulation of the same declaration gave, beside the theory.
+    """The comparison of the theory with a simulation of the same declaration.
 
-    by_chance: how many of the compared rows differ by more than three standard errors, on average, if the theory is
-    right.
+    `by_chance` is the expected number of rows beyond three standard errors if the theory is right.
     """
 
     settings: str

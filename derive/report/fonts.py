@@ -1,7 +1,7 @@
-"""The letters of mathematics that a page brings along, so that it looks the same where no such font is installed.
+"""Mathematical fonts embedded in a page, so that it looks the same where they are not installed.
 
-They are parts of STIX Two Math (SIL Open Font License 1.1), which the package ziamath brings, cut to what
-`derive.printing.mathml` writes. Cutting takes a second or two and is done once: the parts are kept.
+They are subsets of STIX Two Math (SIL Open Font License 1.1), which the package ziamath ships, with the letters that
+`derive.printing.mathml` writes. Subsetting takes a second or two; the results are cached.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ NOTICE = (
 LATIN = string.ascii_letters
 GREEK = "ΓΔΘΛΞΠΣΥΦΨΩαβγδεζηθικλμνξοπρςστυφχψωϵϑϕϱϖϰ"
 DRAWN = "√′"
-"""What elements draw that hold no such letter themselves: a root, a derivative."""
+"""Glyphs that MathML elements draw without containing them: radicals and primes."""
 SPACES = "\u2002\u2003\u2009\u200a\u2061\u2062\u2063\xa0"
 
 
 def slanted(letter: str) -> str:
-    """What a browser draws for a letter that stands alone as a name."""
+    """Return the glyph that a browser draws for a single-letter identifier."""
     if letter == "h":
         return "ℎ"
     shape = "CAPITAL" if letter.isupper() else "SMALL"
     name = unicodedata.name(letter).removeprefix("GREEK ").removeprefix("LATIN ")
     name = name.removeprefix(f"{shape} LETTER ").replace("LUNATE EPSILON SYMBOL", "EPSILON SYMBOL")
-    told = f"MATHEMATICAL ITALIC {name}" if name.endswith("SYMBOL") else f"MATHEMATICAL ITALIC {shape} {name}"
-    return unicodedata.lookup(told)
+    unicode_name = f"MATHEMATICAL ITALIC {name}" if name.endswith("SYMBOL") else f"MATHEMATICAL ITALIC {shape} {name}"
+    return unicodedata.lookup(unicode_name)
 
 
 def _common() -> str:
@@ -56,26 +56,26 @@ def _alphabets() -> str:
 
 
 PARTS = {"mathematics": _common(), "alphabets": _alphabets()}
-"""Each part with its letters. The second one, rarely needed, goes into a page that has one of them."""
+"""Font subsets with their letters. A page embeds the second, rarely needed one only if it uses it."""
 
 
 @cache
 def font_of(part: str) -> bytes:
-    """The font file (WOFF) with the letters of a part."""
+    """Return the font file (WOFF) with the letters of a subset."""
     check_installed("ziamath")
     place, letters = kept(), PARTS[part]
     sources = " ".join(f"{name} {version(name)}" for name in ("ziamath", "fonttools"))
     question = f"{part} {hashlib.sha256(letters.encode()).hexdigest()} {sources}"
-    found = None if place is None else place.read(KIND, question)
-    if found is None:
-        found = cut_font(letters, FAMILY)
+    font = None if place is None else place.read(KIND, question)
+    if font is None:
+        font = cut_font(letters, FAMILY)
         if place is not None:
-            place.write(KIND, question, found)
-    return found
+            place.write(KIND, question, font)
+    return font
 
 
 def font_faces(page: str) -> str:
-    """The rules of a style sheet that bring the letters of a page."""
+    """Return the CSS rules that embed the letters of a page."""
     needed = [name for name, letters in PARTS.items() if name == "mathematics" or set(letters) & set(page)]
     rules = [f"/* {NOTICE} */"]
     for name in needed:
@@ -86,7 +86,7 @@ def font_faces(page: str) -> str:
 
 
 def _ranges(letters: str) -> str:
-    """Letters as ranges of a style sheet."""
+    """Return letters as Unicode ranges of CSS."""
     runs: list[list[int]] = []
     for code in sorted(map(ord, letters)):
         if runs and code == runs[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""Python source with its comments, strings, numbers and keywords marked for colouring."""
+"""Syntax highlighting of Python source."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from html import escape
 
 
 def highlighted(source: str) -> str:
-    """The source as HTML with a span of class c, s, n, k or d around comments, strings, numbers, keywords, names
-    that are defined. Source that is no Python is only escaped."""
+    """Return the source as HTML with spans of class c, s, n, k, d: comments, strings, numbers, keywords, definitions.
+
+    Source that is not Python is only escaped.
+    """
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, SyntaxError):

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: style, script, mathematics and pictures are inside."""
+"""A report as one self-contained HTML page with style, script, mathematics and figures inside."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from derive.report.highlight import highlighted
 
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*[a-z])")
 MANY_TERMS = 40
-"""A formula with more terms than this is folded."""
+"""Number of terms above which a formula is collapsed."""
 
 
 def html_of_report(report: ReportDocument) -> str:
-    """The page; the same report gives the same bytes."""
+    """Return the page; the same report gives the same bytes."""
     numbers = {chapter.key: number for number, chapter in enumerate(report.chapters, start=1)}
     page = _Page(numbers, {key: k for k, key in enumerate(cited(report), start=1)})
     first, *others = (page.chapter(chapter) for chapter in report.chapters)
@@ -67,18 +67,18 @@ def html_of_report(report: ReportDocument) -> str:
 
 
 def asset(name: str) -> str:
-    """A file of this package's assets."""
+    """Return a file of this package's assets."""
     return (files("derive.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def cited(report: ReportDocument) -> tuple[str, ...]:
-    """The keys of the literature in the order of its numbers."""
+    """Return the keys of the literature in the order of their numbers."""
     listed = [block for chapter in report.chapters for block in chapter.blocks if isinstance(block, References)]
     return tuple(key for block in listed for key, _ in block.entries)
 
 
 class _Page:
-    """Writes blocks and counts equations; used once for a page."""
+    """Writer of the blocks of one page, with a counter of equations."""
 
     def __init__(self, numbers: dict[str, int], references: dict[str, int]):
         self.numbers = numbers
@@ -100,12 +100,12 @@ class _Page:
         links = ", ".join(f'<a href="#reference-{key}">{self.references[key]}</a>' for key in keys)
         return f' <span class="together">[{links}]</span>' if links else ""
 
-    def words(self, told: Words) -> str:
+    def words(self, line: Words) -> str:
         written = [
             self._inline(part) if isinstance(part, Math) else OPTION.sub(r"<code>\1</code>", escape(part))
-            for part in told
+            for part in line
         ]
-        for k, part in enumerate(told[:-1]):
+        for k, part in enumerate(line[:-1]):
             mark = re.match(r"[.,;:)]+", written[k + 1]) if isinstance(part, Math) else None
             if mark:  # a line never begins with a full stop
                 written[k] = f'<span class="together">{written[k]}{mark[0]}</span>'
@@ -152,7 +152,7 @@ class _Page:
                 return f'<ol class="references">\n{lines}\n</ol>'
 
     def formula(self, source: str) -> tuple[str, int]:
-        """A displayed formula, and the number of its terms."""
+        """Return a displayed formula and the number of its terms."""
         try:
             pieces = mathml_pieces(source)
         except UnknownMathematics:

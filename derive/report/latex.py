@@ -1,4 +1,4 @@
-"""A report as a LaTeX document for plain pdflatex; pictures are files beside it."""
+"""A report as a LaTeX document for pdflatex, with figures as separate files."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from derive.report.document import (
 from derive.report.html import asset, cited
 
 ROWS = 40
-"""A table longer than this is continued on the next page."""
+"""Number of rows above which a table may break over pages."""
 LINES = 20
-"""A formula with more lines than this may be broken over pages."""
+"""Number of lines above which a formula may break over pages."""
 CODE_COLUMNS = 120
-"""Letters of code on a line of paper."""
+"""Characters of code per line."""
 LEVELS = (r"\subsection*", r"\subsubsection*", r"\paragraph")
 SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -45,32 +45,34 @@ CODE_SPECIAL = {"\\": r"{\char92}", "{": r"{\char123}", "}": r"{\char125}"}
 
 
 def latex_of_report(report: ReportDocument, picture: str = "{name}.pdf") -> str:
-    """The document. `picture` is how the file of a picture is called, seen from the document."""
+    """Return the document. `picture` is the path of the figure relative to the document."""
     parts = []
     numbers = {key: number for number, key in enumerate(cited(report), start=1)}
     for chapter in report.chapters:
         cites = ", ".join(str(numbers[key]) for key in chapter.cites)
         parts += [
-            rf"\section{{{said((chapter.title,))}}}\label{{{chapter.key}}}",
-            rf"\emph{{{said(chapter.lead)}}}" + (f" [{cites}]" if cites else ""),
+            rf"\section{{{escape_words((chapter.title,))}}}\label{{{chapter.key}}}",
+            rf"\emph{{{escape_words(chapter.lead)}}}" + (f" [{cites}]" if cites else ""),
             *(_block(block, 0, picture) for block in chapter.blocks),
         ]
-    conventions = "\n".join(rf"\item[{said((topic,))}] {said(told)}" for topic, told in report.conventions)
+    conventions = "\n".join(
+        rf"\item[{escape_words((topic,))}] {escape_words(told)}" for topic, told in report.conventions
+    )
     return Template(asset("report.tex")).substitute(
-        title=said((report.title,)),
-        subtitle=said((report.subtitle,)),
-        summary="\n\n".join(map(said, report.summary)),
+        title=escape_words((report.title,)),
+        subtitle=escape_words((report.subtitle,)),
+        summary="\n\n".join(map(escape_words, report.summary)),
         model="\n".join(f"\\[\n\\fitted{{{line}}}\n\\]" for line in report.model),
         conventions=conventions,
         body="\n\n".join(parts),
-        version=said((report.version,)),
-        command=rf"\texttt{{{said((report.command,))}}}" if report.command else "",
+        version=escape_words((report.version,)),
+        command=rf"\texttt{{{escape_words((report.command,))}}}" if report.command else "",
     )
 
 
-def said(told: Words) -> str:
-    """Words for LaTeX, every letter that pdflatex does not know replaced."""
-    return "".join(f"${part.latex}$" if isinstance(part, Math) else "".join(map(_letter, part)) for part in told)
+def escape_words(line: Words) -> str:
+    """Return words for LaTeX, with letters that pdflatex does not know replaced."""
+    return "".join(f"${part.latex}$" if isinstance(part, Math) else "".join(map(_letter, part)) for part in line)
 
 
 def _letter(letter: str, special: dict[str, str] = SPECIAL) -> str:
@@ -91,12 +93,12 @@ def _letter(letter: str, special: dict[str, str] = SPECIAL) -> str:
 
 def _verbatim(text: str) -> str:
     lines = [part for line in text.splitlines() for part in _wrapped(line.expandtabs(4).rstrip())]
-    told = ("".join(_letter(letter, CODE_SPECIAL) for letter in line) for line in lines)
-    return "\\begin{alltt}\\fontsize{7}{8.6}\\selectfont\n" + "\n".join(told) + "\n\\end{alltt}"
+    escaped = ("".join(_letter(letter, CODE_SPECIAL) for letter in line) for line in lines)
+    return "\\begin{alltt}\\fontsize{7}{8.6}\\selectfont\n" + "\n".join(escaped) + "\n\\end{alltt}"
 
 
 def _wrapped(line: str) -> list[str]:
-    """A line of code, in pieces where the paper is too narrow for it."""
+    """Return a line of code, broken to the width of the page."""
     if len(line) <= CODE_COLUMNS:
         return [line]
     rest = line[CODE_COLUMNS:]
@@ -107,11 +109,11 @@ def _wrapped(line: str) -> list[str]:
 def _block(block: Block, level: int, picture: str) -> str:
     match block:
         case Prose():
-            return said(block.words)
+            return escape_words(block.words)
         case Heading():
-            return rf"{LEVELS[min(level, 2)]}{{{said(block.words)}}}"
+            return rf"{LEVELS[min(level, 2)]}{{{escape_words(block.words)}}}"
         case DisplayedEquation():
-            remark = said(block.remark)
+            remark = escape_words(block.remark)
             if not remark:
                 return _displayed(block.latex)
             if "aligned" not in block.latex and visible(block.latex) + len(remark) <= TEX_COLUMNS:
@@ -127,18 +129,18 @@ def _block(block: Block, level: int, picture: str) -> str:
             return (
                 "\\begin{center}\n"
                 rf"\includegraphics[width=0.95\linewidth]{{{picture.format(name=block.name)}}}"
-                f"\n\n\\small {said((block.caption,))}\n\\end{{center}}"
+                f"\n\n\\small {escape_words((block.caption,))}\n\\end{{center}}"
             )
         case Fold():
             inner = "\n\n".join(_block(part, level + 1, picture) for part in block.blocks)
-            return rf"{LEVELS[min(level, 2)]}{{{said(block.title)}}}" + "\n" + inner
+            return rf"{LEVELS[min(level, 2)]}{{{escape_words(block.title)}}}" + "\n" + inner
         case References():
-            entries = "\n".join(rf"\item {said((entry,))}." for _, entry in block.entries)
+            entries = "\n".join(rf"\item {escape_words((entry,))}." for _, entry in block.entries)
             return "\\begin{enumerate}\n" + entries + "\n\\end{enumerate}"
 
 
 def _displayed(source: str) -> str:
-    """A numbered formula, made smaller where it is too wide; a very long one is broken over pages instead."""
+    """Return a numbered formula, scaled down if it is wide, or broken over pages if it is very long."""
     whole = ALIGNED.fullmatch(source.strip())
     body = whole[1].strip() if whole else ""
     lines = body.split("\\\\\n")
@@ -150,17 +152,17 @@ def _displayed(source: str) -> str:
 def _items(items: Items) -> str:
     lines = []
     for statement, key, particulars in items.entries:
-        lines.append(rf"\item {said(statement)} (section~\ref{{{key}}})")
+        lines.append(rf"\item {escape_words(statement)} (section~\ref{{{key}}})")
         if particulars:
-            inner = "\n".join(rf"\item {said(line)}" for line in particulars)
+            inner = "\n".join(rf"\item {escape_words(line)}" for line in particulars)
             lines.append("\\begin{itemize}\n" + inner + "\n\\end{itemize}")
     return "\\begin{enumerate}\n" + "\n".join(lines) + "\n\\end{enumerate}"
 
 
 def _table(table: ReportTable) -> str:
     shape = "l" * table.text_columns + "r" * (len(table.columns) - table.text_columns)
-    head = " & ".join(said((name,)) for name in table.columns)
-    lines = [" & ".join(said(part) for part in row) + r" \\" for row in table.rows]
+    head = " & ".join(escape_words((name,)) for name in table.columns)
+    lines = [" & ".join(escape_words(part) for part in row) + r" \\" for row in table.rows]
     chunks = [lines[k : k + ROWS] for k in range(0, len(lines), ROWS)] or [[]]
     return "\n\n".join(
         "\\begin{center}\\fittedtext{\\begin{tabular}{" + shape + "}\n\\hline\n" + head + " \\\\\n\\hline\n"

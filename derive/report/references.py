@@ -1,4 +1,4 @@
-"""The literature that the steps of a derivation rest on."""
+"""The literature on which the steps of a derivation rest."""
 
 from __future__ import annotations
 
@@ -55,4 +55,4 @@ CITED = {
     "pencil": ("paper",),
     "bulk": ("potters-bouchaud",),
 }
-"""What each chapter of a report rests on."""
+"""The literature that each chapter of a report cites."""

@@ -1,4 +1,4 @@
-"""Records as blocks of a report: their sections, equation by equation, in the LaTeX that they print themselves."""
+"""Records as blocks of a report: their sections, equation by equation, in their own LaTeX."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from derive.report.document import Block, DisplayedEquation, Heading, Prose, Wor
 
 
 def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained: bool = True) -> tuple[Block, ...]:
-    """Every section with its heading and, where wanted, why it is there; sections that say nothing are left out."""
+    """Return every nonempty section with its heading and, if wanted, its explanation."""
     printer = TexPrinter(PrintedNames.of(record))
     names = printer.names
-    found: list[Block] = []
+    blocks: list[Block] = []
     for section in sections:
         if section.statements:
-            found.append(Heading(_told(_sentence(section.title), names)))
-            found += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
-            found += [_block(statement, printer) for statement in section.statements]
-    return tuple(found)
+            blocks.append(Heading(_line(_sentence(section.title), names)))
+            blocks += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
+            blocks += [_block(statement, printer) for statement in section.statements]
+    return tuple(blocks)
 
 
 def blocks_of_record(record: Record) -> tuple[Block, ...]:
+    """Return all sections of a record as blocks."""
     return blocks_of_sections(record, sections_of(record))
 
 
 def _block(statement: Statement, printer: TexPrinter) -> Block:
     if statement.left is None:
-        return Prose(_told(_sentence(statement.remark) + ".", printer.names))
-    return DisplayedEquation(display(statement, printer), _told(statement.remark, printer.names))
+        return Prose(_line(_sentence(statement.remark) + ".", printer.names))
+    return DisplayedEquation(display(statement, printer), _line(statement.remark, printer.names))
 
 
-def _told(line: str, names: PrintedNames) -> Words:
+def _line(line: str, names: PrintedNames) -> Words:
     return with_names(words(line, written=names.written), names.mentioned)
 
 
 def _sentence(title: str) -> str:
-    """The title with a capital letter, unless it begins with a name that has its own spelling."""
+    """Return the title capitalised, unless it begins with a name of fixed spelling."""
     first = title.split(" ", 1)[0]
     plain = first == "a" or (first.replace("-", "").isalpha() and first.islower() and len(first) > 1)
     return title[:1].upper() + title[1:] if plain else title

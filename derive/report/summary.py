@@ -1,4 +1,4 @@
-"""What a declaration says about itself in words; its formulas are printed as mathematics instead."""
+"""The prose of a declaration's docstring, without its formulas, which are typeset instead."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ LONGEST_TITLE = 80
 
 
 def title_of(doc: str) -> str:
-    """What the text begins with, up to a colon, semicolon or full stop, if that is short enough for a title."""
+    """Return the text up to a colon, semicolon or full stop, if it is short enough for a title."""
     opening = re.split(r"[:;.](?:\s|$)", doc.strip().partition("\n")[0])[0].strip()
     return opening if 0 < len(opening) <= LONGEST_TITLE and not re.search(r"[=^]", opening) else ""
 
 
 def prose_of(doc: str) -> tuple[str, ...]:
-    """The paragraphs of a docstring without its title and without every sentence that has a formula in ASCII."""
-    found = []
+    """Return the paragraphs of a docstring without its title and without sentences that contain ASCII formulas."""
+    paragraphs = []
     for number, paragraph in enumerate(re.split(r"\n\s*\n", textwrap.dedent(doc).strip())):
         if any(line.startswith((" ", "\t")) for line in paragraph.splitlines()):
-            continue  # what is laid out by hand is a formula or a table
+            continue  # indented text is a formula or a table
         line = " ".join(paragraph.split())
         if number == 0 and title_of(doc):
             line = line.removeprefix(title_of(doc)).lstrip(" :;.")
@@ -33,12 +33,12 @@ def prose_of(doc: str) -> tuple[str, ...]:
         if kept:
             first = kept.split(" ", 1)[0]
             opening = first.capitalize() if first.islower() and len(first) > 2 else first
-            found.append(opening + kept[len(first) :].rstrip(" ;:,.") + ".")
-    return tuple(found)
+            paragraphs.append(opening + kept[len(first) :].rstrip(" ;:,.") + ".")
+    return tuple(paragraphs)
 
 
 def _before_formulas(line: str) -> str:
-    """The clauses of a sentence that stand in front of the first formula."""
+    """Return the clauses of a sentence before its first formula."""
     clauses = []
     for clause in line.split(", "):
         if FORMULA.search(clause):

@@ -1,4 +1,4 @@
-"""From a model and its records to the chapters of a report, in the order of the derivation."""
+"""The chapters of a report, from a model and its records, in the order of the derivation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from derive.version import __version__
 Values = Mapping[str, int | float | str]
 ORDER_PARAMETERS = "order parameters"
 LONGEST_MODEL = 12
-"""A model with more equations than this is not written out above the result."""
+"""Number of equations above which a model is not repeated before the result."""
 
 STAGE_CHAPTERS = {
     "system": "declaration",
@@ -55,7 +55,7 @@ STAGE_CHAPTERS = {
     "pencil": "pencil",
     "bulk": "bulk",
 }
-"""Where each stage of the pipeline is told."""
+"""The chapter of each stage of the pipeline."""
 
 
 def report_of(
@@ -67,32 +67,35 @@ def report_of(
     command: str = "",
     layers: Sequence[str] | None = None,
 ) -> ReportDocument:
-    """The whole report.
+    """Return the whole report.
 
-    sources: the declaration's own files, name and text. files: generated code, name to text. comparison: theory against
-    simulation, if one was run. layers: the probed matrices that are told, all of them if none are named.
+    Args:
+        sources: name and text of the declaration's own files.
+        files: generated code, text by name.
+        comparison: theory against simulation, if one was run.
+        layers: the probed matrices of the report, all if empty.
     """
-    model, told = derivation.model, levels(derivation, layers)
-    first = next(iter(told.values()))
-    training = first if len(told) == 1 else derivation
+    model, reported = derivation.model, levels(derivation, layers)
+    first = next(iter(reported.values()))
+    training = first if len(reported) == 1 else derivation
     mentioned = PrintedNames.of(training.record("system")).mentioned
     mentioned |= {name: latex_name(name) for name, _ in model.choices if is_no_word(name)}
     chapters = [
-        _result(told, comparison),
+        _result(reported, comparison),
         _declaration(model, training.record("system"), values, sources),
         *_training(training),
-        *_probe(told),
+        *_probe(reported),
         _code(files),
         _comparison(comparison),
-        _assumptions(told, mentioned),
+        _assumptions(reported, mentioned),
     ]
     chapters = [
         replace(chapter, cites=CITED.get(chapter.key, ())) if chapter.blocks else chapter for chapter in chapters
     ]
     chapters.append(_references(chapters))
     chosen = [f"{name} = {value}" for name, value in model.choices]
-    if 0 < len(told) < len(model.probes):
-        chosen.append(f"layer {', '.join(told)} only")
+    if 0 < len(reported) < len(model.probes):
+        chosen.append(f"layer {', '.join(reported)} only")
     return ReportDocument(
         name=model.setting,
         title=title_of(model.doc) or model.setting,
@@ -107,17 +110,17 @@ def report_of(
 
 
 def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> Chapter:
-    """What is found, before how: the eigenproblem, the law of the bulk, and the main numbers."""
+    """Return the chapter of results: the eigenproblem, the law of the bulk, and the main numbers."""
     blocks: list[Block] = _main_numbers(comparison)
     probed = {label: level for label, level in levels.items() if "probe" in level.stages}
     for label, level in probed.items():
-        found = [
+        results = [
             block
             for stage in ("pencil", "bulk")
             for block in blocks_of_sections(level.record(stage), sections_of(level.record(stage)), explained=False)
         ]
         opened = label == next(iter(probed))
-        blocks += found if len(probed) == 1 else [Fold(words(f"Layer {label}"), tuple(found), opened)]
+        blocks += results if len(probed) == 1 else [Fold(words(f"Layer {label}"), tuple(results), opened)]
     if not probed:
         blocks += blocks_of_record(next(iter(levels.values())).record("single-site"))
     lead = words(
@@ -133,7 +136,7 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
 
 
 def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
-    """The outliers, or else the first quantities that were compared."""
+    """Return the outliers, else the first quantities that were compared."""
     if comparison is None or not comparison.rows:
         return []
     rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
@@ -143,12 +146,12 @@ def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
 
 
 def _formulas(model: Model) -> tuple[str, ...]:
-    """The declaration at a glance, as LaTeX: its equations and the matrices that are probed."""
-    found = [latex_of_equation(equation) for equation in model.equations]
+    """Return the equations of the declaration and its probed matrices, as LaTeX."""
+    equations = [latex_of_equation(equation) for equation in model.equations]
     for label, probe in model.probes:
         whose = rf"\text{{spectrum of layer {label}: }}\," if label else r"\text{spectrum of }\,"
-        found.append(whose + latex_of_spectrum(probe))
-    return tuple(found) if len(found) <= LONGEST_MODEL else ()
+        equations.append(whose + latex_of_spectrum(probe))
+    return tuple(equations) if len(equations) <= LONGEST_MODEL else ()
 
 
 def _references(chapters: Sequence[Chapter]) -> Chapter:
@@ -278,7 +281,7 @@ def _titled(sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
 
 
 def _probe(levels: dict[str, Level]) -> list[Chapter]:
-    told = (
+    matrices = (
         ("probe", "Projected equations of the probe",
          words("The probe's fields, averaged against the training fields by Stein's lemma and differentiated by their "
                "noises, close on themselves; spectral time becomes ", Math("z"), ".")),
@@ -298,21 +301,23 @@ def _probe(levels: dict[str, Level]) -> list[Chapter]:
             "With probe=spectrum(...) in its Model the report goes on to A(z), the pencil and the bulk."
         )
         return [Chapter("projected", "Projected equations of the probe", words(reason), ())]
-    return [Chapter(STAGE_CHAPTERS[stage], title, lead, tuple(_layers(levels, stage))) for stage, title, lead in told]
+    return [
+        Chapter(STAGE_CHAPTERS[stage], title, lead, tuple(_layers(levels, stage))) for stage, title, lead in matrices
+    ]
 
 
 def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
-    """The stage for every probed matrix; those that say the same share one fold."""
+    """Return the stage of every probed matrix; equal ones share a fold."""
     if len(levels) == 1:
         return list(blocks_of_record(next(iter(levels.values())).record(stage)))
-    told: dict[tuple[Block, ...], list[str]] = {}
+    layers: dict[tuple[Block, ...], list[str]] = {}
     for label, level in levels.items():
         joined = level.saddle if stage == "probe" and isinstance(level, DerivedProbe) else None
         before = () if joined is None else blocks_of_sections(joined, spectral_sections(joined))
-        told.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
+        layers.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [
         Fold(words(f"Layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}"), blocks, opened=number == 0)
-        for number, (blocks, labels) in enumerate(told.items())
+        for number, (blocks, labels) in enumerate(layers.items())
     ]
 
 

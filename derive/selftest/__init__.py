@@ -1,6 +1,6 @@
-"""Laws that every declaration must obey, tried on declarations drawn at random.
+"""Laws that every declaration must obey, tested on random declarations.
 
-A draft is a declaration as plain data. It is written out as a file, given to the engine like any other, and compared
-with a partner that must have the same numbers: the same model under other names, with an intermediate named, with one
-Gaussian matrix as the sum of two. Nothing in here knows how the engine works; what it uses of it is in `engine`.
+A draft is a declaration as plain data. It is written to a file, passed to the engine, and compared with a partner that
+must give the same numbers: the same model with other names, with a subexpression as a field, with a Gaussian matrix as
+the sum of two. Nothing here depends on how the engine works; `engine` is the only interface to it.
 """

@@ -1,8 +1,7 @@
-"""Theory against finite-size simulations of the same declaration, at two sizes.
+"""Theory against finite-size simulations of the same declaration at two sizes, extrapolated in 1/D.
 
-Corrections of order 1/D are extrapolated away. A difference counts if it exceeds the bound at the first two sizes and
-again, with the same sign, at two larger ones with other random numbers, those of a sampled theory too: the chance of a
-false alarm is the product.
+A difference counts if it exceeds the bound at the first two sizes and again, with the same sign, at two larger sizes
+with other seeds. The probability of a false alarm is then the product of both.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from derive.selftest.engine import ProbeNumbers, TheoryNumbers, simulated, solve
 from derive.selftest.laws import BROKE, HELD, Outcome, outcome_of
 
 FALSE_ALARM = 1e-4
-"""Chance that a run of the family reports a difference that is none."""
+"""Probability that a run of the family reports a false difference."""
 COMPARISONS = 20
-"""How many numbers of one declaration are compared, about."""
+"""Approximate number of comparisons per declaration."""
 SIZES = ((48, 96), (128, 256))
-"""The two sizes at first, and where a difference is looked at again."""
+"""The first pair of sizes, and the pair at which a difference must recur."""
 DRAWS = 32
 CLEAR = 0.3
-"""An outlier is compared if its distance from the bulk is this share of the bulk's width or more: closer ones fluctuate
-like the edge. A largest eigenvalue that far out of a bulk without an outlier is a difference too."""
+"""Smallest distance of a compared outlier from the bulk, in bulk widths: closer ones fluctuate like the edge. An
+extreme eigenvalue at this distance without a predicted outlier counts as a difference."""
 
 
 @dataclass(frozen=True)
 class SizeDifference:
-    """One number of the theory, the simulation extrapolated in size, and their distance in standard errors."""
+    """One number of the theory, the simulation extrapolated in size, and their difference in standard errors."""
 
     quantity: str
     theory: float
@@ -46,7 +45,7 @@ class SizeDifference:
 
 @cache
 def bound(declarations: int) -> float:
-    """Standard errors that count as a difference, for a family of so many declarations."""
+    """Return the number of standard errors that counts as a difference, for a family of declarations."""
     from scipy.special import stdtrit
 
     each = math.sqrt(FALSE_ALARM / (COMPARISONS * max(1, declarations)))
@@ -54,14 +53,14 @@ def bound(declarations: int) -> float:
 
 
 def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[SizeDifference, ...]]:
-    """Whether theory and simulation agree, and all differences at the first two sizes."""
-    found: tuple[SizeDifference, ...] = ()
+    """Return the outcome of theory against simulation, and all differences at the first two sizes."""
+    measured: tuple[SizeDifference, ...] = ()
 
     def check() -> Outcome:
-        nonlocal found
+        nonlocal measured
         theory = solved(text)
-        found = differences(text, theory, SIZES[0], seed)
-        suspects = {d.quantity: d for d in found if abs(d.normalised) > bound(declarations)}
+        measured = differences(text, theory, SIZES[0], seed)
+        suspects = {d.quantity: d for d in measured if abs(d.normalised) > bound(declarations)}
         if not suspects:
             return Outcome(HELD)
         theory = theory if theory.exact else solved(text, seed=1)
@@ -71,15 +70,15 @@ def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tup
                 return Outcome(BROKE, str(again), (text,))
         return Outcome(HELD)
 
-    return outcome_of(check, text), found
+    return outcome_of(check, text), measured
 
 
 def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: int) -> tuple[SizeDifference, ...]:
-    """A theory against simulations of a declaration at a size and at twice that size."""
+    """Return the differences of a theory and simulations of a declaration at a size and at twice that size."""
     import numpy as np
 
     small, large = (simulated(text, size, DRAWS, seed + 7919 * k) for k, size in enumerate(sizes))
-    found = []
+    results = []
     for k, series in enumerate(theory.observables):
         draws = [np.asarray(run[0][k], float).reshape(DRAWS, -1) for run in (small, large)]
         for time, value in enumerate(series):
@@ -87,15 +86,16 @@ def differences(text: str, theory: TheoryNumbers, sizes: tuple[int, int], seed: 
                 continue
             error = theory.errors[k][time] if theory.errors is not None else 0.0
             name = f"observable {k + 1} at time {time}"
-            found.append(_difference(name, value, error, *(d[:, time] for d in draws)))
+            results.append(_difference(name, value, error, *(d[:, time] for d in draws)))
     for k, spectrum in enumerate(theory.spectra):
         spectra = [[np.sort(np.asarray(e)) for e in run[1][k]] for run in (small, large)]
-        found += _outliers(spectrum, spectra)
-    return tuple(found)
+        results += _outliers(spectrum, spectra)
+    return tuple(results)
 
 
 def _difference(quantity: str, theory: float, error: float, small: Any, large: Any) -> SizeDifference:
-    """The simulation extrapolated linearly in 1/size; the sizes are one to two."""
+    """Return the difference of a theory and the simulation extrapolated linearly in 1/size; the sizes are one
+    to two."""
     import numpy as np
 
     value = 2 * float(np.mean(large)) - float(np.mean(small))
@@ -105,9 +105,9 @@ def _difference(quantity: str, theory: float, error: float, small: Any, large: A
 
 
 def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDifference]:
-    """Outliers well apart from the bulk by their rank, and where there are no more of them the eigenvalue that follows.
+    """Return differences of outliers well separated from the bulk, and of the extreme eigenvalue where there are none.
 
-    Below the bulk negative ones only: there may be zeros of a matrix without full rank between the bulk and them.
+    Below the bulk only negative ones: a rank-deficient matrix may have zeros between them and the bulk.
     """
     if not spectrum.edges:
         return []
@@ -115,25 +115,25 @@ def _outliers(spectrum: ProbeNumbers, spectra: list[list[Any]]) -> list[SizeDiff
     errors = spectrum.errors or (0.0,) * len(spectrum.outliers)
     pairs = list(zip(spectrum.outliers, errors, strict=True))
     turned = [[-e[::-1] for e in run] for run in spectra]
-    found = _beyond(f"of probe {spectrum.label or 1}", top, top - bottom, pairs, spectra)
+    results = _beyond(f"of probe {spectrum.label or 1}", top, top - bottom, pairs, spectra)
     negative = [(-z, e) for z, e in pairs if z < 0]
-    return found + _beyond(f"below in probe {spectrum.label or 1}", max(-bottom, 0.0), top - bottom, negative, turned)
+    return results + _beyond(f"below in probe {spectrum.label or 1}", max(-bottom, 0.0), top - bottom, negative, turned)
 
 
 def _beyond(
     where: str, edge: float, width: float, outliers: list[tuple[float, float]], spectra: list[list[Any]]
 ) -> list[SizeDifference]:
-    """Outliers above an edge against the largest eigenvalues."""
+    """Return differences of outliers above an edge and the largest eigenvalues."""
     import numpy as np
 
     above = sorted(((z, e) for z, e in outliers if z > edge), reverse=True)
-    found = []
+    results = []
     for rank, (z, error) in enumerate(above):
         apart = all(abs(z - other) > 0.1 * width for k, (other, _) in enumerate(above) if k != rank)
         if z > edge + CLEAR * width and apart:
             draws = [np.array([e[-1 - rank] for e in run]) for run in spectra]
-            found.append(_difference(f"outlier {rank + 1} {where}", z, error, *draws))
+            results.append(_difference(f"outlier {rank + 1} {where}", z, error, *draws))
     others = [np.array([e[-1 - len(above)] for e in run]) for run in spectra]
     if all(float(np.mean(o)) > edge + CLEAR * width for o in others):
-        found.append(_difference(f"next eigenvalue {where}", edge + CLEAR * width, 0.0, *others))
-    return found
+        results.append(_difference(f"next eigenvalue {where}", edge + CLEAR * width, 0.0, *others))
+    return results

@@ -1,8 +1,8 @@
-"""The cavity argument, written down once: which noises and memories a system of equations must have.
+"""The cavity argument: the noises and memories that a system of equations must have.
 
 In a = s W b and a' = s' W^T b' the noise of a has covariance variance * s^2 * columns * <b b>, and a also receives
 variance * s * s' * columns * <d b / d noise of a'> times b'. For a symmetric matrix every pair of uses does both.
-Fields answer with the delays of the equations as they stand; through an average over all sites they do not.
+Fields respond with the delays of the equations as declared; they do not respond through an average over all sites.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Table = dict[tuple[str, str], list[tuple[sp.Expr, str, str, bool]]]
 
 
 def cavity_disagrees(text: str) -> str:
-    """What the averaged action and the cavity argument disagree in, or nothing."""
+    """Return where the averaged action and the cavity argument disagree; empty if they agree."""
     saddle = training_level(text).saddle
     covariances, memories = _expected(saddle.system)
     derived: Table = {}
@@ -61,38 +61,38 @@ def _expected(system: Any) -> tuple[Table, Table]:
 
 
 def _delays(system: Any) -> dict[tuple[str, str], int]:
-    """Shortest delay with which a field answers a kick to another, from the rules as they stand."""
+    """Return the shortest delay of the impulse response of each field to each other, from the declared rules."""
     steps = [(f.field.name, *link) for f in system.training for rule in f.rules for link in _links(f, rule)]
     names = [f.field.name for f in system.training]
-    found = {(name, name): 0 for name in names}
+    delays = {(name, name): 0 for name in names}
     changed = True
     while changed:
         changed = False
         for target, source, lag in steps:
             for kicked in names:
-                if (source, kicked) in found:
-                    delay = found[source, kicked] + lag
-                    if delay < found.get((target, kicked), delay + 1):
-                        found[target, kicked] = delay
+                if (source, kicked) in delays:
+                    delay = delays[source, kicked] + lag
+                    if delay < delays.get((target, kicked), delay + 1):
+                        delays[target, kicked] = delay
                         changed = True
-    return found
+    return delays
 
 
 def _links(f: Any, rule: Any) -> list[tuple[str, int]]:
-    """What a rule uses at its own site: name and delay."""
+    """Return the fields that a rule uses at its own site, with their delays."""
     from derive.language.vectors import PAST, values
 
     if rule.product is not None:
         return [(rule.argument.name, 0)]
     clock = f.field.clock
     used = (v for law in rule.laws for v in values(law))
-    found = [(v.field.name, 0 if v.time is None else int(sp.expand(clock - v.time))) for v in used]
+    links = [(v.field.name, 0 if v.time is None else int(sp.expand(clock - v.time))) for v in used]
     for term in rule.terms:
         time = term.vector.time
         if time is not None and term.past is not None:
             time = time.subs(PAST, term.past - 1)
-        found.append((term.vector.field.name, 0 if time is None else int(sp.expand(clock - time))))
-    return found
+        links.append((term.vector.field.name, 0 if time is None else int(sp.expand(clock - time))))
+    return links
 
 
 def _apart(derived: Table, expected: Table, what: str) -> str:

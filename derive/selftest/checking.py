@@ -1,4 +1,4 @@
-"""The laws on one declaration, at given values: what `derive check` tries on a user's own file."""
+"""The laws on one declaration at given values: `derive check` on a user's file."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ AS_WRITTEN = "the file as it stands, and written out anew"
 SIMULATION = "theory against simulations at two sizes"
 NOT_TRIED = "not tried"
 QUICK_SECONDS = 50.0
-"""Seconds within which a law that needs another solver must end, if it takes as long as the longest before it, to be
-begun by a quick check."""
+"""Time budget of a quick check, in seconds: a law that compiles a solver starts only if one as long as the longest so
+far would fit."""
 CAVITY = "the averaged action against the cavity argument"
 ALWAYS = (CAVITY, SIMULATION, CERTIFIED)
-"""Laws that share one solver: a quick check tries them in any case."""
+"""Laws that share one solver; a quick check always tries them."""
 NEXT = (NUMBERS, "functions of time written out step by step", AT_ONCE)
 """Laws of a quick check that need further solvers."""
 LAST = ("the curve of the bulk against its equations", "other random numbers, the same within errors")
@@ -46,28 +46,28 @@ LAST = ("the curve of the bulk against its equations", "other random numbers, th
 
 @dataclass(frozen=True)
 class Subject:
-    """A declaration to check: as a draft, and its numbers by the solver of the file itself."""
+    """A declaration to check: its draft, and its numbers by the solver of the file itself."""
 
     draft: Draft
     own: Callable[[], TheoryNumbers]
 
 
 def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[DeclarationLaw, ...]:
-    """The laws to try on a declaration, in their order; a quick check begins with those that say most."""
+    """Return the laws to try on a declaration, in order; a quick check starts with the most informative."""
     zeros = [DeclarationLaw(f"{TINY}: {word}", _near_zero(word), True) for word in partners.through_zero(subject.draft)]
     simulation = [DeclarationLaw(SIMULATION, _simulated)] if simulate else []
     own = [named_law(CERTIFIED), DeclarationLaw(AS_WRITTEN, _as_written(subject))]
     first = [named_law(CAVITY), *simulation, *own, *map(named_law, NEXT)]
     if quick:
         return (*first, *map(named_law, LAST), *zeros[:1])
-    known = {law.name for law in first} | {TINY, READ, LAWS[0].name}
-    return (*first, *zeros, *(law for law in LAWS if law.name not in known))
+    listed = {law.name for law in first} | {TINY, READ, LAWS[0].name}
+    return (*first, *zeros, *(law for law in LAWS if law.name not in listed))
 
 
-def tried(
+def try_laws(
     laws: tuple[DeclarationLaw, ...], draft: Draft, seed: int, quick: bool
 ) -> Iterator[tuple[DeclarationLaw, Outcome, float]]:
-    """Each law with its outcome and the seconds that it took."""
+    """Yield each law with its outcome and its seconds."""
     began, longest = time.monotonic(), 0.0
     for law in laws:
         start = time.monotonic()
@@ -81,7 +81,7 @@ def tried(
 
 
 def _as_written(subject: Subject) -> Callable[[Draft, Random], Outcome]:
-    """The numbers of the file itself against those of the declaration as a draft is written."""
+    """Return the law that compares the file's own numbers with those of its draft."""
 
     @judged
     def check(draft: Draft, rng: Random) -> Outcome:
@@ -94,8 +94,8 @@ def _as_written(subject: Subject) -> Callable[[Draft, Random], Outcome]:
 
 def _near_zero(word: str) -> Callable[[Draft, Random], Outcome]:
     def check(draft: Draft, rng: Random) -> Outcome:
-        one, two = partners.at_zero(draft, word)
-        return compared(one, two, SEEN_OF_TINY, False)
+        zero, tiny = partners.at_zero(draft, word)
+        return compared(zero, tiny, SEEN_OF_TINY, False)
 
     return check
 

@@ -1,7 +1,7 @@
-"""A declaration as plain data: what is drawn, changed, shrunk and written out.
+"""A declaration as plain data, which can be drawn, changed, shrunk and written out.
 
-Expressions are small trees. A draft may be ill posed, for shrinking tries whatever is smaller: the engine then has to
-refuse it in a sentence.
+Expressions are small trees. A draft may be ill posed, since shrinking tries smaller drafts blindly; the engine must
+then refuse it.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ class Node:
             yield from child.walk()
 
     def mapped(self, change: Callable[[Node], Node]) -> Node:
-        """The tree with every node changed, the leaves first."""
+        """Return the tree with every node changed, leaves first."""
         return change(self.rebuilt(lambda child: child.mapped(change)))
 
     def rebuilt(self, change: Callable[[Node], Node]) -> Node:
-        """The node with its children changed."""
+        """Return the node with its children changed."""
         return self.with_children(map(change, self.children))
 
     def with_children(self, children: Iterable[Node]) -> Node:
-        """The node with others in their places."""
+        """Return the node with other children."""
         changed = iter(children)
         return Node(self.op, tuple(next(changed) if arg in self.children else arg for arg in self.args))
 
     @property
     def whole(self) -> int | None:
-        """The number of a delay or an exponent; None where there is none, or an expression."""
+        """The integer value of a delay or exponent; None if it is absent or an expression."""
         return None if self.args[1] in (None, *self.children) else int(str(self.args[1]))
 
     @property
     def leaf(self) -> str:
-        """The name that the node holds, if it holds one."""
+        """The name that the node holds, if any."""
         holds = self.op in ("name", "at", "matrix", "fresh", "weights", "data", "mix", "entries")
         return str(self.args[0]) if holds else ""
 
@@ -90,13 +90,13 @@ def weights_at(word: str, delay: int | Node = 0) -> Node:
 
 
 def add(*terms: Node) -> Node:
-    """The sum, without a sum inside it."""
+    """Return the sum, with nested sums flattened."""
     flat = [part for term in terms for part in (term.children if term.op == "sum" else (term,))]
     return flat[0] if len(flat) == 1 else Node("sum", tuple(flat))
 
 
 def times(*factors: Node) -> Node:
-    """The product, without a product inside it and without ones."""
+    """Return the product, with nested products flattened and ones dropped."""
     flat = [part for factor in factors for part in (factor.children if factor.op == "product" else (factor,))]
     kept = [part for part in flat if part != ONE]
     return Node("product", tuple(kept)) if len(kept) > 1 else (kept or [ONE])[0]
@@ -119,7 +119,7 @@ def call(function: str, *arguments: Node) -> Node:
 
 
 def cases(*parts: Node) -> Node:
-    """Values and their conditions in turn, the last value without one."""
+    """Return a piecewise value: values and conditions in turn, the last value without a condition."""
     return Node("cases", parts)
 
 
@@ -144,7 +144,7 @@ def outer(left: Node, right: Node) -> Node:
 
 
 def turned(matrix: Node) -> Node:
-    """The transpose."""
+    """Return the transpose."""
     return matrix.children[0] if matrix.op == "turned" else Node("turned", (matrix,))
 
 
@@ -153,7 +153,7 @@ ONE = number(1)
 
 @dataclass(frozen=True)
 class DraftParameter:
-    """A number; `domain` is written as it stands."""
+    """A parameter; `domain` is written verbatim."""
 
     name: str
     value: Fraction
@@ -167,7 +167,7 @@ class DraftParameter:
 
 @dataclass(frozen=True)
 class DraftSector:
-    """An index space; `ratio` is its size over that of the base, 1 for the base itself, which comes first."""
+    """An index space; `ratio` is its size relative to the base, which comes first with ratio 1."""
 
     name: str
     ratio: Node = ONE
@@ -175,6 +175,8 @@ class DraftSector:
 
 @dataclass(frozen=True)
 class DraftClock:
+    """The training clock and the parameter that counts its steps."""
+
     name: str
     steps: str
     endpoint: bool = True
@@ -182,9 +184,9 @@ class DraftClock:
 
 @dataclass(frozen=True)
 class DraftAxis:
-    """An axis of labels. Results have theirs in the order of these names, which no law changes.
+    """An axis of labels. Results are ordered by axis names, which no law changes.
 
-    size: the parameter that counts the labels, or a number.
+    `size` is the parameter that counts the labels, or a number.
     """
 
     name: str
@@ -212,9 +214,9 @@ class DraftMatrix:
 
 @dataclass(frozen=True)
 class DraftVector:
-    """A normal vector or a field; `kind` is static or timed, `axes` are the axes of its labels.
+    """A drawn vector or a field; `kind` is static or timed, `axes` are its label axes.
 
-    `law` is that of a vector which is drawn from another one than the normal one.
+    `law` is the distribution of a drawn vector that is not normal.
     """
 
     name: str
@@ -225,21 +227,21 @@ class DraftVector:
     law: Node | None = None
 
     def trees(self) -> tuple[Node, ...]:
-        """What it is drawn with."""
+        """The expressions in its law and scale."""
         return (self.scale, *(() if self.law is None else (self.law,)))
 
     def mapped(self, change: Callable[[Node], Node]) -> Self:
-        """The same with every node changed."""
+        """Return the vector with every node changed."""
         law = None if self.law is None else self.law.mapped(change)
         return replace(self, scale=self.scale.mapped(change), law=law)
 
 
 @dataclass(frozen=True)
 class DraftTrait(DraftVector):
-    """A vector that differs from site to site by a known law.
+    """A trait: a fixed number per site with a known law.
 
-    That is values and the shares of sites that have them (equal ones if there are none), data, a density (of `index`)
-    with its ends, or one of the laws that vectors are drawn from.
+    The law is given by values with weights (equal if there are none), by data, by a density (of `index`) with its ends,
+    or by one of the laws of drawn vectors.
     """
 
     kind: str = "static"
@@ -263,7 +265,8 @@ Numbers = float | tuple["Numbers", ...]
 
 @dataclass(frozen=True)
 class DraftData:
-    """An array that is given: its axes, after time if it is timed; `phase` tells drawn numbers, `values` are others."""
+    """An array of data: its axes, after time if it is timed. `phase` generates its numbers, unless `values`
+    holds them."""
 
     name: str
     axes: tuple[str, ...]
@@ -275,6 +278,8 @@ class DraftData:
 
 @dataclass(frozen=True)
 class DraftWeights:
+    """A weight matrix that is updated in time."""
+
     name: str
     rows: str
     columns: str
@@ -282,7 +287,7 @@ class DraftWeights:
 
 @dataclass(frozen=True)
 class DraftEquation:
-    """The equation of a field or of weights; `time` is t, t + 1, a whole number, or nothing without a clock."""
+    """The equation of a field or of weights; `time` is t, t + 1, an integer, or None without a clock."""
 
     target: str
     time: str
@@ -295,6 +300,8 @@ class DraftEquation:
 
 @dataclass(frozen=True)
 class Draft:
+    """A whole declaration as plain data."""
+
     sectors: tuple[DraftSector, ...]
     parameters: tuple[DraftParameter, ...]
     clock: DraftClock | None
@@ -309,9 +316,9 @@ class Draft:
     traits: tuple[DraftTrait, ...] = ()
     axes: tuple[DraftAxis, ...] = ()
     latex: tuple[tuple[str, str], ...] = ()
-    """How formulas write a name."""
+    """LaTeX of names."""
     style: tuple[str, ...] = ()
-    """Ways to write the same: "fields" declares several at once, "family" a member of a family."""
+    """Equivalent styles: "fields" declares several fields at once, "family" writes a member of a family."""
     responses: str = ""
 
     def trees(self) -> Iterator[Node]:
@@ -330,7 +337,7 @@ class Draft:
             yield value
 
     def mapped(self, change: Callable[[Node], Node]) -> Draft:
-        """Every node of every equation, observable and probe changed."""
+        """Return the draft with every node of every equation, observable and probe changed."""
         return replace(
             self,
             equations=tuple(replace(e, value=e.value.mapped(change)) for e in self.equations),
@@ -339,7 +346,7 @@ class Draft:
         )
 
     def mapped_everywhere(self, change: Callable[[Node], Node]) -> Draft:
-        """Every node changed, those of ratios, variances, scales and laws too."""
+        """Return the draft with every node changed, including those of ratios, variances, scales and laws."""
         return replace(
             self.mapped(change),
             sectors=tuple(DraftSector(s.name, s.ratio.mapped(change)) for s in self.sectors),
@@ -350,19 +357,19 @@ class Draft:
         )
 
     def names(self) -> list[str]:
-        """Every name that is declared but those of axes, observables included."""
-        found = [s.name for s in self.sectors] + [p.name for p in self.parameters]
-        found += list(self.shapes()) + [v.name for v in self.vectors()]
-        found += [d.name for d in self.data]
-        return found + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
+        """Every declared name except those of axes, observables included."""
+        names = [s.name for s in self.sectors] + [p.name for p in self.parameters]
+        names += list(self.shapes()) + [v.name for v in self.vectors()]
+        names += [d.name for d in self.data]
+        return names + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
 
     def shapes(self) -> dict[str, tuple[str, str]]:
-        """Rows and columns of every random matrix and of all weights."""
-        found = {m.name: (m.rows, m.columns) for m in self.matrices}
-        return found | {w.name: (w.rows, w.columns) for w in self.weights}
+        """The row and column sectors of every random matrix and of all weights."""
+        shapes = {m.name: (m.rows, m.columns) for m in self.matrices}
+        return shapes | {w.name: (w.rows, w.columns) for w in self.weights}
 
     def free_name(self, wish: str) -> str:
-        """A name like the one wished for that nothing has yet."""
+        """Return an unused name similar to a preferred one."""
         taken = {*self.names(), *(axis.name for axis in self.axes)}
         return next(n for n in (wish, *(f"{wish}{k}" for k in range(2, 1000))) if n not in taken)
 
@@ -370,29 +377,29 @@ class Draft:
         return next(p.value for p in self.parameters if p.name == parameter)
 
     def with_value(self, parameter: str, value: int | Fraction) -> Draft:
-        """The same declaration with another default of one parameter."""
+        """Return the draft with another default of one parameter."""
         kept = tuple(replace(p, value=Fraction(value)) if p.name == parameter else p for p in self.parameters)
         return replace(self, parameters=kept)
 
     def size(self, axis: str) -> str | int:
-        """What counts the labels of an axis."""
+        """Return the parameter or number that counts the labels of an axis."""
         return next(a.size for a in self.axes if a.name == axis)
 
     def counters(self) -> set[str]:
-        """The parameters that count steps or labels: whole numbers that a declaration cannot say otherwise."""
-        found = {axis.counter for axis in self.axes if axis.counter}
-        return found | ({self.clock.steps} if self.clock is not None else set())
+        """The parameters that count steps or labels, which a declaration cannot replace by numbers."""
+        counters = {axis.counter for axis in self.axes if axis.counter}
+        return counters | ({self.clock.steps} if self.clock is not None else set())
 
     def vectors(self) -> tuple[DraftVector, ...]:
         return (*self.normals, *self.fields, *self.traits)
 
     def vector(self, word: str) -> DraftVector:
-        """The normal vector, field or trait of that name."""
+        """Return the drawn vector, field or trait of that name."""
         return next(v for v in self.vectors() if v.name == word)
 
 
 def pruned(draft: Draft) -> Draft:
-    """The draft without equations, vectors, matrices, parameters and sectors that nothing uses any more."""
+    """Return the draft without unused equations, vectors, matrices, parameters and sectors."""
     while True:
         roots = [value for _, value in (*draft.observables, *draft.probes)]
         wanted = {node.leaf for tree in roots for node in tree.walk()}
@@ -425,7 +432,7 @@ def pruned(draft: Draft) -> Draft:
         lines |= {str(axis) for n in nodes if n.op == "relabel" for axis in n.args[1:]}
         axes = tuple(axis for axis in draft.axes if axis.name in lines)
         wanted |= {str(axis.size) for axis in axes}
-        made = replace(
+        smaller = replace(
             draft,
             sectors=(draft.sectors[0], *(s for s in draft.sectors[1:] if s.name in used)),
             parameters=tuple(p for p in draft.parameters if p.name in wanted),
@@ -439,6 +446,6 @@ def pruned(draft: Draft) -> Draft:
             traits=tuple(v for v in draft.traits if v.name in wanted),
             axes=axes,
         )
-        if made == draft:
+        if smaller == draft:
             return draft
-        draft = made
+        draft = smaller

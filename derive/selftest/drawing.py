@@ -1,7 +1,7 @@
-"""Drafts drawn at random: every word of the language, in combinations that nobody would think of.
+"""Random drafts: every word of the language in random combinations.
 
-Numbers are tame (orders one, few steps), so that what is drawn does not diverge. The source of randomness is whatever
-behaves like random.Random, so that a seed, or a property-testing library, can drive it.
+Numbers are of order one and steps are few, so that training does not diverge. The random source is anything with the
+interface of random.Random, so that a seed or a property-testing library can drive it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,14 @@ FAR_RATIOS = (Fraction(1, 8), Fraction(8))
 
 
 def draw(rng: Random, linear: bool | None = None, probes: bool = True, wanted: frozenset[str] = frozenset()) -> Draft:
-    """A declaration. `linear`: whether all laws are linear, drawn if None; `probes`: whether a matrix is probed;
-    `wanted`: features that it should have."""
+    """Return a random draft.
+
+    Args:
+        rng: the random source.
+        linear: whether all laws are linear; random if None.
+        probes: whether a matrix is probed.
+        wanted: features that it should have.
+    """
     if linear is None:
         linear = rng.random() < 0.85 and not any(feature.endswith(OF_VECTOR) for feature in wanted)
     sketch = Sketch(rng, linear, [DraftSector("D")], [], None, [], [], [], [], [], wanted=wanted)
@@ -111,7 +117,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True, wanted: f
 
 
 def _latex(sketch: Sketch) -> tuple[tuple[str, str], ...]:
-    """Names that formulas write in another way."""
+    """Return LaTeX names for some of the symbols, different from their own names."""
     if not sketch.chance(0.15):
         return ()
     words = [v.name for v in (*sketch.normals, *sketch.fields, *sketch.traits)] + [p.name for p in sketch.parameters]
@@ -166,8 +172,8 @@ def _draw_disorder(sketch: Sketch) -> None:
         scale = number(sketch.rng.choice((Fraction(1), Fraction(1), Fraction(1, 2))))
         if sketch.chance(0.05, "a scale with a parameter"):
             scale = sketch.parameter("kappa")
-        made = DraftVector(f"n{k + 1}", word, "timed" if kind == "timed" else "static", scale, axes)
-        sketch.normals.append(made)
+        vector = DraftVector(f"n{k + 1}", word, "timed" if kind == "timed" else "static", scale, axes)
+        sketch.normals.append(vector)
     if sketch.chance(0.4):
         sketch.normals.append(DraftVector(f"n{len(names) + 1}", sketch.rng.choice(names), "static"))
 
@@ -181,7 +187,7 @@ def _draw_fields(sketch: Sketch) -> None:
 
 
 def _draw_weights(sketch: Sketch, word: str) -> None:
-    """Weights that begin at a random matrix; their update is drawn when there are fields."""
+    """Draw weights that start at a random matrix; their update is drawn after the fields."""
     static = [m for m in sketch.matrices if m.kind != "fresh"]
     if not static:
         return
@@ -196,7 +202,7 @@ def _draw_weights(sketch: Sketch, word: str) -> None:
 
 
 def _vector(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> Node | None:
-    """What a matrix is applied to: a value, or a sum of two."""
+    """Return the argument of a matrix: a value or a sum of two; None if no value is available."""
     usable = usable_values(sketch, sector, rank, static, later)
     if not usable:
         return None
@@ -224,7 +230,7 @@ def _applied(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) 
 
 
 def _late(sketch: Sketch, product: Node) -> Node:
-    """A product with a matrix that changes some steps before, if what it acts on vanishes before the start."""
+    """Return a product with a weight matrix some steps earlier, if its argument vanishes before the start."""
     nodes = list(product.walk())
     if not any(n.op in ("weights", "fresh") for n in nodes) or any(n.op == "at" and n.args[1] is None for n in nodes):
         return product
@@ -247,9 +253,9 @@ def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> 
     elif sketch.chance(0.0, "past_sum"):
         kind = 0.45
     if kind < 0.4:
-        made = _applied(sketch, sector, rank, static, later)
-        if made is not None:
-            return made
+        product = _applied(sketch, sector, rank, static, later)
+        if product is not None:
+            return product
     if not usable:
         return None
     value = sketch.rng.choice(usable)
@@ -282,7 +288,7 @@ def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> 
 
 
 def _of_means(sketch: Sketch, one: Node, two: Node) -> Node:
-    """A coefficient made of a mean over the sites."""
+    """Return a coefficient that contains a mean over sites."""
     strength = mean(times(one, two))
     bounded = over(ONE, sketch.rng.choice((add(ONE, mean(power(one, 2))), mean(add(ONE, power(one, 2))))))
     if sketch.chance(0.25):  # a mean inside a mean
@@ -305,7 +311,7 @@ def _right_side(sketch: Sketch, sector: str, rank: int, static: bool, later: boo
 
 
 def _source(sketch: Sketch, sector: str, static: bool = True) -> Node:
-    """A normal vector over a sector, made where there is none."""
+    """Return a normal vector over a sector, creating one if there is none."""
     fitting = [v for v in sketch.normals if v.sector == sector and ((v.kind == "static" and not v.axes) or not static)]
     if not fitting:
         fitting = [DraftVector(f"m{len(sketch.normals) + 1}", sector, "static")]
@@ -337,7 +343,7 @@ def _draw_equations(sketch: Sketch) -> None:
 
 
 def _spike(sketch: Sketch, w: DraftWeights) -> Node | None:
-    """An outer product for an update, with the scale that keeps the matrix of order one."""
+    """Return an outer product for an update, scaled so that the matrix stays of order one; None if no field fits."""
     sides = []
     for sector in (w.rows, w.columns):
         values = [value_of(sketch, v, 0) for v in sketch.fields if v.sector == sector]
@@ -396,37 +402,37 @@ def _draw_update(sketch: Sketch, w: DraftWeights) -> None:
 
 
 def _observables(sketch: Sketch) -> list[Node]:
-    found = []
+    observables = []
     for v in sketch.fields:
         value = value_of(sketch, v, 0)
-        found.append(mean(power(value, 2)))
+        observables.append(mean(power(value, 2)))
         mates = [u for u in (*sketch.fields, *sketch.normals) if u.sector == v.sector and u.name != v.name]
         if mates and sketch.chance(0.5):
             mate = sketch.rng.choice(mates)
             lag = sketch.rng.choice((0, 0, 1, 5)) if v.kind == "timed" else 0
             other = value_of(sketch, mate, lag if mate in sketch.fields else 0)
             shared = Node("overlap", (value, other)) if sketch.chance(0.2, "overlap") else mean(times(value, other))
-            found.append(shared)
+            observables.append(shared)
         if v.kind == "timed" and sketch.chance(0.2):
-            found.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
+            observables.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
         if sketch.chance(0.15):  # a term without a field inside a mean
-            found.append(mean(add(number(Fraction(1, 2)), times(number(Fraction(-1, 4)), power(value, 2)))))
+            observables.append(mean(add(number(Fraction(1, 2)), times(number(Fraction(-1, 4)), power(value, 2)))))
         if sketch.chance(0.1):  # beyond second moments, of laws that are linear too
-            found.append(mean(sketch.rng.choice((power(value, 4), power(add(value, ONE), 3), value))))
+            observables.append(mean(sketch.rng.choice((power(value, 4), power(add(value, ONE), 3), value))))
         if not sketch.linear and sketch.chance(0.3):
-            found.append(mean(value) if sketch.chance(0.5) else mean(call("tanh", value)))
-    if found and sketch.chance(0.2):
-        found.append(add(times(number(Fraction(-1, 2)), found[0]), number(1)))
-    return found
+            observables.append(mean(value) if sketch.chance(0.5) else mean(call("tanh", value)))
+    if observables and sketch.chance(0.2):
+        observables.append(add(times(number(Fraction(-1, 2)), observables[0]), number(1)))
+    return observables
 
 
 def drawn(seed: int, linear: bool | None = None, probes: bool = True) -> Draft:
-    """The draft of a seed."""
+    """Return the draft of a seed."""
     return draw(Random(seed), linear, probes)
 
 
 def shortened(draft: Draft, steps: int) -> Draft:
-    """The draft with fewer steps, where it has a clock."""
+    """Return the draft with fewer steps, if it has a clock."""
     if draft.clock is None:
         return draft
     return replace(draft, parameters=draft.with_value(draft.clock.steps, steps).parameters)

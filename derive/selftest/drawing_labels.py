@@ -1,4 +1,4 @@
-"""Vectors with labels of their own and arrays of data, drawn at random."""
+"""Random vectors with labels and random arrays of data."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ LABELS = ("data", "axis", "each", "total", "softmax", "relabel", "entries", "roo
 
 
 def draw_labels(sketch: Sketch) -> list[Node]:
-    """Vectors with labels of their own and arrays of data, in equations and updates; what is observed of them."""
+    """Draw labelled vectors and arrays of data into the sketch, and return their observables."""
     rng, timed = sketch.rng, sketch.clock is not None
-    asked = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
-    for word, value in (("P", 2), ("K", 3))[: 2 if asked else rng.choice((1, 2))]:
+    wanted = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
+    for word, value in (("P", 2), ("K", 3))[: 2 if wanted else rng.choice((1, 2))]:
         sketch.parameters.append(DraftParameter(f"{word}1", Fraction(value), "whole_positive"))
         sketch.axes.append(DraftAxis(f"along{value}_{word}1", f"{word}1"))
     labels = [axis.name for axis in sketch.axes]
@@ -59,41 +59,41 @@ def draw_labels(sketch: Sketch) -> list[Node]:
     sector = rng.choice(sectors)
     for k, label in enumerate(labels):
         sketch.normals.append(DraftVector(f"k{k + 1}", sector, "static", axes=(label,)))
-    known = len(sketch.fields)
+    before = len(sketch.fields)
     kind = "timed" if timed and sketch.chance(0.85) else "static"
     field = DraftVector("f", sector, kind, axes=(first,))
-    sketch.equations.append(DraftEquation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, known)))
+    sketch.equations.append(DraftEquation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, before)))
     sketch.fields.append(field)
     now = value_of(sketch, field, 0)
     if kind == "timed":
         _feed_back(sketch, field)
     observed = rng.choice((now, at("k1", None)))
     numbers = mean(times(now, observed))
-    found = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
+    observables = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
     if first != last:
         pairs = mean(times(now, at("k2", None)))
-        found += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, last)), 2))]
+        observables += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, last)), 2))]
         table = sketch.data[-1]
         seen = Node("entries", (table.name, 0 if table.timed else None))
-        found.append(total(times(seen, pairs)))
+        observables.append(total(times(seen, pairs)))
     if sketch.chance(0.15, "relabel"):
         sketch.axes.append(DraftAxis(f"also{first}", "P1"))
         other = Node("relabel", (now, first, f"also{first}"))
-        return [*rng.sample(found, 1), Node("each", (mean(times(now, other)),))]
+        return [*rng.sample(observables, 1), Node("each", (mean(times(now, other)),))]
     if first != last and sketch.chance(0.2, "entries"):
-        return found[-1:]
-    return rng.sample(found, rng.choice((1, 2, 3)))
+        return observables[-1:]
+    return rng.sample(observables, rng.choice((1, 2, 3)))
 
 
 def _given(sketch: Sketch, static: bool = False) -> Node:
-    """A number per label, from the data with one axis."""
+    """Return a number per label, from data with one axis."""
     fitting = [d for d in sketch.data if len(d.axes) == 1 and not (static and d.timed)]
     chosen = sketch.rng.choice(fitting)
     return Node("data", (chosen.name, sketch.rng.choice((0, 0, 1)) if chosen.timed else None))
 
 
 def _labelled_side(sketch: Sketch, field: DraftVector, rank: int) -> Node:
-    """The equation of a vector with labels: of others with labels, data, tables, means and plain vectors."""
+    """Return the right side of a vector with labels: labelled vectors, data, tables, means and plain vectors."""
     rng, static = sketch.rng, field.kind == "static"
     plain = [v for v in usable_values(sketch, field.sector, rank, static, False) if not _has_labels(sketch, v)]
     own = at("k1", None)
@@ -125,7 +125,7 @@ def _labelled_side(sketch: Sketch, field: DraftVector, rank: int) -> Node:
 
 
 def _along_two_axes(own: Node, past: Node, axis: str) -> list[Node]:
-    """Vectors along one axis made of numbers along this and another one, and of vectors along that one alone."""
+    """Return vectors along one axis, built from numbers along two axes and vectors along the other."""
     other = at("k2", None)
     outputs = mean(times(past, other))
     shares = Node("softmax", (mean(times(add(own, past), other)), axis))
@@ -137,12 +137,12 @@ def _along_two_axes(own: Node, past: Node, axis: str) -> list[Node]:
 
 
 def _has_labels(sketch: Sketch, value: Node) -> bool:
-    """Whether a value has labels of its own."""
+    """Return whether a value has labels."""
     return any(v.axes and v.name == value.leaf for v in (*sketch.fields, *sketch.normals))
 
 
 def _feed_back(sketch: Sketch, field: DraftVector) -> None:
-    """Sums over labels in the equation of a plain field, and outer products with labels in an update."""
+    """Add sums over labels to the equation of a plain field, and outer products with labels to an update."""
     rng = sketch.rng
     late = at(field.name, 1)
     plain = {v.name for v in sketch.fields if v.sector == field.sector and v.kind == "timed" and not v.axes}

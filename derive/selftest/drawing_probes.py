@@ -1,4 +1,4 @@
-"""Symmetric matrices to probe, drawn at random."""
+"""Random symmetric matrices to probe."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ EARLY = ("a probe at the first step", "a probe before the last step")
 
 
 def draw_probes(sketch: Sketch) -> list[Node]:
-    """Symmetric matrices made of weights after the last step, or of fixed matrices and spikes."""
-    found = []
+    """Return random symmetric matrices: weights after the last step, or fixed matrices with spikes."""
+    probes = []
     for w in sketch.weights:
         if not rooted(sketch, w.name):
             continue
@@ -48,14 +48,14 @@ def draw_probes(sketch: Sketch) -> list[Node]:
         else:
             probe, sector = over(Node("matmul", (last, turned(last))), size), w.rows
         more = _with_another if sketch.chance(0.15) else _with_spike if sketch.chance(0.1, *EARLY) else _with_diagonal
-        found.append(more(sketch, probe, sector))
-    if not found or sketch.chance(0.15):
-        found += [m for m in map(lambda m: _fixed_probe(sketch, m), sketch.matrices) if m is not None][:1]
-    return found[: sketch.rng.choice((1, 1, 2))]
+        probes.append(more(sketch, probe, sector))
+    if not probes or sketch.chance(0.15):
+        probes += [m for m in map(lambda m: _fixed_probe(sketch, m), sketch.matrices) if m is not None][:1]
+    return probes[: sketch.rng.choice((1, 1, 2))]
 
 
 def _with_spike(sketch: Sketch, probe: Node, sector: str) -> Node:
-    """The probe plus a planted direction: a field at an early time, or at the last one."""
+    """Return the probe plus a spike: a field at an early time or at the last."""
     fitting = [v for v in sketch.fields if v.sector == sector and v.kind == "timed" and not v.axes]
     if not fitting or sketch.clock is None:
         return probe
@@ -70,7 +70,7 @@ def _with_spike(sketch: Sketch, probe: Node, sector: str) -> Node:
 
 
 def with_more(sketch: Sketch, probe: Node, observed: tuple[tuple[str, Node], ...]) -> Node:
-    """A probed matrix plus a multiple of the identity, or with others between its resolvents."""
+    """Return a probe plus a multiple of the identity, or with further matrices between its resolvents."""
     plain = [label for label, value in observed if value.op == "mean" and not sketch.labelled()]
     plus = sketch.rng.choice(plain) if plain and sketch.chance(0.06, "spectrum(plus=)") else ""
     between: tuple[Node | str, ...] = ()
@@ -81,7 +81,7 @@ def with_more(sketch: Sketch, probe: Node, observed: tuple[tuple[str, Node], ...
 
 
 def draw_alignments(sketch: Sketch, probes: list[Node]) -> tuple[tuple[str, Node], ...]:
-    """Directions over the sector of a probed matrix, to set the vectors of outliers against."""
+    """Return random directions over the sector of a probe, for alignments with outlier vectors."""
     if not probes or not sketch.chance(0.12, "alignment"):
         return ()
     sector = _sector(sketch, probes[0])
@@ -90,7 +90,7 @@ def draw_alignments(sketch: Sketch, probes: list[Node]) -> tuple[tuple[str, Node
 
 
 def _sector(sketch: Sketch, probe: Node) -> str:
-    """The sector of a probed matrix, told by the first of its parts."""
+    """Return the sector of a probed matrix, read from its first part."""
     if probe.op in ("sum", "product"):
         return next(filter(None, (_sector(sketch, part) for part in probe.children)), "")
     if probe.op == "matmul":
@@ -102,7 +102,7 @@ def _sector(sketch: Sketch, probe: Node) -> str:
 
 
 def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:
-    """The probe plus another symmetric matrix over its sector, where there is one."""
+    """Return the probe plus another symmetric matrix over its sector, if there is one."""
     others = [Node("matrix", (m.name,)) for m in sketch.matrices if m.kind == "goe" and m.rows == sector]
     others += [
         over(Node("matmul", (turned(Node("matrix", (m.name,))), Node("matrix", (m.name,)))), name(m.rows))
@@ -113,7 +113,7 @@ def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:
 
 
 def _with_diagonal(sketch: Sketch, probe: Node, sector: str) -> Node:
-    """The probe plus a diagonal matrix of a bounded function of a vector, where there is one."""
+    """Return the probe plus a diagonal matrix of a bounded function of a vector, if there is one."""
     fitting = [v for v in (*sketch.normals, *sketch.fields) if v.sector == sector and v.kind == "static" and not v.axes]
     if not fitting or not sketch.linear or not sketch.chance(0.05, "diag"):
         return probe
@@ -121,7 +121,7 @@ def _with_diagonal(sketch: Sketch, probe: Node, sector: str) -> Node:
 
 
 def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
-    """B K for a matrix B that acts on what K gives, where there is one, with the scale that keeps the size."""
+    """Return B K for a matrix B that acts on the rows of K, if there is one, scaled to keep the size."""
     fitting = [m for m in sketch.matrices if m.kind == "gaussian" and m.columns == rows]
     if not fitting:
         return half
@@ -130,21 +130,21 @@ def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
 
 
 def _less_its_start(sketch: Sketch, probe: Node, word: str, size: Node) -> Node:
-    """What training has changed: K^T K less that of the start, or a part of it."""
+    """Return the change by training: K^T K minus its initial value, or a part of it."""
     start = next(e.value for e in sketch.equations if e.target == word and e.time == "0")
     share = sketch.rng.choice((number(-1), number(-1), sketch.coefficient()))
     return add(probe, times(share, over(Node("matmul", (turned(start), start)), size)))
 
 
 def _with_its_square(sketch: Sketch, matrix: Node) -> Node:
-    """M + c M^2 of a symmetric matrix: the density diverges at the turning point, away from zero."""
+    """Return M + c M^2 for symmetric M: its density diverges at the turning point, away from zero."""
     return add(matrix, times(sketch.coefficient(), Node("matmul", (matrix, matrix))))
 
 
 def _with_shared(sketch: Sketch, probe: Node, half: Node, size: Node, shape: tuple[str, str]) -> Node:
-    """K^T K with products or sums that share K: K^T B + B^T K for a matrix B like it, or K + K^T of a square one.
+    """Return K^T K plus terms that share K: K^T B + B^T K for a matrix B of its shape, or K + K^T if K is square.
 
-    size: what K^T K is divided by.
+    `size` is the normalisation of K^T K.
     """
     alike = [m for m in sketch.matrices if m.kind == "gaussian" and (m.rows, m.columns) == shape]
     if alike and sketch.chance(0.6):

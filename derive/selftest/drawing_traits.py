@@ -1,4 +1,4 @@
-"""Sites that differ, drawn at random: traits put as factors into what has been drawn."""
+"""Random heterogeneous sites: traits inserted as factors into a drawn declaration."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHARES: tuple[tuple[Fraction, ...], ...] = (
 
 
 def _law(kind: str, *numbers: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
-    def part(given: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
-        if isinstance(given, list):
-            return Node("list", tuple(map(part, given)))
-        return given if isinstance(given, Node) else number(given)
+    def part(numbers: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
+        if isinstance(numbers, list):
+            return Node("list", tuple(map(part, numbers)))
+        return numbers if isinstance(numbers, Node) else number(numbers)
 
     return Node("law", (kind, *map(part, numbers)))
 
@@ -38,7 +38,7 @@ LAWS: dict[Node, tuple[Fraction, Fraction]] = {
         Fraction(79, 64),
     ),
 }
-"""Other laws than the normal one, with mean and variance."""
+"""Laws that are not normal, with rational mean and variance."""
 FURTHER = (_law("half_normal", Fraction(1, 2)), _law("half_normal"), _law("log_normal", 0, Fraction(1, 2)))
 """Laws whose moments are not rational."""
 DRAWN = ("drawn", "discrete", "uniform", "exponential", "mixture", "normal_law", "half_normal", "log_normal")
@@ -46,7 +46,7 @@ TRAITS = ("trait", "trait(values=)", "trait(weights=)", "trait(density=)", "trai
 
 
 def draw_laws(sketch: Sketch) -> None:
-    """Some of the vectors that are drawn get a law."""
+    """Give some of the drawn vectors a law that is not normal."""
     for k, v in enumerate(sketch.normals):
         if sketch.chance(0.4, *DRAWN):
             kind = sketch.pick([str(law.args[0]) for law in (*LAWS, *FURTHER)])
@@ -55,7 +55,7 @@ def draw_laws(sketch: Sketch) -> None:
 
 
 def draw_traits(sketch: Sketch) -> list[Node]:
-    """One or two traits as factors of terms, of sides of updates and in sums; what is observed with them."""
+    """Insert one or two traits into terms, updates and sums, and return their observables."""
     rng = sketch.rng
     for k in range(rng.choice((1, 1, 2))):
         sketch.traits.append(_trait(sketch, f"l{k + 1}", rng.choice(sketch.fields).sector))
@@ -69,16 +69,16 @@ def draw_traits(sketch: Sketch) -> list[Node]:
         else:
             continue
         sketch.equations[k] = replace(equation, value=value)
-    found = [mean(_factor(sketch, trait)) for trait in sketch.traits]
+    observables = [mean(_factor(sketch, trait)) for trait in sketch.traits]
     for v in sketch.fields:
         fitting = [trait for trait in sketch.traits if trait.sector == v.sector]
         if fitting and sketch.chance(0.5):
-            found.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(sketch, v, 0), 2))))
-    return found
+            observables.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(sketch, v, 0), 2))))
+    return observables
 
 
 def _trait(sketch: Sketch, word: str, sector: str) -> DraftTrait:
-    """A trait with values and weights, with values alone, with a density, or with a named law."""
+    """Return a trait with weighted values, with equal weights, with a density, or with a named law."""
     kind = sketch.pick(("trait(weights=)",) * 5 + ("trait(values=)", "trait(density=)", "trait(law=)"))
     if kind == "trait(density=)":
         return DraftTrait(word, sector, density=(add(ONE, Node("index", ())), number(0), ONE))
@@ -94,7 +94,7 @@ def _trait(sketch: Sketch, word: str, sector: str) -> DraftTrait:
 
 
 def weigh_rows(sketch: Sketch, probe: Node) -> Node:
-    """K^T K with the rows of K weighed by a trait, or by a bounded function of a field without a clock."""
+    """Return K^T K with the rows of K weighted by a trait, or by a bounded function of a field without a clock."""
 
     def node(old: Node) -> Node:
         if old.op != "matmul" or len(old.children) != 2 or old.children[0] != turned(old.children[1]):
@@ -114,14 +114,14 @@ def weigh_rows(sketch: Sketch, probe: Node) -> Node:
 
 
 def _rows(sketch: Sketch, matrix: Node) -> str:
-    """The sector of the rows of a matrix that is not turned."""
+    """Return the row sector of a matrix that is not transposed."""
     named = matrix if matrix.op != "sum" else matrix.children[0]
     shapes = {m.name: m.rows for m in sketch.matrices} | {w.name: w.rows for w in sketch.weights}
     return shapes.get(named.leaf, "") if named.op in ("matrix", "weights") else ""
 
 
 def _factor(sketch: Sketch, trait: DraftTrait) -> Node:
-    """A function of a trait."""
+    """Return a function of a trait."""
     word = at(trait.name, None)
     half = times(number(Fraction(1, 2)), word)
     return sketch.rng.choice((word, word, root(word), add(ONE, half), over(ONE, add(ONE, word)), power(word, 2)))
@@ -133,7 +133,7 @@ def _of(sketch: Sketch, sector: str) -> Node | None:
 
 
 def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
-    """A right side with one term multiplied by a trait, or with one more term that is a trait."""
+    """Return a right side with one term multiplied by a trait, or with a trait as an additional term."""
     factor = _of(sketch, sector)
     if factor is None:
         return value
@@ -151,7 +151,7 @@ def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
 
 
 def _in_sides(sketch: Sketch, update: Node, sectors: tuple[str, str]) -> Node:
-    """An update whose outer products have a trait on one side or on both; symmetric ones stay symmetric."""
+    """Return an update whose outer products have a trait on one or both sides; symmetric ones stay symmetric."""
     square = sectors[0] == sectors[1]
     factors = [_of(sketch, sector) for sector in sectors]
     kept = [sketch.chance(0.7) for _ in sectors]

@@ -1,7 +1,7 @@
-"""The one place that knows how the engine is called: text in, numbers out.
+"""The only interface of the self-test to the engine: a declaration as text in, numbers out.
 
-Whatever goes wrong comes out as one of two things: `Refused`, a sentence for the user, which is allowed, or `Broken`,
-which no declaration may cause.
+A failure raises one of two exceptions: `Refused`, an error message for the user, which is allowed, or `Broken`, which
+no declaration may cause.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from numerics.solver import Solver
 
 SAMPLES = 4000
-"""Sites of a sampled theory: enough to see a wrong law, few enough to be quick."""
+"""Number of sampled sites: trades the detection of a wrong law against time."""
 _FOLDER = re.compile(r"\S+(?=declaration\.py)")
 _PYTHON = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b:|Traceback|please report")
 
 
 class Refused(Exception):
-    """The engine said in a sentence why it does not derive or solve this; `numerical` if only the numbers forbid it."""
+    """The engine refused the declaration with an error message; `numerical` if only the numbers forbid it."""
 
     def __init__(self, sentence: str, numerical: bool = False):
         super().__init__(sentence)
@@ -39,7 +39,8 @@ class Refused(Exception):
 
 
 class Broken(Exception):
-    """The engine failed without a sentence; the message is the end of the traceback, `text` the declaration."""
+    """The engine failed without an error message for the user. The message ends the traceback; `text` is the
+    declaration."""
 
     def __init__(self, message: str, text: str = ""):
         super().__init__(message)
@@ -47,8 +48,8 @@ class Broken(Exception):
 
 
 @contextmanager
-def told(text: str = "") -> Iterator[None]:
-    """Tell refusals from failures. A sentence that only wraps an exception of Python's own is a failure too."""
+def classify_errors(text: str = "") -> Iterator[None]:
+    """Convert exceptions to `Refused` or `Broken`. A message that only wraps a Python exception counts as a failure."""
     try:
         yield
     except (Refused, Broken):
@@ -71,8 +72,10 @@ Edges = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class ProbeNumbers:
-    """One probed matrix: intervals of its bulk with the errors of their ends, where these are sampled, outliers, at
-    every time before the last one too where asked for, and point masses."""
+    """The spectrum of one probe: intervals of its bulk with the standard errors of edges, outliers, point masses.
+
+    Outliers are those of the last time and, on request, of every earlier time.
+    """
 
     label: str
     edges: tuple[tuple[float, float], ...]
@@ -86,13 +89,13 @@ class ProbeNumbers:
 
 @dataclass(frozen=True)
 class TheoryNumbers:
-    """What the theory says. Observables are in the order of the declaration, each a list over time."""
+    """The numbers of the theory. Observables are in the order of the declaration, each a list over time."""
 
     observables: tuple[tuple[float, ...], ...]
     errors: tuple[tuple[float, ...], ...] | None
     spectra: tuple[ProbeNumbers, ...]
     failed: tuple[str, ...] = ()
-    """Checks of the solution on itself that failed, a sentence each."""
+    """Failed certificates, one sentence each."""
 
     @property
     def exact(self) -> bool:
@@ -101,10 +104,10 @@ class TheoryNumbers:
 
 @lru_cache(maxsize=4)
 def load(text: str) -> Model:
-    """The model that a declaration declares."""
+    """Return the model of a declaration."""
     from derive.inputs.loading import load_model
 
-    with tempfile.TemporaryDirectory() as folder, told(text):
+    with tempfile.TemporaryDirectory() as folder, classify_errors(text):
         path = Path(folder) / "declaration.py"
         path.write_text(text, encoding="utf-8")
         return load_model(str(path))
@@ -113,7 +116,7 @@ def load(text: str) -> Model:
 @lru_cache(maxsize=4)
 def _files(text: str) -> dict[str, str]:
     model = load(text)
-    with told(text):
+    with classify_errors(text):
         from derive.codegen import solver_files
 
         return solver_files(model)
@@ -122,32 +125,32 @@ def _files(text: str) -> dict[str, str]:
 @lru_cache(maxsize=4)
 def _solver(text: str) -> Solver:
     files = _files(text)
-    with told(text):
+    with classify_errors(text):
         from numerics.solver import load_solver
 
         return load_solver(files)
 
 
 def words_of_code(text: str) -> list[str]:
-    """The names that stand in the modules generated for a declaration."""
-    found: set[str] = set()
+    """Return the names in the modules generated for a declaration."""
+    names: set[str] = set()
     for name, code in _files(text).items():
         for node in ast.walk(ast.parse(code if name.endswith(".py") else "")):
             match node:
                 case ast.Name(id=word) | ast.arg(arg=word) | ast.FunctionDef(name=word):
-                    found.add(word)
-    return sorted(found)
+                    names.add(word)
+    return sorted(names)
 
 
 def values_of(text: str) -> dict[str, Any]:
-    """The default values of parameters, and arrays."""
+    """Return the default values of parameters, and the arrays."""
     model = load(text)
     values = {p.name: p.default for p in model.parameters}
     return values if model.arrays is None else {**values, **model.arrays(values)}
 
 
 def _series(values: Any) -> tuple[float, ...]:
-    """An observable over time; one with labels has them one after the other at each time."""
+    """Return an observable over time, with its labels in sequence at each time."""
     import numpy as np
 
     return tuple(map(float, np.ravel(np.asarray(values, float))))
@@ -155,21 +158,21 @@ def _series(values: Any) -> tuple[float, ...]:
 
 @lru_cache(maxsize=16)
 def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> TheoryNumbers:
-    """The theory at the default values of the parameters."""
+    """Return the theory at the default values of the parameters."""
     solver, values = _solver(text), values_of(text)
-    with told(text):
+    with classify_errors(text):
         return numbers_of(solver, load(text), values, path=path, samples=samples, seed=seed)
 
 
 def with_all_labels(text: str) -> TheoryNumbers | None:
-    """The theory without its label symmetry, every label by itself; None if it has none."""
+    """Return the theory without its label symmetry, with every label separate; None if it has no symmetry."""
     labels = training_level(text).method.labels
     if labels is None or not labels.group.components:
         return None
     solver, values = _solver(text), values_of(text)
     if not solver.has_label_symmetry(values):
         return None
-    with told(text):
+    with classify_errors(text):
         return numbers_of(solver.with_all_labels, load(text), values)
 
 
@@ -183,7 +186,10 @@ def numbers_of(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> TheoryNumbers:
-    """The theory of a model by its solver, at values of its parameters and arrays; `labels` are the matrices probed."""
+    """Return the numbers of a model from its solver at values of its parameters and arrays.
+
+    `labels` are the labels of the probed matrices.
+    """
     from numerics.solver import solve
 
     solution = solve(solver, values, samples=samples, seed=seed, path=path, certify=None)
@@ -211,40 +217,40 @@ def numbers_of(
     )
 
 
-def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
-    """An end that cannot be moved has no error."""
-    return None if found is None else tuple((low or 0.0, high or 0.0) for low, high in found)
+def _edge_errors(errors: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
+    """Return the standard errors of edges, zero for an edge without one; None without errors."""
+    return None if errors is None else tuple((low or 0.0, high or 0.0) for low, high in errors)
 
 
 def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
-    """Of each probed matrix whose bulk has a curve: its intervals by this and by the equations of the responses."""
+    """Return the intervals of each bulk with a curve, from the curve and from the response equations."""
     solver, values = _solver(text), values_of(text)
-    with told(text):
+    with classify_errors(text):
         from numerics.bulk.support import law_of, law_without_curve
 
-        known = [matrix for matrix in solver.matrices if matrix.bulk.eliminated and not matrix.moves]
-        branches = [solver.branch(values, matrix) for matrix in known]
+        matrices = [matrix for matrix in solver.matrices if matrix.bulk.eliminated and not matrix.moves]
+        branches = [solver.branch(values, matrix) for matrix in matrices]
         return [(tuple(law_of(one).edges), tuple(law_without_curve(one).edges)) for one in branches]
 
 
 def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], list[list[Any]]]:
-    """Observables (draws by times) and spectra (one array of eigenvalues per draw) of a finite-size simulation."""
+    """Return observables (draws by times) and eigenvalues (one array per draw) of a finite-size simulation."""
     solver, values = _solver(text), values_of(text)
-    with told(text):
+    with classify_errors(text):
         from numerics.simulation.samples import simulate
 
-        found = simulate(solver, values, size, seeds, seed=seed)
+        simulation = simulate(solver, values, size, seeds, seed=seed)
         names = [name for name, _ in load(text).observe]
-        return [found.observables[name] for name in names], [layer.eigenvalues for layer in found.layers]
+        return [simulation.observables[name] for name in names], [layer.eigenvalues for layer in simulation.layers]
 
 
 @lru_cache(maxsize=16)
 def training_level(text: str) -> Derivation:
-    """The derivation of the training level, without any probed matrix."""
+    """Return the derivation of the training level, without probes."""
     from dataclasses import replace
 
     model = load(text)
-    with told(text):
+    with classify_errors(text):
         from derive.pipeline import derive_model
 
         return derive_model(replace(model, probe=None, observe=dict(model.observe), alignments=()))
@@ -252,12 +258,14 @@ def training_level(text: str) -> Derivation:
 
 @lru_cache(maxsize=512)  # a few numbers each, and every law begins with the same declarations
 def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
-    """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear, or numbers
-    have too many terms."""
+    """Return the observables of a linear model in exact arithmetic, rounded at the end.
+
+    None if laws are nonlinear or numbers have too many terms.
+    """
     import sympy as sp
 
     derivation = training_level(text)
-    with told(text):
+    with classify_errors(text):
         from derive.algebra.polynomials import TooLarge
         from derive.program.exact_run import ExactRun
         from derive.program.lowering import forward_pass
@@ -268,17 +276,17 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
         arrays = {} if derivation.model.arrays is None else derivation.model.arrays(values_of(text))
         try:
             machine = ExactRun(forward_pass(derivation.layout), values, arrays=arrays)
-            found = machine.observables
+            observables = machine.observables
         except (TooLarge, DeriveError):  # not an algebraic number, or too many terms
             return None
         return tuple(
-            tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name].ravel())
+            tuple(float(machine.scalars.expression(x).evalf(30)) for x in observables[name].ravel())
             for name, _ in derivation.model.observe
         )
 
 
 def forget() -> None:
-    """Drop everything that is kept of earlier declarations, compiled code above all."""
+    """Clear all caches of earlier declarations, above all compiled code."""
     for kept in (load, _files, _solver, solved, training_level, exact_observables):
         kept.cache_clear()
     from numerics.modules import forget_compiled
@@ -287,7 +295,7 @@ def forget() -> None:
 
 
 def keep_nothing() -> None:
-    """Do not keep compiled code on disk: declarations drawn at random are not met again."""
+    """Disable the disk cache of compiled code, since random declarations do not recur."""
     from numerics.modules import keep_compiled_in_memory
 
     keep_compiled_in_memory()

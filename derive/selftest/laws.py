@@ -1,12 +1,12 @@
-"""The laws: what must not change a number, and how much rounding is granted.
+"""The laws: changes of a declaration that must not change a number, with their tolerances.
 
-A law takes a draft and says whether it held, does not apply, was not decided (both declarations are refused, or the
-numbers diverge) or broke, and then with which two declarations and which two numbers. Where the partner is written in
-other words of the language, one of the two may be refused as a declaration; where only names and order differ, it may
-not, and numbers that one of them has the other must have.
+A law takes a draft and reports whether it held, does not apply, was not decided (both declarations are refused, or the
+numbers diverge) or broke, with the two declarations and the two numbers. If the partner uses other words of the
+language, one of the two may be refused. If only names and order differ, neither may be refused alone, and both must
+have the same set of numbers.
 
-Exact theories are compared to the law's tolerance. Sampled ones have the same random numbers only where nothing that is
-drawn is added or reordered; they are compared within their standard errors, at a bound for the whole family.
+Exact theories are compared to the law's tolerance. Sampled theories share their random numbers only if no drawn object
+is added or reordered; they are compared within their standard errors, at a bound for the whole family.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from derive.selftest.writing import write
 
 HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
 SAMPLED_ERRORS = 12.0
-"""Standard errors that two sampled theories may differ by. With 10 replicas for each of them a Student variable exceeds
-this with probability 5e-10, and with 10 for one that has all of the error with 8e-7."""
+"""Allowed difference of two sampled theories, in standard errors. A Student variable from 10 replicates of each exceeds
+it with probability 5e-10, from 10 replicates of one with 8e-7."""
 NEAR_EDGE = 1e-3
-"""Outliers closer to the bulk than this share of its width may be there in one of two equal computations only."""
+"""Distance from the bulk, in bulk widths, below which one of two equal computations may miss an outlier."""
 ROUNDING = 1e-14
-"""Rounding of an eigenvalue, times its condition number."""
+"""Relative rounding error of an eigenvalue per unit condition number."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a law fared; `texts` are the declarations that were compared, `reason` what came out of each."""
+    """The outcome of a law; `texts` are the compared declarations, `reason` their results."""
 
     status: str
     reason: str = ""
@@ -60,7 +60,7 @@ Check = Callable[[Draft, Random], Outcome]
 
 @dataclass(frozen=True)
 class DeclarationLaw:
-    """`check` takes a draft and a source of randomness; `compiled` says whether solvers are compiled for it."""
+    """A law. `check` takes a draft and a random source; `compiled` says whether it compiles solvers."""
 
     name: str
     check: Check
@@ -71,7 +71,7 @@ Reading = Callable[[str], TheoryNumbers]
 
 
 class _Inapplicable(Exception):
-    """There is nothing to compare: laws are nonlinear where exact arithmetic is asked for."""
+    """Raised if there is nothing to compare: nonlinear laws in exact arithmetic."""
 
 
 def _solved(text: str) -> TheoryNumbers:
@@ -79,15 +79,15 @@ def _solved(text: str) -> TheoryNumbers:
 
 
 def in_exact_arithmetic(text: str) -> TheoryNumbers:
-    """Observables by exact arithmetic; nothing of the spectra."""
-    found = exact_observables(text)
-    if found is None:
+    """Return the observables in exact arithmetic, without spectra."""
+    observables = exact_observables(text)
+    if observables is None:
         raise _Inapplicable
-    return TheoryNumbers(found, None, ())
+    return TheoryNumbers(observables, None, ())
 
 
 def same_numbers(left: TheoryNumbers, right: TheoryNumbers, tolerance: float) -> str:
-    """Where two theories differ by more than they may, or nothing. The right one may have more observables."""
+    """Return where two theories differ beyond the tolerance, or nothing. The right one may have more observables."""
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
         # where a value before the start would enter there is none; a field that is declared has one
@@ -118,24 +118,24 @@ def _same_spectrum(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> st
 
 
 def _wide(spectrum: ProbeNumbers, least: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Intervals with the errors of their ends; those that are narrower than can be seen are point masses."""
+    """Return intervals with the errors of their edges; those below the resolution count as point masses."""
     errors = spectrum.edge_errors or ((0.0, 0.0),) * len(spectrum.edges)
     return [(pair, error) for pair, error in zip(spectrum.edges, errors, strict=True) if pair[1] - pair[0] > least]
 
 
 def same_outliers(one: ProbeNumbers, two: ProbeNumbers, tolerance: float) -> str:
-    """Outliers that one has and the other has not, those next to the bulk or to a point mass left aside."""
+    """Return outliers of one theory that the other lacks, except those near the bulk or a point mass."""
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
     far = [_far(s, NEAR_EDGE * width) for s in (one, two)]
     allowed = [tolerance * max(1.0, width, abs(z)) + ROUNDING * max(one.condition, two.condition) for z, _ in far[0]]
-    told = f"outliers {_list(z for z, _ in far[0])} against {_list(z for z, _ in far[1])}"
+    difference = f"outliers {_list(z for z, _ in far[0])} against {_list(z for z, _ in far[1])}"
     if len(far[0]) != len(far[1]):
         spreads = [s.errors or (0.0,) for s in (one, two)]
         close = any(e > NEAR_EDGE * width / SAMPLED_ERRORS for errors in spreads for e in errors)
-        return "" if close else told
+        return "" if close else difference
     for (z, e), (y, f), room in zip(*far, allowed, strict=True):
         if abs(z - y) > room + SAMPLED_ERRORS * math.hypot(e, f):
-            return told
+            return difference
     return ""
 
 
@@ -153,14 +153,14 @@ def _list(values: Iterable[object]) -> str:
 
 
 def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Reading = _solved) -> Outcome:
-    """Two declarations with the same numbers; `strict`: neither may be refused alone."""
+    """Return the outcome for two declarations with equal numbers; `strict`: neither may be refused alone."""
     return judged(lambda one, _: _compared((write(one), write(right)), tolerance, strict, read))(left, Random())
 
 
 def outcome_of(check: Callable[[], Outcome], text: str) -> Outcome:
-    """The outcome, also where the engine raises: a refusal decides nothing, a failure breaks the law.
+    """Return the outcome of a check, also if the engine raises: a refusal is undecided, a failure breaks the law.
 
-    text: the declaration, where a failure does not say which one it was.
+    `text` is the declaration for failures that do not name one.
     """
     try:
         return check()
@@ -173,24 +173,24 @@ def outcome_of(check: Callable[[], Outcome], text: str) -> Outcome:
 
 
 def judged(check: Check) -> Check:
-    """The check, with what the engine raises as an outcome."""
+    """Return the check with exceptions of the engine converted to outcomes."""
     return lambda draft, rng: outcome_of(lambda: check(draft, rng), write(draft))
 
 
 def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Reading) -> Outcome:
-    found: list[TheoryNumbers] = []
+    theories: list[TheoryNumbers] = []
     refused: list[Refused] = []
     for text in texts:
         try:
-            found.append(read(text))
+            theories.append(read(text))
         except Refused as refusal:
             refused.append(refusal)
     if len(refused) == 2:
         return Outcome(UNDECIDED, str(refused[0]))
-    if refused:  # what has numbers in other words cannot fail to have them in these
+    if refused:  # names and order must not decide whether a declaration is refused
         lost = strict or refused[0].numerical
         return Outcome(BROKE if lost else ALONE, f"one of the two is refused: {refused[0]}", texts)
-    one, two = found
+    one, two = theories
     reason = same_numbers(one, two, tolerance)
     return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
 
@@ -207,15 +207,15 @@ def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: 
 
 @judged
 def _renamed(draft: Draft, rng: Random) -> Outcome:
-    """Every symbol under another name, mostly one that the code generated for the draft uses itself."""
+    """Return the draft with every symbol renamed, mostly to names that its generated code uses."""
     other = partners.renamed(draft, rng, words_of_code(write(draft)))
     return Outcome(IDLE) if other is None else compared(draft, other, 1e-12, True)
 
 
 def _rewritten(read: Reading = _solved) -> Check:
-    """The declaration rewritten in every way, one after the other in an order drawn at random, against itself.
+    """Return the law of all rewritings in random order against the declaration itself.
 
-    What is compiled gets names that stand in the code generated for the declaration, if it has any.
+    Compiled declarations get names that occur in their generated code, if there is any.
     """
 
     @judged
@@ -226,8 +226,8 @@ def _rewritten(read: Reading = _solved) -> Check:
             words = []
         other = draft
         for name, partner, _, _ in rng.sample(_SAME, len(_SAME)):
-            made = partners.renamed(other, rng, words) if name == RENAMED else partner(other, rng)
-            other = made or other
+            partner_draft = partners.renamed(other, rng, words) if name == RENAMED else partner(other, rng)
+            other = partner_draft or other
         texts = write(draft), write(other, family=rng.random() < 0.3)
         return _compared(texts, 1e-9, False, read)
 
@@ -235,12 +235,12 @@ def _rewritten(read: Reading = _solved) -> Check:
 
 
 def _of_family(read: Reading = _solved) -> Check:
-    """The declaration against the same one as the first member of a family."""
+    """Return the law of a declaration against itself as the first member of a family."""
     return judged(lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read))
 
 
 def _read_back(read: Reading = _solved) -> Check:
-    """The declaration against what is written of the model that it declares, as `derive check` does."""
+    """Return the law of a declaration against the text written from its model, as `derive check` does."""
 
     @judged
     def check(draft: Draft, rng: Random) -> Outcome:
@@ -260,20 +260,20 @@ def _paired(partner: Callable[..., Any], tolerance: float, read: Reading = _solv
 
 @judged
 def _other_side(draft: Draft, rng: Random) -> Outcome:
-    """W^T W against W W^T: the same outside zero, where only one of them may have an atom and an interval."""
+    """Check W^T W against W W^T: equal except at zero, where only one of them may have a point mass."""
     other = partners.other_side(draft, rng)
     if other is None:
         return Outcome(IDLE)
     texts = write(draft), write(other)
-    found = [solved(text) for text in texts]
-    for one, two in zip(found[0].spectra, found[1].spectra, strict=True):
+    theories = [solved(text) for text in texts]
+    for one, two in zip(theories[0].spectra, theories[1].spectra, strict=True):
         tops = [[b for _, b in s.edges] for s in (one, two)]
         if not tops[0] or not tops[1]:
             continue
         if abs(max(tops[0]) - max(tops[1])) > 1e-9 * max(1.0, max(tops[0])):
             return Outcome(BROKE, f"upper edges {max(tops[0])!r} against {max(tops[1])!r}", texts)
         bare = [replace(s, outliers=_above(s.outliers), errors=None) for s in (one, two)]
-        if found[0].exact and (apart := same_outliers(bare[0], bare[1], 1e-9)):
+        if theories[0].exact and (apart := same_outliers(bare[0], bare[1], 1e-9)):
             return Outcome(BROKE, apart, texts)
     return Outcome(HELD)
 
@@ -284,18 +284,18 @@ def _above(outliers: Sequence[float]) -> tuple[float, ...]:
 
 @judged
 def _longer(draft: Draft, rng: Random) -> Outcome:
-    """More steps: the same before, and the outliers of earlier times the same."""
+    """Check that more steps leave earlier observables and outliers unchanged."""
     other = partners.longer(draft, rng)
     if other is None or draft.clock is None:
         return Outcome(IDLE)
     texts = write(draft), write(other)
-    one, two = solved(texts[0]), solved(texts[1], path=True)
-    reason = same_numbers(replace(one, spectra=()), replace(two, spectra=()), 1e-9)
+    shorter, longer = solved(texts[0]), solved(texts[1], path=True)
+    reason = same_numbers(replace(shorter, spectra=()), replace(longer, spectra=()), 1e-9)
     if reason:
         return Outcome(BROKE, reason, texts)
     steps = int(draft.value(draft.clock.steps))
-    for short, long in zip(one.spectra, two.spectra, strict=True):
-        if long.path is None or not one.exact:
+    for short, long in zip(shorter.spectra, longer.spectra, strict=True):
+        if long.path is None or not shorter.exact:
             continue
         then = replace(long, outliers=long.path[steps], errors=None)
         if short.edges == long.edges and (apart := same_outliers(short, then, 1e-8)):
@@ -305,21 +305,21 @@ def _longer(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _sampled(draft: Draft, rng: Random) -> Outcome:
-    """The exact pass against the sampled one, on linear laws."""
+    """Check the exact pass against the sampled one for linear laws."""
     other = partners.sampled(draft, rng)
     if other is None:
         return Outcome(IDLE)
     texts = write(draft), write(other)
-    one = solved(texts[0])
-    return Outcome(IDLE) if not one.exact else _equal(one, solved(texts[1]), 1e-6, texts)
+    exact = solved(texts[0])
+    return Outcome(IDLE) if not exact.exact else _equal(exact, solved(texts[1]), 1e-6, texts)
 
 
 @judged
 def _other_seed(draft: Draft, rng: Random) -> Outcome:
-    """A sampled theory against itself with other random numbers: its errors must cover the difference."""
+    """Check a sampled theory against another seed: its standard errors must cover the difference."""
     text = write(draft)
-    one = solved(text)
-    return Outcome(IDLE) if one.exact else _equal(one, solved(text, seed=1 + rng.randrange(1000)), 1e-6, (text,))
+    first = solved(text)
+    return Outcome(IDLE) if first.exact else _equal(first, solved(text, seed=1 + rng.randrange(1000)), 1e-6, (text,))
 
 
 def _equal(one: TheoryNumbers, two: TheoryNumbers, tolerance: float, texts: tuple[str, ...]) -> Outcome:
@@ -336,14 +336,14 @@ def _cavity(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _exact_quotients(draft: Draft, rng: Random) -> Outcome:
-    """The generated code against exact arithmetic."""
+    """Check the generated code against exact arithmetic."""
     text = write(replace(draft, probes=(), observables=partners.without_alignments(draft)))
     return _equal(in_exact_arithmetic(text), solved(text), 1e-10, (text,))
 
 
 @judged
 def _all_labels(draft: Draft, rng: Random) -> Outcome:
-    """One label in place of all that are alike against every label by itself."""
+    """Check the representative of equivalent labels against every label by itself."""
     if not draft.axes:
         return Outcome(IDLE)
     text = write(draft)
@@ -353,20 +353,20 @@ def _all_labels(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
-    """The bulk by its curve, in exact arithmetic, against the bulk by the equations of its responses."""
+    """Check the bulk from its curve, in exact arithmetic, against the bulk from the response equations."""
     text = write(draft)
-    found = edges_in_two_ways(text)
-    for one, two in found:
+    pairs = edges_in_two_ways(text)
+    for one, two in pairs:
         ends = [[e for pair in some for e in pair] for some in (one, two)]
         scale = max([1.0, *map(abs, ends[0])])
         if len(ends[0]) != len(ends[1]) or any(abs(a - b) > 1e-8 * scale for a, b in zip(*ends, strict=True)):
             return Outcome(BROKE, f"edges {_list(ends[0])} by the curve and {_list(ends[1])} without it", (text,))
-    return Outcome(HELD if found else IDLE)
+    return Outcome(HELD if pairs else IDLE)
 
 
 @judged
 def _certified(draft: Draft, rng: Random) -> Outcome:
-    """Every check of a solution on itself passes."""
+    """Check that every certificate of a solution passes."""
     text = write(draft)
     failed = solved(text).failed
     return Outcome(BROKE, failed[0], (text,)) if failed else Outcome(HELD)
@@ -374,7 +374,7 @@ def _certified(draft: Draft, rng: Random) -> Outcome:
 
 @judged
 def _no_traceback(draft: Draft, rng: Random) -> Outcome:
-    """Solved, or refused in a sentence."""
+    """Check that the declaration is solved or refused with an error message."""
     solved(write(draft))
     return Outcome(HELD)
 
@@ -383,7 +383,7 @@ CERTIFIED = "the certificate of the solution"
 RENAMED = "every symbol renamed"
 TINY = "a parameter at zero against a tiny one"
 SEEN_OF_TINY = 1e-4
-"""What numbers may differ by, in units of their size, where a parameter is zero or tiny: a root of it may enter."""
+"""Relative tolerance between a parameter at zero and a tiny one: results may depend on its square root."""
 _SAME = (
     (RENAMED, partners.renamed, 1e-12, True),
     ("equations, parameters and terms reordered", partners.reordered, 1e-12, True),
@@ -448,8 +448,9 @@ SINGLE = (
     ),
     DeclarationLaw("a member of a family", _of_family(in_exact_arithmetic), False),
 )
-"""What `AT_ONCE` does, one way at a time: tried where all at once break a law, or are refused."""
+"""The rewritings of `AT_ONCE` one by one, tried if all at once break a law or are refused."""
 
 
 def named_law(name: str) -> DeclarationLaw:
+    """Return the law of a name."""
     return next(law for law in LAWS if law.name == name)

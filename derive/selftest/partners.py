@@ -1,7 +1,6 @@
-"""From a draft to one that must have the same numbers.
+"""Transformations of a draft into a partner that must have the same numbers.
 
-Every function takes a draft and a source of randomness and returns the partner, or None where the draft has nothing
-to change in this way.
+Every function takes a draft and a random source and returns the partner, or None if the transformation does not apply.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from derive.selftest.drawing_traits import LAWS
 Partner = Callable[[Draft, Random], Draft | None]
 V = TypeVar("V", bound=DraftVector)
 NONLINEAR = 99
-"""The order of what is not a polynomial."""
+"""The degree assigned to expressions that are not polynomials."""
 
 WORDS = (
     "s tau row psi psi0 vector order u_1 jax np jnp jsp label labels when time times now steps step state rank size "
@@ -51,26 +50,26 @@ WORDS = (
     "derive sympy outer_ field_ data_ model Model_ MAP scalar_map a_matrix pivoted put one zero shape dtype key scan "
     "nodes tolerance normals wanted most begin move fields"
 ).split()
-"""Names that an engine might use itself, and others that are merely legal."""
+"""Names that an engine might use internally, and other legal names."""
 
 
 def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | None:
-    """Every symbol under another name; `words` are further names to take."""
+    """Return the draft with every symbol renamed; `words` are further names to use."""
     old = draft.names()
-    made = [f"{word}{end}" for word in old for end in ("_1", "_each", "_late1", "_new", "_now", "T", "_0")]
-    made += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
+    suffixed = [f"{word}{end}" for word in old for end in ("_1", "_each", "_late1", "_new", "_now", "T", "_0")]
+    suffixed += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
     taken = {axis.name for axis in draft.axes}  # these stay as they are
-    some = dict.fromkeys([*words, *WORDS, *old, *rng.sample(made, min(len(made), 30))])
-    pool = [word for word in some if word not in taken]
+    candidates = dict.fromkeys([*words, *WORDS, *old, *rng.sample(suffixed, min(len(suffixed), 30))])
+    pool = [word for word in candidates if word not in taken]
     new = dict(zip(old, rng.sample(pool, len(old)), strict=True))
-    if draft.observables and rng.random() < 0.3:  # what is observed may be called like anything else
+    if draft.observables and rng.random() < 0.3:  # observables may share names with other symbols
         new[rng.choice(draft.observables)[0]] = new[rng.choice(old)]
     labels = [new[label] for label, _ in draft.observables]
     return with_names(draft, new) if len(set(labels)) == len(labels) else None
 
 
 def with_names(draft: Draft, new: dict[str, str]) -> Draft:
-    """The draft with names replaced as the table says."""
+    """Return the draft with names replaced by a table."""
 
     def word(old: str) -> str:
         return new.get(old, old)
@@ -108,7 +107,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
 
 
 def reordered(draft: Draft, rng: Random) -> Draft | None:
-    """Declarations, equations and terms in another order; observables and probes stay, for they are compared in it."""
+    """Return the draft with declarations, equations and terms permuted; observables and probes keep their order."""
 
     def shuffled(things: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(rng.sample(things, len(things)))
@@ -135,12 +134,12 @@ def reordered(draft: Draft, rng: Random) -> Draft | None:
 
 
 def _places(draft: Draft, fits: Callable[[Node], bool]) -> list[tuple[int, Node]]:
-    """Nodes inside equations of fields, outside sums over the past, with the number of their equation."""
-    found = []
+    """Return nodes inside equations of fields, outside sums over the past, with the index of their equation."""
+    places = []
 
     def look(node: Node, index: int) -> None:
         if fits(node):
-            found.append((index, node))
+            places.append((index, node))
         if node.op not in ("past", "cases"):
             for child in node.children:
                 look(child, index)
@@ -149,18 +148,18 @@ def _places(draft: Draft, fits: Callable[[Node], bool]) -> list[tuple[int, Node]
     for index, equation in enumerate(draft.equations):
         if equation.target in targets:
             look(equation.value, index)
-    return found
+    return places
 
 
 def _swapped(node: Node, old: Node, new: Node) -> Node:
-    """The tree with one node replaced wherever it stands, the largest first."""
+    """Return the tree with every occurrence of a node replaced, outermost first."""
     if node == old:
         return new
     return node.rebuilt(lambda child: _swapped(child, old, new))
 
 
 def _sector(draft: Draft, node: Node) -> str | None:
-    """The sector of a vector; None for a scalar."""
+    """Return the sector of a vector; None for a scalar."""
     if node.op == "at":
         return draft.vector(node.leaf).sector
     if node.op == "apply":
@@ -171,7 +170,7 @@ def _sector(draft: Draft, node: Node) -> str | None:
 
 
 def _axes(draft: Draft, node: Node) -> set[str]:
-    """The axes of a vector or number."""
+    """Return the label axes of a vector or number."""
     if node.op == "at":
         return set(draft.vector(node.leaf).axes)
     if node.op in ("data", "entries"):
@@ -183,10 +182,10 @@ def _axes(draft: Draft, node: Node) -> set[str]:
         return set()
     if node.op == "apply" and node.children[0].op == "outer":  # labels of the outer product are summed over
         return _axes(draft, node.children[1])
-    found = set().union(*(_axes(draft, child) for child in node.children))
+    axes = set().union(*(_axes(draft, child) for child in node.children))
     if node.op == "relabel":
-        return (found - {str(node.args[1])}) | {str(node.args[2])}
-    return found - {str(node.args[1])} if node.op == "total_over" else found
+        return (axes - {str(node.args[1])}) | {str(node.args[2])}
+    return axes - {str(node.args[1])} if node.op == "total_over" else axes
 
 
 def _shape(draft: Draft, node: Node) -> tuple[str, str]:
@@ -215,7 +214,7 @@ def _is_matrix(node: Node) -> bool:
 
 
 def named(draft: Draft, rng: Random) -> Draft | None:
-    """A part of an equation as a field of its own."""
+    """Return the draft with a subexpression as a field of its own."""
     # a product with a matrix has its size beside it: the two go together
     kinds = ("sum", "product", "call", "cases", "power")
     places = [
@@ -229,10 +228,10 @@ def named(draft: Draft, rng: Random) -> Draft | None:
     equation = draft.equations[index]
     word = draft.free_name("part")
     timed = equation.time != ""
-    made = at(word, 0 if timed else None)
+    reference = at(word, 0 if timed else None)
     kind = "timed" if timed else "static"
     vector = DraftVector(word, str(_sector(draft, node)), kind, axes=tuple(sorted(_axes(draft, node))))
-    value = made if node == equation.value else _swapped(equation.value, node, made)
+    value = reference if node == equation.value else _swapped(equation.value, node, reference)
     equations = (
         *draft.equations[:index],
         DraftEquation(word, "t" if timed else "", node),
@@ -243,7 +242,7 @@ def named(draft: Draft, rng: Random) -> Draft | None:
 
 
 def inlined(draft: Draft, rng: Random) -> Draft | None:
-    """A field that has one equation at all times, written out where it is used at the same time."""
+    """Return the draft with a field substituted by its equation wherever it is used at equal time."""
     targets = [e.target for e in draft.equations]
     options = []
     for equation in draft.equations:
@@ -267,7 +266,8 @@ def inlined(draft: Draft, rng: Random) -> Draft | None:
 
 
 def _may_inline(draft: Draft, where: DraftEquation, used: Node, value: Node) -> bool:
-    """Products with matrices may only be added and scaled; nothing is put into sums over the past or starts."""
+    """Return whether a field can be inlined: matrix products may only be added and scaled, and no past sum or start
+    uses it."""
     if where.starts or where.target not in {v.name for v in draft.fields}:
         return False
     closed: tuple[str, ...] = ("past", "mean", "overlap", "total", "total_over", "relabel", "mix")
@@ -293,7 +293,7 @@ def _has(node: Node, op: str) -> bool:
 
 
 def split(draft: Draft, rng: Random) -> Draft | None:
-    """W (a + b) as W a + W b."""
+    """Return the draft with W (a + b) as W a + W b."""
     places = _places(draft, lambda n: n.op == "apply" and n.children[1].op == "sum")
     if not places:
         return None
@@ -306,13 +306,13 @@ def split(draft: Draft, rng: Random) -> Draft | None:
 
 
 def copied(draft: Draft, rng: Random) -> Draft | None:
-    """A copy of a field or a normal vector, used in place of the original in some equations."""
+    """Return the draft with a copy of a field or a drawn vector in place of the original in some equations."""
     candidates = (*draft.fields, *draft.normals)
     if not candidates:
         return None
     chosen = rng.choice(candidates)
     word = draft.free_name("copy")
-    made = replace(chosen, name=word, scale=ONE, law=None)
+    copy = replace(chosen, name=word, scale=ONE, law=None)
     used = [n for tree in draft.trees() for n in tree.walk() if n.op == "at" and n.leaf == chosen.name]
     if any(n.children for n in used):  # one time alone
         return None
@@ -326,7 +326,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
     )
     return replace(
         draft,
-        fields=(*draft.fields, made),
+        fields=(*draft.fields, copy),
         equations=(DraftEquation(word, "t" if delay == 0 else "", at(chosen.name, delay)), *equations),
     )
 
@@ -335,7 +335,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
 
 
 def _substituted(draft: Draft, word: str, new: Callable[[Node], Node]) -> Draft:
-    """The draft with every use of a random matrix replaced."""
+    """Return the draft with every use of a random matrix replaced."""
 
     def node(old: Node) -> Node:
         return new(old) if old.op in ("matrix", "fresh") and old.leaf == word else old
@@ -344,51 +344,51 @@ def _substituted(draft: Draft, word: str, new: Callable[[Node], Node]) -> Draft:
 
 
 def two_matrices(draft: Draft, rng: Random) -> Draft | None:
-    """A Gaussian matrix as the sum of two independent ones with variances that add."""
+    """Return the draft with a Gaussian matrix as the sum of two independent ones whose variances add."""
     if not draft.matrices:
         return None
     chosen = rng.choice(draft.matrices)
     words = [draft.free_name(f"{chosen.name}a"), draft.free_name(f"{chosen.name}b")]
     share = rng.choice((Fraction(1, 4), Fraction(16, 25)))
-    made = [
+    halves = [
         replace(chosen, name=w, variance=times(number(v), chosen.variance))
         for w, v in zip(words, (share, 1 - share), strict=True)
     ]
     changed = _substituted(
         draft, chosen.name, lambda n: Node("sum", tuple(Node(n.op, (w, *n.args[1:])) for w in words))
     )
-    return replace(changed, matrices=(*(m for m in draft.matrices if m is not chosen), *made))
+    return replace(changed, matrices=(*(m for m in draft.matrices if m is not chosen), *halves))
 
 
 def variance_moved(draft: Draft, rng: Random) -> Draft | None:
-    """A variance moved into the factor of the equations."""
+    """Return the draft with a variance moved into the coefficients of the equations."""
     if not draft.matrices:
         return None
     chosen = rng.choice(draft.matrices)
     factor = rng.choice((Fraction(1, 2), Fraction(3), Fraction(2, 3)))
-    made = replace(chosen, variance=times(number(1 / factor**2), chosen.variance))
+    scaled = replace(chosen, variance=times(number(1 / factor**2), chosen.variance))
     changed = _substituted(draft, chosen.name, lambda n: Node("product", (number(factor), n)))
-    return replace(changed, matrices=tuple(made if m is chosen else m for m in draft.matrices))
+    return replace(changed, matrices=tuple(scaled if m is chosen else m for m in draft.matrices))
 
 
 def transposed(draft: Draft, rng: Random) -> Draft | None:
-    """The transpose declared, and used transposed."""
+    """Return the draft with a matrix declared as its transpose and used transposed."""
     fitting = [m for m in draft.matrices if m.kind != "goe"]
     if not fitting:
         return None
     chosen = rng.choice(fitting)
-    made = replace(chosen, rows=chosen.columns, columns=chosen.rows)
+    turned_matrix = replace(chosen, rows=chosen.columns, columns=chosen.rows)
     changed = _substituted(draft, chosen.name, turned)
 
     def twice(node: Node) -> Node:
         return node.children[0].children[0] if node.op == "turned" and node.children[0].op == "turned" else node
 
     changed = changed.mapped(twice)
-    return replace(changed, matrices=tuple(made if m is chosen else m for m in draft.matrices))
+    return replace(changed, matrices=tuple(turned_matrix if m is chosen else m for m in draft.matrices))
 
 
 def other_base(draft: Draft, rng: Random) -> Draft | None:
-    """Another sector as the first."""
+    """Return the draft with another sector as the base."""
     if len(draft.sectors) < 2:
         return None
     chosen = rng.choice(draft.sectors[1:])
@@ -398,7 +398,7 @@ def other_base(draft: Draft, rng: Random) -> Draft | None:
 
 
 def groups_split(draft: Draft, rng: Random) -> Draft | None:
-    """The sites with one value of a trait as two groups with the same value."""
+    """Return the draft with a group of sites split into two groups of equal trait value."""
     fitting = [v for v in draft.traits if v.values]
     if not fitting:
         return None
@@ -409,15 +409,15 @@ def groups_split(draft: Draft, rng: Random) -> Draft | None:
     shares = list(chosen.shares or equal)
     shares.append(times(number(Fraction(1, 4)), shares[k]))
     shares[k] = times(number(Fraction(3, 4)), shares[k])
-    made = replace(chosen, values=values, shares=tuple(shares))
-    return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits))
+    finer = replace(chosen, values=values, shares=tuple(shares))
+    return replace(draft, traits=tuple(finer if v is chosen else v for v in draft.traits))
 
 
 # coefficients
 
 
 def with_numbers(draft: Draft, words: Collection[str]) -> Draft:
-    """The draft with the values of some parameters written as numbers."""
+    """Return the draft with some parameters replaced by their values."""
     values = {p.name: number(p.value) for p in draft.parameters if p.name in words}
 
     def node(old: Node) -> Node:
@@ -428,18 +428,18 @@ def with_numbers(draft: Draft, words: Collection[str]) -> Draft:
 
 
 def numbers(draft: Draft, rng: Random) -> Draft | None:
-    """Numbers instead of parameters, but for those that count steps and labels."""
+    """Return the draft with all parameters replaced by numbers, except counters of steps and labels."""
     return with_numbers(draft, {p.name for p in draft.parameters} - draft.counters())
 
 
 def some_numbers(draft: Draft, rng: Random) -> Draft | None:
-    """Numbers instead of some of the parameters."""
+    """Return the draft with some of the parameters replaced by numbers."""
     free = sorted({p.name for p in draft.parameters} - draft.counters())
     return with_numbers(draft, rng.sample(free, rng.randint(1, len(free)))) if free else None
 
 
 def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """Two or three steps, and the same with functions of time as the polynomials through their values."""
+    """Return the draft with two or three steps, and the same with functions of time as interpolating polynomials."""
     clock = draft.clock
     if clock is None or any(d.timed and d.values is not None for d in draft.data):
         return None
@@ -451,7 +451,7 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return node.mapped(lambda old: number(time) if old == name(clock.name) else old)
 
     def polynomial(node: Node) -> Node:
-        """Lagrange's polynomial in the clock through the values at all times."""
+        """Return the Lagrange interpolation polynomial in the clock through the values at all times."""
         terms = []
         for k in times_of_steps:
             others = [j for j in times_of_steps if j != k]
@@ -463,7 +463,7 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return add(*terms)
 
     def written(node: Node) -> Node:
-        """The largest scalars that depend on time through more than a polynomial."""
+        """Return the tree with maximal scalars that are not polynomials in time replaced by polynomials."""
         if node.op in ("at", "weights", "fresh", "data", "past"):
             return node
         if _is_scalar(node) and any(inner == name(clock.name) for inner in node.walk()):
@@ -475,31 +475,31 @@ def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def _is_scalar(node: Node) -> bool:
-    """Whether a node is made of numbers, parameters, sizes and time alone."""
+    """Return whether a node consists of numbers, parameters, sizes and time alone."""
     kept = ("number", "name", "sum", "product", "power", "root", "call", "cases", "compare")
     return all(inner.op in kept for inner in node.walk())
 
 
 def through_zero(draft: Draft) -> list[str]:
-    """Parameters that may be zero and in which the declaration is smooth there."""
+    """Return parameters that may be zero and in which the declaration is smooth at zero."""
     free = [p for p in draft.parameters if p.domain in ("real", "nonnegative") or p.domain.startswith("Domain(-")]
     uneven = {n.leaf for tree in draft.trees() for part in tree.walk() if _is_uneven(part) for n in part.walk()}
     return [p.name for p in free if p.name not in uneven]
 
 
 def at_zero(draft: Draft, word: str) -> tuple[Draft, Draft]:
-    """A parameter at zero, and at a number so small that nothing can be seen of it."""
+    """Return the draft with a parameter at zero, and at a negligibly small number."""
     return draft.with_value(word, 0), draft.with_value(word, Fraction(1, 10**10))
 
 
 def near_zero(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """The same for one of the parameters."""
+    """Return the pair of `at_zero` for one of the parameters; None if no parameter may be zero."""
     fitting = through_zero(draft)
     return at_zero(draft, rng.choice(fitting)) if fitting else None
 
 
 def _is_uneven(node: Node) -> bool:
-    """Whether an operation may jump or have a cusp."""
+    """Return whether an operation may have a jump or a cusp."""
     if node.op == "call":
         return node.args[0] in ("sign", "Heaviside", "KroneckerDelta", "Min", "Max")
     return node.op in ("cases", "compare", "root") or (node.op == "power" and node.args[1] != 2)
@@ -509,13 +509,13 @@ def _is_uneven(node: Node) -> bool:
 
 
 def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """A trait whose values are all the same, and that number."""
+    """Return the draft with equal values of a trait, and the draft with that number in place of the trait."""
     fitting = [v for v in draft.traits if v.values]
     if not fitting:
         return None
     chosen = rng.choice(fitting)
     value = chosen.values[0]
-    made = replace(chosen, values=(value,) * len(chosen.values))
+    constant = replace(chosen, values=(value,) * len(chosen.values))
 
     def node(old: Node) -> Node:
         if old.op == "mean" and not any(n.op == "at" for n in old.walk()):  # it was of this trait alone
@@ -523,11 +523,12 @@ def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
         return value if old.op == "at" and old.leaf == chosen.name else old
 
     plain = pruned(replace(draft.mapped(node), traits=tuple(v for v in draft.traits if v is not chosen)))
-    return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits)), plain
+    return replace(draft, traits=tuple(constant if v is chosen else v for v in draft.traits)), plain
 
 
 def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """Vectors with another law, and normal ones with the same means and variances, where everything is linear."""
+    """Return the draft with non-normal vectors, and with normal ones of equal mean and variance, if all laws are
+    linear."""
     chosen = {v.name: v.law for v in draft.normals if v.law is not None}
     if not chosen or not set(chosen.values()) <= set(LAWS) or not _linear(draft):
         return None
@@ -544,8 +545,8 @@ def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     kept = tuple((label, value) for label, value in draft.observables if not set(chosen) & _leaves(value))
     if not kept:
         return None
-    one = replace(draft, observables=kept)
-    return one, replace(one, normals=normals, equations=equations, probes=probes)
+    original = replace(draft, observables=kept)
+    return original, replace(original, normals=normals, equations=equations, probes=probes)
 
 
 def _leaves(tree: Node) -> set[str]:
@@ -553,10 +554,10 @@ def _leaves(tree: Node) -> set[str]:
 
 
 def _linear(draft: Draft) -> bool:
-    """Whether no law and no mean is other than linear or quadratic."""
+    """Return whether all laws are linear and all means at most quadratic."""
 
     def order(node: Node) -> int:
-        """How often vectors of one site stand in a product."""
+        """Return the degree in the vectors of one site."""
         if node.op == "at":
             return int(not any(node.leaf == v.name for v in draft.traits))
         if node.op in ("mean", "overlap", "number", "name"):
@@ -581,7 +582,7 @@ def _linear(draft: Draft) -> bool:
 
 
 def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """A term with a parameter that is zero, and the term left out."""
+    """Return the draft with a term times a zero parameter, and the draft without the term."""
     places = []
     for index, equation in enumerate(draft.equations):
         if equation.value.op == "sum":
@@ -611,7 +612,7 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def without_axis(draft: Draft, axis: str) -> Draft:
-    """The draft without the labels along an axis that no data have; what acts along it alone goes with it."""
+    """Return the draft without the labels along an axis that no data have."""
 
     def vector(old: V) -> V:
         return replace(old, axes=tuple(a for a in old.axes if a != axis))
@@ -634,7 +635,7 @@ def without_axis(draft: Draft, axis: str) -> Draft:
 
 
 def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """One class, and none."""
+    """Return the draft with one label, and the draft without labels."""
     clock = draft.clock
     if clock is None or len(draft.axes) > 1 or draft.data:
         return None
@@ -654,18 +655,18 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     def labelled(v: DraftVector) -> DraftVector:
         return replace(v, axes=(along,)) if v.kind == "timed" else v
 
-    made = replace(
+    labelled_draft = replace(
         draft,
         parameters=(*draft.parameters, DraftParameter(word, Fraction(1), "whole_positive")),
         axes=(DraftAxis(along, word),),
         normals=tuple(map(labelled, draft.normals)),
         fields=tuple(map(labelled, draft.fields)),
     )
-    return made, draft
+    return labelled_draft, draft
 
 
 def longer(draft: Draft, rng: Random) -> Draft | None:
-    """Two steps more; a probe at a fixed time or data that end would not be the same."""
+    """Return the draft with one or two more steps; None if a probe at a fixed time or data that end would change."""
     early = any(time is n.args[1] and time.op != "name" for n in _timed(draft) for time in n.children)
     if draft.clock is None or early or any(d.timed and d.values is not None for d in draft.data):
         return None
@@ -673,18 +674,17 @@ def longer(draft: Draft, rng: Random) -> Draft | None:
 
 
 def without_alignments(draft: Draft) -> tuple[tuple[str, Node], ...]:
-    """What is observed of the training level alone."""
+    """Return the draft with observables of the training level alone."""
     return tuple((label, value) for label, value in draft.observables if value.op != "alignment")
 
 
 def _timed(draft: Draft) -> list[Node]:
-    """Everything that is taken at a time in a probe."""
+    """Return all timed nodes in a probe."""
     return [n for _, value in draft.probes for n in value.walk() if n.op in ("at", "weights", "fresh")]
 
 
 def sampled(draft: Draft, rng: Random) -> Draft | None:
-    """The same with a nonlinear observable of vectors that nothing else knows, too many for an integral, so that the
-    theory is sampled."""
+    """Return the draft with an additional nonlinear observable of independent vectors that forces sampling."""
     vectors = [DraftVector(draft.free_name(f"aside{letter}"), draft.sectors[0].name, "static") for letter in "abcd"]
     field = DraftVector(draft.free_name("bent"), draft.sectors[0].name, "static")
     equation = DraftEquation(field.name, "", times(*(call("tanh", at(vector.name, None)) for vector in vectors)))
@@ -699,7 +699,7 @@ def sampled(draft: Draft, rng: Random) -> Draft | None:
 
 
 def other_side(draft: Draft, rng: Random) -> Draft | None:
-    """K^T K as K K^T, for every probed product of this kind; beside other matrices the two are not alike."""
+    """Return the draft with K^T K as K K^T in every probe of this kind; products with other terms do not qualify."""
 
     def node(old: Node) -> Node:
         if old.op == "matmul" and len(old.children) == 2:

@@ -1,4 +1,4 @@
-"""A declared model as a draft: every expression as a tree, so that laws act on users' declarations as on drawn ones."""
+"""Conversion of a declared model to a draft, so that laws act on users' declarations."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from derive.words import LANGUAGE
 
 
 def draft_of_model(model: Model, values: Mapping[str, Any], layers: Iterable[str] | None = None) -> Draft:
-    """The declaration of a model as a draft, with these values of its parameters and arrays.
+    """Return the declaration of a model as a draft, at values of its parameters and arrays.
 
-    layers: labels of the probed matrices that are kept; all of them if None.
+    `layers` are the labels of the probes to keep; all if None.
     """
     kept = [label for label, _ in model.probes] if layers is None else list(layers)
     reader = _ModelReader(model)
@@ -79,7 +79,7 @@ def draft_of_model(model: Model, values: Mapping[str, Any], layers: Iterable[str
 
 
 def _domain(domain: Domain) -> str:
-    """A domain as it is written."""
+    """Return a domain as source text."""
     from derive.language import symbols
 
     for word in LANGUAGE["derive.language.symbols"]:
@@ -95,24 +95,24 @@ _RELATIONS = {sp.Gt: "Gt", sp.Ge: "Ge", sp.Lt: "Lt", sp.Le: "Le"}
 
 
 class _ModelReader:
-    """What the expressions of one model mean, as trees."""
+    """Conversion of the expressions of one model to trees."""
 
     def __init__(self, model: Model):
         self.model = model
 
     def sectors(self) -> tuple[drafts.DraftSector, ...]:
-        """The base first; where nothing lives on it, a name of its own."""
-        known = [drafts.DraftSector(s.name, self.tree(s.ratio)) for s in atoms(self.model, Sector)]
-        base = next((s for s in known if s.ratio == drafts.ONE), None)
+        """Return the sectors, base first; an unused base gets a name of its own."""
+        sectors = [drafts.DraftSector(s.name, self.tree(s.ratio)) for s in atoms(self.model, Sector)]
+        base = next((s for s in sectors if s.ratio == drafts.ONE), None)
         if base is None:
             taken = {symbol.name for symbol in (*self.model.symbols, *self.model.parameters)}
             word = next(w for w in ("base", *(f"base{k}" for k in range(2, 1000))) if w not in taken)
             base = drafts.DraftSector(word)
-        return (base, *(s for s in known if s is not base))
+        return (base, *(s for s in sectors if s is not base))
 
     def clock(self) -> drafts.DraftClock | None:
-        found = [*atoms(self.model, Clock)]
-        return drafts.DraftClock(found[0].name, found[0].steps.name, found[0].endpoint) if found else None
+        clocks = [*atoms(self.model, Clock)]
+        return drafts.DraftClock(clocks[0].name, clocks[0].steps.name, clocks[0].endpoint) if clocks else None
 
     def matrix_symbol(self, m: Disorder) -> drafts.DraftMatrix:
         kind = "goe" if m.symmetric else "gaussian" if m.fresh is None else "fresh"
@@ -148,7 +148,7 @@ class _ModelReader:
         return Node("probe", (matrix, spectrum.plus, *named))
 
     def target(self, time: sp.Expr | None) -> str:
-        """The time of an equation: t, t + 1, a whole number, or nothing."""
+        """Return the time of an equation: t, t + 1, an integer, or nothing."""
         if time is None or time.is_Integer:
             return "" if time is None else str(time)
         (clock,) = time.atoms(Clock)
@@ -159,7 +159,7 @@ class _ModelReader:
 
     @ByKind
     def tree(self, expression: Any, past: bool = False) -> Node:
-        """An expression, a matrix or a law as a tree; `past`: inside a sum over earlier times."""
+        """Return an expression, a matrix or a law as a tree; `past`: inside a sum over earlier times."""
         if expression.is_Rational:
             return number(Fraction(int(expression.p), int(expression.q)))
         if expression in (PAST, VALUE):
@@ -221,16 +221,16 @@ class _ModelReader:
     # vectors and numbers
 
     def _timed(self, op: str, word: str, time: sp.Expr | None, past: bool, *more: Any) -> Node:
-        """Something at a time: a delay where it is the clock less a number."""
+        """Return a node at a time, as a delay if the time is the clock minus a number."""
         if time is None:
             return Node(op, (word, None, *more))
         for index in (PAST,) if past else tuple(time.atoms(Clock)):
             if (time - index).is_Integer:
                 return Node(op, (word, int(index - time), *more))
-        made = Node(op, (word, self.tree(time, past), *more))
+        node = Node(op, (word, self.tree(time, past), *more))
         if past and time.atoms(Clock):
             return Node("now", (self._timed(op, word, time, False, *more),))
-        return made
+        return node
 
     @tree.on(FieldAt)
     def _(self, node: FieldAt, past: bool = False) -> Node:

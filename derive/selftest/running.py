@@ -1,7 +1,6 @@
-"""A run over many declarations: draw, check, shrink what breaks, and count.
+"""A run over many random declarations: draw, check, shrink violations, and count.
 
-Every declaration has random numbers of its own, made from the seed and its number, so that a run can be taken up
-where it was left.
+Every declaration has a random stream of its own, from the seed and its number, so that a run can be resumed.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from derive.selftest.writing import write
 
 _EXCEPTION = re.compile(r"(\w+(?:Error|Exception))\b")
 _RAISED = re.compile(r"(\w+): .*?\((\w+/\w+\.py):\d+ in (\w+)", re.DOTALL)
-"""What `engine.Broken` says of an exception: its type and where it was raised."""
+"""The type and the place of an exception in the message of `engine.Broken`."""
 SIMULATION = "theory against simulation"
 FORGET_AFTER = 10
-"""Declarations after which compiled code is dropped: it is of no use to the next ones and fills the memory."""
+"""Number of declarations between two purges of compiled code: trades memory against recompilation."""
 COMMON_BIAS = 4.5
-"""Standard errors that the mean over all declarations of one difference each may be away from zero."""
+"""Bound on the mean difference over all declarations, one each, in standard errors."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A law that broke: at which declaration of which seed, the smallest that breaks it, and what came out."""
+    """A broken law: the seed and number of the declaration, the smallest one that breaks it, and the outcome."""
 
     law: str
     declaration: int
@@ -48,7 +47,7 @@ class Violation:
 
 @dataclass
 class Tally:
-    """What a run has found so far."""
+    """Counts of a run so far."""
 
     checked: int = 0
     counts: dict[str, Counter[str]] = field(default_factory=dict)
@@ -56,10 +55,10 @@ class Tally:
     violations: list[Violation] = field(default_factory=list)
     differences: list[float] = field(default_factory=list)
     refusals: Counter[str] = field(default_factory=Counter)
-    """Sentences without names and numbers, by how many declarations were refused with them."""
+    """Number of refusals by message, without names and numbers."""
 
     def count(self, law: str, outcome: Outcome) -> bool:
-        """Count an outcome; true if it is a violation of a kind that has not been seen before."""
+        """Count an outcome; return whether it is a violation of a new kind."""
         self.counts.setdefault(law, Counter())[outcome.status] += 1
         if outcome.status != BROKE:
             return False
@@ -74,7 +73,8 @@ class Tally:
         return sum(count[BROKE] for count in self.counts.values())
 
     def bias(self) -> tuple[float, float] | None:
-        """Mean of the normalised differences, one per declaration, in its standard errors, and their spread."""
+        """Return the mean of the normalised differences in its standard errors, and their spread; None if there are too
+        few."""
         n = len(self.differences)
         if n < 20:
             return None
@@ -84,7 +84,7 @@ class Tally:
 
 
 def kind_of(outcome: Outcome) -> str:
-    """What makes two violations of a law the same: the kind of exception and its place, or the kind of number."""
+    """Return the equivalence class of a violation: the exception and its place, or the kind of number."""
     reason = re.sub(r"declaration\.py, line \d+: ", "", outcome.reason)
     raised, failed = _RAISED.match(reason), _EXCEPTION.match(reason)
     if raised:
@@ -95,26 +95,27 @@ def kind_of(outcome: Outcome) -> str:
 
 
 def sentence_of(refusal: str, draft: Draft) -> str:
-    """What a refusal says without the line, the names of the draft and numbers: the same for all of its kind."""
+    """Return a refusal without line numbers, names of the draft and numbers, equal for all of its kind."""
     said = re.sub(r"declaration\.py, lines? \d+( and \d+)?: ", "", refusal)
     names = "|".join(map(re.escape, sorted(draft.names(), key=len, reverse=True)))
     return re.sub(rf"\b({names})\b", "_", re.sub(r"-?\b\d+([./]\d+)?\b", "#", said))
 
 
 def random_of(seed: int, number: int, what: str = "") -> Random:
+    """Return the random stream of a declaration for one purpose."""
     return Random(f"{seed}/{number}/{what}")
 
 
 def draft_of(seed: int, number: int) -> Draft:
-    """The declaration of a number in the run of a seed: drawn for a pair of features, all of these in turn."""
+    """Return the draft of a number in the run of a seed, drawn for a pair of features in turn."""
     return draw(random_of(seed, number), wanted=wanted_of(seed, number))
 
 
 def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[DeclarationLaw, Outcome, int]]:
-    """The first law of all; if it holds, those without a compiler and some others, with the seed of the partner.
+    """Yield the laws to check with the seeds of their partners: the first law, then cheap ones and some compiled ones.
 
-    Without compiled laws the first one is left out too: it solves. All ways to rewrite a declaration are tried at once,
-    which takes one partner instead of a dozen, and one at a time only where that says nothing.
+    Without compiled laws the first, which solves, is omitted too. All rewritings are checked at once, with one partner
+    instead of a dozen, and one by one only if that is undecided.
     """
     rng = random_of(seed, number, "laws")
     first, at_once, *others = (law for law in LAWS if law.compiled)
@@ -131,7 +132,7 @@ def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tupl
 
 
 def smallest(draft: Draft, law: DeclarationLaw, kind: str, start: int, most: int) -> Outcome | None:
-    """The smallest declaration that breaks a law in the same way."""
+    """Return the outcome of the smallest declaration that breaks a law in the same way; None if it no longer breaks."""
 
     def broken(smaller: Draft) -> Outcome | None:
         for shift in range(2):
@@ -155,16 +156,19 @@ def run(
     tell_broken: Callable[[Violation], None] | None = None,
     tally: Tally | None = None,
 ) -> Tally:
-    """Declarations `first` to `declarations` of a seed.
+    """Check the declarations `first` to `declarations` of a seed, and return the tally.
 
-    compiled: laws per declaration that need solvers to be compiled, none at all if 0; shrinking: how many smaller
-    declarations are tried for each kind of violation; tell: is called after every declaration, and tell_broken with a
-    violation as it was met, before it is made smaller, which may take long; tally: what to count in, a new one if None.
+    Args:
+        compiled: compiled laws per declaration; 0 for none.
+        shrinking: the number of smaller declarations tried for each kind of violation.
+        tell: called after every declaration.
+        tell_broken: called with a violation before it is shrunk.
+        tally: the tally to continue; a new one if None.
     """
     tally = tally if tally is not None else Tally()
 
-    def found(violation: Violation) -> None:
-        """A run that ends while it is made smaller has the violation as it was met."""
+    def record(violation: Violation) -> None:
+        """Record a violation before it is shrunk, so that an interrupted run keeps it."""
         tally.violations.append(violation)
         if tell_broken is not None:
             tell_broken(violation)
@@ -179,11 +183,11 @@ def run(
             broken = broken or (law is LAWS[0] and outcome.status == BROKE)
             if tally.count(law.name, outcome):
                 kind = kind_of(outcome)
-                found(Violation(law.name, number, outcome.reason, outcome.texts))
+                record(Violation(law.name, number, outcome.reason, outcome.texts))
                 small = smallest(draft, law, kind, start, shrinking) or outcome
                 tally.violations[-1] = Violation(law.name, number, small.reason, small.texts)
         if simulate and not broken:
-            _simulate(draft, seed, number, declarations, shrinking, tally, found)
+            _simulate(draft, seed, number, declarations, shrinking, tally, record)
         tally.checked += 1
         if tally.checked % FORGET_AFTER == 0:
             forget()
@@ -191,11 +195,11 @@ def run(
             tell(number, tally)
     bias = tally.bias()
     if bias is not None and abs(bias[0]) > COMMON_BIAS:
-        told = (
+        reported = (
             f"the mean of {len(tally.differences)} normalised differences is {bias[0]:+.1f} standard errors from zero"
         )
-        tally.count(SIMULATION, Outcome(BROKE, told))
-        found(Violation(SIMULATION, declarations, told, ()))
+        tally.count(SIMULATION, Outcome(BROKE, reported))
+        record(Violation(SIMULATION, declarations, reported, ()))
     return tally
 
 
@@ -213,9 +217,9 @@ def _simulate(
     def check(smaller: Draft) -> tuple[Outcome, tuple[SizeDifference, ...]]:
         return agreement(write(smaller), start, declarations)
 
-    outcome, found = check(draft)
-    if found:
-        tally.differences.append(random_of(seed, number, "one").choice(found).normalised)
+    outcome, measured = check(draft)
+    if measured:
+        tally.differences.append(random_of(seed, number, "one").choice(measured).normalised)
     if tally.count(SIMULATION, outcome):
         kind = kind_of(outcome)
 

@@ -1,4 +1,4 @@
-"""The smallest declaration that still breaks a law: smaller drafts are tried until none breaks it."""
+"""Shrinking: the smallest declaration that still breaks a law, by greedy search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from derive.selftest.partners import with_names, with_numbers, without_axis
 
 
 def shrink(draft: Draft, breaks: Callable[[Draft], bool], most: int = 400) -> Draft:
-    """The draft with everything left out that the law does not need to break; `most` drafts are tried."""
+    """Return the draft reduced as long as the law stays broken; at most `most` drafts are tried."""
     tried: set[Draft] = {draft}
     while True:
         for smaller in smaller_drafts(draft):
@@ -27,7 +27,7 @@ def shrink(draft: Draft, breaks: Callable[[Draft], bool], most: int = 400) -> Dr
 
 
 def smaller_drafts(draft: Draft) -> Iterator[Draft]:
-    """Drafts with one thing less, the boldest changes first."""
+    """Yield drafts with one part less, the largest reductions first."""
     for smaller in _smaller(draft):
         kept = pruned(smaller)
         if kept != draft and (kept.observables or kept.probes):
@@ -56,9 +56,9 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
             yield draft.with_value(clock.steps, steps)
         if not clock.endpoint:
             yield replace(draft, clock=replace(clock, endpoint=True))
-    given = {axis for d in draft.data for axis in d.axes}
+    data_axes = {axis for d in draft.data for axis in d.axes}
     for axis in draft.axes:
-        if axis.name not in given:
+        if axis.name not in data_axes:
             yield without_axis(draft, axis.name)
     if draft.latex or draft.style:
         yield replace(draft, latex=(), style=())
@@ -78,8 +78,8 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
 def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
     for m in draft.matrices:
         if m.variance != ONE:
-            made = tuple(replace(x, variance=ONE) if x is m else x for x in draft.matrices)
-            yield replace(draft, matrices=made)
+            matrices = tuple(replace(x, variance=ONE) if x is m else x for x in draft.matrices)
+            yield replace(draft, matrices=matrices)
     for trait in draft.traits:
 
         def even(node: Node, word: str = trait.name) -> Node:
@@ -87,8 +87,8 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
 
         yield draft.mapped(even)
         if len(trait.values) > 1:
-            one = replace(trait, values=trait.values[:1], shares=(ONE,))
-            yield replace(draft, traits=tuple(one if x is trait else x for x in draft.traits))
+            single = replace(trait, values=trait.values[:1], shares=(ONE,))
+            yield replace(draft, traits=tuple(single if x is trait else x for x in draft.traits))
     for v in draft.normals:
         if v.scale != ONE:
             yield replace(draft, normals=tuple(replace(x, scale=ONE) if x is v else x for x in draft.normals))
@@ -109,7 +109,7 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
 
 
 def _smaller_nodes(node: Node) -> Iterator[Node]:
-    """Trees with one node less."""
+    """Yield trees with one node less."""
     if node.op in ("sum", "product") and len(node.children) > 1:
         for k, child in enumerate(node.children):
             rest = node.children[:k] + node.children[k + 1 :]

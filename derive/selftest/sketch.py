@@ -1,4 +1,4 @@
-"""What has been drawn of a declaration so far, and what may be used next."""
+"""State of a random declaration while it is drawn, and what may be used next."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ LAWS: dict[str, Callable[[Node], Node]] = {
     "sinh": lambda x: call("sinh", call("tanh", x)),
     "cosh": lambda x: over(ONE, call("cosh", x)),
 }
-"""Functions of a vector, entry by entry, none of which grows faster than linearly."""
+"""Elementwise functions of at most linear growth."""
 OF_VECTOR, OF_PARAMETER, OF_TIME = " of a vector", " of a parameter", " of time"
 LIKELY = 0.8
-"""Chance of a feature that a draft is asked for, wherever it could be drawn."""
+"""Probability of a wanted feature wherever it can be drawn."""
 
 
 @dataclass
 class Sketch:
-    """What has been drawn so far."""
+    """The declaration drawn so far."""
 
     rng: Random
     linear: bool
@@ -73,28 +73,28 @@ class Sketch:
     traits: list[DraftTrait] = field(default_factory=list)
     axes: list[DraftAxis] = field(default_factory=list)
     skewed: set[str] = field(default_factory=set)
-    """Weights that begin symmetric and are updated in another way."""
+    """Weights that start symmetric and have asymmetric updates."""
     classes: tuple[str, ...] = ()
-    """The axis that everything on the clock has, if there is one."""
+    """The label axis of all timed fields, if there is one."""
     wanted: frozenset[str] = frozenset()
-    """Features that are drawn wherever they can be."""
+    """Features to draw wherever possible."""
 
     def chance(self, probability: float, *features: str) -> bool:
-        """Whether something is drawn; likely if it is one of the features asked for."""
-        asked = any(feature in self.wanted for feature in features)
-        return self.rng.random() < (LIKELY if asked else probability)
+        """Return True with a probability, which is high for a wanted feature."""
+        is_wanted = any(feature in self.wanted for feature in features)
+        return self.rng.random() < (LIKELY if is_wanted else probability)
 
     def pick(self, options: Sequence[str], what: str = "") -> str:
-        """One of several; likely one whose feature is asked for. `what` follows the words in names of features."""
-        asked = [option for option in options if f"{option}{what}" in self.wanted]
-        return self.rng.choice(asked if asked and self.rng.random() < LIKELY else options)
+        """Return one of several options, preferably a wanted feature. `what` completes the names of features."""
+        preferred = [option for option in options if f"{option}{what}" in self.wanted]
+        return self.rng.choice(preferred if preferred and self.rng.random() < LIKELY else options)
 
     def law(self, inner: Node) -> Node:
-        """A function of a vector."""
+        """Return a random function of a vector."""
         return LAWS[self.pick((*LAWS, "tanh", "tanh"), OF_VECTOR)](inner)
 
     def coefficient(self) -> Node:
-        """A number of order one, sometimes as a parameter, a function of one, a root or a ratio of sizes."""
+        """Return a coefficient of order one: a number, a parameter, a function of one, a root or a ratio of sizes."""
         if self.chance(0.1):
             return self._root_or_ratio()
         if self.chance(0.12, *(f"{word}{OF_PARAMETER}" for word in PARAMETERS)):
@@ -112,7 +112,7 @@ class Sketch:
         return self.parameter("c", value)
 
     def parameter(self, wish: str, value: Fraction | None = None, domain: str = "real") -> Node:
-        """A new parameter; its value is one that the domain has, negative and zero ones too, unless given."""
+        """Return a new parameter with a value in its domain, possibly negative or zero, unless one is given."""
         if value is None:
             value = self.rng.choice(_VALUES[domain])
         word = f"{wish}{1 + sum(p.name.startswith(wish) for p in self.parameters)}"
@@ -120,11 +120,11 @@ class Sketch:
         return name(word)
 
     def _root_or_ratio(self) -> Node:
-        found = [times(HALF, root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
+        choices = [times(HALF, root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
         if len(self.sectors) > 1:
             ratio = over(*(name(s.name) for s in self.rng.sample(self.sectors, 2)))
-            found += [times(HALF, part) for part in (ratio, root(ratio))]
-        return self.rng.choice(found)
+            choices += [times(HALF, part) for part in (ratio, root(ratio))]
+        return self.rng.choice(choices)
 
     def base(self) -> Node:
         return name(self.sectors[0].name)
@@ -145,7 +145,7 @@ _VALUES = {
 _WHOLE = tuple(domain for domain in _VALUES if "whole" in domain)
 _BELOW_ONE = tuple(domain for domain in _VALUES if domain.startswith("Domain(-1"))
 _AWAY = (Fraction(-1, 2), Fraction(1, 2))
-"""Values away from a jump, where conventions differ."""
+"""Values away from a jump, at which conventions differ."""
 PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
     "Abs": lambda s: call("Abs", s.parameter("kappa")),
     "sign": lambda s: times(HALF, call("sign", s.parameter("kappa"))),
@@ -159,7 +159,7 @@ PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
     "power": lambda s: power(s.parameter("beta", domain="positive"), s.parameter("whole", domain=s.rng.choice(_WHOLE))),
     "quotient": lambda s: over(s.parameter("kappa"), add(ONE, power(s.parameter("kappa"), 2))),
 }
-"""Coefficients made of parameters with the domains that they need."""
+"""Coefficients built from parameters with suitable domains."""
 
 
 def _case_of(k: Node) -> Node:
@@ -167,7 +167,7 @@ def _case_of(k: Node) -> Node:
 
 
 def _root_of(sketch: Sketch) -> Node:
-    """A square root of a sum, or of a square."""
+    """Return a square root of a sum or of a square."""
     kind = sketch.rng.randrange(3)
     if kind == 0:
         return root(add(ONE, sketch.parameter("lam", domain="nonnegative")))
@@ -198,11 +198,11 @@ TIMES: dict[str, Callable[[Sketch, Node], Node]] = {
     "sqrt": lambda s, now: over(ONE, root(add(ONE, now))),
     "exp": lambda s, now: call("exp", times(number(-1), now)),
 }
-"""Coefficients that change in time, also such that are zero at first or later, or are not smooth."""
+"""Time-dependent coefficients, some of which vanish initially or later, or are not smooth."""
 
 
 def of_time(sketch: Sketch) -> Node:
-    """A coefficient that changes in time."""
+    """Return a coefficient that depends on time."""
     assert sketch.clock is not None
     return TIMES[sketch.pick(tuple(TIMES), OF_TIME)](sketch, name(sketch.clock.name))
 
@@ -212,11 +212,11 @@ def value_of(sketch: Sketch, vector: DraftVector, delay: int) -> Node:
 
 
 def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> list[Node]:
-    """Values over a sector that an equation may use: earlier fields at t, and any field later by a delay.
+    """Return values over a sector that an equation may use: earlier fields at t, and any field with a delay.
 
-    `later`: the equation is at t + 1, so that everything at t is in its past.
+    `later`: the equation is at t + 1, so that all values at t are in its past.
     """
-    found = [
+    usable = [
         value_of(sketch, v, 0)
         for v in sketch.normals
         if v.sector == sector and not (static and (v.kind != "static" or v.axes))
@@ -225,38 +225,38 @@ def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: b
         if v.sector != sector or (static and v.kind != "static"):
             continue
         if k < rank or (later and v.kind == "timed"):
-            found += [value_of(sketch, v, 0)] * 3
+            usable += [value_of(sketch, v, 0)] * 3
         if not static and v.kind == "timed":
-            found.append(value_of(sketch, v, sketch.rng.choice((1, 1, 2, 5))))
-    return found
+            usable.append(value_of(sketch, v, sketch.rng.choice((1, 1, 2, 5))))
+    return usable
 
 
 def operators_into(sketch: Sketch, sector: str, static: bool) -> list[tuple[Node, str, Node]]:
-    """Matrices that give vectors over a sector: the matrix, the sector that it takes, its natural scale."""
-    found = []
+    """Return matrices that map to a sector: the matrix, its column sector, and its natural scale."""
+    operators = []
     for m in sketch.matrices:
         if m.kind == "fresh" and static:
             continue
         node = Node("fresh", (m.name, 0)) if m.kind == "fresh" else Node("matrix", (m.name,))
         if m.rows == sector:
             scale = ONE if m.kind == "goe" else over(ONE, root(name(m.columns)))
-            found.append((node, m.columns, scale))
+            operators.append((node, m.columns, scale))
         if m.columns == sector and m.kind != "goe":
-            found.append((turned(node), m.rows, over(ONE, root(name(m.rows)))))
+            operators.append((turned(node), m.rows, over(ONE, root(name(m.rows)))))
     for w in sketch.weights:
         if static or not rooted(sketch, w.name):
             continue
         node = weights_at(w.name)
         scale = weight_scale(sketch, w)
         if w.rows == sector:
-            found += [(node, w.columns, scale)] * 2
+            operators += [(node, w.columns, scale)] * 2
         if w.columns == sector:
-            found += [(turned(node), w.rows, scale)] * 2
-    return found
+            operators += [(turned(node), w.rows, scale)] * 2
+    return operators
 
 
 def rooted(sketch: Sketch, word: str) -> bool:
-    """Whether weights begin at a random matrix; momentum does not, and applying it to vectors is nothing new."""
+    """Return whether weights start at a random matrix; momentum does not."""
     return any(e.target == word and e.time == "0" and e.value != number(0) for e in sketch.equations)
 
 

@@ -1,8 +1,8 @@
-"""How often words, arguments, functions and values stand in declarations, counted in their text.
+"""Frequencies of words, arguments, functions and values in declarations, counted in their text.
 
-A feature is one of these: a word of the language, an optional argument of it such as `goe(variance=)`, a function with
-what it is of, such as `Abs of a parameter`, or a kind of value. Drafts are drawn for pairs of features in turn, because
-what is wrong with a declaration often needs two of them.
+A feature is a word of the language, an optional argument such as `goe(variance=)`, a function with the kind of its
+argument such as `Abs of a parameter`, or a kind of value. Drafts are drawn for pairs of features, since many defects
+need two of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from derive.selftest.sketch import LAWS, OF_PARAMETER, OF_TIME, OF_VECTOR, PARAM
 from derive.words import LANGUAGE, WORDS
 
 FILLED = {"Model": ("name", "choices", "family", "alignments")}
-"""Arguments that loading fills in and no declaration gives."""
+"""Arguments that loading fills in, never the declaration."""
 FUNCTIONS = (
     *(f"{word}{OF_VECTOR}" for word in LAWS),
     *(f"{word}{OF_PARAMETER}" for word in PARAMETERS),
@@ -40,53 +40,53 @@ VALUES = (
     "a probe before the last step",
 )
 FAR = 8.0
-"""A ratio of sizes from which on, or from whose inverse on, it counts as huge or tiny."""
+"""Size ratio at or above which it counts as huge, and at or below whose inverse as tiny."""
 _VECTORS = ("field", "fields", "normal", "drawn", "trait")
 _MEANS = ("mean", "overlap", "total")
 
 
 @cache
 def arguments() -> dict[str, tuple[str, ...]]:
-    """The arguments of every word in their order, by its name."""
+    """Return the arguments of every word, in order, by name."""
     from importlib import import_module
 
-    found = {}
+    table = {}
     for module, words in LANGUAGE.items():
         for word in words:
             value = getattr(import_module(module), word)
-            found[word] = tuple(inspect.signature(value).parameters) if callable(value) else ()
-    return found
+            table[word] = tuple(inspect.signature(value).parameters) if callable(value) else ()
+    return table
 
 
 @cache
 def optional() -> tuple[str, ...]:
-    """Every optional argument of every word, as goe(variance=)."""
+    """Return every optional argument of every word, as goe(variance=)."""
     from importlib import import_module
 
-    found = []
+    labels = []
     for module, words in LANGUAGE.items():
         for word in words:
             value: Any = getattr(import_module(module), word)
-            given = inspect.signature(value).parameters.values() if callable(value) else ()
-            names = [p.name for p in given if p.default is not inspect.Parameter.empty]
-            found += [f"{word}({name}=)" for name in names if name not in FILLED.get(word, ())]
-    return tuple(found)
+            parameters = inspect.signature(value).parameters.values() if callable(value) else ()
+            names = [p.name for p in parameters if p.default is not inspect.Parameter.empty]
+            labels += [f"{word}({name}=)" for name in names if name not in FILLED.get(word, ())]
+    return tuple(labels)
 
 
 def features() -> tuple[str, ...]:
-    """Everything that is counted: words, optional arguments, functions and kinds of values."""
+    """Return all features: words, optional arguments, functions and kinds of values."""
     return (*WORDS, *optional(), *FUNCTIONS, *VALUES)
 
 
 def features_of(text: str) -> frozenset[str]:
-    """The features of a declaration, from its text."""
+    """Return the features of a declaration, from its text."""
     counter = _Counter()
     counter.visit(ast.parse(text))
     return frozenset(counter.found)
 
 
 class _Counter(ast.NodeVisitor):
-    """Walks through a declaration and notes what it has."""
+    """Visitor of the syntax tree of a declaration that collects its features."""
 
     def __init__(self) -> None:
         self.found: set[str] = set()
@@ -95,7 +95,7 @@ class _Counter(ast.NodeVisitor):
         self.probed = False
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """What a variable stands for: a parameter, a clock or a vector."""
+        """Record the kind of a variable: a parameter, a clock or a vector."""
         word = _word(node.value)
         target = node.targets[0]
         for name in getattr(target, "elts", [target]):
@@ -108,10 +108,10 @@ class _Counter(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         word = _word(node)
-        known = arguments().get(word)
-        if known is not None:
+        names = arguments().get(word)
+        if names is not None:
             self.found.add(word)
-            self.found |= {f"{word}({name}=)" for name, _ in zip(known, node.args, strict=False)}
+            self.found |= {f"{word}({name}=)" for name, _ in zip(names, node.args, strict=False)}
             self.found |= {f"{word}({k.arg}=)" for k in node.keywords}
             self._values(word, node)
         elif word and self.kinds.get(word) == "vector":
@@ -157,20 +157,20 @@ class _Counter(ast.NodeVisitor):
         self.defaults[name] = float(value)
 
     def _values(self, word: str, node: ast.Call) -> None:
-        given = {k.arg: k.value for k in node.keywords}
+        keywords = {k.arg: k.value for k in node.keywords}
         if word == "sectors":
-            for value in given.values():
+            for value in keywords.values():
                 number = self._known(value)
                 if number is not None and not 1 / FAR < number < FAR:
                     self.found.add("a huge or tiny ratio")
                 if self._has(value, "parameter"):
                     self.found.add("a ratio with a parameter")
         for name, words in (("variance", ("goe", "gaussian")), ("scale", ("normal",)), ("values", ("trait",))):
-            if word in words and name in given and self._has(given[name], "parameter"):
+            if word in words and name in keywords and self._has(keywords[name], "parameter"):
                 self.found.add("a parameter in a trait" if name == "values" else f"a {name} with a parameter")
 
     def _known(self, value: ast.expr) -> float | None:
-        """A number, or the default of a parameter that stands alone."""
+        """Return a number, or the default of a parameter that occurs alone; None for other expressions."""
         match value:
             case ast.Constant(value=number):
                 return float(str(number))
@@ -186,7 +186,7 @@ class _Counter(ast.NodeVisitor):
                 self.found.add("a probe before the last step")
 
     def _function(self, word: str, node: ast.Call) -> None:
-        """A function of SymPy, with what it is of."""
+        """Record a SymPy function with the kind of its argument."""
         whole = ast.Tuple(elts=list(node.args), ctx=ast.Load())
         if self._has(whole, "vector"):
             self.found.add(f"{word}{OF_VECTOR}")
@@ -199,7 +199,7 @@ class _Counter(ast.NodeVisitor):
         return self.kinds.get(getattr(node, "id", "")) == "training_clock"
 
     def _has(self, node: ast.AST, kind: str) -> bool:
-        """Whether something of a kind stands in an expression, times of values and what is averaged apart."""
+        """Return whether a kind occurs in an expression, outside times and averages."""
         match node:
             case ast.Name(id=name):
                 return self.kinds.get(name) == kind
@@ -218,7 +218,7 @@ def _word(node: ast.AST) -> str:
 
 
 def _is_zero(node: ast.expr) -> bool:
-    """0, or Rational(0, 1)."""
+    """Return whether a node is 0 or Rational(0, 1)."""
     match node:
         case ast.Constant(value=0) | ast.Call(args=[ast.Constant(value=0), *_]):
             return True
@@ -227,43 +227,43 @@ def _is_zero(node: ast.expr) -> bool:
 
 @dataclass
 class Vocabulary:
-    """How many of some declarations have each feature, and each pair of them."""
+    """Number of declarations with each feature, and with each pair."""
 
     declarations: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def count(self, text: str) -> None:
-        known = set(features())
-        present = sorted(features_of(text) & known)
+        counted_features = set(features())
+        present = sorted(features_of(text) & counted_features)
         self.declarations += 1
         self.counts.update(present)
         self.pairs.update(combinations(present, 2))
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Features that no declaration has."""
+        """The features that no declaration has."""
         return tuple(feature for feature in features() if not self.counts[feature])
 
     def coverage(self) -> tuple[int, int]:
-        """How many pairs of the features that drafts are drawn for have been met, and how many there are."""
+        """Return the number of feature pairs that occurred, and the number of all pairs."""
         wanted = [tuple(sorted(pair)) for pair in pairs()]
         return sum(pair in self.pairs for pair in wanted), len(wanted)
 
 
 def counted(texts: Iterable[str]) -> Vocabulary:
-    """The features of some declarations."""
-    found = Vocabulary()
+    """Return the vocabulary of declarations."""
+    vocabulary = Vocabulary()
     for text in texts:
-        found.count(text)
-    return found
+        vocabulary.count(text)
+    return vocabulary
 
 
 @cache
 def pairs() -> tuple[tuple[str, str], ...]:
-    """The pairs of features that drafts are drawn for, in a fixed order."""
-    asked = (*FUNCTIONS, *VALUES, *STEERED)
-    return tuple(combinations(asked, 2))
+    """Return the feature pairs that drafts are drawn for, in a fixed order."""
+    steered = (*FUNCTIONS, *VALUES, *STEERED)
+    return tuple(combinations(steered, 2))
 
 
 STEERED = (
@@ -288,7 +288,7 @@ STEERED = (
 
 
 def wanted_of(seed: int, number: int) -> frozenset[str]:
-    """The pair of features that a declaration of a seed is drawn for: all of them in turn, in an order of the seed."""
+    """Return the feature pair of a declaration of a seed: all pairs in turn, in an order fixed by the seed."""
     every = pairs()
     order = _order(seed, len(every))
     return frozenset(every[order[number % len(every)]])

@@ -1,4 +1,4 @@
-"""A draft as the text of a declaration, which `derive solve FILE` runs."""
+"""Printer of a draft as a declaration that `derive solve FILE` runs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from derive.selftest.drafts import ONE, Draft, DraftData, DraftTrait, DraftVecto
 _SUM, _PRODUCT, _ATOM = range(3)
 _RELATIONS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<="}
 _INDEX, _VARIABLE = "s", "x"
-"""How the index of a sum over the past is written, and the variable of a density."""
+"""Names of the index of a sum over the past and of the variable of a density."""
 
 
 class _Writer:
+    """Printer of one draft."""
+
     def __init__(self, draft: Draft, family: bool = False, doc: str = ""):
         self.draft, self.family, self.doc = draft, family, doc
         self.words = {"Eq", "Model", "sectors"} if draft.equations else {"Model", "sectors"}
@@ -32,7 +34,7 @@ class _Writer:
             self.axes[axis.name] = self._variable(f"along_{axis.name}")
 
     def _variable(self, name: str) -> str:
-        """A variable for a symbol: its name, unless a word of the language has that name."""
+        """Return the variable of a symbol: its name, unless that is a word of the language."""
         from derive.words import WORDS as words
 
         taken = {*self.variables.values(), *self.axes.values(), *self.taken, *words}
@@ -85,13 +87,13 @@ class _Writer:
         return "\n".join([f'"""{self.doc}"""', "", *imports, *lines, "", *body, ""])
 
     def _further(self) -> list[tuple[str, str]]:
-        """Arguments of the model that change no number."""
-        found = [("responses", repr(self.draft.responses))] if self.draft.responses else []
+        """Return arguments of the model that change no number."""
+        arguments = [("responses", repr(self.draft.responses))] if self.draft.responses else []
         if "doc" in self.draft.style:
-            found.append(("doc", repr(self.doc)))
+            arguments.append(("doc", repr(self.doc)))
         if self.draft.data and "refuses" in self.draft.style:
-            found.append(("refuses", 'lambda given: ""'))
-        return found
+            arguments.append(("refuses", 'lambda given: ""'))
+        return arguments
 
     def _latex(self, name: str) -> str:
         return f", latex={self.latex[name]!r}" if name in self.latex else ""
@@ -111,20 +113,22 @@ class _Writer:
         return lines
 
     def _as_family(self, lines: list[str]) -> tuple[list[str], list[str]]:
-        """The declaration as the first member of a family: a function of a word, a whole number and a formula."""
+        """Return the declaration as the first member of a family: a function of a word, an integer and a formula."""
         self.words |= {"family", "formula", "one_of", "whole_choice"}
         word, count, shape = (self._variable(self.draft.free_name(wish)) for wish in ("kind", "members", "shape"))
-        made = ["    " + line if line else "" for line in lines]
-        made[made.index("    MODEL = Model(")] = "    return Model("
+        body = ["    " + line if line else "" for line in lines]
+        body[body.index("    MODEL = Model(")] = "    return Model("
         choices = (
             f'{word}=one_of("plain", "other", doc="a word"), {count}=whole_choice(3, low=2, high=4, doc="a number"), '
             f'{shape}=formula("y", doc="a function", bent="tanh(y)")'
         )
-        return [f"def declare({word}, {count}, {shape}):", *made, ""], [f"MODEL = family(declare, {choices})"]
+        return [f"def declare({word}, {count}, {shape}):", *body, ""], [f"MODEL = family(declare, {choices})"]
 
     def _arrays(self) -> list[str]:
-        """A function that gives every array: as it is, or waves in the sum of its indices, the same ones at any number
-        of steps."""
+        """Return the function of the arrays: given values, or waves in the sum of the indices.
+
+        Waves have the same values for any number of steps.
+        """
         if not self.draft.data:
             return []
         lines = ["def arrays(values):", "    return {"]
@@ -180,7 +184,7 @@ class _Writer:
         return lines
 
     def _along(self, v: DraftVector) -> str:
-        """The axes of a vector, as an argument."""
+        """Return the axes of a vector as an argument."""
         names = [self.axes[axis] for axis in v.axes]
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
@@ -211,20 +215,20 @@ class _Writer:
         return f"{self.variables[v.name]} = trait({', '.join(parts)}{self._latex(v.name)})"
 
     def _fields(self) -> list[str]:
-        """One line for each field, or for several alike in a row."""
+        """Return one line per field, or for consecutive fields of one kind."""
         lines = []
         alike = groupby(self.draft.fields, lambda v: (v.sector, v.kind, v.axes, v.name in self.latex))
         for (sector, kind, axes, written), group in alike:
-            some = list(group)
+            members = list(group)
             rest = self.variables[sector] + (f", {self._clock()}" if kind == "timed" else "")
-            rest += f", axes={self._along(some[0])}" if axes else ""
-            if "fields" in self.draft.style and len(some) > 1 and not written:
+            rest += f", axes={self._along(members[0])}" if axes else ""
+            if "fields" in self.draft.style and len(members) > 1 and not written:
                 self.words.add("fields")
-                names = ", ".join(self.variables[v.name] for v in some)
-                lines.append(f"{names} = fields({' '.join(v.name for v in some)!r}, {rest})")
+                names = ", ".join(self.variables[v.name] for v in members)
+                lines.append(f"{names} = fields({' '.join(v.name for v in members)!r}, {rest})")
                 continue
             self.words.add("field")
-            lines += [f"{self.variables[v.name]} = field({v.name!r}, {rest}{self._latex(v.name)})" for v in some]
+            lines += [f"{self.variables[v.name]} = field({v.name!r}, {rest}{self._latex(v.name)})" for v in members]
         return lines
 
     def _weights(self) -> list[str]:
@@ -291,7 +295,7 @@ class _Writer:
         return ", ".join(self.expression(node, clock) for node in nodes)
 
     def _print(self, node: Node, clock: str) -> tuple[str, int]:
-        """The text of a node, and how strongly its parts hold together."""
+        """Return the text of a node and its operator precedence."""
         return _PRINTED[node.op](self, node, clock)
 
     def _constant(self, node: Node, clock: str) -> tuple[str, int]:
@@ -391,7 +395,7 @@ class _Writer:
         return f"{below}**{text}", _ATOM
 
     def _product(self, node: Node, clock: str) -> str:
-        """Factors in their order; powers of -1 are divided by."""
+        """Return factors in order, with powers of -1 as divisions."""
         text = ""
         for child in node.children:
             below = child.op == "power" and child.args[1] == -1
@@ -424,7 +428,7 @@ _PRINTED: dict[str, Callable[[_Writer, Node, str], tuple[str, int]]] = {
     "weighed": _Writer._weighed,
     **dict.fromkeys(("apply", "matmul"), _Writer._multiplied),
 }
-"""How each operation of a draft is written."""
+"""Printer of each operation of a draft."""
 
 
 def _nested(values: Numbers) -> str:
@@ -432,5 +436,5 @@ def _nested(values: Numbers) -> str:
 
 
 def write(draft: Draft, family: bool = False, doc: str = "A declaration, as the laws write it.") -> str:
-    """The text of the declaration: readable, and runnable with `derive solve FILE`; or as a member of a family."""
+    """Return the text of the declaration, runnable with `derive solve FILE`, or as a member of a family."""
     return _Writer(draft, family, doc).text()

@@ -33,7 +33,7 @@ from derive.algebra.sites import without_averages
 from derive.cells.verdicts import PROVED
 from derive.claims import Claim, ClaimsFile, load_claims, project_claims
 from derive.claims.checking import _verdict, model_of
-from derive.claims.work import Work
+from derive.claims.context import ClaimContext
 from derive.errors import ClaimError, DeriveError
 from derive.expansions.cases import Case
 from derive.expansions.spikes import CaseSpikes
@@ -124,7 +124,7 @@ def _others(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield "positive values only", ast.parse(f"sqrt({node.id}**2)", mode="eval").body
 
 
-def changed(text: str, work: Work, kind: str) -> Iterator[tuple[str, str]]:
+def changed(text: str, work: ClaimContext, kind: str) -> Iterator[tuple[str, str]]:
     """Changed formulas of one formula."""
     signed = {f"sqrt({p.name} ** 2)" for p in work.parameters if p.domain.low >= 0}  # the same for positive ones
     for what, tree in formulas(ast.parse(text.strip(), mode="eval").body):
@@ -148,7 +148,7 @@ def changed(text: str, work: Work, kind: str) -> Iterator[tuple[str, str]]:
                 yield f"true for three values of {p.name}", f"{text} + {near}{one}"
 
 
-def mutants(file: ClaimsFile, work: Work) -> Iterator[Mutant]:
+def mutants(file: ClaimsFile, work: ClaimContext) -> Iterator[Mutant]:
     """All changes of all claims of a file."""
     for claim in file.claims:
         keys = dict(claim.keys)
@@ -243,7 +243,7 @@ def random_matrix(draw: random.Random) -> Any:
 class Numbers:
     """Formulas of a claim as numbers at one random point of its region; None stands for what cannot be evaluated."""
 
-    def __init__(self, work: Work, claim: Claim, draw: random.Random):
+    def __init__(self, work: ClaimContext, claim: Claim, draw: random.Random):
         self.work, self.claim = work, claim
         self.point = self._drawn(draw)
         self.names: dict[str, Any] = {
@@ -348,7 +348,7 @@ def equal(a: Any, b: Any) -> bool:
 # whether a mutant is true
 
 
-def holds(work: Work, mutant: Mutant, draw: random.Random) -> bool | None:
+def holds(work: ClaimContext, mutant: Mutant, draw: random.Random) -> bool | None:
     """Whether numbers agree with a claim at random points of its region; None where none was drawn."""
     looked = False
     with mpmath.workdps(DIGITS):
@@ -514,7 +514,7 @@ _TRUE = {
 # the attack
 
 
-def works(directory: Path, only: tuple[str, ...] | None = None) -> Iterator[Work]:
+def works(directory: Path, only: tuple[str, ...] | None = None) -> Iterator[ClaimContext]:
     """The claims of the project and the true ones on models with bands and spikes, each with its derivation."""
     files = [load_claims(path) for path in project_claims()]
     own = {name: (model, [b for b, told in claims if told == "proved"]) for name, (model, *claims) in CLAIMS.items()}
@@ -532,7 +532,7 @@ def works(directory: Path, only: tuple[str, ...] | None = None) -> Iterator[Work
         files.append(load_claims(place / "claims.toml"))
     for file in files:
         if only is None or file.model in only or file.path.parent.name in only:
-            yield Work(file, derive_model(model_of(file)))
+            yield ClaimContext(file, derive_model(model_of(file)))
 
 
 def attack(count: int | None, seed: int, directory: Path, only: tuple[str, ...] | None = None) -> tuple[Any, list[str]]:

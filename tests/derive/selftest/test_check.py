@@ -153,7 +153,7 @@ def test_what_shares_the_first_solver_is_tried_whatever_the_time(monkeypatch):
         DeclarationLaw(name, lambda draft, rng: Outcome(HELD)) for name in ("another", *checking.ALWAYS, "more")
     )
     monkeypatch.setattr(checking, "QUICK_SECONDS", -1.0)
-    found = {law.name: outcome.status for law, outcome, _ in checking.tried(laws, None, 0, True)}
+    found = {law.name: outcome.status for law, outcome, _ in checking.try_laws(laws, None, 0, True)}
     assert [name for name, status in found.items() if status == HELD] == list(checking.ALWAYS)
 
 

@@ -1,4 +1,4 @@
-"""What deciding a claim shares with deciding any other: reading formulas, comparing them, telling the outcome."""
+"""Context in which claims are decided: parsing, comparison and wording of results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.cells.region import Point, Region
 from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome, best, weakest
-from derive.claims.equality import FURTHER_POINTS, Bench, close, number, vanishes_identically
+from derive.claims.equality import FURTHER_POINTS, Comparator, close, number, vanishes_identically
 from derive.claims.formulas import Reader, WordSum, shown
 from derive.claims.reading import Claim, ClaimsFile
 from derive.errors import ClaimError
@@ -20,18 +20,18 @@ from derive.pipeline import Derivation
 from derive.records.probe import MAP, BlockCycle
 
 SMALL = sp.Symbol("x", positive=True)
-"""What a series is expanded in."""
+"""The small parameter of a series in a claims file."""
 _BESIDE_PARAMETERS = {
     "inverse_map": ("s",),
     **dict.fromkeys(("resolvent", "equation", "scalar_map", "block", "matrix"), ("z",)),
 }
-"""What a region may bound beside parameters."""
+"""Symbols besides parameters that a region may bound."""
 
 
-class Work:
-    """A claims file on a derivation: what deciding its claims shares. `bench` is that of the claim at hand."""
+class ClaimContext:
+    """A claims file with the derivation that it is checked against. `comparator` belongs to the current claim."""
 
-    bench: Bench
+    comparator: Comparator
 
     def __init__(self, file: ClaimsFile, derivation: Derivation):
         self.file = file
@@ -48,47 +48,49 @@ class Work:
             self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
-        self.benches: dict[Any, Bench] = {}
+        self.comparators: dict[Any, Comparator] = {}
         self.integrals: list[str] = []
         self.spikes: dict[tuple[Any, ...], CaseSpikes] = {}
 
-    def bench_of(self, claim: Claim) -> Bench:
-        """The bench of the claim's region; its points are found once."""
+    def comparator_of(self, claim: Claim) -> Comparator:
+        """Return the comparator of the claim's region; its points are computed once."""
         beside = _BESIDE_PARAMETERS.get(claim.kind, ())
         key = (claim.region, beside, claim.define if claim.region else ())
-        if key not in self.benches:
+        if key not in self.comparators:
             reader = self.reader(claim, *beside)
-            given = [c for text in claim.region for c in reader.inequalities(text)]
-            bounds = tuple(c for c, _ in given if c.has(MAP, Z))
-            conditions = tuple(c for c, _ in given if c not in bounds)
-            closed = tuple(c for c, may_be_zero in given if may_be_zero and c not in bounds)
+            inequalities = [c for text in claim.region for c in reader.inequalities(text)]
+            bounds = tuple(c for c, _ in inequalities if c.has(MAP, Z))
+            conditions = tuple(c for c, _ in inequalities if c not in bounds)
+            closed = tuple(c for c, may_be_zero in inequalities if may_be_zero and c not in bounds)
             region = Region(self.place(claim), tuple(self.parameters), " and ".join(claim.region), conditions, closed)
-            bench = Bench(region, self.bulk if self.probed else None, bounds)
+            comparator = Comparator(region, self.bulk if self.probed else None, bounds)
             if conditions:
-                region.box, bench.points  # noqa: B018  (an empty region is refused before anything is decided)
-            self.benches[key] = bench
-        return self.benches[key]
+                region.box, comparator.points  # noqa: B018  (an empty region is refused before anything is decided)
+            self.comparators[key] = comparator
+        return self.comparators[key]
 
     def place(self, claim: Claim) -> str:
+        """Return the place of a claim for messages: its file and name."""
         return f"{self.file.path.name}, claim {claim.name!r}"
 
     def reader(self, claim: Claim, *names: str, matrices: bool = False, carriers: bool = False) -> Reader:
-        known: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
+        """Return the parser of a claim's formulas."""
+        special: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
         if self.probed:
-            known["G"] = self.bulk.projected.resolvent
+            special["G"] = self.bulk.projected.resolvent
         scalars = {p.name: p for p in self.parameters}
-        scalars = {**{name: known[name] for name in names}, "pi": sp.pi, **scalars}
+        scalars = {**{name: special[name] for name in names}, "pi": sp.pi, **scalars}
         fields = self.fields if matrices else None
         define = dict(claim.define)
         return Reader(self.place(claim), scalars, fields, carriers, define, integrals=self.integrals)
 
     @property
     def curve(self) -> sp.Expr:
-        """The curve, for claims that are refused where there is none."""
+        """The curve; claims that need one are refused without it."""
         return cast(sp.Expr, self.bulk.curve)
 
     def fixed(self, claim: Claim, reader: Reader) -> Point:
-        """The exact values that `at` gives to parameters."""
+        """Return the exact values that `at` assigns to parameters."""
         names = {p.name: p for p in self.parameters}
         fixed: Point = {}
         for name, text in claim.get("at", ()):
@@ -101,45 +103,50 @@ class Work:
                 raise ClaimError(
                     f"{self.place(claim)}: {name} = {text} is out of range: it must be {names[name].domain}"
                 )
-        for condition in (c.subs(fixed) for c in self.bench.region.conditions):
+        for condition in (c.subs(fixed) for c in self.comparator.region.conditions):
             if condition.is_number and condition.is_positive is not True:
                 raise ClaimError(f"{self.place(claim)}: the values in at lie outside the region; correct one of them")
         return fixed
 
     def cycle(self, claim: Claim) -> BlockCycle:
+        """Return the cycle of A(z) that a claim names."""
         cycles = self.matrix.pencil.cycles
         wanted = claim.get("eigenproblem", 1)
         if not 1 <= wanted <= len(cycles):
             raise ClaimError(
                 f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
             )
-        found: BlockCycle = cycles[wanted - 1]
-        return found
+        cycle: BlockCycle = cycles[wanted - 1]
+        return cycle
 
     def moments(self, order: int) -> list[sp.Expr]:
+        """Return the moments of the bulk up to an order."""
         projected = self.bulk.projected
         if projected.differing and self.bulk.curve is not None:  # equations free of denominators have another form
             return moments_of_curve(self.bulk.curve, projected.resolvent, order)
         return moments_of_system(projected.algebraic, projected.bulk_symbols, projected.resolvent, order, {})
 
     def vanishes(self, expression: sp.Expr) -> bool:
-        """By algebra in the parameters alone: as it stands, or with the roots drawn that the region allows."""
-        return vanishes_identically(expression) or vanishes_identically(expression, box=self.bench.region.box)
+        """Return whether an expression in the parameters vanishes by algebra, with radicals simplified within the
+        region."""
+        return vanishes_identically(expression) or vanishes_identically(expression, box=self.comparator.region.box)
 
-    def told(
+    def conclude(
         self, result: ComparisonOutcome, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = ""
     ) -> tuple[str, str]:
+        """Return the status and the detail of a comparison."""
         derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
         if result.status != PROVED:
             return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
         return PROVED, ", ".join(filter(None, (f"derived {what} = {derived_text}", how, result.evidence)))
 
     def same_sets(self, values: list[sp.Expr], derived: tuple[sp.Expr, ...], what: str) -> tuple[str, str]:
+        """Compare two sets of formulas up to their order."""
         text = ", ".join(map(shown_formula, derived)) or "none in closed form"
         if not derived:
             return UNDECIDED, f"derived {what} {text}"
-        points = self.bench.region.points(FURTHER_POINTS)
-        for values_there in self.bench.values({s for e in (*values, *derived) for s in e.free_symbols}, points):
+        points = self.comparator.region.points(FURTHER_POINTS)
+        for values_there in self.comparator.values({s for e in (*values, *derived) for s in e.free_symbols}, points):
             open_numbers = [number(other, values_there) for other in derived]
             at = shown_point(values_there, *values, *derived)
             at = f" at {at}" if at else ""
@@ -155,7 +162,7 @@ class Work:
                 return REFUTED, f"derived {what} {text}; the claim leaves out {', '.join(map(shown_formula, left))}{at}"
         open_ones, statuses, detail = list(derived), [PROVED], ""
         for value in values:
-            results = [self.bench.same(value, other) for other in open_ones]
+            results = [self.comparator.same(value, other) for other in open_ones]
             closest = best(results)
             if closest.status == REFUTED:  # the two lists agree at every point, but not in one order
                 return (
@@ -170,10 +177,11 @@ class Work:
         return weakest(statuses), f"derived {what} {text}{detail}"
 
     def same_words(self, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
+        """Compare two sums of words coefficient by coefficient."""
         statuses, modulo, detail = [PROVED], False, ""
         for word in dict.fromkeys([*derived.terms, *claimed.terms]):
             left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
-            result = self.bench.same(left, right)
+            result = self.comparator.same(left, right)
             if result.status == REFUTED:
                 return REFUTED, (
                     f"derived {what} {shown(derived.terms)}, claimed {shown(claimed.terms)}; they differ in the "
@@ -188,9 +196,11 @@ class Work:
 
 
 def shown_formula(expression: sp.Expr) -> str:
+    """Return a formula as text."""
     return str(expression.subs(MAP, sp.Symbol("s")))
 
 
 def shown_point(point: dict[sp.Symbol, Any], *expressions: sp.Expr) -> str:
+    """Return a point of the parameters as text."""
     inside = {s for e in expressions for s in e.free_symbols}
     return ", ".join(f"{p} = {v}" for p, v in point.items() if p in inside)
