@@ -1,4 +1,6 @@
-"""Declared directions beside A(z): what a source along each drives, and the overlap of a probe field with it."""
+"""Declared directions beside A(z): the equations that a source along a direction drives, and its overlap with a probe
+field.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Row = Mapping[Unknown, Combination]
 
 
 class Projecting(Protocol):
-    """The projection of a probe on training fields, as far as directions need it."""
+    """The projection of a probe on training fields, as far as declared directions need it."""
 
     def sides(self) -> list[tuple[str, Field]]: ...
 
@@ -30,7 +32,9 @@ class Projecting(Protocol):
 def alignments(
     work: Projecting, unknowns: tuple[Unknown, ...], asked: Iterable[tuple[str, Alignment]]
 ) -> tuple[Aligned, ...]:
-    """Each direction on each side whose sector it lives on; none where there are no spikes, and so no outliers."""
+    """Return each declared direction on each side whose sector it lives on; empty without spikes, hence without
+    outliers.
+    """
     if not unknowns:
         return ()
     return tuple(
@@ -63,7 +67,7 @@ def _aligned(
 
 
 def _seen_later(work: Projecting, unknowns: tuple[Unknown, ...], first: Unknown) -> dict[Unknown, Row]:
-    """The equation of an overlap, and those of the overlaps that it needs besides the unknowns of A(z)."""
+    """Return the equation of an overlap, and those of the overlaps that it depends on besides the unknowns of A(z)."""
     found: dict[Unknown, Row] = {}
     neighbours, waiting = work.neighbours(), [first]
     while waiting:
@@ -77,7 +81,7 @@ def _seen_later(work: Projecting, unknowns: tuple[Unknown, ...], first: Unknown)
 
 
 def _driven_earlier(work: Projecting, unknowns: tuple[Unknown, ...], probe: Field, field: Field) -> dict[Unknown, Row]:
-    """The equations of responses that no unknown of A(z) drives, but a source along a field does."""
+    """Return the equations of responses that a source along a field drives and no unknown of A(z) does."""
     idle = {u: row for u, row in work.reachable().items() if u not in unknowns}
     neighbours = work.neighbours()
     driven = {u: None for u in idle if work.driven(u, probe, field)}

@@ -1,4 +1,4 @@
-"""How soon a field answers an impulse in the equation of another: shortest paths along dependencies."""
+"""The shortest delay of each impulse response: shortest paths in the graph of dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from derive.records.saddle import Edge
 
 
 def shortest_delays(fields: tuple[Field, ...], edges: Iterable[Edge]) -> tuple[tuple[Field, Field, int], ...]:
-    """(a, b, the shortest delay with which a answers an impulse to b); pairs that are missing never do."""
+    """Return triples (a, b, n): n is the shortest delay of the response of a to an impulse in b. Pairs without a
+    response are absent.
+    """
     place = {field: i for i, field in enumerate(fields)}
     onward: list[dict[int, int]] = [{} for _ in fields]
     for edge in edges:

@@ -1,4 +1,4 @@
-"""Which training fields depend on the traits of their site, and how."""
+"""How training fields depend on the traits of their site."""
 
 from __future__ import annotations
 
@@ -17,15 +17,22 @@ Parts = tuple[tuple[sp.Expr, Field], ...]
 
 
 def site_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt] | None) -> Parts | None:
-    """A training field at a site that differs: functions of the site, each times a field that is none of them. held:
-    fields on the diagonal there, if there are any. None where there is no such sum."""
+    """Return a training field as a sum of functions of the site, each times a field that does not depend on the site.
+
+    Args:
+        held: the fields on the diagonal of this sector, or None if there are none.
+
+    Returns:
+        the pairs (function, field), or None if the field has no such decomposition.
+    """
     return trait_parts(system, field) if held is None else normal_parts(system, order, field, held)
 
 
 def trait_parts(system: System, field: Field) -> Parts | None:
-    """A training field as a sum of functions of the traits of its site, each times a field that has none of them.
+    """Return a training field as a sum of functions of the traits of its site, each times a field independent of the
+    traits.
 
-    The laws of those fields are then the same at all sites, whatever their traits. None where there is no such sum.
+    The law of each such field is then the same at all sites. None if there is no such decomposition.
     """
     if field not in _depending(system):
         return ((sp.S.One, field),)
@@ -37,7 +44,7 @@ def trait_parts(system: System, field: Field) -> Parts | None:
 
 
 def _summed(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
-    """A sum of multiples of sums; None if one of them has none."""
+    """Return a linear combination of decompositions; None if one of them is None."""
     found: dict[Field, sp.Expr] = {}
     for coefficient, parts in terms:
         if parts is None:
@@ -48,10 +55,10 @@ def _summed(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
 
 
 def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]) -> Parts | None:
-    """A training field as a sum of functions, of the traits of its site and of other fields there that are `held`, each
-    times a field that is normal with mean zero at all sites, or times the constant.
+    """Return a training field as a sum of functions of its site, each times a centred Gaussian field or the constant.
 
-    None where there is no such sum.
+    The functions depend on the traits of the site and on the fields `held` fixed there. None if there is no such
+    decomposition.
     """
     if field.role in ("normal", "constant") or field in _normal(order) - _depending(system):
         return ((sp.S.One, field),)
@@ -66,7 +73,7 @@ def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset
 
 
 def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | None:
-    """A training field as a function of normal ones of its site, and of traits; None where it is none."""
+    """Return a training field as a function of Gaussian fields and traits of its site; None if it is not one."""
     field, time = value.field, value.time
     if field.role == "constant":
         return sp.S.One
@@ -86,8 +93,10 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | No
 def _multiples(
     system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]
 ) -> list[tuple[sp.Expr, Field | None]] | None:
-    """A field as multiples, by functions of its site, of other fields at the same time, or of none; None where it is
-    not linear in them."""
+    """Return a field as a linear combination of fields at the same time, with functions of its site as coefficients.
+
+    A term without a field is a constant. None if the field is not linear in the others.
+    """
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0:
         linear = not rule.rule.laws and rule.product is None
@@ -108,7 +117,7 @@ def _multiples(
 
 
 def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
-    """Values in a law that are functions of held ones."""
+    """Return the values in a law that are functions of the held fields, with those functions."""
     found: dict[FieldAt, sp.Expr] = {}
     for value in values(law):
         written = None if is_trait(value) else of_normals(system, order, value)
@@ -120,7 +129,7 @@ def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[Field
 
 
 def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:
-    """What multiplies each of some vectors in a law that is linear in them; None if it is not."""
+    """Return the coefficient of each vector in a law that is linear in them; None if it is not linear."""
     marks = [sp.Dummy() for _ in vectors]
     marked = law.xreplace(dict(zip(vectors, marks, strict=True)))
     slopes = [sp.diff(marked, mark) for mark in marks]
@@ -135,7 +144,7 @@ def _constant(system: System, field: Field) -> Field:
 
 @lru_cache(maxsize=16)
 def _normal(order: TimeOrder) -> frozenset[Field]:
-    """Training fields that are normal with mean zero: linear in random matrices applied to anything and in normals."""
+    """Return the centred Gaussian training fields: linear in normals and in random matrices applied to any vector."""
     system = order.system
     needs = {f.field: _needed(system, f, order) for f in system.training}
     other = {
@@ -151,7 +160,7 @@ def _normal(order: TimeOrder) -> frozenset[Field]:
 
 
 def _at_the_same_time(term: Term, field: Field) -> bool:
-    """Whether a term is a multiple, by a function of traits and parameters, of another field at the time of a field."""
+    """Return whether a term is another field at the same time, times a function of traits and parameters."""
     vector = term.vector
     now = vector.time == (field.clock if field.timed else None) and vector.field.timed == field.timed
     plain = term.pair is None and term.past is None and term.mixing is None and not term.coefficient.has(Mean, PAST)
@@ -160,7 +169,9 @@ def _at_the_same_time(term: Term, field: Field) -> bool:
 
 @lru_cache(maxsize=16)
 def _depending(system: System) -> frozenset[Field]:
-    """Training fields whose law at a site depends on its traits, also through what returns from random matrices."""
+    """Return the training fields whose law at a site depends on its traits, also through the memory of
+    random matrices.
+    """
     needs = {f.field: _needed(system, f) for f in system.training}
     found = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
     while True:
@@ -175,8 +186,11 @@ def _has_traits(rule: Rule) -> bool:
 
 
 def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
-    """Fields of the same site that the law of a field holds; of what may return from random matrices, with the order
-    in time, what does return: what they are applied to answers to what they made."""
+    """Return the fields of the same site that enter the law of a field.
+
+    A random matrix brings fields back through its memory. Given the order in time, only those with a nonzero response
+    count.
+    """
     found: set[Field] = set()
     for rule in f.rules:
         found |= {term.vector.field for term in rule.terms}

@@ -1,9 +1,10 @@
-"""Training fields and traits on the diagonals of a probed matrix: as normal numbers of a site, or as sampled ones.
+"""Training fields and traits on the diagonals of a probed matrix: as Gaussian variables of a site, or as sampled
+values.
 
-A training field on a diagonal is a number of the site that noises and other fields of the site go along with. With
-standard normal numbers x of which it is made, and normal a and b, <F(x) a b> = <F> <a b> + <F (x^2 - 1)> <a x> <x b>,
-whatever F is. Noises of the probe, training fields and derivatives by training noises are all such a and b. A field
-without such a law is sampled, and so are <F a b> for each value of what stands on the diagonal.
+A training field on a diagonal is a random variable of the site, correlated with noises and other fields there. Let it
+be a function of standard normals x, and let a and b be Gaussian. Then <F(x) a b> = <F> <a b> + <F (x^2 - 1)> <a x> <x
+b> for any F. Noises of the probe, training fields and derivatives with respect to training noises all serve as a and b.
+A field without such a representation is sampled, together with <F a b> given the diagonal entries.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MOST_ENTRIES = 2
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """A name that is not taken yet, and is then."""
+    """Return a name that is not in `taken`, and add it there."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -39,7 +40,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 def field_values(expressions: Iterable[sp.Expr]) -> list[SiteValue]:
-    """The training fields in functions of a site, in a fixed order."""
+    """Return the training fields in functions of a site, in a fixed order."""
     found = {v.field for e in expressions for v in traits_in(e) if isinstance(v.field, SiteValue)}
     return sorted(found, key=sp.default_sort_key)
 
@@ -53,7 +54,10 @@ def transposed(along: Along) -> Along:
 
 @dataclass(frozen=True)
 class NormalDiagonal:
-    """The training fields on diagonals at the sites of a sector as normal numbers. given: what they are written as."""
+    """Training fields on the diagonals of a sector, as functions of Gaussian variables.
+
+    `given` maps each field to that function.
+    """
 
     order: TimeOrder
     spread: DiagonalSpread
@@ -64,14 +68,14 @@ class NormalDiagonal:
         return frozenset(self.spread.values)
 
     def along(self, field: Field) -> Along:
-        """The means of a field times each of the normal numbers: columns."""
+        """Return the covariances of a field with each of the normals: columns."""
         return tuple(
             [(scale, Letter.with_value(field, value)) for scale, value in zip(row, self.spread.values, strict=False)]
             for row in self.spread.inverse
         )
 
     def kicked(self, noise: Field) -> Along:
-        """The derivatives of the normal numbers by a noise: rows."""
+        """Return the derivatives of the normals with respect to a noise: rows."""
         return tuple(
             [
                 (scale, Letter.of_value(value, noise))
@@ -83,7 +87,7 @@ class NormalDiagonal:
 
 
 def normal_forms(system: System, order: TimeOrder, fields: Iterable[SiteValue]) -> dict[SiteValue, sp.Expr] | None:
-    """Fields on diagonals as functions of normal ones; None where one has no such form."""
+    """Return fields on diagonals as functions of Gaussian fields; None if one of them has no such form."""
     found = {one: of_normals(system, order, one.value) for one in fields}
     if any(form is None for form in found.values()):
         return None
@@ -102,7 +106,7 @@ def normal_forms(system: System, order: TimeOrder, fields: Iterable[SiteValue]) 
 def normal_diagonal(
     order: TimeOrder, sector: Sector, forms: dict[SiteValue, sp.Expr], taken: set[str]
 ) -> NormalDiagonal:
-    """The numbers that fields on diagonals are made of, with names that are not taken."""
+    """Return the standard normals that represent the fields on diagonals, with names that are not in `taken`."""
     values = field_values(forms.values())
     names = [value.name for value in values]
     normals = tuple(SiteNormal(free_name(f"x_{name}", taken), sector) for name in names)
@@ -124,7 +128,7 @@ def normal_diagonal(
 
 
 def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
-    """At the last time a field must not hold noises of that time, because spikes end before it."""
+    """Refuse a field at the last time that depends on noises of that time, because spikes end before it."""
     clock = value.field.clock
     if value.time is None or clock is None or value.time != clock.steps:
         return
@@ -142,14 +146,14 @@ def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
 
 @dataclass(frozen=True)
 class SampledDiagonal:
-    """What stands on diagonals at the sites of a sector, as functions of the site whose law is sampled."""
+    """Diagonal entries of a sector as functions of the site whose joint law is sampled."""
 
     order: TimeOrder
     sites: SampledSiteValues
     given: dict[sp.Expr, sp.Expr]
 
     def written(self, coefficient: sp.Expr) -> sp.Expr:
-        """A coefficient with what is sampled as one number of its site."""
+        """Return a coefficient with its sampled factor as one symbol of the site."""
         if not traits_in(coefficient):
             return coefficient
         inside = _of_site(coefficient)
@@ -157,7 +161,7 @@ class SampledDiagonal:
         return coefficient / inside * self.given[base] ** power
 
     def answers(self, noise: Field) -> bool:
-        """Whether what stands on diagonals answers to a training noise."""
+        """Return whether the diagonal entries respond to a training noise."""
         fields = (value.field for value in self.sites.values if not is_trait(value))
         return any(self.order.delay(field, noise) is not None for field in fields)
 
@@ -165,7 +169,7 @@ class SampledDiagonal:
 def sampled_diagonal(
     system: System, order: TimeOrder, sector: Sector, coefficients: Iterable[sp.Expr], taken: set[str]
 ) -> SampledDiagonal:
-    """The functions of a site in some coefficients, with names that are not taken."""
+    """Return the functions of a site in the coefficients, with names that are not in `taken`."""
     functions = {_power(_of_site(coefficient))[0] for coefficient in coefficients if traits_in(coefficient)}
     ordered = sorted(functions, key=sp.default_sort_key)
     plain = {f: f.xreplace({one(): one.value for one in field_values([f])}) for f in ordered}
@@ -188,7 +192,7 @@ def sampled_diagonal(
 
 
 def _of_site(coefficient: sp.Expr) -> sp.Expr:
-    """The factor of a coefficient that differs from site to site."""
+    """Return the factor of a coefficient that varies from site to site."""
     found: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
     return found
 

@@ -1,10 +1,10 @@
-"""Which nonlinear laws have Gaussian arguments, and what their averages are integrals over.
+"""Nonlinear laws with Gaussian arguments, and the Gaussian integrals that give their averages.
 
-Traits are numbers of their sites, so that all of this is meant given the traits. A field is Gaussian if it is drawn, a
-combination of Gaussian fields (over the past, over labels), or a random matrix applied to anything, as long as its
-memory acts on Gaussian fields. A law is taken apart into a linear part and
-nonlinear parts, each of which needs Gaussian arguments; what it is linear in may be anything. Where this holds for
-all laws and averages, the forward pass is one of Gaussian integrals; otherwise NotGaussian says why.
+Everything holds conditionally on the traits, which are constants of their sites. A field is Gaussian if it is drawn so,
+if it is a linear combination of Gaussian fields (over the past, over labels), or if it is a random matrix applied to
+any vector whose memory acts on Gaussian fields. A law is decomposed into a linear part, which may hold any field, and
+nonlinear parts, whose arguments must be Gaussian. If this works for all laws and averages, the forward pass needs
+Gaussian integrals only; otherwise NotGaussian says why.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ Key = tuple[sp.Expr, tuple[Field, ...], tuple[sp.Expr, ...], tuple[int, int | No
 
 
 class NotGaussian(DeclarationError):
-    """The averages of this declaration are no Gaussian integrals in few variables: it has to be sampled."""
+    """Averages of this declaration are not Gaussian integrals in few variables: it has to be sampled."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianLaw:
-    """A nonlinear part of a law, or what is averaged: an expression in its Gaussian arguments and in numbers.
+    """A nonlinear part of a law, or an integrand: an expression in Gaussian arguments and in numbers.
 
-    holds: the first time at which it is the law, and the one after the last, None if there is none. own: stands for
-    what is left of it beside its projection on Gaussian variables.
+    `holds` is the half-open range of times in which it is the law; its end is None if it is unbounded. `own` stands for
+    the remainder after projection on the Gaussian variables.
     """
 
     expression: sp.Expr
@@ -70,13 +70,13 @@ class GaussianLaw:
 
     @property
     def straight(self) -> bool:
-        """Whether it has one argument and is made of straight pieces between its kinks and jumps."""
+        """Whether it has one argument and is piecewise linear."""
         return bool(self.kinks) and len(self.symbols) == 1 and _degree(self.expression, self.symbols[0]) <= 1
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A right-hand side: linear terms, a number, and nonlinear parts with their coefficients."""
+    """A right-hand side: linear terms, a constant, and nonlinear parts with their coefficients."""
 
     linear: tuple[tuple[sp.Expr, FieldAt], ...]
     number: sp.Expr
@@ -84,9 +84,10 @@ class Parts:
 
 
 class Laws:
-    """All laws and averages of a training level taken apart. letters, means: the order parameters asked for.
+    """All laws and averages of a training level, decomposed.
 
-    two_time: whether correlations of all pairs of fields are asked for, but for those whose integrals are too large.
+    `letters` and `means` are the order parameters that probed matrices need. `two_time` says whether correlations of
+    all pairs of fields are needed, apart from those with integrals of too high a dimension.
     """
 
     def __init__(self, layout: Layout, letters: Iterable[Letter], means: Iterable[Mean], two_time: bool = False):
@@ -120,8 +121,12 @@ class Laws:
             _check_together(a, b, together)
 
     def all_meetings(self) -> tuple[dict[tuple[GaussianLaw, GaussianLaw], bool], dict[tuple[Field, Field], str]]:
-        """The meetings of laws with those that the correlations of all pairs of fields need, at all pairs of times; and
-        the pairs of fields whose correlations are integrals over too many variables."""
+        """Return the pairs of laws whose correlations two-time functions need, and the pairs of fields that are out of
+        reach.
+
+        The former are taken at all pairs of times. The latter have correlations that are integrals of too high a
+        dimension.
+        """
         meetings, too_large = dict(self.meetings), {}
         for a in self.carried:
             for b in self.carried:
@@ -178,7 +183,7 @@ class Laws:
         return self._parts(rule.laws[0], f.field, holds, f"the law of {f.field}")
 
     def _parts(self, expression: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Parts:
-        """An expression over the sites of a field, with laws that have its times and labels."""
+        """Decompose an expression over the sites of a field; its laws have the times and labels of that field."""
         linear, number, nonlinear = self._resolved(expression, where)
         groups: dict[tuple[FieldAt, ...], list[tuple[sp.Expr, sp.Expr]]] = {}
         for coefficient, core in nonlinear:
@@ -202,9 +207,11 @@ class Laws:
     def _resolved(
         self, expression: sp.Expr, where: str, depth: int = 0
     ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
-        """Taken apart, with fields that are not Gaussian written out inside nonlinear parts.
+        """Decompose an expression, with non-Gaussian fields inside nonlinear parts replaced by their laws.
 
-        depth: how often this has been done; more often than there are fields, and one of them stands in its own law.
+        Args:
+            depth: the number of replacements so far. More replacements than fields mean that a field occurs in its own
+                law.
         """
         if depth > len(self.rules):
             raise NotGaussian(f"{where} is nonlinear in a field that depends on its own past and is not Gaussian")
@@ -225,7 +232,7 @@ class Laws:
         return linear, number, done
 
     def _written_out(self, value: FieldAt, where: str) -> sp.Expr:
-        """A value that is not Gaussian by its own law."""
+        """Return the law of a non-Gaussian value in place of the value."""
         f, lag, rule = self.rules[value.field], lag_of(value, self.clock), self.rules[value.field].rule
         refusal = NotGaussian(f"{where} is nonlinear in {shown(value)}, which is not Gaussian")
         if f.starts or lag < 0:
@@ -283,7 +290,7 @@ class Laws:
         return self.laws[key]
 
     def _argument(self, terms: Sequence[tuple[sp.Expr, FieldAt]], like: Field) -> Field:
-        """The Gaussian field that an argument is, with the times and labels of another."""
+        """Return the Gaussian field that equals a linear combination, with the times and labels of another field."""
         if len(terms) == 1:
             coefficient, value = terms[0]
             f = value.field
@@ -301,7 +308,7 @@ class Laws:
     # -- averages
 
     def _averages(self) -> list[Mean]:
-        """All means over sites that are asked for, each at the current time."""
+        """Return all means over sites that are needed, each at the current time."""
         found: list[sp.Basic] = [value for _, value in self.layout.system.model.observe]
         found += list(self.asked)
         for f in self.layout.fields:
@@ -313,9 +320,9 @@ class Laws:
         return sorted(means, key=sp.default_sort_key)
 
     def average(self, average: Mean) -> Parts:
-        """What is averaged, taken apart: a mean is that of its linear terms, its number and its laws.
+        """Decompose an integrand: its mean is that of its linear terms, its constant and its laws.
 
-        Products of two values are left out: their means follow from the rows of the two, see `product_of`.
+        Products of two values are left out: their means follow from the rows of both, see `product_of`.
         """
         moved = average.xreplace({PAST: self.clock}) if self.clock is not None else average
         if moved not in self.averages:
@@ -347,20 +354,20 @@ class Laws:
         return self.averages[moved]
 
     def integrands(self, sector: Sector) -> list[str]:
-        """What is integrated over the Gaussian variables of a site of this sector, as text."""
+        """Return the integrands over the Gaussian variables of a site of this sector, as text."""
         averaged = (law for parts in self.averages.values() for _, law in parts.laws)
         return list(dict.fromkeys(law.shown for law in (*self.owned, *averaged) if law.own.sector == sector))
 
     @cached_property
     def owned(self) -> tuple[GaussianLaw, ...]:
-        """The laws that fields have, in the order of the fields."""
+        """Return the laws of fields, in the order of the fields."""
         return tuple(dict.fromkeys(law for parts in self.parts.values() for _, law in parts.laws))
 
     # -- which laws meet
 
     @cached_property
     def carried(self) -> dict[Field, dict[GaussianLaw, int | None]]:
-        """For each field the laws whose own entries its rows hold, and how many steps earlier; None for several."""
+        """Return, by field, the laws whose remainders enter its rows, and their lag in steps; None for several lags."""
         table: dict[Field, dict[GaussianLaw, int | None]] = {f.field: {} for f in self.layout.fields}
         changed = True
         while changed:
@@ -393,11 +400,11 @@ class Laws:
                 yield from ((law, 0) for _, law in parts.laws)
 
     def _meetings(self) -> dict[tuple[GaussianLaw, GaussianLaw], bool]:
-        """Pairs of laws whose correlations are needed; whether at equal times only."""
+        """Return the pairs of laws whose correlations are needed, and whether at equal times only."""
         found: dict[tuple[GaussianLaw, GaussianLaw], bool] = {}
 
         def meet(a: Field, b: Field, apart: int | None) -> None:
-            """apart: how many steps later a is taken than b; None for all."""
+            """Add the pairs of laws in two fields. `apart` is the lag of b behind a in steps; None for all lags."""
             for one, lag in self.carried.get(a, {}).items():
                 for two, other in self.carried.get(b, {}).items():
                     now = apart is not None and lag is not None and other is not None and lag - other == apart
@@ -429,7 +436,7 @@ class Laws:
 
 
 def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
-    """The two values that an expression is the product of."""
+    """Return the two factors of an expression that is a product of two values; None if it is not."""
     factors = sp.Mul.make_args(core)
     if len(factors) == 1 and factors[0].is_Pow and factors[0].exp == 2 and isinstance(factors[0].base, FieldAt):
         return factors[0].base, factors[0].base
@@ -439,7 +446,7 @@ def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
 
 
 def joint(a: GaussianLaw, b: GaussianLaw) -> list[tuple[int, int | None, int | None]]:
-    """The arguments of two laws at equal times, common ones once: kind, place in a, place in b."""
+    """Return the distinct arguments of two laws at equal times: (kind, position in a, position in b)."""
     shared = not a.own.labelled and not b.own.labelled
     found: list[tuple[int, int | None, int | None]] = []
     for i, field in enumerate(a.arguments):
@@ -450,7 +457,7 @@ def joint(a: GaussianLaw, b: GaussianLaw) -> list[tuple[int, int | None, int | N
 
 
 def both_kinds(one: int, two: int) -> int:
-    """The kind of an argument of both factors of a product."""
+    """Return the kind of an argument that occurs in both factors of a product."""
     if SPLIT in (one, two):
         return SPLIT
     return SMOOTH if SMOOTH in (one, two) else one + two
@@ -460,12 +467,12 @@ def both_kinds(one: int, two: int) -> int:
 
 
 def fields_of(expression: sp.Basic) -> list[FieldAt]:
-    """The field values in an expression, without the traits of their site."""
+    """Return the field values in an expression, traits of their site left out."""
     return [value for value in values(expression) if not is_trait(value)]
 
 
 def factors(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """The factors of a product without a field, which may be functions of traits, and those with one."""
+    """Split a product into the factor without fields, which may depend on traits, and the factor with fields."""
     factors = sp.Mul.make_args(term)
     return sp.Mul(*(f for f in factors if not fields_of(f))), sp.Mul(*(f for f in factors if fields_of(f)))
 
@@ -473,7 +480,7 @@ def factors(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 def _taken_apart(
     expression: sp.Expr,
 ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
-    """Linear terms, a number, and the other terms, each with its coefficient."""
+    """Split an expression into linear terms, a constant and the other terms, each with its coefficient."""
     linear, number, nonlinear = [], sp.S.Zero, []
     for term in sp.Add.make_args(sp.expand_mul(expression)):
         coefficient, core = factors(term)
@@ -492,7 +499,7 @@ def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> 
 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:
-    """Numbers of a rule, in which means may stand, and the expressions of laws."""
+    """Return the coefficients of a rule, which may hold means, and the expressions of its laws."""
     product = [] if rule.product is None else [rule.product.coefficient]
     return [*product, *(term.coefficient for term in rule.terms), *rule.laws]
 
@@ -501,15 +508,15 @@ Combination = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 
 def _affine(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr] | None:
-    """The slopes of an expression that is affine in the symbols; None if it is not."""
+    """Return the slopes of an expression that is affine in the symbols; None if it is not."""
     slopes = {u: expression.diff(u) for u in symbols if expression.has(u)}
     return None if any(s.has(*symbols) for s in slopes.values()) else slopes
 
 
 def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
-    """The expression in as few linear combinations of the symbols as it shows, written u0, u1, ...
+    """Return the expression as a function of as few linear combinations u0, u1, ... of the symbols as it shows.
 
-    tanh(a + k b) is a function of one argument.
+    For example, tanh(a + k b) is a function of one argument.
     """
     found: list[dict[sp.Symbol, sp.Expr]] = []
     places: dict[sp.Expr, tuple[int, sp.Expr]] = {}
@@ -567,7 +574,7 @@ def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, li
 
 
 def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tuple[sp.Expr, ...]:
-    """Affine functions whose zeros are the kinks and jumps of a law; everywhere else it must be analytic."""
+    """Return the affine functions whose zeros are the kinks and jumps of a law; elsewhere it must be analytic."""
     found: dict[sp.Expr, None] = {}
 
     def kink(function: sp.Expr) -> None:
@@ -594,8 +601,10 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
 
 @ByKind
 def _vanishing_at_kinks(node: sp.Basic, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
-    """Functions whose zeros are the kinks and jumps of a node, apart from those of its arguments; refused where it is
-    not known to be analytic everywhere else."""
+    """Return the functions whose zeros are the kinks and jumps of a node, apart from those of its arguments.
+
+    A node that is not known to be analytic elsewhere is refused.
+    """
     raise NotGaussian(f"{where} has {node.func.__name__}, which is not known to be analytic")
 
 
@@ -637,8 +646,7 @@ def _(node: sp.log, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
 
 
 def _pieces(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
-    """What an expression may be, by which side of its own kinks and jumps its values are on: where it vanishes one of
-    these does."""
+    """Return the branches of a piecewise expression. At a zero of the expression one of its branches vanishes."""
     if not expression.has(*symbols) or expression in symbols:
         return [expression]
     return _sides(expression, symbols)
@@ -685,8 +693,7 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
 
 
 def _degree(expression: sp.Basic, symbol: sp.Symbol) -> sp.Expr:
-    """The degree, in a symbol, of the polynomials that an expression is made of between kinks and jumps; infinite where
-    it is made of something else, or may be."""
+    """Return the degree of a piecewise polynomial in a symbol; infinite where a piece is, or may be, no polynomial."""
     if expression == symbol:
         return sp.S.One
     return _degree_of(expression, symbol) if expression.has(symbol) else sp.S.Zero
@@ -724,14 +731,14 @@ def _(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 
 def _manners(core: sp.Expr, where: str) -> list[int]:
-    """How an expression depends on each of its values: with kinks, smoothly, or as a polynomial."""
+    """Return for each value how an expression depends on it: with kinks, smoothly, or polynomially."""
     plain, arguments, _ = _in_symbols(core)
     kinks = _kinks(plain, list(arguments), where)
     return [min(1, _kind(plain, u, kinks)) for u in arguments]
 
 
 def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[sp.Symbol, sp.Expr]]:
-    """An expression in symbols of its values and of its numbers and traits, and what these stand for."""
+    """Return an expression with symbols for its values and its constants, and what each symbol stands for."""
     numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
     given = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
     arguments = {sp.Symbol(f"u{i}", real=True): value for i, value in enumerate(fields_of(core))}
@@ -740,7 +747,9 @@ def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[
 
 
 def _check_together(a: GaussianLaw, b: GaussianLaw, together: bool) -> None:
-    """Refuse the correlation of two laws, at equal times or at all, if its integrals are too large."""
+    """Refuse the correlation of two laws, at equal times or at all times, if its integrals have too
+    high a dimension.
+    """
     kinds = (*a.kinds, *b.kinds) if not together else [k for k, _, _ in joint(a, b)]
     _check_size(tuple(kinds), f"{a.shown} with {b.shown}")
 

@@ -1,4 +1,4 @@
-"""Linear laws with constant coefficients, taken apart: what every field of a site has of every other."""
+"""Linear laws with constant coefficients: the coefficient of each field in the equation of each other."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from derive.records.system import Rule, System, SystemField, Term
 
 
 def _bent_part(law: sp.Expr) -> sp.Expr:
-    """The terms of a law that are not a field value times a number."""
+    """Return the terms of a law that are not a field value times a number."""
     parts = [part for part in sp.Add.make_args(law) if not isinstance(part.as_independent(FieldAt)[1], FieldAt)]
     return sp.Add(*parts)
 
 
 class LinearLaws:
-    """The training fields of a system, whose laws are checked to be linear and the same at all times."""
+    """The training fields of a system, whose laws are checked to be linear and constant in time."""
 
     def __init__(self, system: System):
         self.system = system
@@ -63,11 +63,11 @@ class LinearLaws:
             )
 
     def lag(self, field: Field, value: FieldAt) -> int:
-        """By how many steps a value is earlier than the equation of a field that it stands in."""
+        """Return the lag in steps of a value in the equation of a field."""
         return int(sp.expand(self.clock - value.time)) if value.time is not None and field.timed else 0
 
     def parts(self, f: SystemField) -> list[LinearPart]:
-        """What multiplies fields in the equation of one."""
+        """Return the linear terms in the equation of a field."""
         return [
             LinearPart(f.field, t.vector.field, t.coefficient, self.lag(f.field, t.vector), mixing=t.mixing)
             for t in f.rule.terms

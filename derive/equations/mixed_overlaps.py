@@ -1,8 +1,8 @@
-"""Overlaps of spectral and training fields: C[psi, field] and R[psi, noise], closed under each other's equations.
+"""The closed system for overlaps of spectral and training fields, C[psi, field] and R[psi, noise].
 
-Multiplying L psi = noises + spikes by a training field and averaging needs <noise * field>, which Stein's lemma turns
-into responses; differentiating by a training noise needs nothing more. Sites that are alike, sites that differ by
-traits or by normal fields on their diagonals, and sites that are sampled differ in how a product is averaged.
+Multiplying L psi = noises + spikes by a training field and averaging gives <noise * field>, which Stein's lemma turns
+into responses. Differentiating with respect to a training noise adds no further unknown. Equal sites, sites that differ
+by traits or by Gaussian diagonal entries, and sampled sites differ only in how a product is averaged.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ Drives = list[tuple[Unknown, sp.Expr, Word]]
 
 
 class Projector(Protocol):
-    """How products are averaged over the sites of a sector."""
+    """Averages of products over the sites of a sector."""
 
     def row(self, unknown: Unknown) -> Drives:
-        """What multiplies other unknowns in the equation of one."""
+        """Return the coefficients of other unknowns in the equation of one."""
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        """What a source along a training field in the equation of a probe field of the site adds to that of one."""
+        """Return what a source along a training field, in the equation of a probe field, adds to the equation of an
+        unknown.
+        """
 
 
 class _AlikeSites:
@@ -55,14 +57,16 @@ class _AlikeSites:
         return [(sp.S.One, (letter,)) for letter in self._seen(unknown, along)] if unknown.probe == probe else []
 
     def _seen(self, unknown: Unknown, vector: Field) -> list[Letter]:
-        """The mean of what an unknown is projected on with a training field; none where it vanishes."""
+        """Return the mean of a training field with the field or noise of an unknown; empty where it vanishes."""
         if unknown.kind == "C":
             return [Letter.correlation(unknown.field, vector)]
         return [Letter.response(vector, unknown.field).T] if self.equations.responds(vector, unknown.field) else []
 
 
 class _DifferingSites:
-    """Sites differ by traits, or by normal fields on their diagonals: a site is solved before it is averaged over."""
+    """Sites differ by traits, or by Gaussian diagonal entries: the equations of a site are solved before they are
+    averaged.
+    """
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -80,7 +84,9 @@ class _DifferingSites:
         return [(self.sites.averaged(response * scale), word) for scale, word in self._seen(unknown, along)]
 
     def _drives(self, unknown: Unknown, probe: Field) -> Drives:
-        """What drives the equation of a probe field, projected as an unknown is: coefficients may hold traits."""
+        """Return the driving terms of a probe field's equation, projected for an unknown; coefficients may depend on
+        traits.
+        """
         found: Drives = []
         for spike in self.equations.spikes(probe):
             seen = self._seen(unknown, spike.vector)
@@ -95,18 +101,20 @@ class _DifferingSites:
         return found
 
     def _parts(self, field: Field) -> Parts:
-        """A training field as functions of the site, each times a field that is none."""
+        """Return a training field as functions of the site, each times a field that does not depend on the site."""
         held = None if self.normal is None else self.normal.fields
         found = site_parts(self.equations.saddle.system, self.equations.order, field, held)
         assert found is not None, f"{field} has no law in closed form, so that its sites are sampled"
         return found
 
     def _projected_on(self, unknown: Unknown) -> tuple[tuple[sp.Expr, Field | None], ...]:
-        """The parts of the field of an overlap; a derivative by a noise is one part."""
+        """Return the parts of the field of an overlap; a derivative with respect to a noise is one part."""
         return self._parts(unknown.field) if unknown.kind == "C" else ((sp.S.One, None),)
 
     def _seen(self, unknown: Unknown, vector: Field) -> Terms:
-        """What an unknown sees of a training field at a site given its traits: functions of traits, and letters."""
+        """Return the mean, given the traits, of a training field with the field or noise of an unknown: functions and
+        letters.
+        """
         found: Terms = []
         for f, part in self._parts(vector):
             for g, own in self._projected_on(unknown):
@@ -120,9 +128,11 @@ class _DifferingSites:
         return found
 
     def _going_along(self, unknown: Unknown, own: Field | None, rows: Along | None) -> Terms:
-        """How far two things go along with the fields on diagonals: `own` or the noise of an unknown, and what has
-        `rows`. The constant, which has none, goes along with nothing, but a function of the site that it multiplies
-        does."""
+        """Return the part of a mean that is due to correlations of both factors with the fields on diagonals.
+
+        The factors are `own`, or the noise of an unknown, and the field with covariances `rows`. The constant has no
+        rows and is uncorrelated, but a function of the site that multiplies it is not.
+        """
         assert self.normal is not None
         if own is None:
             columns: Along | None = transposed(self.normal.kicked(unknown.field))
@@ -142,7 +152,7 @@ class _DifferingSites:
 
 
 class _SampledSites:
-    """What stands on diagonals is sampled, and so are means of products for each value of it."""
+    """Diagonal entries are sampled, and so are means of products given these entries."""
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -161,8 +171,10 @@ class _SampledSites:
         return [(factor, (letter,)) for factor, letter in self._weighed(response, unknown, ("C", along))]
 
     def _drives(self, probe: Field) -> list[tuple[sp.Expr, tuple[str, Field], Word, Unknown]]:
-        """What drives the equation of a probe field: a coefficient, a training field or the noise that one of the probe
-        goes along with, and what they are multiplied with."""
+        """Return the driving terms of a probe field's equation as (coefficient, factor, what it multiplies).
+
+        The factor is a training field, or the training noise that a noise of the probe is correlated with.
+        """
         spikes = [(s.scale, ("C", s.vector), s.word, s.unknown) for s in self.equations.spikes(probe)]
         noises = [(scale, ("R", noise), (), other) for scale, noise, other in self.equations.shared_noises(probe)]
         return [*spikes, *noises]
@@ -170,8 +182,10 @@ class _SampledSites:
     def _weighed(
         self, weight: sp.Expr, unknown: Unknown, thing: tuple[str, Field]
     ) -> list[tuple[sp.Expr, Letter | Weighed]]:
-        """The mean over sites of a weight times what an unknown is projected on times another thing; none where it
-        vanishes: what is drawn independently of both is differentiated by."""
+        """Return the mean over sites of a weight times the field or noise of an unknown times another factor.
+
+        Factors that are independent of both are replaced by derivatives. Empty where the mean vanishes.
+        """
         own, responds = (unknown.kind, unknown.field), self.equations.responds
         if not traits_in(weight):
             if own[0] == thing[0]:
@@ -203,20 +217,22 @@ class MixedOverlaps:
         }
 
     def row(self, unknown: Unknown) -> dict[Unknown, Combination]:
-        """Everything that multiplies other unknowns in the equation of this one."""
+        """Return the coefficients of all other unknowns in the equation of this one."""
         parts: dict[Unknown, Terms] = {}
         for other, scale, word in self._projectors[unknown.probe.sector].row(unknown):
             parts.setdefault(other, []).append((scale, word))
         return {other: combination for other, terms in parts.items() if (combination := combine(terms))}
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
-        """What a source along a training field in the equation of a probe field adds to that of an unknown."""
+        """Return what a source along a training field, in the equation of a probe field, adds to the equation of an
+        unknown.
+        """
         if unknown.probe.sector != probe.sector:
             return ()
         return combine(self._projectors[probe.sector].driven(unknown, probe, along))
 
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
-        """The spikes on either side, and what a source along them adds to each equation."""
+        """Return the spikes on either side, and what a source along them adds to each equation."""
         found = []
         for side, probe in self.sides():
             terms = self.sites.equations.terms[probe]
@@ -232,13 +248,13 @@ class MixedOverlaps:
         return tuple(found)
 
     def sides(self) -> list[tuple[str, Field]]:
-        """The probe fields that are an eigenvector psi0 and, where the matrix is K^T K, its image K psi0."""
+        """Return the probe field of the eigenvector psi0 and, if the matrix is K^T K, that of its image K psi0."""
         root = next(probe for probe in self.probes if probe in self.sites.equations.roots)
         middle = self.sites.equations.saddle.system.middle
         return [("right", root), *([("left", middle)] if middle is not None else [])]
 
     def neighbours(self) -> dict[Field, list[Field]]:
-        """The other probe fields in the equation of each, within one site."""
+        """Return, by probe field, the other probe fields of the same site in its equation."""
         found: dict[Field, list[Field]] = {p: [] for p in self.probes}
         for i, j in self.sites.propagator():
             if i != j and self.probes[i].sector not in self.sites.differing:
@@ -246,7 +262,7 @@ class MixedOverlaps:
         return found
 
     def reachable(self) -> dict[Unknown, dict[Unknown, Combination]]:
-        """The overlaps in the probe equations and what their own equations need, each with its equation."""
+        """Return the overlaps in the probe equations and all that their own equations need, each with its equation."""
         return self._reachable
 
     @cached_property
@@ -263,7 +279,9 @@ class MixedOverlaps:
         return rows
 
     def close(self) -> tuple[tuple[Unknown, ...], tuple[tuple[tuple[int, int], Combination], ...]]:
-        """The unknowns that do not vanish, in a fixed order, and what multiplies them in each other's equations."""
+        """Return the unknowns that do not vanish, in a fixed order, and their coefficients in each
+        other's equations.
+        """
         rows = _without_zeros(self.reachable(), self.neighbours())
         position = {p: i for i, p in enumerate(self.probes)}
         order = sorted(rows, key=lambda u: (position[u.probe], u.kind, u.field.name))
@@ -274,7 +292,7 @@ class MixedOverlaps:
 def _without_zeros(
     rows: dict[Unknown, dict[Unknown, Combination]], neighbours: dict[Field, list[Field]]
 ) -> dict[Unknown, dict[Unknown, Combination]]:
-    """Keep unknowns that the source reaches: a response that no overlap drives, however indirectly, vanishes."""
+    """Return the unknowns that the source reaches: a response that no overlap drives, even indirectly, vanishes."""
     driven = {u for u in rows if u.kind == "C"}
     while True:
         more = {

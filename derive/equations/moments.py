@@ -1,7 +1,7 @@
-"""Laws whose averages are infinite: refused, because any number for them would be wrong.
+"""Refuse laws with infinite averages.
 
-A Gaussian field has a density everywhere, so that a law that grows like a negative power of its distance from some
-value has no mean square from the power 1/2 on, and no mean from the power 1 on.
+A Gaussian field has a density everywhere. So a law that diverges like |x - x0|^-p has no mean square for p >= 1/2, and
+no mean for p >= 1.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def check_moments(system: System) -> None:
 
 
 def _with_a_density_everywhere(system: System) -> set[Field]:
-    """Normals, random matrices applied to anything, and sums with one of these at its own time."""
+    """Return the fields with a density on the whole line: normals, random matrices applied to a vector, and sums with
+    one of them at the same time.
+    """
     found = {source for source in system.sources if source.role == "normal"}
     found |= {f.field for f in system.fields if f.product is not None}
     for each in system.fields:
@@ -64,7 +66,7 @@ def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> Non
 
 
 def _that_may_vanish(law: sp.Expr) -> Iterator[sp.Expr]:
-    """What the law has a negative power of, or a pole where it vanishes."""
+    """Yield the denominators of a law, and the functions at whose zeros it has a pole."""
     walk = sp.preorder_traversal(law)
     for node in walk:
         if isinstance(node, NUMBERS):
@@ -78,7 +80,7 @@ def _that_may_vanish(law: sp.Expr) -> Iterator[sp.Expr]:
 
 
 def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field], power: float) -> bool:
-    """Whether the law grows at least with this power near a zero of the base, whatever the other values are."""
+    """Return whether the law diverges with at least this power at a zero of the base, whatever the other values are."""
     affine = base.is_polynomial(value) and sp.degree(base, value) == 1
     others = base.atoms(FieldAt, *NUMBERS)
     if not affine and not all(isinstance(other, FieldAt) and other.field in everywhere for other in others):
@@ -87,7 +89,7 @@ def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field
 
 
 def _grows(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int) -> bool:
-    """The same with everything else at values drawn at random, parameters at their defaults."""
+    """Return whether it does so with all other values at random and parameters at their defaults."""
     x = sp.Symbol("x", real=True)
     draw = random.Random(seed)
     given: dict[sp.Basic, sp.Basic] = {value: x}
@@ -107,7 +109,7 @@ def _grows(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int)
 
 
 def _zeros(function: Callable[[Any], Any]) -> list[Any]:
-    """Places where a function changes its sign."""
+    """Return the sign changes of a function."""
     places = [mpmath.mpf(FAR) * (2 * k + 1 - CELLS) / CELLS + mpmath.mpf("0.01234") for k in range(CELLS)]
     values = [mpmath.re(function(place)) for place in places]
     return [
@@ -118,7 +120,7 @@ def _zeros(function: Callable[[Any], Any]) -> list[Any]:
 
 
 def _power_at(function: Callable[[Any], Any], zero: Any) -> float:
-    """The negative power of the distance that a function grows with."""
+    """Return the power p with which a function diverges as |x - zero|^-p."""
     near, nearer = (abs(function(zero + mpmath.mpf(step))) for step in (NEAR, NEARER))
     if not near or not nearer:
         return 0.0

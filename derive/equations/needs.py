@@ -1,4 +1,4 @@
-"""What probed matrices need of the training level."""
+"""The order parameters that probed matrices need from the training level."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from derive.records.probe import Aligned, BlockMatrix, SampledSiteValues
 
 @dataclass(frozen=True)
 class Needs:
-    """Order parameters that A(z) and the bulk are made of.
+    """Order parameters in A(z) and in the bulk equations.
 
-    letters: correlations and responses over training times. means: averages that weigh updates. sites: sectors whose
-    diagonal entries have a sampled law, or are functions of traits. tables: averages for each value of these entries.
+    `letters` are correlations and responses over training times. `means` are averages that multiply updates. `sites`
+    are sectors whose diagonal entries have a sampled law, or are functions of traits. `tables` are averages given these
+    entries.
     """
 
     letters: tuple[Letter, ...] = ()
@@ -31,7 +32,7 @@ NOTHING = Needs()
 
 
 def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
-    """What several probed matrices need together, each order parameter once."""
+    """Return the order parameters of several probed matrices, each once."""
     blocks = tuple(matrices)
     letters = {order for one in blocks for letter in _letters(one) for order in letter.order_parameters}
     tables = {table for one in blocks for letter in _letters(one) for table in letter.tables}
@@ -75,5 +76,5 @@ def _combinations(blocks: BlockMatrix) -> list[Combination]:
 
 
 def squares_of(aligned: Aligned) -> Letter:
-    """The correlation whose diagonal holds the mean squares of a direction."""
+    """Return the correlation whose diagonal holds the mean squares of a direction."""
     return Letter.correlation(aligned.direction.field, aligned.direction.field)

@@ -1,4 +1,4 @@
-"""The probed matrix as equations: d psi0 / d tau = M psi0 + source, with one field for every intermediate product."""
+"""The probed matrix as equations: d psi0 / d tau = M psi0 + source, with one field per intermediate product."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WIDEST, GRID, HALVED = 8, 800, 60
 
 
 def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
-    """A matrix in which training fields on diagonals are numbers of their sites, as traits are."""
+    """Return a matrix in which training fields on diagonals are constants of their sites, as traits are."""
     if not isinstance(matrix, DiagonalMatrix):
         return matrix.rebuilt(with_site_values)
     fields = [value for value in values(matrix.entries) if not is_trait(value)]
@@ -44,7 +44,7 @@ def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
 
 
 def check_diagonals(matrix: MatrixExpression, made: FieldRules) -> None:
-    """Diagonal matrices in a probed matrix are bounded functions of what has a known law."""
+    """Refuse diagonal matrices in a probed matrix that are not bounded functions of variables with a known law."""
     for entries in _diagonals(matrix):
         where = f"spectrum(...) has diag({shown(entries)})"
         if entries.has(Mean):
@@ -60,7 +60,7 @@ def check_diagonals(matrix: MatrixExpression, made: FieldRules) -> None:
 
 
 def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: FieldRules) -> None:
-    """written: the entries in terms of what they are made of."""
+    """Refuse unbounded diagonal entries. `written` are the entries in terms of the fields that they are made of."""
     if written.has(sp.zoo, sp.nan):
         raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
     for value in (value for value in values(written) if is_trait(value) or _takes_all_numbers(value, made)):
@@ -80,8 +80,10 @@ def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: FieldRu
 
 
 def _written_out(entries: sp.Expr, made: FieldRules) -> sp.Expr:
-    """Entries with what fields are made of entry by entry, at the same time: a square is not negative, and a constant
-    field is its number."""
+    """Return diagonal entries in terms of the fields that they are elementwise functions of, at the same time.
+
+    This shows that a square is not negative, and that a constant field is a number.
+    """
     known: dict[FieldAt, sp.Expr] = {}
     for value in values(entries):
         whole = made.rules.get(value.field)
@@ -103,7 +105,7 @@ def _written_out(entries: sp.Expr, made: FieldRules) -> sp.Expr:
 
 
 def _takes_all_numbers(value: FieldAt, made: FieldRules) -> bool:
-    """Whether a field is made by sums with normal parts, so that it may be any number at some sites."""
+    """Return whether the law of a field is supported on the whole line, because it is a sum with a Gaussian part."""
     whole = made.rules.get(value.field)
     if whole is None:
         return bool(value.field.role == "normal")
@@ -111,7 +113,9 @@ def _takes_all_numbers(value: FieldAt, made: FieldRules) -> bool:
 
 
 def _check_between(name: str, matrix: MatrixExpression, made: FieldRules) -> None:
-    """Between resolvents stand diagonals of traits only: training fields there are not projected."""
+    """Refuse training fields on diagonals between resolvents: they are not projected, and only traits are allowed
+    there.
+    """
     check_diagonals(matrix, made)
     for entries in _diagonals(matrix):
         for value in (value for value in values(entries) if not is_trait(value)):
@@ -122,7 +126,7 @@ def _check_between(name: str, matrix: MatrixExpression, made: FieldRules) -> Non
 
 
 def _check_time(value: FieldAt, where: str) -> None:
-    """A training field on a diagonal has no clock, or is taken at the first or at one of the last two times."""
+    """Refuse a training field on a diagonal with a clock, unless it is at the first or one of the last two times."""
     time, clock = value.time, value.field.clock
     if time is None:
         return
@@ -133,7 +137,7 @@ def _check_time(value: FieldAt, where: str) -> None:
 
 
 def _law(value: FieldAt) -> sp.Tuple:
-    """What a trait has as its law: a density and its ends, where it is not a few values. Of another field the ends."""
+    """Return the law of a trait: its density and the ends of its support, or its values. For other fields, the ends."""
     if is_trait(value):
         law: sp.Tuple = value.field.law
         return law
@@ -142,7 +146,7 @@ def _law(value: FieldAt) -> sp.Tuple:
 
 
 def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
-    """What grows beyond all bounds on a diagonal, and towards which side: traits, and training fields."""
+    """Return the traits and training fields on a diagonal that are unbounded, with the sign of the unbounded end."""
     found = []
     for value in values(entries):
         law = _law(value)
@@ -152,8 +156,10 @@ def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
 
 
 def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
-    """Where entries are infinite inside the law of a value, parameters at their defaults and other values at one: at a
-    zero of what is divided by."""
+    """Return a pole of diagonal entries inside the support of a value; None if there is none.
+
+    Parameters are at their defaults, and other values at one.
+    """
     law = _law(value)
     if len(law) < 3:
         return None
@@ -185,8 +191,10 @@ def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
 
 
 def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:
-    """Whether entries grow without bound with a value, parameters at their defaults and other values at one: sizes far
-    away are larger than any closer."""
+    """Return whether diagonal entries are unbounded in a value, judged by their size far away.
+
+    Parameters are at their defaults, and other values at one.
+    """
     x = sp.Dummy("x", real=True)
     function = entries.xreplace({other: x if other == value else sp.S.One for other in values(entries)})
     function = function.xreplace({p: sp.sympify(p.default) for p in function.atoms(Parameter)})
@@ -216,7 +224,7 @@ def _diagonals(matrix: MatrixExpression) -> list[sp.Expr]:
 
 
 def _multiple(matrix: MatrixExpression) -> tuple[sp.Expr, MatrixExpression]:
-    """A matrix as a number times another one."""
+    """Return a matrix as a scalar times another matrix."""
     terms = matrix.as_sum
     return terms[0] if len(terms) == 1 else (sp.S.One, matrix)
 
@@ -231,9 +239,13 @@ class Probing:
     def spectral_fields(
         self, label: str, matrix: MatrixExpression, between: tuple[tuple[str, MatrixExpression], ...] = ()
     ) -> SpectralFields:
-        """The fields of one probed matrix, taken out again: what the probe needs of the training level stays.
+        """Return the fields of one probed matrix, removed from the rules; fields that it adds to the training level
+        stay.
 
-        The next probed matrix finds their names free. between: matrices A, which get fields A psi0 beside them.
+        The next probed matrix may use their names again.
+
+        Args:
+            between: named matrices A, which get fields A psi0 in addition.
         """
         check_diagonals(matrix, self.made)
         for name, other in between:
@@ -258,7 +270,7 @@ class Probing:
         return SpectralFields(label, fields, self._middle(matrix, root), images)
 
     def _check_sizes(self, matrix: MatrixExpression, wanted: sp.Expr) -> None:
-        """Raise SizeError for the first term whose norm grows with another power of the size than is wanted."""
+        """Raise SizeError for the first term whose norm scales with another power of the size than `wanted`."""
         for scale, part in matrix.as_sum:
             for factor in part.as_product:
                 if factor.as_sum[0][1] != factor:
@@ -279,14 +291,17 @@ class Probing:
         return image
 
     def _prepared(self, matrix: MatrixExpression) -> MatrixExpression:
-        """The matrix with numbers of the training level as parameters, and with its time as one where that is asked."""
+        """Return the matrix with means of the training level as parameters, and with its time as a
+        parameter if needed.
+        """
         measured = self._measured(matrix)
         return measured if self.times is None else stopped(measured, self.times)
 
     def _measured(self, matrix: MatrixExpression) -> MatrixExpression:
-        """The matrix with means that multiply random matrices as parameters, which the training level gives.
+        """Return the matrix with means that multiply random matrices as parameters, whose values come from the training
+        level.
 
-        The bulk then stays what it is: equations in responses, whose coefficients are numbers.
+        The bulk equations then keep their form: equations in responses with numerical coefficients.
         """
         return matrix.rebuilt(self._measured, lambda scale, part: scale if part.low_rank else self._number(scale))
 
@@ -294,7 +309,7 @@ class Probing:
         return scale.xreplace({average: self.made.measured(average) for average in outermost(scale, (Mean, Total))})
 
     def _middle(self, matrix: MatrixExpression, root: Field) -> Field | None:
-        """The field of K psi0, whose way on to the next factor is the only one."""
+        """Return the field of K psi0, if the probed matrix is a multiple of K^T K; None otherwise."""
         half = half_product(matrix)
         if not half:
             return None
@@ -307,7 +322,7 @@ class Probing:
 
     @ByKind
     def _applied(self, matrix: MatrixExpression, field: Field) -> sp.Expr:
-        """matrix @ field, where every inner product gets a spectral field of order one, shared wherever it occurs."""
+        """Return matrix @ field. Every inner product gets a spectral field of order one, shared wherever it occurs."""
         head, *others = matrix.as_product
         scale = sp.S.One
         for factor in reversed(others):
@@ -323,7 +338,7 @@ class Probing:
         return sp.Add(*(scale * self._applied(part, field) for scale, part in matrix.terms))
 
     def _product(self, factor: MatrixExpression, field: Field, order: sp.Expr) -> tuple[sp.Expr, Field]:
-        """factor @ field, of order one, as a number times a field: multiples of one matrix share the field."""
+        """Return factor @ field as a number times a field of order one; multiples of one matrix share the field."""
         number, bare = _multiple(factor)
         for (other, on), (multiple, inner) in self.products.items():
             first, alike = _multiple(other)
@@ -337,7 +352,7 @@ class Probing:
         return sp.S.One, inner
 
     def _at_start(self, matrix: MatrixExpression) -> MatrixExpression:
-        """Weights replaced by their initial matrices, which set their size."""
+        """Return the matrix with weights replaced by their initial matrices, which determine its size."""
         if matrix.weights is None:
             return matrix.rebuilt(self._at_start)
         parts = self.history.starts(matrix.weights)
@@ -363,7 +378,7 @@ class Probing:
             )
 
     def _letters(self, matrix: MatrixAtom) -> dict[Letters, sp.Expr]:
-        """Weights as initial matrices and outer products with coefficients; a random matrix as itself."""
+        """Return weights as initial matrices and outer products with coefficients; a random matrix as itself."""
         symbol, transposed = matrix.symbol, matrix.transposed
         if symbol.weights is None:
             return {((symbol, transposed),): sp.S.One}

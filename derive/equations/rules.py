@@ -1,5 +1,6 @@
-"""Right-hand sides taken apart: after this a field is a random matrix applied to a field, a linear combination of
-fields, or an elementwise law of fields."""
+"""Right-hand sides decomposed: each field becomes a random matrix applied to a field, a linear combination of fields,
+or an elementwise law of fields.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +36,13 @@ from derive.records.system import ElementwiseRule, LinearRule, Mixing, Rule, Sys
 
 
 class Rules:
-    """Makes rules, and the fields that they need, from expressions."""
+    """Makes rules, and the auxiliary fields that they need, from expressions."""
 
     def __init__(self, made: FieldRules, history: History):
         self.made, self.history = made, history
 
     def rule(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> Rule:
-        """The rule of a field from its right-hand side, whose times are relative to the clock."""
+        """Return the rule of a field from its right-hand side, whose times are relative to the clock."""
         expression = self._lowered(_distributed(self._without_weights(expression)), clock, where)
         if not _is_nonlinear(expression):
             terms: list[Term] = []
@@ -57,7 +58,7 @@ class Rules:
     # -- linear laws
 
     def _linear_terms(self, part: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """An additive part as terms, or None if it is not linear in the fields."""
+        """Return an additive part as terms; None if it is not linear in the fields."""
         if part == 0:
             return ()
         scale, vectors = _split(part)
@@ -67,7 +68,7 @@ class Rules:
 
     @ByKind
     def _multiple(self, vector: sp.Expr, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """A number times a vector as terms, or None if the vector is a function of others."""
+        """Return a number times a vector as terms; None if the vector is a nonlinear function of others."""
         return None
 
     @_multiple.on(FieldAt)
@@ -89,7 +90,7 @@ class Rules:
 
     @_multiple.on(sp.Sum)
     def _past_terms(self, node: sp.Sum, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """A sum over earlier times as terms; what it has at the time of the target itself stands apart."""
+        """Return a sum over earlier times as terms; values at the time of the target itself are separate factors."""
         ((index, low, high),) = node.limits
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
@@ -130,7 +131,9 @@ class Rules:
         return tuple(terms)
 
     def _overlapping(self, scale: sp.Expr, both: Mean, vector: FieldAt, until: sp.Expr, where: str) -> list[Term]:
-        """A vector in a sum over s times the mean of values at s and at another time: what outer products do."""
+        """Return the terms of a sum over s of a vector times a mean of values at s and at another time, as outer
+        products give.
+        """
         terms = []
         for part in sp.Add.make_args(apart(sp.expand, both.expression)):
             factor, ones = _split(part)
@@ -146,7 +149,7 @@ class Rules:
         return terms
 
     def _times_traits(self, of_traits: sp.Expr, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
-        """A value at time s inside a mean, times what traits multiply it by there, as a field."""
+        """Return a value at time s inside a mean, times its trait-dependent factor, as a field."""
         if of_traits == 1:
             return self._at_past(value, past, where)
         clock = value.field.clock or _clock_in(past) or self.made.clock
@@ -166,7 +169,7 @@ class Rules:
         return Term(coefficient, left, (right, vector), past)
 
     def _at_past(self, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
-        """The value as a field at time s: a delayed copy, or a copy at every time of a vector without one."""
+        """Return a value as a field at time s: a delayed copy, or a copy at every time if it has no clock."""
         if value.time == PAST:
             return value
         clock = value.field.clock or _clock_in(past) or self.made.clock
@@ -191,7 +194,7 @@ class Rules:
     # -- nonlinear laws
 
     def _elementwise(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> sp.Expr:
-        """A nonlinear law, with sums over time, projections and mixtures of labels moved into fields of their own."""
+        """Return a nonlinear law with sums over time, projections and sums over labels replaced by auxiliary fields."""
         for node in sorted(_moved(expression), key=sp.default_sort_key):
             now = Moment(clock, 0) if clock is not None else None
             size, limited = _sizes_outside(node, where)
@@ -209,7 +212,7 @@ class Rules:
 
     @ByKind
     def _without_weights(self, expression: sp.Expr) -> sp.Expr:
-        """The expression with updated weights written as initial matrices plus history."""
+        """Return the expression with trained weights as initial matrices plus history."""
         if not expression.has(WeightsAt):
             return expression
         return expression.func(*map(self._without_weights, expression.args))
@@ -221,7 +224,7 @@ class Rules:
 
     @ByKind
     def _lowered(self, expression: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
-        """The expression with every applied matrix replaced by a field."""
+        """Return the expression with a field in place of every applied matrix."""
         if not expression.args:
             return expression
         return expression.func(*(self._lowered(arg, clock, where) for arg in expression.args))
@@ -243,7 +246,7 @@ class Rules:
 
     @_lowered.on(Total)
     def _(self, expression: Total, clock: Clock | None, where: str) -> sp.Expr:
-        """Over its only axis, which may be named and need not be."""
+        """Sum over the only axis, whether or not it is named."""
         if not _has_vector(expression):
             return expression
         factor, value = self._value(expression.expression, clock, where)
@@ -270,7 +273,7 @@ class Rules:
         return sp.Add(*(PastSum(part, *expression.limits) for part in sp.Add.make_args(body)))
 
     def _product(self, node: Apply, scale: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
-        """scale * W @ vector as a multiple of the field that stands for that product."""
+        """Return scale * W @ vector as a multiple of the field that stands for the product."""
         drawn = Moment.of(node.matrix.time, where) if isinstance(node.matrix, DisorderAt) else None
         matrix = node.matrix if drawn is None else node.matrix.disorder
         factor, value = self._value(node.vector, clock, where, drawn)
@@ -305,7 +308,11 @@ class Rules:
     def _value(
         self, expression: sp.Expr, clock: Clock | None, where: str, drawn: Moment | None = None
     ) -> tuple[sp.Expr, FieldAt | None]:
-        """The expression as (scalar, field value), the value at the time `drawn` if that is set; no value for 0."""
+        """Return the expression as (scalar, field value); the value is None for zero.
+
+        Args:
+            drawn: the time at which the value is taken, if it is fixed.
+        """
         expression = self._lowered(expression, clock, where)
         if expression == 0:
             return sp.S.Zero, None
@@ -333,7 +340,7 @@ class Rules:
     def named(
         self, expression: sp.Expr, moment: Moment | None, home: Clock | None, where: str, hint: str | None = None
     ) -> FieldAt:
-        """A value of the field whose value at the moment is the expression: one made before, or a new one."""
+        """Return a value of the field whose value at the moment is the expression; an equal field is used again."""
         dated = (moment, home) if moment is not None and home is not None else None
         canonical = expression if dated is None else in_clock(expression, *dated)
         sector, axes = sector_of(expression, where), axes_of(expression, where)
@@ -355,7 +362,9 @@ class Rules:
 
 
 def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
-    """Cases that depend on no vector as a sum of them: SymPy puts every factor inside a sum into its cases."""
+    """Return a Piecewise whose conditions depend on no vector as a sum over its cases: SymPy would move every factor
+    into them.
+    """
     if not isinstance(expression, sp.Piecewise) or any(_has_vector(condition) for _, condition in expression.args):
         return expression
     parts = []
@@ -367,7 +376,9 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
-    """The mean in a coefficient of a sum over s that depends on s and on another time too, if there is one."""
+    """Return the mean, in a coefficient of a sum over s, that depends on s and on another time; None
+    if there is none.
+    """
     means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
     found = [m for m in means if m.has(PAST) and m.atoms(Clock)]
     if not found:
@@ -385,18 +396,20 @@ def _too_many_times(average: Mean, where: str) -> DeclarationError:
 
 
 def _size_free(coefficient: sp.Expr, where: str) -> sp.Expr:
-    """A coefficient in terms of ratios of sizes, with functions of traits as they were written."""
+    """Return a coefficient in terms of ratios of sizes, with functions of traits unchanged."""
     return apart(lambda e: size_free(e, where), coefficient)
 
 
 def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
-    """The factors of a product without a site, multiplied, and those with one."""
+    """Split a product into the scalar factor and the factors that depend on the site."""
     factors = sp.Mul.make_args(product)
     return sp.Mul(*(f for f in factors if not _has_vector(f))), [f for f in factors if _has_vector(f)]
 
 
 def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
-    """A vector as (power of a size, vector of order one) where all its terms have the same power, else as it stands."""
+    """Return a vector as (power of a size, vector of order one) if all terms have the same power;
+    unchanged otherwise.
+    """
     terms = sp.Add.make_args(expression)
     orders = {_growth(term, where) for term in terms}
     sector = sector_of(expression, where)
@@ -408,7 +421,7 @@ def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
 
 @ByKind
 def _divided(term: sp.Expr, size: sp.Expr) -> sp.Expr:
-    """The term over a power of a size, which goes into a sum over earlier times."""
+    """Return the term divided by a power of a size, inside a sum over earlier times."""
     return term / size
 
 
@@ -419,7 +432,7 @@ def _(term: sp.Sum, size: sp.Expr) -> sp.Expr:
 
 @ByKind
 def _in_ratios(law: sp.Expr, where: str) -> sp.Expr:
-    """A nonlinear law with the factors that are made of sizes written as ratios, where they have a limit."""
+    """Return a nonlinear law with its size factors as ratios, where they have a limit."""
     return law.func(*(_in_ratios(arg, where) for arg in law.args)) if law.atoms(Sector) else law
 
 
@@ -437,7 +450,7 @@ def _(law: sp.Mul, where: str) -> sp.Expr:
 
 
 def _growth(term: sp.Expr, where: str) -> sp.Rational:
-    """The power of the size with which a term grows; an overlap is a sum over sites, so that it grows like the size."""
+    """Return the power of the size with which a term grows; a sum over sites counts as one power."""
     scale, vectors = _split(term)
     return size_order(scale, where) + sum(_growth_of(vector, where) for vector in vectors)
 
@@ -458,14 +471,14 @@ def _(vector: sp.Sum, where: str) -> sp.Rational:
 
 
 def _moved(expression: sp.Expr) -> set[sp.Expr]:
-    """The outermost parts of a nonlinear law that are not elementwise."""
+    """Return the outermost parts of a nonlinear law that are not elementwise."""
     inner = expression.atoms(Project, sp.Sum) | {n for n in expression.atoms(Mix, Total) if _has_vector(n)}
     return {n for n in inner if not any(n != m and m.has(n) for m in inner)}
 
 
 @ByKind
 def _is_nonlinear(expression: sp.Expr) -> bool:
-    """Whether a power or a function of vectors stands in an expression; such laws are never multiplied out."""
+    """Return whether an expression holds a power or a function of vectors; such laws are never expanded."""
     return _has_vector(expression)
 
 
@@ -481,7 +494,7 @@ def _(expression: sp.Expr) -> bool:
 
 @ByKind
 def _has_vector(expression: sp.Basic) -> bool:
-    """Whether fields stand in an expression; traits do not count, because laws are linear or not given them."""
+    """Return whether an expression holds fields. Traits do not count: linearity is meant conditionally on them."""
     return any(map(_has_vector, expression.args))
 
 
@@ -506,7 +519,9 @@ def _(expression: Mean) -> bool:
 
 
 def _distributed(expression: sp.Expr) -> sp.Expr:
-    """Scalars multiplied into sums of applied matrices, so that each carries its own scale."""
+    """Return the expression with scalars distributed over sums of applied matrices, so that each
+    carries its own scale.
+    """
     if expression.is_Mul and _has_vector(expression):
         return apart(sp.expand_mul, sp.Mul(*map(_distributed, expression.args)))
     if expression.is_Add:
@@ -515,7 +530,7 @@ def _distributed(expression: sp.Expr) -> sp.Expr:
 
 
 def _clock_in(expression: sp.Expr) -> Clock | None:
-    """The clock that an expression depends on."""
+    """Return the clock that an expression depends on; None if it depends on none."""
     clocks = {v.field.clock for v in expression.atoms(FieldAt) if v.field.clock is not None}
     clocks |= {v.data.clock for v in expression.atoms(DataAt) if v.data.clock is not None}
     clocks |= expression.atoms(Clock)

@@ -1,7 +1,7 @@
-"""The spectral fields of one site: L psi = noises + spikes after the Laplace transform, and the equations of the bulk.
+"""The spectral fields of one site: L psi = noises + spikes after the Laplace transform, and the bulk equations.
 
-Where traits stand in L, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
-before they are averaged: unknowns are joined by averages of the site's response instead of by L.
+If L depends on traits, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
+before they are averaged: averages of the site's response take the place of L between unknowns.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ Propagator = dict[tuple[int, int], sp.Expr]
 
 
 class SpectralSites:
-    """Propagator, responses and bulk equations; images: fields besides that of the resolvent whose answers to its
-    source are wanted, with which nothing is projected on training fields.
+    """Propagator, responses and bulk equations of the spectral fields.
 
-    sampled, normal: by sector what stands on diagonals. differing: sectors at whose sites L differs.
+    `images` are fields besides that of the resolvent whose responses to its source are needed; they are not projected
+    on training fields. `sampled` and `normal` are the diagonal entries by sector. `differing` are the sectors in which
+    L depends on the site.
     """
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: bool, images: tuple[Field, ...] = ()):
@@ -59,11 +60,11 @@ class SpectralSites:
         self._inverses: dict[Sector, sp.Matrix] = {}
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
-        """The average over sites, what stands on diagonals written as what it is made of."""
+        """Return the average over sites, with diagonal entries in terms of their Gaussian variables."""
         return averaged(sp.sympify(expression).xreplace(self.given))
 
     def propagator(self) -> Propagator:
-        """The entries of L, by places of probe fields."""
+        """Return the entries of L, by positions of probe fields."""
         equations, place = self.equations, {probe: i for i, probe in enumerate(self.probes)}
         table: Propagator = {}
 
@@ -82,11 +83,11 @@ class SpectralSites:
         return dict(sorted(table.items()))
 
     def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
-        """The responses of one site from its propagator."""
+        """Return the responses of one site: the inverse of its propagator."""
         return site_responses(rows)
 
     def answers(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
-        """How a spectral field of a site answers drives in the equations of all of them: (response, driven field)."""
+        """Return the responses of a spectral field to drives in all equations of its site: (response, driven field)."""
         rows = [i for i, other in enumerate(self.probes) if other.sector == probe.sector]
         if probe.sector not in self._inverses:
             table = self.propagator()
@@ -96,13 +97,13 @@ class SpectralSites:
         return [(inverse[row, k], self.probes[j]) for k, j in enumerate(rows) if inverse[row, k] != 0]
 
     def answer(self, probe: Field, driven: Field) -> sp.Expr:
-        """How a spectral field of a site answers a drive in the equation of another."""
+        """Return the response of a spectral field of a site to a drive in the equation of another."""
         return sp.Add(*(response for response, other in self.answers(probe) if other == driven))
 
     # -- the bulk
 
     def bulk_equations(self) -> tuple[sp.Expr, ...]:
-        """L R = (coefficient of the noise in each equation), and the same for the source."""
+        """Return L R = (coefficient of the noise in each equation), and the same for the source."""
         table = self.propagator()
         terms = {place: sp.Add.make_args(sp.expand(entry)) for place, entry in table.items()}
         columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
@@ -131,7 +132,7 @@ class SpectralSites:
         return tuple(equations)
 
     def driven_by(self, column: Field | None) -> Field:
-        """The first probe field in whose equation a noise, or the source, stands."""
+        """Return the first probe field whose equation holds a noise, or the source."""
         return next(p for p in self.probes if self._drive(p, column) != 0)
 
     def _drive(self, probe: Field, column: Field | None) -> sp.Expr:
@@ -140,7 +141,7 @@ class SpectralSites:
         return sp.Add(*(scale for scale, noise in self.equations.noise_terms(probe) if noise == column))
 
     def connected(self, column: Field | None, table: Propagator) -> list[int]:
-        """Probe fields that a kick reaches within one site."""
+        """Return the positions of probe fields that an impulse reaches within one site."""
         reached = {i for i, probe in enumerate(self.probes) if self._drive(probe, column) != 0}
         while True:
             more = {i for i, j in table if j in reached} - reached
@@ -149,7 +150,7 @@ class SpectralSites:
             reached |= more
 
     def response_symbol(self, probe: Field, column: Field | None) -> EngineSymbol:
-        """The symbol for the response of a probe field to a noise, or to the source."""
+        """Return the symbol for the response of a probe field to a noise, or to the source."""
         if column is None:
             return RESOLVENT if probe in self.equations.roots else EngineSymbol(f"G_{probe}", probe)
         if (probe, column) not in self.responses:

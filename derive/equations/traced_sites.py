@@ -1,6 +1,6 @@
-"""Spectral fields with epsilon A added to the probed matrix M, for each matrix A that stands between resolvents.
+"""Spectral fields of M + epsilon A for each matrix A between resolvents of the probed matrix M.
 
-d R / d epsilon = R A R, so that the rate of tr R is tr R A R, and that of tr R B is tr R A R B.
+As d R / d epsilon = R A R, the derivative of tr R is tr R A R, and that of tr R B is tr R A R B.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from derive.records.saddle import SaddlePoint, TimeOrder
 
 
 class TracedSites(SpectralSites):
-    """The spectral sites of M + epsilon A. sources: epsilon by the field A psi."""
+    """The spectral sites of M + epsilon A. `sources` is epsilon by the field A psi."""
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: bool, images: tuple[Field, ...]):
         super().__init__(saddle, order, sampled, images)
@@ -25,11 +25,11 @@ class TracedSites(SpectralSites):
 
     @cached_property
     def small(self) -> tuple[sp.Symbol, ...]:
-        """What is put to zero, and is needed to first order only: epsilon of each matrix, and what vanishes with it."""
+        """The first-order symbols: epsilon of each matrix, and the responses that vanish with it."""
         return (*self.sources.values(), *sorted(self.vanishing(), key=str))
 
     def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
-        """To first order in what is small: 1 / (S + y E) = 1/S - y (1/S) E (1/S). S without the rest is sparse."""
+        """Return the inverse to first order: 1 / (S + y E) = 1/S - y (1/S) E (1/S), where S alone is sparse."""
         matrix = sp.Matrix(rows)
         bare = matrix.xreplace({symbol: sp.S.Zero for symbol in self.small})
         found = site_responses(bare.tolist())
@@ -42,7 +42,7 @@ class TracedSites(SpectralSites):
         return whole
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
-        """What is small stands in front of averages."""
+        """Return the average with first-order symbols in front of it."""
         expression = sp.sympify(expression)
         here = [symbol for symbol in self.small if expression.has(symbol)]
         none = {symbol: sp.S.Zero for symbol in here}
@@ -59,7 +59,7 @@ class TracedSites(SpectralSites):
         return dict(sorted(table.items()))
 
     def vanishing(self) -> set[sp.Symbol]:
-        """Responses that are zero where epsilon is: no way leads from what is kicked to what answers."""
+        """Return the responses that are zero at epsilon = 0: no path leads from the impulse to the responding field."""
         table = super().propagator()
         every = {response.symbol for response in self.responses.values()}
         there: set[sp.Symbol] = set()
@@ -78,7 +78,7 @@ class TracedSites(SpectralSites):
             there = found
 
     def unreached(self) -> list[sp.Symbol]:
-        """Responses that vanish whatever epsilon is, as those of a matrix of low rank, and so have no equation."""
+        """Return the responses that vanish for every epsilon, as for a matrix of low rank, and so have no equation."""
         table = self.propagator()
         asked = [*self.responses, *((image, None) for image in self.images)]
         return [

@@ -1,4 +1,4 @@
-"""Sentences about fields that the engine made, in terms of what was declared."""
+"""Sentences about auxiliary fields, in terms of declared expressions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _TIME = r"(?:\((?P<time>[^()]*)\))?"
 
 
 def as_declared(model: Model, fields: Iterable[SystemField]) -> Callable[[str], str]:
-    """A function that writes a sentence with the declared expressions in place of fields that the engine made.
+    """Return a function that replaces auxiliary fields in a sentence by the declared expressions that they stand for.
 
-    Fields that probe a matrix by themselves stand for no declared expression and keep their names.
+    Spectral fields stand for no declared expression and keep their names.
     """
     declared = declared_names(model)
     made = {f.field.name: f for f in fields if f.field.name not in declared and not f.derivative}
@@ -41,7 +41,7 @@ def as_declared(model: Model, fields: Iterable[SystemField]) -> Callable[[str], 
 
 
 def _parsed(time: str, f: SystemField) -> sp.Expr:
-    """A time as it stands in a sentence."""
+    """Return a time as it is written in a sentence."""
     symbols = {x.name: x for x in (f.field.clock, *f.field.clock.steps.free_symbols, PAST)}
     try:
         return sp.parse_expr(time, local_dict=symbols)
