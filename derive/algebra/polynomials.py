@@ -1,7 +1,7 @@
 """Exact elimination with python-flint: resultants, discriminants and factors of multivariate polynomials.
 
 SymPy expressions go in and come out. Anything that is not a polynomial in symbols (a root, a power with a symbolic
-exponent, a function) becomes an indeterminate on the way in and is put back on the way out.
+exponent, a function) is an indeterminate in between.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PolynomialRing:
 
     @staticmethod
     def of(expressions: tuple[sp.Expr, ...]) -> PolynomialRing:
-        """The smallest ring that holds all numerators and denominators of the expressions."""
+        """Return the smallest ring that holds all numerators and denominators of the expressions."""
         generators = Generators.of(expressions)
         found = {s for e in expressions for s in generators.encode(e).free_symbols}
         return PolynomialRing(tuple(sorted(found, key=symbol_order)), generators)
@@ -42,7 +42,7 @@ class PolynomialRing:
         return flint.fmpz_mpoly_ctx.get([f"x{i}" for i in range(len(self.symbols))], flint.Ordering.lex)
 
     def encode(self, expression: sp.Expr) -> flint.fmpz_mpoly:
-        """The numerator of an expression, with integer coefficients."""
+        """Return the numerator of an expression, with integer coefficients."""
         encoded = self.generators.encode(expression)
         plain = self._monomials(encoded)
         if plain is not None:
@@ -53,7 +53,7 @@ class PolynomialRing:
         return self.context.from_dict({monomial: int(c) for monomial, c in poly.terms() if c != 0})
 
     def _monomials(self, expression: sp.Expr) -> dict[Any, Any] | None:
-        """Exponents to integer coefficients, if the expression is an expanded polynomial with integer coefficients."""
+        """Return integer coefficients by exponents; None unless the expression is an expanded integer polynomial."""
         places = {s: i for i, s in enumerate(self.symbols)}
         found: dict[tuple[int, ...], int] = {}
         for term in sp.Add.make_args(expression):
@@ -86,10 +86,13 @@ class PolynomialRing:
 def solve_linear_unknowns(
     equations: list[sp.Expr], unknowns: list[sp.Symbol], accept: Callable[[sp.Expr], bool]
 ) -> tuple[list[sp.Expr], list[sp.Symbol], list[tuple[sp.Symbol, sp.Expr]]]:
-    """Eliminate unknowns that some equation holds only to first power, by substitution.
+    """Eliminate unknowns that occur to first power only, by substitution.
 
-    Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution of a
-    factorised equation is followed. Returns the remaining equations and unknowns, and the substitutions in order.
+    Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution is
+    followed.
+
+    Returns:
+        the remaining equations, the remaining unknowns, and the substitutions in order.
     """
     made: list[tuple[sp.Symbol, sp.Expr]] = []
     equations, unknowns = _distinct(equations, accept), list(unknowns)
@@ -107,13 +110,15 @@ def solve_linear_unknowns(
 
 
 def _distinct(equations: list[sp.Expr], accept: Callable[[sp.Expr], bool]) -> list[sp.Expr]:
-    """Numerators reduced to their physical factor, zeros and repetitions dropped."""
+    """Return numerators reduced to their physical factor, without zeros and duplicates."""
     numerators = [sp.expand(sp.fraction(sp.together(e))[0]) for e in equations]
     return list(dict.fromkeys(chosen_factor(e, accept) for e in numerators if e != 0))
 
 
 def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tuple[int, sp.Symbol] | None:
-    """The equation and unknown with the simplest coefficient: constants before polynomials, short before long."""
+    """Return the equation and unknown with the simplest coefficient: constants before polynomials,
+    short before long.
+    """
     best = None
     for i, equation in enumerate(equations):
         for symbol in unknowns:
@@ -132,7 +137,7 @@ def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tup
 
 
 class TooLarge(Exception):
-    """An elimination would need more terms than the bounds below: no result, by a rule that does not depend on time."""
+    """An elimination would exceed the bounds on terms or unknowns. The bounds do not depend on running time."""
 
 
 MOST_UNKNOWNS = 60
@@ -150,22 +155,22 @@ MOST_CURVE_TERMS = 400
 
 
 def check_size(unknowns: list[sp.Symbol]) -> None:
-    """TooLarge for more unknowns than an elimination starts with."""
+    """Raise TooLarge for more unknowns than an elimination starts with."""
     if len(unknowns) > MOST_UNKNOWNS:
         raise TooLarge(f"{len(unknowns)} unknowns are more than {MOST_UNKNOWNS}")
 
 
 def check_degrees(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> None:
-    """TooLarge if no curve between z and the first unknown has a discriminant within the bounds.
+    """Raise TooLarge if no curve between z and the first unknown has a discriminant within the bounds.
 
-    A parameter that the moments depend on has at least the degree one in the curve.
+    A parameter that the moments depend on has at least degree one in the curve.
     """
     try:
         expansion = ResolventExpansion.of(equations, unknowns)
         count = expansion.parameters_in_resolvent
 
         def most(degree: int) -> int:
-            """The highest degree in z beside a degree in the resolvent."""
+            """Return the highest degree in z for a given degree in the resolvent."""
             turns = max(1, 2 * degree - 2)
             within = int((MOST_DISCRIMINANT_TERMS // (2 * degree - 1) ** count - 1) // turns)
             return min(within, MOST_CURVE_TERMS // (degree + 1) - 1)
@@ -187,12 +192,17 @@ def eliminate(
     physical: PhysicalPoint,
     check_result: Callable[[], None] = lambda: None,
 ) -> sp.Expr:
-    """One polynomial relation free of the unknowns that the physical branch satisfies; TooLarge if out of reach.
+    """Return one polynomial relation, free of the unknowns, that the physical branch satisfies.
 
-    Unknowns that vanish or coincide on the physical branch are replaced first. Then one unknown after the other goes:
-    at each step the equation and the unknown whose resultants with all other equations cost least. Every resultant is
-    reduced to the irreducible factors that the physical values satisfy. check_result: raises TooLarge if the result is
-    out of reach; called once, before resultants become large.
+    Unknowns that vanish or coincide on the physical branch are replaced first. The others are eliminated one by one:
+    each step takes the equation and the unknown whose resultants with all other equations are cheapest. Every resultant
+    is reduced to the irreducible factors that vanish on the physical branch.
+
+    Args:
+        check_result: raises TooLarge if the result is out of reach; called once, before resultants become large.
+
+    Raises:
+        TooLarge: if the elimination exceeds the bounds.
     """
     done = _Elimination.of(equations, unknowns, physical, check_result=check_result)
     return normalised(done.ring.decode(done.relation))
@@ -201,11 +211,11 @@ def eliminate(
 def proves_zero(
     expression: sp.Expr, equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
 ) -> bool:
-    """Whether an expression in the unknowns vanishes on the physical branch, by algebra.
+    """Return whether an expression in the unknowns is proved to vanish on the physical branch.
 
-    Each step of the elimination leaves a relation between its unknown and those that follow. Divided by one after the
-    other, the numerator becomes polynomials that the final relation must divide; leading coefficients are not zero on
-    the physical branch.
+    Each step of the elimination gives a relation between its unknown and the later ones. Successive pseudo-division of
+    the numerator leaves polynomials that the final relation must divide; leading coefficients do not vanish on the
+    physical branch.
     """
     try:
         done = _Elimination.of(equations, unknowns, physical, sp.sympify(expression))
@@ -234,7 +244,7 @@ def proves_zero(
 
 @dataclass(frozen=True)
 class _Elimination:
-    """steps: (unknown, the equation it was eliminated with, the other equations that held it)."""
+    """A sequence of elimination steps: (unknown, the equation that eliminates it, the other equations that hold it)."""
 
     ring: PolynomialRing
     number: _Evaluation
@@ -303,7 +313,9 @@ class _Elimination:
 def _lowest_relation(
     ring: PolynomialRing, symbol: sp.Symbol, pivot: flint.fmpz_mpoly, others: tuple[Any, ...], number: _Evaluation
 ) -> flint.fmpz_mpoly:
-    """The equation of lowest degree in the unknown, from remainders of the pivot and other equations that hold it."""
+    """Return the equation of lowest degree in the unknown, by Euclid's algorithm on the pivot and the
+    other equations.
+    """
     place = ring.symbols.index(symbol)
     best = pivot
     for other in others:
@@ -318,7 +330,7 @@ def _lowest_relation(
 
 
 def _remainder(ring: PolynomialRing, high: flint.fmpz_mpoly, low: flint.fmpz_mpoly, place: int) -> flint.fmpz_mpoly:
-    """The pseudo-remainder, without its content in the coefficients."""
+    """Return the primitive part of the pseudo-remainder."""
     generator = ring.context.gens()[place]
     degree = int(low.degrees()[place])
     lead = _coefficient(ring, low, place, degree)
@@ -329,7 +341,7 @@ def _remainder(ring: PolynomialRing, high: flint.fmpz_mpoly, low: flint.fmpz_mpo
 
 
 def _coefficient(ring: PolynomialRing, polynomial: flint.fmpz_mpoly, place: int, degree: int) -> flint.fmpz_mpoly:
-    """The coefficient of a power of one symbol."""
+    """Return the coefficient of a power of one symbol."""
     return ring.context.from_dict(
         {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
     )
@@ -338,7 +350,7 @@ def _coefficient(ring: PolynomialRing, polynomial: flint.fmpz_mpoly, place: int,
 def _without_irrational_numbers(
     equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
 ) -> tuple[list[sp.Expr], list[sp.Symbol], PhysicalPoint]:
-    """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own."""
+    """Return equations in which irrational numbers, such as sqrt(2), are unknowns with their minimal polynomials."""
     named: dict[tuple[sp.Rational, int], sp.Symbol] = {}
     roots: dict[sp.Basic, sp.Expr] = {}
     for node in (node for e in equations for node in sp.preorder_traversal(e)):
@@ -355,7 +367,7 @@ def _without_irrational_numbers(
 def _coincidences(
     unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint
 ) -> dict[sp.Symbol, sp.Expr]:
-    """Unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
+    """Return unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
     same: dict[sp.Symbol, sp.Expr] = {}
     others = sorted({s for e in equations for s in e.free_symbols if s in physical.values and s != Z}, key=str)
     kept = [s for s in others if s not in unknowns]
@@ -377,7 +389,7 @@ def _coincidences(
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """Polynomials of a ring at the physical point."""
+    """Values of polynomials of a ring at the physical point."""
 
     values: tuple[Any, ...]
 
@@ -386,7 +398,7 @@ class _Evaluation:
         return _Evaluation(tuple(mpmath.mpmathify(physical.value(s)) for s in ring.symbols))
 
     def accepts(self, polynomial: flint.fmpz_mpoly) -> bool:
-        """Whether a polynomial is zero at the physical point, to far more digits than chance allows."""
+        """Return whether a polynomial is zero at the physical point, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
             total, scale = mpmath.mpf(0), mpmath.mpf(0)
             powers: list[list[Any]] = [[mpmath.mpf(1)] for _ in self.values]
@@ -401,7 +413,9 @@ class _Evaluation:
             return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))
 
     def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
-        """The irreducible factors that vanish on the physical branch, each kept once; TooLarge beyond the bound."""
+        """Add the irreducible factors that vanish on the physical branch, each once; raise TooLarge
+        beyond the bound.
+        """
         if len(polynomial) > MOST_FACTORED_TERMS:
             raise TooLarge(f"a resultant has {len(polynomial)} terms, more than {MOST_FACTORED_TERMS}")
         fitting = [f for f in irreducible(polynomial) if self.accepts(f)]
@@ -415,7 +429,7 @@ class _Evaluation:
 def _cheapest(
     ring: PolynomialRing, polys: list[flint.fmpz_mpoly], unknowns: list[sp.Symbol], number: _Evaluation
 ) -> Any:
-    """(work, unknown, equation to eliminate it with): least work first; the equation must determine the unknown."""
+    """Return (cost, unknown, pivot equation) of least cost; the pivot must determine the unknown."""
     best = None
     degrees = [tuple(map(int, p.degrees())) for p in polys]
     for symbol in unknowns:
@@ -437,7 +451,7 @@ def _work_of(ring: PolynomialRing, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, sym
 def _work(
     p: flint.fmpz_mpoly, p_degrees: tuple[int, ...], q: flint.fmpz_mpoly, q_degrees: tuple[int, ...], place: int
 ) -> int:
-    """A bound on the terms of a resultant: by the product of the term counts, and by the degrees it can have."""
+    """Return a bound on the number of terms of a resultant, from the term counts and from its degrees."""
     m, n = p_degrees[place], q_degrees[place]
     box = 1
     for i, (a, b) in enumerate(zip(p_degrees, q_degrees, strict=True)):
@@ -450,18 +464,19 @@ MOST_FACTOR_TERMS = 5_000
 
 
 def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
-    """Irreducible factors of the resultant of two polynomials, which vanishes where they share a root in the symbol."""
+    """Return the irreducible factors of the resultant of two polynomials, which vanishes where they share a root."""
     ring, result = _resultant(first, second, symbol)
     return _decoded_factors(ring, result)
 
 
 def eliminated(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    """The square-free part of the resultant of two polynomials; zero where they share a factor with the symbol."""
+    """Return the square-free part of the resultant of two polynomials; zero if they share a factor with the symbol."""
     ring, result = _resultant(first, second, symbol)
     return sp.Mul(*_decoded_factors(ring, result)) if result else sp.S.Zero
 
 
 def _resultant(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> tuple[PolynomialRing, flint.fmpz_mpoly]:
+    """Return the ring of two polynomials and their resultant with respect to a symbol."""
     ring = PolynomialRing.of((first, second))
     p, q = ring.encode(first), ring.encode(second)
     work = _work_of(ring, p, q, symbol)
@@ -474,13 +489,15 @@ def _resultant(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> tuple[Poly
 
 
 def rational_factors(expression: sp.Expr) -> list[sp.Expr]:
-    """Irreducible polynomials that hold every zero of an expression, which may have roots of symbols and numbers."""
+    """Return irreducible polynomials that vanish at every zero of an expression with roots of symbols and numbers."""
     return factors(rational_norm(expression))
 
 
 def rational_norm(expression: sp.Expr) -> sp.Expr:
-    """A polynomial that vanishes wherever an expression with roots of symbols and numbers does: the product of the
-    numerators of its conjugates, up to repeated factors."""
+    """Return the norm of an expression with roots of symbols and numbers: a polynomial that vanishes at its zeros.
+
+    It is the product of the numerators of the conjugates, up to repeated factors.
+    """
     plain = _numerator(expression)
     named: dict[sp.Expr, sp.Symbol] = {}
     while True:
@@ -505,16 +522,16 @@ def _numerator(expression: sp.Expr) -> sp.Expr:
 
 
 def factors(expression: sp.Expr) -> list[sp.Expr]:
-    """The distinct irreducible factors of a polynomial, constants left out, in a fixed order."""
+    """Return the distinct irreducible factors of a polynomial, without constants, in a fixed order."""
     ring = PolynomialRing.of((expression,))
     return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
 
 
 def irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
-    """The irreducible factors.
+    """Return the irreducible factors.
 
-    flint sorts those of integer polynomials by their coefficients as machine integers, which fails where a decimal
-    number of many digits was declared; those of rational polynomials it does not.
+    Rational polynomials are used because flint sorts factors of integer polynomials by machine-size coefficients, which
+    fails for declared decimals with many digits.
     """
     try:
         return [f for f, _ in polynomial.factor()[1]]
@@ -537,7 +554,9 @@ def _decoded_factors(ring: PolynomialRing, polynomial: flint.fmpz_mpoly) -> list
 
 
 def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], list[sp.Expr]]:
-    """Factors of the discriminant and of the leading coefficient of a curve; TooLarge beyond the bound."""
+    """Return the factors of the discriminant and of the leading coefficient of a curve; raise TooLarge beyond the
+    bound.
+    """
     ring = PolynomialRing.of((curve,))
     polynomial = ring.encode(sp.expand(curve))
     degree, place = ring.degree(polynomial, symbol), ring.symbols.index(symbol)
@@ -552,7 +571,7 @@ def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], lis
 
 
 def chosen_factor(expression: sp.Expr, accept: Callable[[sp.Expr], bool]) -> sp.Expr:
-    """The irreducible factor that the physical solution satisfies."""
+    """Return the irreducible factor that the physical solution satisfies."""
     candidates = factors(expression)
     fitting = [f for f in candidates if accept(f)]
     if len(fitting) != 1:
@@ -561,7 +580,7 @@ def chosen_factor(expression: sp.Expr, accept: Callable[[sp.Expr], bool]) -> sp.
 
 
 def normalised(polynomial: sp.Expr) -> sp.Expr:
-    """Sign fixed so that the same polynomial always prints the same way."""
+    """Return the polynomial with a fixed sign, so that it always prints the same way."""
     return _signed(sp.expand(polynomial))
 
 

@@ -1,4 +1,4 @@
-"""Quotients of integer polynomials in some symbols, with python-flint's arithmetic."""
+"""The field of rational functions, with the arithmetic of python-flint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sympy as sp
 
 
 class RationalFunctions:
-    """Rational functions of some symbols."""
+    """The field of rational functions in given symbols."""
 
     def __init__(self, symbols: Sequence[sp.Symbol]):
         self.symbols = tuple(symbols)
@@ -58,7 +58,7 @@ class RationalFunctions:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """An element; NumPy's arrays of objects calculate with it."""
+    """A rational function; NumPy arrays of objects may hold it."""
 
     field: RationalFunctions
     top: Any
@@ -91,13 +91,13 @@ class Quotient:
         return self.field.quotient(top ** abs(exponent), bottom ** abs(exponent))
 
     def __int__(self) -> int:
-        """The whole number that this is."""
+        """Return the integer that this constant equals."""
         if self.bottom != 1:
             raise ValueError(f"{self.field.decode(self)} is no whole number")
         return self._number(self.top)
 
     def __float__(self) -> float:
-        """The number that this is."""
+        """Return the number that this constant equals."""
         return self._number(self.top) / self._number(self.bottom)
 
     def _number(self, polynomial: Any) -> int:

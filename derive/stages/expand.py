@@ -1,7 +1,7 @@
-"""Declaration -> System: one rule per field, weights written out, the probe made of fields of its own.
+"""Declaration -> System: one rule per field, weights as initial matrices plus history, the probe as spectral fields.
 
-After this stage a field is either a random matrix applied to another field, a linear combination of fields, or an
-elementwise law of fields. Nothing has been averaged yet: the equations are those of the declaration.
+After this stage a field is a random matrix applied to another field, a linear combination of fields, or an elementwise
+law of fields. Nothing has been averaged: the equations are those of the declaration.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from derive.records.system import (
 
 
 def expand_declaration(model: Model) -> System:
-    """Write out weights, name every intermediate vector, and make the fields that probe the matrix."""
+    """Return the system: weights with their history, a field for every intermediate vector, and the spectral fields."""
     model = with_labels_alike(model)
     history = write_out(model)
     made = FieldRules(model)
@@ -89,7 +89,7 @@ def expand_declaration(model: Model) -> System:
 
 
 def _made_of(some: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]:
-    """Some fields, and all that their rules lead back to."""
+    """Return the fields and all that their rules depend on, directly or not."""
     rules = {f.field: f for f in fields}
     found: set[Field] = set()
     open_ones = list(some)
@@ -102,7 +102,7 @@ def _made_of(some: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]
 
 
 def _normals(made: FieldRules, vector: Drawn) -> tuple[FieldAt, ...]:
-    """The standard normals that the entries of a drawn vector are a function of."""
+    """Return the standard normals of which the entries of a drawn vector are a function."""
     like = {"role": "normal", "timed": vector.timed, "axes": vector.axes}
     fields = (
         made.new_field(f"{vector}_normal", vector.sector, vector.clock, **like) for _ in range(vector.law.normals)
@@ -111,13 +111,13 @@ def _normals(made: FieldRules, vector: Drawn) -> tuple[FieldAt, ...]:
 
 
 def _by_moments(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
-    """A drawn vector as its mean and a normal with its variance: all that enters where everything is linear."""
+    """Return a drawn vector as its mean plus a normal of its variance, which is exact in a linear model."""
     terms = (Term(vector.law.mean, one), Term(sp.sqrt(vector.law.variance), normals[0]))
     return LinearRule(tuple(term for term in terms if term.coefficient != 0))
 
 
 def _by_law(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
-    """A drawn vector as the function of normals that has its law."""
+    """Return a drawn vector as the function of standard normals that has its law."""
     law = vector.law.of_normals(normals)
     return ElementwiseRule(law) if law.has(FieldAt) else LinearRule((Term(law, one),))
 
@@ -125,7 +125,7 @@ def _by_law(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
 def _taken_apart(
     model: Model, made: FieldRules, history: History, times: ProbeTimes | None
 ) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
-    """Put every field into `made`, and return those that probe matrices, and those for traces of their resolvents."""
+    """Add a rule for every field, and return the spectral fields of the probed matrices and those for their traces."""
     rules = Rules(made, history)
     fields = [(e, e.defined) for e in model.equations if e.target.weights is None]
     for take in (_claim_product, partial(_add_equation, rules=rules)):
@@ -191,7 +191,7 @@ def _add_equation(model: Model, made: FieldRules, equation: Eq, field: Field, ru
 
 
 def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp.Expr:
-    """The right side of a starting equation, with its fixed times written relative to the clock."""
+    """Return the right-hand side of a starting equation, with its fixed times relative to the clock."""
     timed = [v for v in expression.atoms(FieldAt, WeightsAt, DisorderAt) if v.time is not None]
     for value in sorted(timed, key=sp.default_sort_key):
         if not value.time.is_Integer:

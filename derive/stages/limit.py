@@ -1,10 +1,10 @@
-"""SaddlePoint, TimeOrder -> Limit: where linear training comes to rest, without the way there.
+"""SaddlePoint, TimeOrder -> StationaryLimit: the fixed point of linear training, without the transient.
 
-Laws that are linear, with coefficients that do not change in time, turn under
-x(z) = (1 - 1/(1 + z)) sum_t x(t) (1 + z)^(-t) into one linear equation per field: a delay becomes a factor 1/(1 + z),
-memory a product, and what stays as it was drawn is itself. Each site then answers its noises and sources by the inverse
-of a small matrix, whose averages over sites are the responses; noises have the covariances of the saddle point. These
-are order parameters of the declared dynamics at any z, and the last value of x(t) is x(z) at z = 0.
+Let laws be linear with coefficients constant in time. The transform x(z) = (1 - 1/(1 + z)) sum_t x(t) (1 + z)^(-t) then
+gives one linear equation per field: a delay becomes a factor 1/(1 + z), memory a product, and a constant is itself. The
+response of each site to noises and sources is the inverse of a small matrix; its averages over sites are the response
+functions, and noises have the covariances of the saddle point. These are order parameters of the declared dynamics at
+any z, and the limit of x(t) is x(z) at z = 0.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from derive.records.system import SystemField, Term, is_moment, quadratic_pairs
 
 
 def find_limit(saddle: SaddlePoint, order: TimeOrder) -> StationaryLimit:
-    """The equations of one site in z and the observables made of its order parameters; refused where training does not
-    come to rest by laws that are linear and the same at all times."""
+    """Return the equations of one site in z, and the observables in terms of its order parameters.
+
+    Raises:
+        DeclarationError: if laws are not linear and constant in time, or training has no stationary limit.
+    """
     work = _AtRest(saddle)
     fields = work.fields
     drives = [part for f in fields.values() for part in work.drawn(f)]
@@ -51,7 +54,7 @@ class _AtRest(LinearLaws):
         self._check()
 
     def _check(self) -> None:
-        """Refuse what is not linear with constant coefficients."""
+        """Refuse laws that are not linear with constant coefficients."""
         for f in self.system.training:
             if f.field.is_drawn:
                 continue  # drawn by its moments, unless something that follows is not linear
@@ -66,7 +69,9 @@ class _AtRest(LinearLaws):
             )
 
     def drawn(self, f: SystemField) -> list[LinearPart]:
-        """What is drawn in the equation of a field: sources, and starts, which count as far as they are remembered."""
+        """Return the random terms in the equation of a field: sources, and starting values as far as they are
+        remembered.
+        """
         found: list[LinearPart] = []
         for t in f.rule.terms:
             value, lag = t.vector.field, self.lag(f.field, t.vector)
@@ -91,7 +96,9 @@ class _AtRest(LinearLaws):
         return found
 
     def _starts(self, field: Field, time: int, told: str) -> tuple[Term, ...]:
-        """The value of a field at a first time in terms of what is drawn; nothing, and noted, where it is not."""
+        """Return the starting value of a field in terms of sources; empty, and recorded as forgotten, if it is not
+        linear in them.
+        """
         starts = self.fields[field].starts
         start = starts[time] if time < len(starts) else None
         if start is None or start.laws or start.product or any(t.vector.field in self.fields for t in start.terms):
@@ -100,7 +107,7 @@ class _AtRest(LinearLaws):
         return start.terms
 
     def observed(self) -> tuple[tuple[tuple[str, sp.Expr], ...], dict[Mean, EngineSymbol]]:
-        """The observables as formulas of means at rest."""
+        """Return the observables as formulas of means at the fixed point."""
         means: dict[Mean, EngineSymbol] = {}
         found = []
         for name, value in self.system.model.observe:
@@ -124,7 +131,7 @@ class _AtRest(LinearLaws):
 
 
 def _pairs(mean: Mean) -> tuple[tuple[sp.Expr, Field | None, Field | None], ...]:
-    """A mean as a sum of products of two fields, or as one of traits alone."""
+    """Return a mean as a sum of products of two fields, or as a function of traits alone."""
     if is_moment(mean):
         return ((mean.expression, None, None),)
     return tuple((scale, a.field, b.field) for scale, a, b in quadratic_pairs(mean) or ())

@@ -1,10 +1,10 @@
 """BlockMatrix -> Pencil: scalar functions of z times matrices that do not depend on z.
 
-Unknowns whose rows carry the same scalar d(z) form a group. Where groups feed each other in a ring,
-det A(z) = det(d1 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s = d1 ... dn to invert.
+Unknowns whose rows have the same scalar d(z) on the diagonal form a group. If groups form a cycle, det A(z) = det(d1
+... dn I - K1 ... Kn): one eigenproblem, and one scalar map s = d1 ... dn to invert.
 
-A row of sites that differ has the scalar one. If one average E(z) over the sites stands in all of its couplings, the
-row is divided by it: its scalar is then 1 / E(z), and its couplings are free of z.
+A row of sites that differ has the scalar one. If a single average E(z) over the sites occurs in all of its couplings,
+the row is divided by it. Its scalar is then 1 / E(z), and its couplings are free of z.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from derive.records.probe import MAP, Block, BlockCycle, BlockMatrix, Pencil
 
 
 def reduce_blocks(blocks: BlockMatrix) -> Pencil:
-    """Find the rings of groups, invert the scalar map of each, and list the rows that need a nonlinear eigenproblem.
+    """Return the cycles of groups, the inverse scalar map of each, and the rows that need a nonlinear eigenproblem.
 
-    The determinant of A(z) is the product over the sets of rows that feed each other. A row outside of all of them
-    gives a power of its own scalar, which vanishes nowhere outside the bulk.
+    The determinant of A(z) is the product over strongly connected sets of rows. A row outside of all of them
+    contributes a power of its own scalar, which has no zero outside the bulk.
     """
     whole, blocks = blocks, _divided(blocks)
     scalars = _diagonal_scalars(blocks)
@@ -52,8 +52,7 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
 
 
 def _divided(blocks: BlockMatrix) -> BlockMatrix:
-    """A(z) with those rows of sites that differ divided by the average in their couplings in which it is the only
-    one."""
+    """Return A(z) with rows of differing sites divided by the average in their couplings, if there is only one."""
     divided = dict(blocks.blocks)
     for row, unknown in enumerate(blocks.projected.unknowns):
         if unknown.probe not in blocks.projected.differing:
@@ -77,12 +76,12 @@ def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
 
 
 def _weighs(block: Block) -> bool:
-    """Whether a block holds means over sampled sites, whose weights depend on z."""
+    """Return whether a block holds means over sampled sites, whose weights depend on z."""
     return any(letter.tables for _, word in block.combination for letter in word)
 
 
 def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
-    """For each set of rows the sets whose unknowns stand in its equations."""
+    """Return, for each set of rows, the sets whose unknowns occur in its equations."""
     home = {row: i for i, rows in enumerate(members) for row in rows}
     into: dict[int, set[int]] = {i: set() for i in range(len(members))}
     for (row, column), block in blocks.blocks:
@@ -92,8 +91,10 @@ def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]
 
 
 def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
-    """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal, or couplings that
-    depend on z."""
+    """Return the scalar on the diagonal of each row.
+
+    It is None for a row with scalars off the diagonal, or with couplings that depend on z.
+    """
     count = len(blocks.labels)
     off = {r for (r, c), b in blocks.blocks if r != c and b.scalar != 0} | {
         c for (r, c), b in blocks.blocks if r != c and b.scalar != 0
@@ -104,7 +105,7 @@ def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
 
 
 def _components(into: dict[int, set[int]]) -> list[list[int]]:
-    """Strongly connected components: sets that reach each other; one alone only if it feeds itself."""
+    """Return the strongly connected components; a single set counts only if it depends on itself."""
 
     def reach(start: int) -> set[int]:
         seen, waiting = set(), [start]
@@ -125,7 +126,7 @@ def _components(into: dict[int, set[int]]) -> list[list[int]]:
 
 
 def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
-    """The groups of a component in ring order, if each feeds on exactly one of them."""
+    """Return the groups of a component in the order of their cycle; None if a group depends on more than one."""
     following = {i: into[i] & set(component) for i in component}
     if any(len(f) != 1 for f in following.values()):
         return None
@@ -136,7 +137,9 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
 
 
 def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> BlockCycle:
-    """The ring with the inverse of its scalar map, or the relation to it, if there is one within the work bound."""
+    """Return the cycle with its inverse scalar map, or with the relation between z and s if it is within the size
+    bound.
+    """
     projected = blocks.projected
     resolvent = projected.resolvent
     names = {resolvent: resolvent, **plain_names(s for s in projected.bulk_symbols if s != resolvent)}
@@ -153,7 +156,7 @@ def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tupl
 def _inverted(
     equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], product: sp.Expr
 ) -> tuple[sp.Expr, sp.Expr | None, tuple[sp.Expr, ...]] | None:
-    """The relation between z and the map, z as a function of it, and where that turns back."""
+    """Return the relation between z and the map s, z as a function of s, and the critical values of s."""
     try:
         physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
         relation = eliminate([*equations, MAP - product], list(unknowns), physical)
@@ -170,7 +173,7 @@ def _inverted(
 
 
 def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
-    """Where dz/ds = 0: the map turns back, so an outlier meets the bulk there."""
+    """Return the zeros of dz/ds, where an outlier meets the bulk."""
     numerator = sp.fraction(sp.together(sp.diff(inverse, MAP)))[0]
     found: list[sp.Expr] = []
     for factor in factors(numerator):
@@ -183,7 +186,9 @@ def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
 
 
 def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...]) -> sp.Expr | None:
-    """The eigenvalue of a one-by-one pencil whose letters are known: directions drawn independently of everything."""
+    """Return the eigenvalue of a one-by-one pencil in closed form: its spikes are independent of all
+    other variables.
+    """
     if any(len(group) != 1 for group in rows):
         return None
     total = sp.S.One

@@ -1,4 +1,4 @@
-"""SaddlePoint, TimeOrder -> Recursion: the step that linear training applies over and over, on fixed or fresh data."""
+"""SaddlePoint, TimeOrder -> Recursion: the linear map that each training step applies, on fixed or fresh data."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from derive.records.system import SystemField, Term, quadratic_pairs
 
 
 def find_recursion(saddle: SaddlePoint, order: TimeOrder) -> Recursion:
-    """The step of training; refused where laws are not linear or change with time. What is constant in time drives it
-    and is left out."""
+    """Return the homogeneous linear map of a training step, without constant sources.
+
+    Raises:
+        DeclarationError: if laws are not linear, or change with time.
+    """
     return _Repeated(saddle, order).recursion()
 
 
 class _Repeated(LinearLaws):
-    """The step of training alone: neither starts nor what is constant in time takes part."""
+    """The homogeneous part of a training step: without starting values and constant sources."""
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder):
         super().__init__(saddle.system)
@@ -40,7 +43,7 @@ class _Repeated(LinearLaws):
                 self._check(f)
 
     def _check(self, f: SystemField) -> None:
-        """Refuse what is not linear with constant coefficients, noise that is drawn afresh at each step apart."""
+        """Refuse laws that are not linear with constant coefficients, up to noise drawn afresh at each step."""
         terms = noisy_terms(f.rule.laws[0], self.fields, self.noises) if f.rule.laws else None
         if terms is None:
             self.check_rule(f.field, f.rule)
@@ -98,11 +101,11 @@ class _Repeated(LinearLaws):
         )
 
     def _drawn_afresh(self, term: Term) -> bool:
-        """Whether a term is noise of its own time: what a mean over sites multiplies is not."""
+        """Return whether a term is white noise; noise times a mean over sites is not."""
         return term.vector.field in self.noises and not term.coefficient.has(Mean)
 
     def _mean_parts(self, field: Field) -> list[LinearPart]:
-        """What multiplies fields in a law with noise, on average over the noise."""
+        """Return the coefficients of fields in a law with noise, averaged over the noise."""
         return [
             LinearPart(field, term.value.field, mean, self.lag(field, term.value))
             for term in self.noisy.get(field, ())
@@ -110,7 +113,7 @@ class _Repeated(LinearLaws):
         ]
 
     def _noise_covariances(self) -> Iterator[NoiseKernel]:
-        """Those of what noise adds to its mean, which is uncorrelated with everything before."""
+        """Yield the covariances of the fluctuating part of the law, which is uncorrelated with the past."""
         noisy = [(f, term) for f, terms in self.noisy.items() for term in terms if term.noises and term.value]
         for (f, one), (g, other) in product(noisy, repeat=2):
             covariance = covariance_of(one, other)
@@ -121,7 +124,7 @@ class _Repeated(LinearLaws):
             yield NoiseKernel(f, g, covariance, one.value.field, other.value.field, fresh=True)
 
     def _check_times(self, *both: tuple[Field, NoisyTerm]) -> None:
-        """Refuse one noise that enters two terms at different times."""
+        """Refuse a noise that enters two terms at different times."""
         lags = [{v.field: self.lag(f, v) for v in term.noises} for f, term in both]
         values = [self.lag(f, term.value) for f, term in both if term.value is not None]
         for noise in lags[0]:
@@ -132,7 +135,7 @@ class _Repeated(LinearLaws):
                 )
 
     def _overlap_terms(self, field: Field, term: Term) -> tuple[OverlapTerm, ...] | None:
-        """A term with one mean over sites that is linear in a field; None if it has another form."""
+        """Return a term with one mean over sites that is linear in a field; None if it has another form."""
         means = term.coefficient.atoms(Mean)
         if not means or term.vector.field in self.fields or field.labelled or term.vector.field.labelled:
             return None
@@ -154,13 +157,13 @@ class _Repeated(LinearLaws):
         return tuple(found)
 
     def _together(self, target: Field, source: FieldAt, value: FieldAt, vector: FieldAt) -> bool:
-        """Whether sources that are drawn afresh are taken at the time of what they meet."""
+        """Return whether sources drawn afresh are taken at the same time as the values that they multiply."""
         met = not source.field.timed or self.lag(target, source) == self.lag(target, value)
         return met and (not vector.field.timed or self.lag(target, vector) == 0)
 
 
 def _drawn_by_law(f: SystemField) -> bool:
-    """Whether a field is a noise whose law is known."""
+    """Return whether a field is a noise with a known law."""
     return isinstance(f.field, Drawn) and bool(f.rule.laws)
 
 
