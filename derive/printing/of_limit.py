@@ -1,4 +1,4 @@
-"""The limit of long training, as it is printed."""
+"""Print the stationary limit and the recursion of linear training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CORRELATIONS = "Noises have the covariances of the saddle point, both times at t
 
 
 def limit_sections(record: StationaryLimit) -> tuple[Section, ...]:
-    """The equations of one site in z, its responses, the covariances of its noises, and the observables."""
+    """Return the equations of one site in z, its responses, the covariances of its noises, and the observables."""
     rules = {f.field: f.rule for f in record.system.training}
     sites = tuple(Statement(_at(field), _equation(record, field, rules[field])) for field in record.fields)
     responses = () if record.labelled else tuple(_closed(record))
@@ -45,7 +45,7 @@ def limit_sections(record: StationaryLimit) -> tuple[Section, ...]:
 
 
 def _closed(record: StationaryLimit) -> Iterator[Statement]:
-    """The responses as averages of rational functions of each other."""
+    """Yield the responses as averages of rational functions of each other."""
     rules = {f.field: f.rule for f in record.system.training}
     for sector, some in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
         rows = [field for field in record.fields if field.sector == sector]
@@ -64,7 +64,7 @@ FRESH = "drawn afresh: at equal times only"
 
 
 def recursion_sections(record: Recursion) -> tuple[Section, ...]:
-    """The equations of one site in z without what drives it, the covariances of its noises, and overlaps."""
+    """Return the homogeneous equations of one site in z, the covariances of its noises, and overlaps."""
     rules = {f.field: f.rule for f in record.system.training}
     fresh = {m.target for m in record.memories if m.fresh}
     sites = [

@@ -1,4 +1,4 @@
-"""The probed matrix as mathematics: projected equations, A(z), its reduction to eigenproblems, the bulk."""
+"""Print the probed matrix: projected equations, A(z), its reduction to eigenproblems, and the bulk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST_WHOLE = 6
 
 
 def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
-    """Propagators, bulk responses, projected equations and sources."""
+    """Return propagators, bulk responses, projected equations and sources."""
     propagators = tuple(
         Statement(sp.Symbol(f"L_{record.probes[i]}_{record.probes[j]}"), value) for (i, j), value in record.propagator
     )
@@ -87,7 +87,7 @@ Couplings = dict[Unknown, Combination]
 
 
 def _projected_lines(record: ProjectedProbe, rows: Iterable[int]) -> list[Statement]:
-    """The equations of some unknowns, as far as they are among each other."""
+    """Return the equations of some unknowns, restricted to couplings among them."""
     known = tuple(record.unknowns[row] for row in rows)
     table: dict[Unknown, Couplings] = {unknown: {} for unknown in known}
     for (row, column), value in record.couplings:
@@ -99,7 +99,7 @@ def _projected_lines(record: ProjectedProbe, rows: Iterable[int]) -> list[Statem
 def _projected_line(
     record: ProjectedProbe, unknown: Unknown, couplings: Couplings, known: tuple[Unknown, ...]
 ) -> Statement:
-    """The equation of one unknown."""
+    """Return the equation of one unknown."""
     whole = [((i, j), value) for (i, j), value in record.propagator if record.probes[i] not in record.differing]
     whole += [((i, i), sp.S.One) for i, probe in enumerate(record.probes) if probe in record.differing]
     left = sp.Add(
@@ -117,7 +117,7 @@ def _projected_line(
 
 
 def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
-    """A declared direction: the unknowns that it adds, what a source along it adds, and where its cosine is read."""
+    """Return the section of a declared direction: the unknowns that it adds, its source, and its overlap."""
     everything = (*record.unknowns, *aligned.later)
     seen: dict[int, Couplings] = {row: {} for row in range(len(aligned.later))}
     for (row, column), value in aligned.couplings:
@@ -156,7 +156,7 @@ def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
 
 
 def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
-    """The unknowns, A(z) whole and block by block, the right-hand side."""
+    """Return the unknowns, A(z) as a whole and by blocks, and the right-hand side."""
     unknowns = record.projected.unknowns
     if not unknowns:
         return (
@@ -195,14 +195,14 @@ def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
 
 
 def _named_block(record: BlockMatrix, row: int, column: int) -> sp.MatrixExpr:
-    """A block by its name only, or zero."""
+    """Return a block by its name only, or zero."""
     size = (record.projected.unknowns[row].size, record.projected.unknowns[column].size)
     zero = isinstance(record.matrix_block(row, column), sp.ZeroMatrix)
     return sp.ZeroMatrix(*size) if zero else sp.MatrixSymbol(f"A_{row + 1}_{column + 1}", *size)
 
 
 def pencil_sections(record: Pencil) -> tuple[Section, ...]:
-    """The eigenproblems, and what is left."""
+    """Return the eigenproblems, and the part of A(z) without a reduction."""
     labels = record.blocks.labels
     found = []
     for number, cycle in enumerate(record.cycles, start=1):
@@ -262,7 +262,7 @@ EIGENPROBLEM = (
 
 
 def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
-    """The matrices of an eigenproblem: what each group of a ring receives from the next."""
+    """Return the matrices of an eigenproblem: the couplings from each group of a cycle to the next."""
     found: list[Statement] = []
     unknowns = record.projected.unknowns
     several = len(cycle.groups) > 1
@@ -281,7 +281,7 @@ def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
 
 
 def _nonlinear_lines(record: Pencil) -> list[Statement]:
-    """The homogeneous equations whose solutions are sought, what makes them irreducible, and their size."""
+    """Return the homogeneous equations of the nonlinear eigenproblem, why they do not reduce, and their dimension."""
     rest, whole = record.rest, range(len(record.blocks.labels))
     lines = _projected_lines(record.projected, rest)
     solved = (
@@ -320,7 +320,7 @@ EDGES = "At an edge of the bulk two solutions of the curve meet, so the edges ar
 
 
 def bulk_sections(record: Bulk) -> tuple[Section, ...]:
-    """The curve, the resolvent in closed form, the edges."""
+    """Return the curve, the resolvent in closed form, and the edges."""
     if record.curve is None:
         count = len(record.projected.bulk_equations)
         why = "too large to eliminate" if record.projected.polynomials is not None else "averages over sites remain"

@@ -1,4 +1,4 @@
-"""The training level as mathematics: equations, action and average, saddle point and single site, order in time."""
+"""Print the training level: equations, action and average, saddle point and single site, order in time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FLOW = (
 
 
 def system_sections(record: System) -> tuple[Section, ...]:
-    """Random matrices, equations of the fields, coefficients of weights, labels."""
+    """Return random matrices, equations of the fields, coefficients of weights, and labels."""
     printer = TextPrinter(PrintedNames.of(record))
 
     def plain(field: Field) -> str:
@@ -105,7 +105,7 @@ def _sides(f: SystemField) -> list[sp.Expr]:
 
 
 def trait_law(trait: Trait, printer: TextPrinter) -> str:
-    """The law of a trait in words."""
+    """Return the law of a trait in words."""
     if not trait.discrete:
         low, high = (printer.doprint(end) for end in trait.law[1:])
         formula = printer.doprint(trait.density)
@@ -122,7 +122,7 @@ def trait_law(trait: Trait, printer: TextPrinter) -> str:
 
 
 def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = None) -> tuple[Statement, ...]:
-    """The equations of some fields, each with its starting values, which are numbered here."""
+    """Return the equations of some fields, each with its numbered starting values."""
     found = []
     for f in fields:
         value = at(f.field, f.time)
@@ -142,12 +142,12 @@ def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = Non
 
 
 def spectral_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
-    """What the spectral fields of one probed matrix add to the training level: equations, noises and memory."""
+    """Return what the spectral fields of one probed matrix add to the training level: equations, noises and memory."""
     return (Section("spectral fields", field_lines(saddle.system.spectral)), *saddle_sections(saddle))
 
 
 def action_sections(record: Action) -> tuple[Section, ...]:
-    """The deterministic part, and what multiplies each random matrix."""
+    """Return the deterministic part of the action, and the couplings of each random matrix."""
     deterministic, linear = [], []
     for f in record.system.fields:
         value = at(f.field, f.time)
@@ -178,7 +178,7 @@ def action_sections(record: Action) -> tuple[Section, ...]:
 
 
 def average_sections(record: AveragedAction) -> tuple[Section, ...]:
-    """The quartic terms, matrix by matrix."""
+    """Return the quartic terms, matrix by matrix."""
     found = []
     for matrix in record.system.disorder:
         terms = [term for term in record.terms if term.matrix == matrix]
@@ -194,7 +194,7 @@ def average_sections(record: AveragedAction) -> tuple[Section, ...]:
 
 
 def joined_terms(terms: Iterable[Quartic]) -> list[Quartic]:
-    """Terms that are equal once the two times have exchanged their names, or the two brackets their places, as one."""
+    """Merge terms that are equal after exchanging the two times or the two brackets."""
     found: dict[tuple[tuple[Leg, Leg], tuple[Leg, Leg]], Quartic] = {}
     for term in terms:
         left, right = term.left, term.right
@@ -207,7 +207,7 @@ def joined_terms(terms: Iterable[Quartic]) -> list[Quartic]:
 
 
 def each_pair_once(covariances: Iterable[NoiseKernel]) -> tuple[NoiseKernel, ...]:
-    """Covariances of noises without those that say the same of the noises in the opposite order."""
+    """Return the covariances of noises without those that repeat a pair in the opposite order."""
     found: dict[tuple[Field, Field, Field, Field], NoiseKernel] = {}
     for c in covariances:
         if (c.right, c.left, c.b, c.a) not in found:
@@ -216,7 +216,7 @@ def each_pair_once(covariances: Iterable[NoiseKernel]) -> tuple[NoiseKernel, ...
 
 
 def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
-    """Order parameters, noises, memory, and what vanishes."""
+    """Return order parameters, noises, memory, and the bilinears that vanish."""
     covariances = each_pair_once(record.covariances)
     correlations: dict[tuple[Field, Field], None] = {}
     for c in covariances:
@@ -271,7 +271,7 @@ NOISES = (
 
 
 def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
-    """The equations of one site of each sector, and its noises."""
+    """Return the equations of one site of each sector, and its noises."""
     found, numbering = [], Numbering.of(record.system, record.saddle.covariances)
     for sector in record.system.sectors:
         lines = []
@@ -300,7 +300,7 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
 
 
 def order_sections(record: TimeOrder) -> tuple[Section, ...]:
-    """The sequence within one time, and the reach of the responses."""
+    """Return the sequence of computation within one time, and the delays of responses."""
     sequence = tuple(Statement(at(f, clock_of(f)), remark=f"step {i + 1}") for i, f in enumerate(record.order))
     reach = []
     for a, j, lag in record.lags:
@@ -331,7 +331,7 @@ RESPONSES = {
 
 
 def method_sections(record: Method) -> tuple[Section, ...]:
-    """The closure of each sector with its reason, and how responses are estimated."""
+    """Return the closure of each sector with its reason, and the estimator of responses."""
     closures = tuple(
         Statement(sp.Function("closure")(one.sector), remark=f"{one.closure.value}: {one.reason}")
         for one in record.sectors
@@ -359,7 +359,7 @@ CLOSURES = (
 
 
 def covariance_line(covariance: NoiseKernel) -> Statement:
-    """The covariance of two noises."""
+    """Return the covariance of two noises."""
     t, s = clock_of(covariance.left), PAST
     value = covariance.coefficient * Correlation(
         covariance.a, covariance.b, *times_of(covariance.a, t), *times_of(covariance.b, s)

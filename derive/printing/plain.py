@@ -1,4 +1,4 @@
-"""Expressions as plain ASCII."""
+"""Print expressions as plain ASCII."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
 
 
 def in_brackets(rows: list[list[str]]) -> str:
-    """The entries of a matrix, one row per line, in columns."""
+    """Return the entries of a matrix, one row per line, in columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "[ " + "  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)) + " ]" for row in rows
@@ -43,7 +43,7 @@ def in_brackets(rows: list[list[str]]) -> str:
 
 
 class TextPrinter(StrPrinter):
-    """SymPy's text printer with the words of this project; products are written with spaces, powers with ^."""
+    """SymPy's text printer with the nodes of this project; products are written with spaces, powers with ^."""
 
     printmethod = ""
     """Nodes of a declaration know how they are typed there; here all are printed by the methods below."""

@@ -1,4 +1,4 @@
-"""Expressions as LaTeX that amsmath understands."""
+"""Print expressions as LaTeX for amsmath."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LATEX_SYMBOLS = {
 
 
 class TexPrinter(LatexPrinter):
-    """SymPy's LaTeX printer with the words of this project."""
+    """SymPy's LaTeX printer with the nodes of this project."""
 
     printmethod = None  # nodes say themselves that they are printed here
 
@@ -247,7 +247,7 @@ class TexPrinter(LatexPrinter):
     # -- sums, products, powers
 
     def terms(self, expression: sp.Basic | matrices.MatrixExpression) -> list[tuple[bool, str]]:
-        """The terms of a sum, each with its sign; line breaks go between them."""
+        """Return the terms of a sum, each with its sign; line breaks go between them."""
         if isinstance(expression, sp.MatrixExpr) and not isinstance(expression, sp.BlockMatrix):
             return self._matrix_parts(
                 [
