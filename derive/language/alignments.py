@@ -1,4 +1,4 @@
-"""Directions that people ask about: how much of an outlier's vector points along a declared one."""
+"""Alignments: squared cosines of an outlier's vector with declared directions."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Alignment(Sited):
 
 @word
 def alignment(direction: Any) -> Alignment:
-    """For observe={...}: the squared cosine between each outlier's vector and a field or a normal.
+    """Return, for observe={...}, the squared cosine between each outlier's vector and a field or a normal.
 
-    The vector is the eigenvector of the probed matrix; of K.T @ K it is the right singular vector of K, or for a
-    direction over the rows of K the left one. `v(t)` stands for v at every time, `v(3)` and `v(T)` for one of them. The
-    probed matrix is that after the last step, or where the path is asked for that after every step.
+    The vector is the eigenvector of the probed matrix. For K.T @ K it is the right singular vector of K, or the left
+    one if the direction lives on the rows of K. `v(t)` means v at every time, `v(3)` and `v(T)` one of them. The probed
+    matrix is that after the last step, or after every step if the path is computed.
 
     >>> from derive import Model, alignment, goe, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -71,7 +71,7 @@ def alignment(direction: Any) -> Alignment:
 
 
 def sides_of(matrix: MatrixExpression) -> tuple[tuple[str, Sector], ...]:
-    """The vectors that belong to an eigenvalue of a probed matrix, with the sectors that they live on."""
+    """Return the vectors of an eigenvalue of a probed matrix, with the sectors that they live on."""
     found: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
     half = half_product(matrix)
     if half:
@@ -80,7 +80,7 @@ def sides_of(matrix: MatrixExpression) -> tuple[tuple[str, Sector], ...]:
 
 
 def check_alignments(model: Declaration) -> None:
-    """Raise DeclarationError if a direction does not fit the probed matrices, or stands where it cannot."""
+    """Raise DeclarationError if a direction does not fit the probed matrices."""
     for expression in everything(model):
         if expression.has(Alignment) and not isinstance(expression, Alignment):
             inside = min(expression.atoms(Alignment), key=sp.default_sort_key)
@@ -113,8 +113,10 @@ def _check(model: Declaration, where: str, direction: FieldAt) -> None:
 
 
 def with_alignments(model: Any, texts: Iterable[str]) -> Any:
-    """A model with further directions, typed as "teacher" or "v(3)", which are their names; it has a name of its own,
-    because other code is generated from it."""
+    """Return a model with further directions, typed as "teacher" or "v(3)" and named after their text.
+
+    The model gets another name, because its generated code differs.
+    """
     known = {name for name, _ in (*model.observe, *model.alignments)}
     asked = {text.strip(): None for text in texts}
     if len(asked) > ALIGNMENTS.most:
@@ -139,7 +141,7 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
 
 
 def _typed(model: Declaration, text: str) -> Alignment:
-    """A direction from its text: a name, perhaps with a time in brackets."""
+    """Return a direction from its text: a name, perhaps with a time in brackets."""
     fields = {f.name: f for f in atoms(model, Field) if f.role in ("field", "normal")}
     symbols = {s.name: s for s in (*atoms(model, (Clock, Parameter)),)}
     try:
@@ -165,7 +167,7 @@ def _typed(model: Declaration, text: str) -> Alignment:
 
 @ByKind
 def _time(node: ast.expr, symbols: dict[str, Any], text: str) -> sp.Expr:
-    """A time: a whole number, a name, or one of these more or less another."""
+    """Return a time: an integer, a name, or a sum or difference of these."""
     raise DeclarationError(f"align={text}: write its time as a whole number, or as the last one less some: v(T - 1)")
 
 

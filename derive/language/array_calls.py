@@ -1,8 +1,8 @@
-"""Calls of NumPy in the source of a declaration that are given functions of fields.
+"""Refuse NumPy calls on functions of fields in the source of a declaration.
 
-NumPy takes SymPy's `tanh(x(t))` for an array of one object, whose numpy.mean is that object: a model with a mean would
-silently become another one without it. What flows where is read from the source that has run, assignments, arguments
-and returned values of its functions included.
+NumPy takes SymPy's `tanh(x(t))` for an array of one object, whose numpy.mean is that object: a mean would silently drop
+out of the model. A data-flow analysis of the executed source finds such calls, through assignments, arguments and
+returned values of its functions.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 
 
 def refuse_array_calls(expressions: list[sp.Basic]) -> None:
-    """Raise DeclarationError if the declaration that is running gives NumPy a function of fields.
+    """Raise DeclarationError if the running declaration passes a function of fields to NumPy.
 
     Args:
-        expressions: what the declaration says here; only SymPy's functions of fields can have gone through NumPy.
+        expressions: the expressions of the declaration so far; only SymPy functions of fields can have passed through
+            NumPy.
     """
     frame = declaring_frame()
     if frame is None or not any(map(_has_functions, expressions)):
@@ -54,7 +55,7 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
 
 
 def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
-    """The functions of the source that have run, or may have, with the line that each is at."""
+    """Return the functions of the source that have run, or may have, with the line that each is at."""
     whole = inf
     lines = {source.scope: whole}
     file = "" if frame is None else frame.f_code.co_filename
@@ -75,14 +76,14 @@ def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
 
 
 def _is_numpys(frame: FrameType, name: str) -> bool:
-    """Whether a name of a declaration stands for NumPy or for something of it."""
+    """Return whether a name of a declaration refers to NumPy or to an attribute of it."""
     value = frame.f_locals.get(name, frame.f_globals.get(name))
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return str(home or type(value).__module__).partition(".")[0] == "numpy"
 
 
 def _has_functions(expression: sp.Basic) -> bool:
-    """Whether SymPy has made a function or a root of fields, which is not of our class."""
+    """Return whether an expression holds a SymPy function or root of fields, which is not an `Expression`."""
     found = expression.atoms(Application, sp.Pow)
     return any(varies(node) for node in found if not (node.is_Pow and node.exp.is_Integer))
 
@@ -92,9 +93,9 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 class _Scope:
-    """A function of the source, a comprehension, or the whole: the expressions that each of its names stands for.
+    """A function of the source, a comprehension, or the module: the expressions bound to each of its names.
 
-    loads: names that it uses. inner: functions without a name and comprehensions, which run where they stand.
+    `loads` are names that it uses. `inner` are lambdas and comprehensions, which run in place.
     """
 
     def __init__(self, function: Any = None, outer: _Scope | None = None) -> None:
@@ -108,23 +109,23 @@ class _Scope:
             outer.inner.append(self)
 
     def holding(self, name: str) -> _Scope | None:
-        """The innermost scope that has a name."""
+        """Return the innermost scope that binds a name; None if there is none."""
         scope: _Scope | None = self
         while scope is not None and name not in scope.names:
             scope = scope.outer
         return scope
 
     def functions(self, name: str) -> list[Any]:
-        """The functions of the source that a name stands for."""
+        """Return the functions of the source that a name may refer to."""
         return [value for value in self.names[name] if isinstance(value, _FUNCTIONS)]
 
     def values(self, name: str) -> list[ast.expr]:
-        """The expressions that a name stands for."""
+        """Return the expressions that a name may refer to."""
         return [value for value in self.names[name] if not isinstance(value, _FUNCTIONS)]
 
 
 class _ScopeReader(ast.NodeVisitor):
-    """Finds the scope of every node, and what names stand for."""
+    """Finds the scope of every node, and the expressions bound to names."""
 
     def __init__(self) -> None:
         self.scope = _Scope()
@@ -219,14 +220,14 @@ def _pass(call: ast.Call, function: Any, body: _Scope) -> None:
 
 
 class _Flows:
-    """What is a vector in the source of a declaration that runs in a frame."""
+    """Decides which expressions are vectors in the source of a declaration that runs in a frame."""
 
     def __init__(self, reader: _ScopeReader, frame: FrameType) -> None:
         self.scopes, self.bodies, self.frame = reader.scopes, reader.bodies, frame
         self.known: dict[ast.AST, bool] = {}
 
     def vectors(self, node: ast.AST) -> bool:
-        """Whether an expression of the source is a function of vectors."""
+        """Return whether an expression of the source is a function of vectors."""
         if node not in self.known:
             self.known[node] = False  # what depends on itself is what it depends on besides
             self.known[node] = self._are(node)

@@ -1,4 +1,4 @@
-"""What stands in a declaration: its expressions, symbols and names."""
+"""The expressions, symbols and names in a declaration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DECLARED = (Sector, Clock, Axis, Field, Disorder, Weights, Data)
 
 
 class Declaration(Protocol):
-    """What a model declares, as what looks at it sees it."""
+    """The attributes of a model that other modules read."""
 
     @property
     def parameters(self) -> Sequence[Parameter]: ...
@@ -52,12 +52,12 @@ class Declaration(Protocol):
 
 
 def expressions(node: Any) -> list[sp.Basic]:
-    """All SymPy expressions inside a matrix expression."""
+    """Return all SymPy expressions inside a matrix expression."""
     return node.expressions if isinstance(node, MatrixExpression) else [node]
 
 
 def everything(model: Declaration) -> list[sp.Basic]:
-    """All SymPy expressions of a model, in the order of the declaration."""
+    """Return all SymPy expressions of a model, in the order of the declaration."""
     found: list[sp.Basic] = []
     for equation in model.equations:
         found += [*expressions(equation.target), *expressions(equation.value)]
@@ -68,7 +68,7 @@ def everything(model: Declaration) -> list[sp.Basic]:
 
 
 def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
-    """All symbols, also those inside sizes, scales and variances, in order of first use."""
+    """Return all symbols, including those in sizes, scales and variances, in order of first use."""
     found: dict[sp.Symbol, None] = {}
 
     seen: set[sp.Basic] = set()
@@ -91,10 +91,10 @@ def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
 
 
 def atoms(model: Declaration, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
-    """The symbols of one kind, in order of first use."""
+    """Return the symbols of one class, in order of first use."""
     return tuple(symbol for symbol in model.symbols if isinstance(symbol, kind))
 
 
 def declared_names(model: Declaration) -> set[str]:
-    """The names that a declaration gives to anything; what the engine makes is named apart from them."""
+    """Return all names of a declaration; the engine's own names avoid them."""
     return {symbol.name for symbol in (*model.parameters, *atoms(model, DECLARED))}

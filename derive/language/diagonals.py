@@ -1,4 +1,4 @@
-"""Diagonal matrices: what differs from site to site, as a factor or a term of a matrix."""
+"""Diagonal matrices of traits and training fields, as factors or terms of a matrix."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class DiagonalMatrix(MatrixExpression):
 
 
 class DiagonalLetter(NamedTuple):
-    """A diagonal matrix in a product that was multiplied out: a product of functions of the sites."""
+    """A diagonal factor in an expanded product: a product of functions of the site."""
 
     entries: sp.Expr
 
 
 def diagonal_words(entries: sp.Expr) -> dict[tuple[DiagonalLetter, ...], sp.Expr]:
-    """A diagonal matrix multiplied out, so that diag(2 s) and 2 diag(s) are the same."""
+    """Return an expanded diagonal matrix, so that diag(2 s) and 2 diag(s) are equal."""
     total: dict[tuple[DiagonalLetter, ...], sp.Expr] = {}
     for part in sp.Add.make_args(sp.expand(entries)):
         scale, of_sites = part.as_independent(FieldAt, as_Add=False)
@@ -57,9 +57,9 @@ def diagonal_words(entries: sp.Expr) -> dict[tuple[DiagonalLetter, ...], sp.Expr
 
 @word
 def diag(entries: Any) -> MatrixExpression:
-    """The diagonal matrix of a vector: diag(s) @ v is s * v, entry by entry.
+    """Return the diagonal matrix of a vector: diag(s) @ v is s * v, entry by entry.
 
-    In a probed matrix its entries are bounded functions of traits, or of training fields that come from linear laws:
+    In a probed matrix its entries are bounded functions of traits, or of training fields with linear laws. For example,
     diag(1 - tanh(h) ** 2) @ W is the Jacobian of a layer of saturating units with h = W @ x / sqrt(D).
 
     >>> from derive import diag, gaussian, parameter, positive, sectors, spectrum, trait

@@ -1,4 +1,4 @@
-"""An equation of a declaration, and the matrix whose spectrum matters."""
+"""Equations of a declaration, and the matrix whose spectrum is probed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from derive.support.source_lines import Place, line_of_caller
 @word
 @dataclass(frozen=True, repr=False)
 class Eq(DisplayedFormula):
-    """A defining equation. The left side is a field or weights: at t, at t + k, or at a starting time.
+    """A defining equation. The left-hand side is a field or weights: at t, at t + k, or at a starting time.
 
-    `place` is where it was written, for messages.
+    `place` is the source line, for error messages.
 
     >>> from derive import Eq, field, goe, parameter, sectors, training_clock, whole_positive
     >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
@@ -52,7 +52,7 @@ class Eq(DisplayedFormula):
         object.__setattr__(self, "place", None if line is None else line.of_equation(self.name))
 
     def with_value(self, value: sp.Expr | MatrixExpression) -> Eq:
-        """The equation of the same field, at the same place, with another right side."""
+        """Return the equation of the same field, at the same source line, with another right-hand side."""
         made = Eq(self.target, value)
         object.__setattr__(made, "place", self.place)
         return made
@@ -75,14 +75,17 @@ class Eq(DisplayedFormula):
 
     @property
     def defined(self) -> Field | Weights:
-        """The field or the weights that it is of."""
+        """The field or the weights that it defines."""
         owner: Field | Weights = self.target.owner
         return owner
 
 
 def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:
-    """The first value of the clock at which a rule is used, and the one after the last; None for what is no rule in
-    time. The rule of x(t + 1) with one start gives x(1) at t = 0, and x(T) at t = T - 1."""
+    """Return the first clock value at which a rule is used, and the one after the last; None if it is not a rule in
+    time.
+
+    The rule of x(t + 1) with one starting value gives x(1) at t = 0, and x(T) at t = T - 1.
+    """
     if equation.clock is None or equation.time is None or equation.time.is_Integer:
         return None
     shift = sp.expand(equation.time - equation.clock)
@@ -92,7 +95,7 @@ def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Exp
 
 @ByKind
 def _sides(target: Any, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | MatrixExpression]:
-    """The sides of an equation, if they fit together."""
+    """Return both sides of an equation, if they are compatible."""
     raise DeclarationError(
         f"Eq({target!s}, ...): the left side must be a field such as v(t), or weights W(t + 1), and nothing else; "
         "bring the rest to the right side"
@@ -165,8 +168,11 @@ def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
 
 @dataclass(frozen=True, repr=False)
 class DeclaredSpectrum(DisplayedFormula):
-    """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity, and
-    `between` names matrices whose traces with its resolvent matter."""
+    """The symmetric matrix to probe.
+
+    `plus` names an observable whose multiple of the identity is added. `between` names matrices whose traces with the
+    resolvent are computed.
+    """
 
     matrix: MatrixExpression
     plus: str = ""
@@ -175,7 +181,7 @@ class DeclaredSpectrum(DisplayedFormula):
 
     @property
     def matrices(self) -> tuple[MatrixExpression, ...]:
-        """The matrix, and those that stand between its resolvents."""
+        """The matrix, and those between its resolvents."""
         return (self.matrix, *(matrix for _, matrix in self.between))
 
     def __str__(self) -> str:
@@ -188,11 +194,11 @@ class DeclaredSpectrum(DisplayedFormula):
 def spectrum(
     matrix: MatrixExpression, plus: str = "", between: Mapping[str, MatrixExpression] | None = None
 ) -> DeclaredSpectrum:
-    """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
+    """Return the declaration that probes the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
 
-    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables. With
-    between={"A": matrix} traces of its resolvent R(z) with other matrices are known too, tr R A and tr R A R: random
-    matrices, products of them, or diag(...) of a trait, such as the covariance of a population.
+    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables. With between={"A":
+    matrix} the traces tr R A and tr R A R of its resolvent R(z) with other matrices are computed too. Those are random
+    matrices, products of them, or diag(...) of a trait, such as a population covariance.
 
     >>> from derive import gaussian, parameter, positive, sectors, spectrum
     >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
@@ -216,7 +222,7 @@ def spectrum(
 
 
 def _between(matrix: MatrixExpression, given: Any) -> tuple[tuple[str, MatrixExpression], ...]:
-    """The matrices that stand between resolvents, by name."""
+    """Return the matrices between resolvents, by name."""
     if given is None:
         return ()
     if not isinstance(given, Mapping):
@@ -237,7 +243,7 @@ def _between(matrix: MatrixExpression, given: Any) -> tuple[tuple[str, MatrixExp
 
 @ByKind
 def named(given: Any) -> str:
-    """Something that was given where it cannot stand, in a word."""
+    """Describe an argument of the wrong type in a word."""
     return f"a {type(given).__name__}"
 
 

@@ -1,4 +1,4 @@
-"""Functions that a user types, such as an activation or a loss, as SymPy expressions. Nothing typed is executed."""
+"""Parse functions that a user types, such as an activation or a loss, into SymPy expressions. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ LONGEST, LARGEST_POWER, LARGEST_NUMBER, MOST_BITS = 500, 32, 1e100, 4096
 
 
 def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple[str, ...] = ()) -> sp.Expr:
-    """An expression in real symbols of the given names; anything but arithmetic and known functions is refused.
+    """Return an expression in real symbols of the given names; anything but arithmetic and known functions is refused.
 
-    named: words that stand for a formula of their own, to be told where a word is not known.
+    Args:
+        named: words that stand for a formula, listed in the error about an unknown word.
     """
     if len(text) > LONGEST:
         raise ParameterError(
@@ -71,7 +72,7 @@ def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple
 
 
 class _SyntaxReader:
-    """Makes an expression of the syntax tree of a formula."""
+    """Converts the syntax tree of a formula into an expression."""
 
     def __init__(self, symbols: dict[str, sp.Symbol], where: str, named: tuple[str, ...]) -> None:
         self.symbols, self.where, self.named = symbols, where, named
@@ -122,7 +123,7 @@ class _SyntaxReader:
 
 
 def _moderate(found: sp.Expr, where: str) -> sp.Expr:
-    """The same expression; if it is a number it must be real, finite, and no larger than anyone can mean."""
+    """Return the expression; a number must be real, finite and of moderate size."""
     if not found.is_number:
         return found
     fine = found.is_real and found.is_finite is not False

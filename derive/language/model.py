@@ -1,4 +1,4 @@
-"""A declared model: equations, observables and the matrix whose spectrum matters, checked when it is made."""
+"""A declared model: equations, observables and probed matrices, checked on construction."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from derive.support.display import Displayed
 @word
 @dataclass(frozen=True, repr=False)
 class Model(Displayed):
-    """Everything that is declared; nothing of what follows from it.
+    """A declaration.
 
-    parameters: in the order in which generated solvers take them.
-    equations: one for each field (and its starting values), two for each weight matrix.
-    observe: name to scalar, made of mean(...) and overlap(...), or to alignment(...); kept as pairs.
-    probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None when only the training
-    level matters; several are kept as pairs of a label and a spectrum.
-    choices, family: which member of a family this is; filled in by the family.
-    responses: how a sampled pass finds responses, "pathwise" or "stein"; "stein" if left out.
-    arrays: a function of the parameter values (a dictionary) that returns the arrays of data(...) by name, for those
-    who give none of their own.
-    refuses: a function of the arrays that a user gives (a dictionary) that returns what is wrong with them, or "".
-    alignments: those of observe, kept apart as pairs; filled in by the model.
+    Args:
+        parameters: in the order in which generated solvers take them.
+        equations: one for each field (and its starting values), two for each weight matrix.
+        observe: by name, scalars made of mean(...) and overlap(...), or alignment(...); stored as pairs.
+        probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None for the training
+            level alone; several are stored as pairs of a label and a spectrum.
+        choices, family: the member of a family; set by the family.
+        responses: the estimator of responses in a sampled pass, "pathwise" or "stein"; "stein" by default.
+        arrays: a function of the parameter values (a dictionary) that returns default arrays for data(...) by name.
+        refuses: a function of the user's arrays (a dictionary) that returns what is wrong with them, or "".
+        alignments: those of observe, stored as pairs; set by the model.
 
     >>> from derive import Model, goe, mean, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -87,17 +87,17 @@ class Model(Displayed):
         refuse_array_calls(everything(self))
 
     def member(self, chosen: Mapping[str, int | str]) -> Model:
-        """The model itself: it is no family, and has no members to choose from."""
+        """Return the model itself: it is not a family and has no choices."""
         return self
 
     @property
     def open_choices(self) -> tuple[tuple[str, Any], ...]:
-        """What may be chosen: nothing."""
+        """The choices: none."""
         return ()
 
     @property
     def setting(self) -> str:
-        """The name that was asked for: the family's for a member of one."""
+        """The name of the setting: that of the family for a member of one."""
         return self.family or self.name
 
     @property
@@ -109,11 +109,11 @@ class Model(Displayed):
 
     @cached_property
     def symbols(self) -> tuple[sp.Symbol, ...]:
-        """All symbols, in order of first use: found once, for all who look for some of them."""
+        """All symbols, in order of first use; computed once."""
         return symbols(self)
 
     def probing(self, label: str) -> Model:
-        """The same model with one of its probed matrices only, and directions that its vectors live with."""
+        """Return the model with one of its probed matrices only, and the directions on its sectors."""
         probe = dict(self.probes)[label]
         sectors = [sector for _, sector in sides_of(probe.matrix)]
         kept = tuple(pair for pair in self.alignments if pair[1].direction.field.sector in sectors)
@@ -121,7 +121,7 @@ class Model(Displayed):
 
 
 def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:
-    """What was given as a list; one alone, a dictionary or a text is not one."""
+    """Return an argument as a tuple; a single object, a dictionary or a text is refused."""
     if isinstance(given, (str, Mapping, sp.Basic, Eq)) or not isinstance(given, Iterable):
         raise DeclarationError(f"{what}={named(given)}: give a list, as in {example}")
     try:
@@ -131,7 +131,7 @@ def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:
 
 
 def _are_pairs(probe: tuple[Any, ...]) -> bool:
-    """Whether probes are as a model keeps them."""
+    """Return whether probes are already pairs of a label and a spectrum."""
     return all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in probe)
 
 

@@ -1,7 +1,7 @@
-"""Traits: what differs from site to site and stays as it is, with a known law.
+"""Traits: quenched random numbers per site with a known law.
 
-A trait multiplies fields entry by entry, itself or a function of it: `sqrt(lam) * x(t)`. Sites of one value are alike,
-so that given the traits everything else is as without them, and means over sites are means over the values too.
+A trait, or a function of it, multiplies fields entry by entry: `sqrt(lam) * x(t)`. Sites with equal traits are
+equivalent. So everything holds conditionally on the traits, and means over sites average over their law as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUE = EngineSymbol("x", real=True)
 class Trait(Field):
     """A vector whose entries are drawn once from a law: values with weights, or a density between two ends.
 
-    Its law is kept as (values, weights) or (density, low, high); values may be data, with equal weights.
+    The law is stored as (values, weights) or (density, low, high); values may be data, with equal weights.
     """
 
     __slots__ = ()
@@ -47,23 +47,23 @@ class Trait(Field):
 
 
 def is_trait(node: sp.Basic) -> bool:
-    """Whether a node is the value of a trait."""
+    """Return whether a node is the value of a trait."""
     return isinstance(node, FieldAt) and isinstance(node.field, Trait)
 
 
 def traits_in(expression: sp.Basic) -> tuple[FieldAt, ...]:
-    """The traits that an expression depends on, those inside means apart, in a fixed order."""
+    """Return the traits that an expression depends on outside of means, in a fixed order."""
     return tuple(value for value in values(expression) if is_trait(value))
 
 
 def split_traits(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A coefficient as (what is the same on all sites, what depends on traits)."""
+    """Split a coefficient into its constant factor and its trait-dependent factor."""
     factors = sp.Mul.make_args(coefficient)
     return sp.Mul(*(f for f in factors if not traits_in(f))), sp.Mul(*(f for f in factors if traits_in(f)))
 
 
 def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
-    """Change an expression in which functions of traits alone stay as they were written."""
+    """Apply a change to an expression outside of its functions of traits alone."""
     if not traits_in(expression):
         return change(expression)
     found: dict[sp.Basic, None] = {}
@@ -86,7 +86,7 @@ def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
 
 
 def _depends_on_more(node: sp.Basic) -> bool:
-    """Whether anything but traits, parameters and numbers stands in an expression."""
+    """Return whether an expression depends on anything but traits, parameters and numbers."""
     if is_trait(node):
         return False
     return (not node.args and not (node.is_number or isinstance(node, Parameter))) or any(
@@ -107,12 +107,15 @@ def trait(
     law: DrawnLaw | None = None,
     latex: str = "",
 ) -> Trait:
-    """A vector that differs from site to site by a known law and never changes: a spectrum of inputs, say.
+    """Return a vector of quenched random numbers per site with a known law, such as a spectrum of inputs.
 
-    values, weights: numbers, parameters or formulas of them, and which share of the sites has each; equal shares
-    unless given. `values=data("lam", K)` takes them from the user. density, low, high: a formula in one symbol, or a
-    function, that is divided by its integral from low to high, which may be parameters or infinite. law: one of those
-    that `drawn` takes, such as log_normal(0, 0.5), instead of all these.
+    Args:
+        values: numbers, parameters or formulas of them; or data("lam", K), which the user provides.
+        weights: the fraction of sites with each value; equal unless given.
+        density: a formula in one symbol, or a function; it is normalised on the interval from low to high.
+        low: the lower end: a number, a parameter or minus infinity.
+        high: the upper end: a number, a parameter or infinity.
+        law: a law as for `drawn`, such as log_normal(0, 0.5), instead of all these.
 
     >>> from sympy import Symbol
     >>> from derive import mean, normal, parameter, positive, sectors, trait
@@ -202,7 +205,7 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
 
 
 def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
-    """A named law as values with weights, or as a density with its ends."""
+    """Return a named law as values with weights, or as a density with its ends."""
     if not isinstance(law, DrawnLaw):
         raise DeclarationError(f"trait {name}: law={law!s} is no law; give one, such as uniform(0, 1)")
     x, (a, *b) = VALUE, law.args[1:]
@@ -224,5 +227,5 @@ def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
 
 
 def _ends(low: Any, high: Any) -> list[Any]:
-    """Infinite floats are infinite ends."""
+    """Return both ends, with infinite floats as SymPy's infinities."""
     return [sp.oo if x == float("inf") else -sp.oo if x == float("-inf") else x for x in (low, high)]

@@ -1,7 +1,7 @@
 """Fields, Gaussian vectors and the scalars made of them.
 
-`v(t)` is an ordinary SymPy expression: sums, products and functions of such values act site by site. The only
-new nodes are the value of a field at a time, a matrix applied to a vector, and the mean over sites.
+`v(t)` is an ordinary SymPy expression: sums, products and functions of such values act site by site. The only new nodes
+are the value of a field at a time, a matrix applied to a vector, and the mean over sites.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ class Sited(DisplayedNode, sp.Expr):
 
 
 class Field(Sited, _Named):
-    """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
+    """A vector over a sector. On a clock it is written `v(t)`, without one `v`.
 
-    `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
-    scale) or "spectral" (made by the engine to probe a matrix). `is_drawn`: its entries are independent
-    random numbers, drawn anew at each of its times. `axes`: it has one copy per label of each of them;
-    `labels` is how many copies these are.
+    `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a scale) or
+    "spectral" (added by the engine to probe a matrix). `is_drawn`: its entries are independent random numbers, drawn
+    anew at each of its times. `axes`: it has one copy per label of each of them; `labels` is the number of copies.
     """
 
     __slots__ = ()
@@ -113,7 +112,7 @@ class FieldAt(Sited):
         return True
 
     def _eval_subs(self, old: sp.Basic, new: sp.Basic) -> Any:
-        """Simplifications may put another symbol for a symbol; a field stays what it is."""
+        """Substitute symbols only; a field is never replaced."""
         return self if old == self.field else None
 
     def __call__(self, *_: object) -> NoReturn:
@@ -121,7 +120,7 @@ class FieldAt(Sited):
 
 
 class GivenNumbers(Sited):
-    """One number per label that the user gives; it says itself which axes it has."""
+    """One number per label that the user provides; it stores its own axes."""
 
     is_commutative = True
 
@@ -130,9 +129,12 @@ class GivenNumbers(Sited):
 
 
 class LabelSelection(Sited):
-    """The table that takes numbers with the axes `columns` to those with the axes `rows`: 1 where labels of an axis in
-    both agree, else 0. `named` are the axes of the columns as the rows call them. So it spreads labels, sums over
-    those that the rows lack, and gives an axis another name."""
+    """The table that maps numbers with the axes `columns` to those with the axes `rows`: 1 where labels on common axes
+    agree, else 0.
+
+    `named` are the axes of the columns under the names of the rows. The table broadcasts labels, sums over axes that
+    the rows lack, and renames axes.
+    """
 
     is_commutative = True
     time = data = None
@@ -151,7 +153,7 @@ class LabelSelection(Sited):
 
 
 def spread(expression: sp.Expr, axes: tuple[Axis, ...], own: tuple[Axis, ...]) -> sp.Expr:
-    """What has some axes, given others: repeated along new ones, summed along those that are left out."""
+    """Return an expression on other axes: repeated along new ones, summed along those that are left out."""
     if own == axes:
         return expression
     return Mix(LabelSelection(sp.Tuple(*axes), sp.Tuple(*own), sp.Tuple(*own)), False, expression)
@@ -224,7 +226,7 @@ class Mix(Sited):
 
 
 class Total(Sited):
-    """The sum over all labels, or over those of one axis, of a vector or of numbers that have labels."""
+    """The sum over all labels, or over those of one axis, of a vector or of numbers with labels."""
 
     is_commutative = True
     precedence = PRECEDENCE["Mul"]
@@ -244,17 +246,17 @@ class Total(Sited):
 
 
 class Each(Total):
-    """Numbers that have labels, observed one by one."""
+    """Numbers with labels, observed one by one."""
 
 
 class Softmax(Total):
-    """exp of numbers that have labels, over its sum along one axis."""
+    """The softmax of numbers with labels along one axis."""
 
     precedence = PRECEDENCE["Func"]
 
 
 class Mean(Sited):
-    """The average over the sites of a sector: an order parameter. Of a vector with labels, one for each label."""
+    """The average over the sites of a sector: an order parameter. For a vector with labels, one per label."""
 
     is_commutative = True
 
@@ -281,7 +283,7 @@ VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
 
 
 class _Typed(StrPrinter):
-    """Prints expressions as they are written in a declaration, sums over earlier times too."""
+    """Prints expressions as they are written in a declaration, including sums over earlier times."""
 
     def _print_Sum(self, node: sp.Basic) -> str:
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
@@ -289,12 +291,12 @@ class _Typed(StrPrinter):
 
 @ByKind
 def shown(expression: sp.Basic) -> str:
-    """An expression as it was typed, for messages."""
+    """Return an expression as it was typed, for messages."""
     return str(_Typed().doprint(expression))
 
 
 def named_fields(expression: sp.Expr) -> sp.Expr:
-    """The expression with fields that have no clock written as values, and its decimals as fractions."""
+    """Return the expression with fields without a clock as values, and with decimals as fractions."""
     expression = exact(expression)
     bare = {symbol: FieldAt(symbol) for symbol in expression.atoms(Field) if not symbol.timed}
     clocked = sorted((str(symbol), symbol) for symbol in parts(expression, (Field,), (FieldAt,)) if symbol.timed)
@@ -306,12 +308,12 @@ def named_fields(expression: sp.Expr) -> sp.Expr:
 
 
 def values(expression: sp.Basic) -> list[FieldAt]:
-    """The field values that act site by site (those inside a mean do not), in a fixed order."""
+    """Return the field values outside of means, in a fixed order."""
     return outermost(expression, (FieldAt,), (Mean,))
 
 
 def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | None:
-    """The sector that an elementwise expression lives on; None for a scalar."""
+    """Return the sector that an elementwise expression lives on; None for a scalar."""
     found: dict[Sector, str] = {}
     for sector, name in _sectors(expression, where):
         found.setdefault(sector, name)
@@ -323,7 +325,7 @@ def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | No
 
 @ByKind
 def _sectors(node: sp.Basic, where: str) -> list[tuple[Sector, str]]:
-    """The sectors that an expression lives on, each with the name of what lives there."""
+    """Return the sectors that an expression lives on, each with the name of a vector there."""
     return [found for arg in node.args for found in _sectors(arg, where)]
 
 
@@ -365,7 +367,7 @@ def _(node: Mean, where: str) -> list[tuple[Sector, str]]:
 
 
 def axes_of(expression: sp.Basic, where: str = "an expression") -> tuple[Axis, ...]:
-    """The axes of a vector or number, sorted by name; none if it has no labels."""
+    """Return the axes of a vector or number, sorted by name; empty if it has no labels."""
     return tuple(sorted(_axes(expression, where), key=lambda axis: axis.name))
 
 
@@ -435,9 +437,9 @@ def _having(axes: tuple[Axis, ...]) -> str:
 
 @word
 def total(expression: Any, axis: Axis | None = None) -> Total:
-    """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels.
+    """Return the sum over labels of a vector, or of numbers such as mean(w(t) * phi(t)) with labels.
 
-    With several axes give the one to sum over; without, the sum runs over all of them.
+    With several axes, `axis` is the one to sum over; by default the sum runs over all of them.
 
     >>> from derive import axis, field, mean, parameter, sectors, total, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
@@ -455,7 +457,7 @@ def total(expression: Any, axis: Axis | None = None) -> Total:
 
 @word
 def softmax(expression: Any, axis: Axis) -> Softmax:
-    """exp of numbers that have labels over its sum along an axis: one probability per label of that axis.
+    """Return the softmax of numbers with labels along an axis: one probability per label of that axis.
 
     The numbers are made of means over sites, data and parameters, such as the outputs of a network for each class.
 
@@ -477,7 +479,7 @@ def softmax(expression: Any, axis: Axis) -> Softmax:
 
 @word
 def relabel(expression: Any, old: Axis, new: Axis) -> sp.Expr:
-    """The same with another name for one of its axes, so that each label meets each: a matrix over labels.
+    """Return the expression with one of its axes renamed, so that products pair every label with every other.
 
     >>> from derive import axis, field, mean, parameter, relabel, sectors, training_clock, whole_positive
     >>> T, C = (parameter(name, default=4, domain=whole_positive) for name in "TC")
@@ -520,9 +522,9 @@ def _given_axis(word: str, axis: Any) -> Axis | None:
 
 @word
 def each(expression: Any) -> Each:
-    """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels.
+    """Return, for observe={...}, numbers with labels as separate observables instead of their average over labels.
 
-    Results have one axis per axis of labels behind that of time, in the alphabetical order of their names.
+    Results have one axis per axis of labels after that of time, in alphabetical order.
 
     >>> from derive import axis, each, field, mean, parameter, sectors, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
@@ -541,9 +543,9 @@ def field(
     axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Field:
-    """A vector over `sector` that gets a defining equation; with a clock, one vector per time.
+    """Return a vector over `sector` that gets a defining equation; with a clock, one vector per time.
 
-    `axes`: an axis of labels, or several; it has one copy per label. `latex` is how formulas write it.
+    `axes`: one axis of labels or several; the field has one copy per label. `latex` sets its symbol in formulas.
 
     >>> from sympy import tanh
     >>> from derive import Eq, field, parameter, sectors, training_clock, whole_positive
@@ -559,7 +561,7 @@ def field(
 def fields(
     names: str, sector: Sector, clock: Clock | None = None, axes: Axis | tuple[Axis, ...] = ()
 ) -> tuple[Field, ...]:
-    """Several fields over the same sector and clock.
+    """Return several fields over the same sector and clock.
 
     >>> from derive import fields, parameter, sectors, training_clock, whole_positive
     >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
@@ -581,10 +583,10 @@ def normal(
     axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Field:
-    """A vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
+    """Return a vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
 
-    With a clock it is drawn afresh at every time; with `axes`, one axis of labels or several, once per label.
-    `latex` is how formulas write it.
+    With a clock it is drawn afresh at every time; with `axes`, one axis of labels or several, once per label. `latex`
+    sets its symbol in formulas.
 
     >>> from derive import mean, normal, sectors
     >>> D = sectors("D")
@@ -597,7 +599,7 @@ def normal(
 
 @word
 def mean(expression: Any) -> sp.Expr:
-    """The average of an elementwise expression over the sites of its sector.
+    """Return the average of an elementwise expression over the sites of its sector.
 
     >>> from derive import mean, normal, sectors
     >>> v = normal("v", sectors("D"))
@@ -621,7 +623,7 @@ def mean(expression: Any) -> sp.Expr:
 
 
 def _multiplied_out(expression: sp.Expr) -> sp.Expr:
-    """Products of sums as sums of products; what stands below a fraction line stays as it is written."""
+    """Return the expression with products of sums expanded; denominators stay as they are."""
     if expression.is_Add:
         return sp.Add(*map(_multiplied_out, expression.args))
     if expression.is_Mul:
@@ -631,20 +633,20 @@ def _multiplied_out(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_product(term: sp.Expr) -> sp.Expr:
-    """The mean of a product, with other means and functions of time before it: they are the same on all sites."""
+    """Return the mean of a product, with other means and functions of time in front: they are constant over sites."""
     outside = [f for f in sp.Mul.make_args(term) if sector_of(f) is None and not f.has(GivenNumbers, Total, Mix)]
     inside = [f for f in sp.Mul.make_args(term) if f not in outside]
     return sp.Mul(*outside, Mean(sp.Mul(*inside)) if inside else sp.S.One)
 
 
 def _times_outside_values(expression: sp.Basic) -> bool:
-    """Whether time itself stands in an expression, not as the time of a value."""
+    """Return whether an expression depends on time other than through values."""
     return any(True for _ in parts(expression, (Clock, EngineSymbol), (FieldAt, GivenNumbers)))
 
 
 @word
 def overlap(left: Any, right: Any) -> sp.Expr:
-    """mean(left * right): the normalised scalar product of two vectors.
+    """Return mean(left * right): the normalised scalar product of two vectors.
 
     >>> from derive import normal, overlap, sectors
     >>> D = sectors("D")
@@ -659,10 +661,9 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 
 
 class PastSum(sp.Sum):
-    """A sum over earlier times that leaves cases where they are.
+    """A sum over earlier times that does not move factors into a `Piecewise`.
 
-    SymPy's own puts what stands around a `Piecewise` into its cases. A mean or an outer product does not go in there:
-    the case is another one at every site.
+    SymPy's Sum does. A mean or an outer product must stay outside, because the case differs from site to site.
     """
 
     def __new__(cls, function: sp.Expr, *limits: tuple[sp.Expr, ...]) -> PastSum:
@@ -676,7 +677,7 @@ class PastSum(sp.Sum):
 
 @word
 def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
-    """The sum over all earlier times s = 0, ..., t - 1 of term(s).
+    """Return the sum over all earlier times s = 0, ..., t - 1 of term(s).
 
     >>> from derive import field, parameter, past_sum, sectors, training_clock, whole_positive
     >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
