@@ -83,9 +83,7 @@ class ResolventExpansion:
         return number
 
     def lowest_degrees(self, allowed: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
-        """Return the first pair of degrees, in the resolvent and in z, for which a curve exists; None
-        if there is none.
-        """
+        """Return the first pair of degrees, in the resolvent and in z, for which a curve exists; None without one."""
         pairs = list(allowed)
         orders = max((d + 1) * (e + 1) for d, e in pairs) + SPARE
         if orders > MOST_ORDERS:

@@ -19,6 +19,8 @@ TAU = EngineSymbol("tau", nonnegative=True)
 
 
 class _Node(DisplayedNode, sp.Expr):
+    """Base of the nodes: commutative SymPy expressions of fields and times."""
+
     is_commutative = True
 
     def __new__(cls, *args: Any) -> Self:

@@ -143,8 +143,9 @@ class _Polynomials:
         return _Polynomials(tuple(rows))
 
     def newton(self, z: Any, values: list[Any], goal: mpmath.mpf) -> list[Any]:
-        """Return the unknowns at z by Newton's method, to a relative accuracy of goal^2: the last correction is below
-        the goal.
+        """Return the unknowns at z by Newton's method, to a relative accuracy of goal^2.
+
+        The iteration stops when a correction is below the goal.
         """
         size = len(values)
         rows = [[(inside, sum(c * z**power for c, power in factors)) for inside, factors in row] for row in self.rows]
@@ -200,8 +201,8 @@ class Sample:
         return self._evaluated([expression])[0]
 
     def _evaluated(self, expressions: Iterable[sp.Expr]) -> list[mpmath.mpc]:
-        """Return the values of expressions at this point; they share one compiled function, because compiling
-        dominates.
+        """Return the values of expressions at this point; one compiled function for all, because
+        compiling dominates.
         """
         numbers = {symbol: sp.sympify(value) for symbol, value in self.point.items()}
         given = [expression.xreplace(numbers) for expression in expressions]

@@ -116,9 +116,7 @@ def _distinct(equations: list[sp.Expr], accept: Callable[[sp.Expr], bool]) -> li
 
 
 def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tuple[int, sp.Symbol] | None:
-    """Return the equation and unknown with the simplest coefficient: constants before polynomials,
-    short before long.
-    """
+    """Return the equation and unknown with the simplest coefficient: constants first, then short polynomials."""
     best = None
     for i, equation in enumerate(equations):
         for symbol in unknowns:
@@ -313,9 +311,7 @@ class _Elimination:
 def _lowest_relation(
     ring: PolynomialRing, symbol: sp.Symbol, pivot: flint.fmpz_mpoly, others: tuple[Any, ...], number: _Evaluation
 ) -> flint.fmpz_mpoly:
-    """Return the equation of lowest degree in the unknown, by Euclid's algorithm on the pivot and the
-    other equations.
-    """
+    """Return the equation of lowest degree in the unknown, by Euclid's algorithm on the pivot and the others."""
     place = ring.symbols.index(symbol)
     best = pivot
     for other in others:
@@ -413,9 +409,7 @@ class _Evaluation:
             return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))
 
     def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
-        """Add the irreducible factors that vanish on the physical branch, each once; raise TooLarge
-        beyond the bound.
-        """
+        """Add the irreducible factors that vanish on the physical branch; raise TooLarge beyond the bound."""
         if len(polynomial) > MOST_FACTORED_TERMS:
             raise TooLarge(f"a resultant has {len(polynomial)} terms, more than {MOST_FACTORED_TERMS}")
         fitting = [f for f in irreducible(polynomial) if self.accepts(f)]
@@ -554,8 +548,10 @@ def _decoded_factors(ring: PolynomialRing, polynomial: flint.fmpz_mpoly) -> list
 
 
 def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], list[sp.Expr]]:
-    """Return the factors of the discriminant and of the leading coefficient of a curve; raise TooLarge beyond the
-    bound.
+    """Return the factors of the discriminant and of the leading coefficient of a curve.
+
+    Raises:
+        TooLarge: if the discriminant exceeds the bound.
     """
     ring = PolynomialRing.of((curve,))
     polynomial = ring.encode(sp.expand(curve))

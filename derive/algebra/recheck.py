@@ -38,8 +38,7 @@ _COMPOSED = (
 
 
 def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Point]:
-    """Return rational values of parameters inside their domains, of times, and of sizes at their ratios to the base
-    size.
+    """Return rational values of parameters in their domains, of times, and of sizes at their ratios to the base.
 
     The first point is generic; the next ones have other signs, zeros and ends of the domains, and large values.
     """

@@ -26,9 +26,7 @@ _NORMAL = sp.Tuple(sp.exp(-(VALUE**2) / 2), -sp.oo, sp.oo)
 
 
 class SiteNormal(Trait):
-    """A standard normal variable of each site; training fields of the site are linear combinations of
-    such variables.
-    """
+    """A standard normal variable of each site; training fields there are linear combinations of these."""
 
     __slots__ = ()
 

@@ -32,10 +32,12 @@ class Letter:
 
     @staticmethod
     def correlation(a: Field, b: Field) -> Letter:
+        """Return the letter C[a, b]."""
         return Letter("C", a, b) if a.name <= b.name else Letter("C", b, a, True)
 
     @staticmethod
     def response(a: Field, noise: Field) -> Letter:
+        """Return the letter R[a, noise]."""
         return Letter("R", a, noise)
 
     @staticmethod

@@ -32,9 +32,7 @@ class Projecting(Protocol):
 def alignments(
     work: Projecting, unknowns: tuple[Unknown, ...], asked: Iterable[tuple[str, Alignment]]
 ) -> tuple[Aligned, ...]:
-    """Return each declared direction on each side whose sector it lives on; empty without spikes, hence without
-    outliers.
-    """
+    """Return each declared direction on each side whose sector it lives on; empty without spikes."""
     if not unknowns:
         return ()
     return tuple(

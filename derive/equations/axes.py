@@ -68,6 +68,8 @@ def _axes_in(expression: sp.Basic) -> set[Axis]:
 
 
 class _Spreading:
+    """Broadcasts the expressions of a model to common axes."""
+
     def __init__(self, taken: set[str]):
         self.taken = taken
         self.made: dict[sp.Expr, Field] = {}
@@ -145,9 +147,7 @@ class _Spreading:
         return Mix(node.table, node.transposed, self.own(node.vector))
 
     def _mixed(self, node: Mix) -> sp.Expr:
-        """Return a table times a vector that has further axes: the sum over columns of table entries
-        times the vector.
-        """
+        """Return a table times a vector with further axes, as a sum over columns."""
         axes = axes_of(node)
         wide = tuple(sorted({*axes, *axes_of(node.vector)}, key=lambda axis: axis.name))
         return spread(self.like(EntriesAt(*node.table.args) * node.vector, wide), axes, wide)

@@ -10,9 +10,7 @@ from derive.records.saddle import Edge
 
 
 def shortest_delays(fields: tuple[Field, ...], edges: Iterable[Edge]) -> tuple[tuple[Field, Field, int], ...]:
-    """Return triples (a, b, n): n is the shortest delay of the response of a to an impulse in b. Pairs without a
-    response are absent.
-    """
+    """Return triples (a, b, n): n is the shortest delay of the response of a to an impulse in b, if there is one."""
     place = {field: i for i, field in enumerate(fields)}
     onward: list[dict[int, int]] = [{} for _ in fields]
     for edge in edges:

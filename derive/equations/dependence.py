@@ -29,8 +29,7 @@ def site_parts(system: System, order: TimeOrder, field: Field, held: frozenset[F
 
 
 def trait_parts(system: System, field: Field) -> Parts | None:
-    """Return a training field as a sum of functions of the traits of its site, each times a field independent of the
-    traits.
+    """Return a training field as a sum of functions of traits, each times a field independent of the traits.
 
     The law of each such field is then the same at all sites. None if there is no such decomposition.
     """
@@ -169,9 +168,7 @@ def _at_the_same_time(term: Term, field: Field) -> bool:
 
 @lru_cache(maxsize=16)
 def _depending(system: System) -> frozenset[Field]:
-    """Return the training fields whose law at a site depends on its traits, also through the memory of
-    random matrices.
-    """
+    """Return the training fields whose law at a site depends on its traits, also through memory."""
     needs = {f.field: _needed(system, f) for f in system.training}
     found = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
     while True:

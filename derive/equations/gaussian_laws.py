@@ -121,8 +121,7 @@ class Laws:
             _check_together(a, b, together)
 
     def all_meetings(self) -> tuple[dict[tuple[GaussianLaw, GaussianLaw], bool], dict[tuple[Field, Field], str]]:
-        """Return the pairs of laws whose correlations two-time functions need, and the pairs of fields that are out of
-        reach.
+        """Return the pairs of laws that two-time functions correlate, and the pairs of fields that are out of reach.
 
         The former are taken at all pairs of times. The latter have correlations that are integrals of too high a
         dimension.
@@ -156,6 +155,7 @@ class Laws:
 
     @cached_property
     def gaussian(self) -> frozenset[Field]:
+        """The Gaussian fields: the largest set whose rules and memories are linear in the set."""
         kept = {f.field for f in self.layout.fields} | set(self.layout.system.sources) | set(self.ones.values())
         while True:
             left = {f for f in kept if f not in self.rules or self._stays(self.rules[f], kept)}
@@ -684,6 +684,7 @@ def _(expression: sp.Abs, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
 
 
 def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) -> int:
+    """Return how an expression depends on an argument: with kinks, smoothly, or polynomially."""
     if any(kink.has(symbol) for kink in kinks):
         return SPLIT
     polynomial = expression.as_poly(symbol)
@@ -747,9 +748,7 @@ def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[
 
 
 def _check_together(a: GaussianLaw, b: GaussianLaw, together: bool) -> None:
-    """Refuse the correlation of two laws, at equal times or at all times, if its integrals have too
-    high a dimension.
-    """
+    """Refuse the correlation of two laws, at equal or at all times, if its integrals have too high a dimension."""
     kinds = (*a.kinds, *b.kinds) if not together else [k for k, _, _ in joint(a, b)]
     _check_size(tuple(kinds), f"{a.shown} with {b.shown}")
 

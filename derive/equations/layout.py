@@ -60,8 +60,8 @@ class Layout:
 
     @cached_property
     def site_links(self) -> dict[str, dict[str, int]]:
-        """By field, those that enter its equation on the same site, with their lag. A random matrix does so through its
-        memory only.
+        """By field, the fields of the same site in its equation, with their lag. A random matrix acts through its
+        memory.
         """
         products = {f.field for f in self.fields if f.product is not None}
         direct = [(e.target, e.source, e.lag) for e in self.time_order.edges if not e.through_mean]
@@ -83,8 +83,8 @@ class Layout:
         return tuple(m for m in self.saddle.memories if m.target == field)
 
     def covariances(self, field: Field) -> tuple[NoiseKernel, ...]:
-        """Return the covariances of a field's noise with the noises of all fields that have a clock or are computed
-        before it.
+        """Return the covariances of a field's noise with those of fields that have a clock or are
+        computed before it.
         """
         return tuple(
             c
@@ -101,7 +101,5 @@ def lag_of(value: FieldAt, clock: Clock | None) -> int:
 
 
 def mean_key(average: Mean, number: int, clock: Clock | None) -> tuple[str, int]:
-    """Return the key of a mean. Means at all times before the last update are cut at the number of steps; others are
-    not.
-    """
+    """Return the key of a mean: means at all times before the last update are cut at the number of steps."""
     return ("M" if weighing(average, clock)[1] is None else "F", number)

@@ -32,6 +32,7 @@ class LinearLaws:
         self.clock: Clock = min(clocks, key=str)
 
     def check_rule(self, field: Field, rule: Rule) -> None:
+        """Refuse a rule that is not linear in fields."""
         for law in rule.laws:
             raise DeclarationError(
                 f"{shown(_bent_part(law))} is not linear, and the limit of many steps is derived for linear "
@@ -42,6 +43,7 @@ class LinearLaws:
             self.check_constant(field, term)
 
     def check_means(self, field: Field, term: Term) -> None:
+        """Refuse means over sites, sums over the past and trained weights in a term."""
         if term.pair is not None or term.past is not None or term.coefficient.has(Mean):
             raise DeclarationError(
                 f"the equation of {field} holds means over sites or weights that learn, so that it is not linear, "
@@ -49,6 +51,7 @@ class LinearLaws:
             )
 
     def check_constant(self, field: Field, term: Term) -> None:
+        """Refuse coefficients that change with time."""
         inside = term.coefficient.xreplace({m: sp.S.One for m in term.coefficient.atoms(Mean)})
         tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
         if any(given.time is not None for given in (*inside.atoms(DataAt), *tables)):

@@ -68,6 +68,7 @@ class FieldRules:
         self.probe_names: set[str] = set()
 
     def put(self, made: SystemField) -> None:
+        """Add a field with its rule and the equation that it comes from."""
         self.rules[made.field] = replace(made, origin=self.equation)
 
     def new_field(

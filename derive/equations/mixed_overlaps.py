@@ -34,9 +34,7 @@ class Projector(Protocol):
         """Return the coefficients of other unknowns in the equation of one."""
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        """Return what a source along a training field, in the equation of a probe field, adds to the equation of an
-        unknown.
-        """
+        """Return what a source along a training field in a probe equation adds to the equation of an unknown."""
 
 
 class _AlikeSites:
@@ -64,9 +62,7 @@ class _AlikeSites:
 
 
 class _DifferingSites:
-    """Sites differ by traits, or by Gaussian diagonal entries: the equations of a site are solved before they are
-    averaged.
-    """
+    """Sites differ by traits or Gaussian diagonal entries: each site is solved before it is averaged."""
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -84,9 +80,7 @@ class _DifferingSites:
         return [(self.sites.averaged(response * scale), word) for scale, word in self._seen(unknown, along)]
 
     def _drives(self, unknown: Unknown, probe: Field) -> Drives:
-        """Return the driving terms of a probe field's equation, projected for an unknown; coefficients may depend on
-        traits.
-        """
+        """Return the driving terms of a probe equation, projected for an unknown, with traits in the coefficients."""
         found: Drives = []
         for spike in self.equations.spikes(probe):
             seen = self._seen(unknown, spike.vector)
@@ -112,9 +106,7 @@ class _DifferingSites:
         return self._parts(unknown.field) if unknown.kind == "C" else ((sp.S.One, None),)
 
     def _seen(self, unknown: Unknown, vector: Field) -> Terms:
-        """Return the mean, given the traits, of a training field with the field or noise of an unknown: functions and
-        letters.
-        """
+        """Return the mean, given the traits, of a training field with the field or noise of an unknown."""
         found: Terms = []
         for f, part in self._parts(vector):
             for g, own in self._projected_on(unknown):
@@ -224,9 +216,7 @@ class MixedOverlaps:
         return {other: combination for other, terms in parts.items() if (combination := combine(terms))}
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
-        """Return what a source along a training field, in the equation of a probe field, adds to the equation of an
-        unknown.
-        """
+        """Return what a source along a training field in a probe equation adds to the equation of an unknown."""
         if unknown.probe.sector != probe.sector:
             return ()
         return combine(self._projectors[probe.sector].driven(unknown, probe, along))
@@ -279,9 +269,7 @@ class MixedOverlaps:
         return rows
 
     def close(self) -> tuple[tuple[Unknown, ...], tuple[tuple[tuple[int, int], Combination], ...]]:
-        """Return the unknowns that do not vanish, in a fixed order, and their coefficients in each
-        other's equations.
-        """
+        """Return the nonzero unknowns in a fixed order, and their coefficients in each other's equations."""
         rows = _without_zeros(self.reachable(), self.neighbours())
         position = {p: i for i, p in enumerate(self.probes)}
         order = sorted(rows, key=lambda u: (position[u.probe], u.kind, u.field.name))

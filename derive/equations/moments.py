@@ -44,8 +44,9 @@ def check_moments(system: System) -> None:
 
 
 def _with_a_density_everywhere(system: System) -> set[Field]:
-    """Return the fields with a density on the whole line: normals, random matrices applied to a vector, and sums with
-    one of them at the same time.
+    """Return the fields with a density on the whole line.
+
+    They are normals, random matrices applied to a vector, and sums with one of these at the same time.
     """
     found = {source for source in system.sources if source.role == "normal"}
     found |= {f.field for f in system.fields if f.product is not None}

@@ -81,9 +81,7 @@ def shortest_delay(order: TimeOrder, field: Field, noise: Field) -> int | None:
 
 
 def drawn_before(order: TimeOrder, term: NoisyTerm, lag: Callable[[FieldAt], int]) -> FieldAt | None:
-    """Return the first noise of a term that its value may depend on; None if the value is independent
-    of all of them.
-    """
+    """Return the first noise of a term that its value may depend on; None if it is independent of all of them."""
     if term.value is None:
         return None
     for noise in term.noises:

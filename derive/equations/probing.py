@@ -113,9 +113,7 @@ def _takes_all_numbers(value: FieldAt, made: FieldRules) -> bool:
 
 
 def _check_between(name: str, matrix: MatrixExpression, made: FieldRules) -> None:
-    """Refuse training fields on diagonals between resolvents: they are not projected, and only traits are allowed
-    there.
-    """
+    """Refuse training fields on diagonals between resolvents: only traits are allowed there."""
     check_diagonals(matrix, made)
     for entries in _diagonals(matrix):
         for value in (value for value in values(entries) if not is_trait(value)):
@@ -239,8 +237,7 @@ class Probing:
     def spectral_fields(
         self, label: str, matrix: MatrixExpression, between: tuple[tuple[str, MatrixExpression], ...] = ()
     ) -> SpectralFields:
-        """Return the fields of one probed matrix, removed from the rules; fields that it adds to the training level
-        stay.
+        """Return the fields of one probed matrix, and remove them from the rules; additions to the training level stay.
 
         The next probed matrix may use their names again.
 
@@ -291,15 +288,12 @@ class Probing:
         return image
 
     def _prepared(self, matrix: MatrixExpression) -> MatrixExpression:
-        """Return the matrix with means of the training level as parameters, and with its time as a
-        parameter if needed.
-        """
+        """Return the matrix with means of the training level, and its time if needed, as parameters."""
         measured = self._measured(matrix)
         return measured if self.times is None else stopped(measured, self.times)
 
     def _measured(self, matrix: MatrixExpression) -> MatrixExpression:
-        """Return the matrix with means that multiply random matrices as parameters, whose values come from the training
-        level.
+        """Return the matrix with means that multiply random matrices as parameters of known value.
 
         The bulk equations then keep their form: equations in responses with numerical coefficients.
         """

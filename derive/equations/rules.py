@@ -131,9 +131,7 @@ class Rules:
         return tuple(terms)
 
     def _overlapping(self, scale: sp.Expr, both: Mean, vector: FieldAt, until: sp.Expr, where: str) -> list[Term]:
-        """Return the terms of a sum over s of a vector times a mean of values at s and at another time, as outer
-        products give.
-        """
+        """Return the terms of sum_s vector(s) * mean(a(s) b(t)), as a history of outer products gives."""
         terms = []
         for part in sp.Add.make_args(apart(sp.expand, both.expression)):
             factor, ones = _split(part)
@@ -362,8 +360,9 @@ class Rules:
 
 
 def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
-    """Return a Piecewise whose conditions depend on no vector as a sum over its cases: SymPy would move every factor
-    into them.
+    """Return a Piecewise whose conditions depend on no vector as a sum over its cases.
+
+    SymPy would move every factor into the cases.
     """
     if not isinstance(expression, sp.Piecewise) or any(_has_vector(condition) for _, condition in expression.args):
         return expression
@@ -376,9 +375,7 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
-    """Return the mean, in a coefficient of a sum over s, that depends on s and on another time; None
-    if there is none.
-    """
+    """Return the mean, in a coefficient of a sum over s, of values at s and at another time; None if there is none."""
     means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
     found = [m for m in means if m.has(PAST) and m.atoms(Clock)]
     if not found:
@@ -407,9 +404,7 @@ def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
 
 
 def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
-    """Return a vector as (power of a size, vector of order one) if all terms have the same power;
-    unchanged otherwise.
-    """
+    """Return (power of a size, vector of order one) if all terms have the same power; otherwise (1, vector)."""
     terms = sp.Add.make_args(expression)
     orders = {_growth(term, where) for term in terms}
     sector = sector_of(expression, where)
@@ -519,9 +514,7 @@ def _(expression: Mean) -> bool:
 
 
 def _distributed(expression: sp.Expr) -> sp.Expr:
-    """Return the expression with scalars distributed over sums of applied matrices, so that each
-    carries its own scale.
-    """
+    """Distribute scalars over sums of applied matrices, so that each carries its own scale."""
     if expression.is_Mul and _has_vector(expression):
         return apart(sp.expand_mul, sp.Mul(*map(_distributed, expression.args)))
     if expression.is_Add:

@@ -118,9 +118,7 @@ class SpectralEquations:
         ]
 
     def stein(self, probe: Field, field: Field) -> list[tuple[Unknown, sp.Expr, Word]]:
-        """Return <noise of the probe equation * field> by Stein's lemma: noise covariances times responses of the
-        field.
-        """
+        """Return <noise of the probe equation * field> by Stein's lemma: covariances of noises times responses."""
         return [
             (unknown, scale, (Letter.response(field, noise),))
             for scale, noise, unknown in self.shared_noises(probe)
@@ -165,9 +163,7 @@ class SpectralEquations:
 
     @cached_property
     def met(self) -> dict[Sector, list[Field]]:
-        """Return, by sector, the training fields that are projected on there: in spikes, overlaps and declared
-        directions.
-        """
+        """Return, by sector, the training fields that are projected on: in spikes, overlaps and declared directions."""
         spikes = [(probe.sector, spike) for probe in self.terms for spike in self.spikes(probe)]
         found = {sector: dict.fromkeys(s.vector for where, s in spikes if where == sector) for sector in self.sectors}
         directions = [a.direction.field for _, a in self.saddle.system.model.alignments if spikes]

@@ -47,9 +47,7 @@ def _updates(history: History) -> list[sp.Expr]:
 
 
 def stopped(matrix: MatrixExpression, times: ProbeTimes) -> MatrixExpression:
-    """Return the matrix with its last time as a parameter. Means keep their time: the training level evaluates them
-    later.
-    """
+    """Return the matrix with its last time as a parameter. Means keep theirs: the training level evaluates them."""
     if matrix.weights is not None:
         return matrix.mapped(lambda symbol: WeightsAt(symbol.weights, _at_stop(symbol.time, times)))
     return matrix.rebuilt(lambda part: stopped(part, times), lambda scale, _: _at_stop(scale, times))

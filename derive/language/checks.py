@@ -483,9 +483,7 @@ def _(node: DataAt, equation: Eq, model: Declaration) -> None:
 
 
 def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
-    """Refuse a mean in the probed matrix unless it is at the last time, a fixed number of steps before it, or at the
-    start.
-    """
+    """Refuse a mean in the probed matrix that is not at the start, the last time, or a fixed lag before it."""
     timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
     if not timed:
         return
@@ -587,8 +585,7 @@ def _outermost(expression: sp.Basic) -> list[Any]:
 
 
 def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
-    """Return the parts that a mean or an observable cannot hold: matrices, tables, sums over times and over labels of
-    vectors.
+    """Return the matrices, tables and sums over times or labels of vectors, which means and observables cannot hold.
 
     Renamed axes are allowed.
     """

@@ -81,8 +81,7 @@ class Eq(DisplayedFormula):
 
 
 def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:
-    """Return the first clock value at which a rule is used, and the one after the last; None if it is not a rule in
-    time.
+    """Return the first clock value at which a rule is used, and the one after the last; None without a time.
 
     The rule of x(t + 1) with one starting value gives x(1) at t = 0, and x(T) at t = T - 1.
     """

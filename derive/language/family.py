@@ -145,8 +145,7 @@ def one_of(*words: str, doc: str = "") -> Choice:
 
 @word
 def formula(variables: str, doc: str = "", **named: str) -> Choice:
-    """Return the choice of a function that the user may type; formulas passed by keyword have names, and the first is
-    the default.
+    """Return the choice of a function that the user may type. Keywords name formulas, and the first is the default.
 
     The declaring function receives a SymPy expression in real symbols of these names.
 

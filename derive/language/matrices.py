@@ -429,6 +429,7 @@ class SumOfMatrices(MatrixExpression):
 
     @staticmethod
     def of(*parts: tuple[sp.Expr, MatrixExpression]) -> MatrixExpression:
+        """Return the linear combination of (coefficient, matrix) pairs."""
         rows, columns = parts[0][1].rows, parts[0][1].columns
         total: dict[MatrixExpression, sp.Expr] = {}
         for coefficient, matrix in parts:
@@ -532,10 +533,9 @@ class ProductOfMatrices(MatrixExpression):
 def gaussian(
     name: str, rows: Sector, columns: Sector, variance: Any = 1, fresh: Clock | None = None, latex: str = ""
 ) -> MatrixAtom:
-    """Return a rows x columns matrix of independent Gaussian entries; with `fresh`, drawn anew at each step: write
-    X(t).
+    """Return a rows x columns matrix of independent Gaussian entries.
 
-    `latex` sets its symbol in formulas.
+    With `fresh` it is drawn anew at each step: write X(t). `latex` sets its symbol in formulas.
 
     >>> from derive import gaussian, normal, parameter, positive, sectors
     >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))

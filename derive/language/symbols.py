@@ -361,9 +361,7 @@ class MeasuredParameter(Parameter):
 
 
 class Sector(_Named):
-    """An index space whose size goes to infinity; the symbol stands for its size. `ratio` is its size over that of the
-    base.
-    """
+    """An index space whose size goes to infinity. The symbol is its size, `ratio` its size over that of the base."""
 
     __slots__ = ()
     varies = False
@@ -426,9 +424,7 @@ def parameter(
 
 
 class Axis(_Named):
-    """An axis of labels, such as classes or samples; objects on it have one copy per label. `size` is the number of
-    labels.
-    """
+    """An axis of labels, such as classes or samples. `size` is the number of labels."""
 
     __slots__ = ()
     called, maker = "an axis", "c = axis('c', C)"

@@ -129,8 +129,7 @@ class GivenNumbers(Sited):
 
 
 class LabelSelection(Sited):
-    """The table that maps numbers with the axes `columns` to those with the axes `rows`: 1 where labels on common axes
-    agree, else 0.
+    """The 0/1 table that maps numbers with the axes `columns` to `rows`: 1 where labels on common axes agree.
 
     `named` are the axes of the columns under the names of the rows. The table broadcasts labels, sums over axes that
     the rows lack, and renames axes.

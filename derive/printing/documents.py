@@ -266,6 +266,7 @@ def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str
 
 
 def parameter_table(model: Model) -> list[str]:
+    """Return the Markdown table of parameters."""
     if not model.parameters:
         return []
     rows = [
@@ -295,6 +296,7 @@ def latex_of_observable(name: str, value: sp.Expr) -> str:
 
 
 def latex_of_spectrum(probe: DeclaredSpectrum) -> str:
+    """Return the probed matrix as LaTeX."""
     plus = rf" + {latex_word(probe.plus)} \, I" if probe.plus else ""
     return str(TexPrinter().doprint(probe.matrix)) + plus
 
@@ -305,6 +307,7 @@ def latex_word(name: str) -> str:
 
 
 def spectrum_words(label: str) -> str:
+    """Return the sentence that introduces a probed matrix."""
     return f"The spectrum {'of layer ' + label + ' ' if label else ''}is that of"
 
 

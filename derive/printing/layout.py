@@ -79,8 +79,9 @@ def with_positive_first(terms: list[Any]) -> list[Any]:
 
 
 def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
-    """Return the terms of a sum in reading order: fields and scalars first, sums over times last, no leading minus
-    sign.
+    """Return the terms of a sum in reading order: fields and scalars first, sums over times last.
+
+    A positive term comes first, if there is one.
     """
     terms = expression.as_ordered_terms()
     plain = [t for t in terms if not has_sum(t)]

@@ -430,9 +430,7 @@ def styled(letter: str, style: str) -> str:
 
 
 def _fenced(opening: str, body: str, closing: str) -> str:
-    """Return brackets around a body. Around a low body their size is fixed: browsers leave a gap
-    beside stretchy ones.
-    """
+    """Return brackets around a body, of fixed size around a low one: browsers leave a gap beside stretchy brackets."""
     tall = "true" if TALL.search(body) else "false"
 
     def fence(letter: str, form: str) -> str:

@@ -77,8 +77,7 @@ Meaning = PairName | OverlapName | Conjugate | Drive | None
 
 @dataclass(frozen=True)
 class PrintedNames:
-    """Fields that stand for products, and symbols that stand for order parameters. If empty, names are printed as they
-    are.
+    """Fields that stand for products, and symbols that stand for order parameters; empty to print names as they are.
 
     `written` holds the names with declared LaTeX, for sentences that mention them; `mentioned` all names that cannot be
     read as words, with the LaTeX of each.

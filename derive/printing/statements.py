@@ -39,9 +39,7 @@ class Section:
 
 
 def remembered(memory: MemoryKernel) -> sp.Expr:
-    """Return the memory term as it is printed: summed over the training times that contribute, or over
-    spectral time.
-    """
+    """Return the memory term as it is printed: summed over training times, or over spectral time."""
     value = memory.expression()
     if memory.on.role == "spectral":
         return sp.Function("sum_s")(value)

@@ -38,6 +38,8 @@ class Leg:
 
 @dataclass(frozen=True, repr=False)
 class Action(Record):
+    """The Martin-Siggia-Rose action: the deterministic part, and the couplings to each random matrix."""
+
     system: System
     couplings: tuple[Coupling, ...]
     assumptions: tuple[str, ...]

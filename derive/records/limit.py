@@ -17,9 +17,7 @@ from derive.records.system import Mixing, System
 
 @dataclass(frozen=True)
 class LinearPart:
-    """coefficient * z^power * (1 + z)^(-delay) times a field or a source, perhaps after `mixing` has acted on its
-    labels.
-    """
+    """coefficient * z^power * (1 + z)^(-delay) times a field or a source, whose labels `mixing` may have mapped."""
 
     target: Field
     of: Field

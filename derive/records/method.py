@@ -32,9 +32,7 @@ class SectorMethod:
 
 
 class LabelGroup(Enum):
-    """The group of permutations of labels that leave the training level invariant. The value is the word shown to
-    users.
-    """
+    """The permutations of labels that leave the training level invariant. The value is the word shown to users."""
 
     SIGNED = "signed permutations"
     PERMUTATIONS = "permutations"

@@ -135,9 +135,7 @@ class SampledSiteValues:
 
     @property
     def of_traits(self) -> bool:
-        """Whether the entries depend on traits alone, so that their law is known; fields given the entries are still
-        sampled.
-        """
+        """Whether the entries depend on traits alone, so that only fields given the entries are sampled."""
         return all(isinstance(value.field, Trait) for value in self.values)
 
     @property
@@ -148,8 +146,9 @@ class SampledSiteValues:
 
     @property
     def known(self) -> bool:
-        """Whether the traits take few values. Each is then a group of sites, and fields that are Gaussian within a
-        group need no samples.
+        """Whether the traits take few values.
+
+        Each value is then a group of sites, and fields that are Gaussian within a group need no samples.
         """
         return self.of_traits and all(value.field.discrete for value in self.values)
 

@@ -88,6 +88,8 @@ class DisorderRule(RuleParts):
 
 @dataclass(frozen=True)
 class LinearRule:
+    """field = sum of linear terms."""
+
     terms: tuple[Term, ...]
     laws = ()
     product = None
@@ -98,6 +100,8 @@ class LinearRule:
 
 @dataclass(frozen=True)
 class ElementwiseRule(RuleParts):
+    """field = a nonlinear function of field values of the same site."""
+
     law: sp.Expr
 
     @property
@@ -249,9 +253,7 @@ class System(Record):
         return tuple(trait for trait in self.traits if trait in found)
 
     def traits_beside(self, standing: Iterable[FieldAt]) -> tuple[Trait, ...]:
-        """Return the traits by which sites of the training level differ if these values are diagonal entries of a
-        probed matrix.
-        """
+        """Return the traits by which training sites differ if these values are diagonal entries of a probed matrix."""
         found = {*self.trained_traits, *(value.field for value in standing)}
         return tuple(trait for trait in self.traits if trait in found)
 
@@ -299,9 +301,7 @@ def is_moment(average: Mean) -> bool:
 
 
 def quadratic_pairs(average: Mean) -> tuple[tuple[sp.Expr, FieldAt, FieldAt], ...] | None:
-    """Return a quadratic mean as (coefficient, a, b) triples, with traits in the coefficients; None if it is not
-    quadratic.
-    """
+    """Return a quadratic mean as (coefficient, a, b) triples, traits in the coefficients; None if it is not one."""
     pairs = []
     for term in sp.Add.make_args(apart(sp.expand, average.expression)):
         scale, vectors = sp.S.One, []

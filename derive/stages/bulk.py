@@ -70,8 +70,7 @@ def _place(edge: sp.Expr, samples: tuple[Sample, ...]) -> float:
 
 
 def _closed_resolvent(poly: sp.Poly, samples: tuple[Sample, ...]) -> sp.Expr | None:
-    """Return the root of a curve of degree at most two that is the Stieltjes transform at all sample points; None if no
-    root is.
+    """Return the root of a curve of degree at most two that is the Stieltjes transform; None if there is none.
 
     The square root is written as sqrt(z - e1) sqrt(z - e2) with the edges e1, e2. Its principal values are the physical
     branch in the whole complex plane.

@@ -48,6 +48,8 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> StationaryLimit:
 
 
 class _AtRest(LinearLaws):
+    """The equations of one site in z, and its observables at the fixed point."""
+
     def __init__(self, saddle: SaddlePoint):
         super().__init__(saddle.system)
         self.forgotten = ""
@@ -69,9 +71,7 @@ class _AtRest(LinearLaws):
             )
 
     def drawn(self, f: SystemField) -> list[LinearPart]:
-        """Return the random terms in the equation of a field: sources, and starting values as far as they are
-        remembered.
-        """
+        """Return the random terms in the equation of a field: sources, and starting values that are remembered."""
         found: list[LinearPart] = []
         for t in f.rule.terms:
             value, lag = t.vector.field, self.lag(f.field, t.vector)
@@ -97,7 +97,7 @@ class _AtRest(LinearLaws):
 
     def _starts(self, field: Field, time: int, told: str) -> tuple[Term, ...]:
         """Return the starting value of a field in terms of sources; empty, and recorded as forgotten, if it is not
-        linear in them.
+        linear.
         """
         starts = self.fields[field].starts
         start = starts[time] if time < len(starts) else None

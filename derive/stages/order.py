@@ -19,8 +19,10 @@ from derive.records.system import Rule, System, SystemField
 
 
 def order_in_time(system: System) -> TimeOrder:
-    """Return a topological order of the training fields at one time, and the delay of every response; a cycle is an
-    error.
+    """Return a topological order of the training fields at one time, and the delay of every response.
+
+    Raises:
+        DeclarationError: if equal-time dependencies form a cycle.
     """
     fields = tuple(f.field for f in system.training)
     edges = _edges(system)

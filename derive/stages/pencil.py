@@ -137,9 +137,7 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
 
 
 def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> BlockCycle:
-    """Return the cycle with its inverse scalar map, or with the relation between z and s if it is within the size
-    bound.
-    """
+    """Return the cycle with its inverse scalar map, or with the relation between z and s within the size bound."""
     projected = blocks.projected
     resolvent = projected.resolvent
     names = {resolvent: resolvent, **plain_names(s for s in projected.bulk_symbols if s != resolvent)}
@@ -186,9 +184,7 @@ def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
 
 
 def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...]) -> sp.Expr | None:
-    """Return the eigenvalue of a one-by-one pencil in closed form: its spikes are independent of all
-    other variables.
-    """
+    """Return the eigenvalue of a one-by-one pencil in closed form, for spikes independent of all other variables."""
     if any(len(group) != 1 for group in rows):
         return None
     total = sp.S.One

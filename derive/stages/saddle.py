@@ -72,8 +72,9 @@ def _hat_first(pair: tuple[Leg, Leg]) -> tuple[Leg, Leg]:
 
 
 def _lag(a: Field, kicked: Field, order: TimeOrder) -> int | None:
-    """Return the delay of the response of field a to an impulse in another; None if it vanishes. The probe never acts
-    on training.
+    """Return the delay of the response of field a to an impulse in another; None if it vanishes.
+
+    The probe never acts on training.
     """
     if kicked.role == "spectral":
         return 0 if a.role == "spectral" else None
