@@ -138,8 +138,8 @@ class _System:
             products.convolve(order)
             products.put(order, np.zeros(self.size, dtype=np.int64))
             products.put(order, -(solve @ products.residual(order)) % PRIME)
-        found: np.ndarray = products.series[0]
-        return found
+        series: np.ndarray = products.series[0]
+        return series
 
     def _at_infinity(self) -> list[int]:
         """Return the unknowns at t = 0, by Newton's method from zero."""
@@ -213,6 +213,6 @@ class _Products:
         """Return one order of all equations."""
         there = self.shifts <= order
         parts = self.numbers[there] * self.series[self.terms[there], order - self.shifts[there]] % PRIME
-        found = np.zeros(self.size, dtype=np.int64)
-        np.add.at(found, self.rows[there], parts)
-        return found % PRIME
+        residual = np.zeros(self.size, dtype=np.int64)
+        np.add.at(residual, self.rows[there], parts)
+        return residual % PRIME

@@ -27,8 +27,8 @@ class Generator(EngineSymbol):
     @staticmethod
     def of(name: str, meaning: sp.Expr) -> Generator:
         """Return the indeterminate for a function, with the assumptions that SymPy can prove of the function."""
-        known = {key: True for key in ("real", "nonnegative", "positive") if getattr(meaning, f"is_{key}")}
-        return Generator(name, meaning, **known)
+        assumptions = {key: True for key in ("real", "nonnegative", "positive") if getattr(meaning, f"is_{key}")}
+        return Generator(name, meaning, **assumptions)
 
     @property
     def meaning(self) -> sp.Expr:
@@ -147,13 +147,13 @@ def _factors(power: sp.Pow) -> list[tuple[Key, sp.Rational]]:
     if exponent.is_Rational:
         return [((base, sp.S.One), exponent)]
     invertible = base.is_zero is False
-    found = []
+    factors = []
     for term in sp.Add.make_args(sp.expand(exponent)) if invertible else (exponent,):
         if term.is_Rational:
-            found.append(((base, sp.S.One), term))
+            factors.append(((base, sp.S.One), term))
             continue
         content, primitive = term.as_content_primitive()
         if invertible and primitive.could_extract_minus_sign():
             content, primitive = -content, -primitive
-        found.append(((base, primitive), content))
-    return found
+        factors.append(((base, primitive), content))
+    return factors

@@ -24,8 +24,8 @@ class _Node(DisplayedNode, sp.Expr):
     is_commutative = True
 
     def __new__(cls, *args: Any) -> Self:
-        found: Self = sp.Expr.__new__(cls, *map(sp.sympify, args))
-        return found
+        node: Self = sp.Expr.__new__(cls, *map(sp.sympify, args))
+        return node
 
 
 class Hat(_Node):

@@ -33,9 +33,9 @@ def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Sy
     Defaults are avoided: there numbers may coincide that differ elsewhere, for example at the first steps of weights
     that decay.
     """
-    found = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
+    parameters = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
     values = {}
-    for i, parameter in enumerate(found):
+    for i, parameter in enumerate(parameters):
         if parameter.domain.whole:
             fitting = (n for n in range(7 + 2 * i + attempt, 0, -1) if parameter.domain.contains(n))
             values[parameter] = sp.Integer(next(fitting, int(parameter.default)))
@@ -81,10 +81,10 @@ def physical_values(
     few, all_bits = max(120, 2 * _bits_of(goal)), int(digits * 3.33) + 120
     try:
         numbers = {symbol: sp.sympify(value) for symbol, value in point.items()}
-        given = [sp.sympify(e).xreplace(numbers) for e in equations]
+        evaluated = [sp.sympify(e).xreplace(numbers) for e in equations]
     except (TypeError, ValueError) as error:  # SymPy compares real numbers only
         raise NumericalError("the bulk equations are not real at these parameters; take others") from error
-    system = _Polynomials.of(given, unknowns, digits + 36)
+    system = _Polynomials.of(evaluated, unknowns, digits + 36)
     with mpmath.workdps(digits), _precision(few):
         z = mpmath.mpc(goal.real, 10**6 * (1 + abs(goal.real)))
         values = [flint.acb(0)] * len(unknowns)
@@ -94,8 +94,8 @@ def physical_values(
                 flint.ctx.prec = all_bits
             values = system.newton(_acb(z), values, flint.arb(2) ** (-(all_bits - 110 if last else few // 4)))
             if last:
-                found = [_mpc(v) for v in values]
-                return {Z: z, **dict(zip(unknowns, found, strict=True))}
+                solution = [_mpc(v) for v in values]
+                return {Z: z, **dict(zip(unknowns, solution, strict=True))}
             lower = mpmath.im(z) * mpmath.mpf("0.75")
             z = mpmath.mpc(goal.real, lower) if lower > lowest else goal
 
@@ -205,10 +205,10 @@ class Sample:
         compiling dominates.
         """
         numbers = {symbol: sp.sympify(value) for symbol, value in self.point.items()}
-        given = [expression.xreplace(numbers) for expression in expressions]
+        reduced = [expression.xreplace(numbers) for expression in expressions]
         with mpmath.workdps(DIGITS):
-            found: list[mpmath.mpc] = sp.lambdify(list(self.values), given, "mpmath")(*self.values.values())
-        return found
+            results: list[mpmath.mpc] = sp.lambdify(list(self.values), reduced, "mpmath")(*self.values.values())
+        return results
 
     def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> Sample:
         """Return the same point with one more symbol, defined by an expression."""
@@ -236,12 +236,12 @@ def physical_samples(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, 
     """Return the physical branch at points with all signs that the domains admit, where continuation succeeds."""
     parameters = {p for e in equations for p in e.atoms(Parameter)}
     functions = sorted({f for e in equations for f in e.atoms(AppliedUndef)}, key=str)
-    found = []
+    samples = []
     for number, point in enumerate(domain_points(parameters)):
-        given = {**point, **{f: sp.Rational(7 + 2 * i + number, 8 + 3 * i) for i, f in enumerate(functions)}}
+        values = {**point, **{f: sp.Rational(7 + 2 * i + number, 8 + 3 * i) for i, f in enumerate(functions)}}
         with suppress(NumericalError):
-            found.append(Sample(given, physical_values(equations, unknowns, given)))
-    return tuple(found)
+            samples.append(Sample(values, physical_values(equations, unknowns, values)))
+    return tuple(samples)
 
 
 @dataclass(frozen=True)

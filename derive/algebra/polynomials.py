@@ -34,8 +34,8 @@ class PolynomialRing:
     def of(expressions: tuple[sp.Expr, ...]) -> PolynomialRing:
         """Return the smallest ring that holds all numerators and denominators of the expressions."""
         generators = Generators.of(expressions)
-        found = {s for e in expressions for s in generators.encode(e).free_symbols}
-        return PolynomialRing(tuple(sorted(found, key=symbol_order)), generators)
+        symbols = {s for e in expressions for s in generators.encode(e).free_symbols}
+        return PolynomialRing(tuple(sorted(symbols, key=symbol_order)), generators)
 
     @property
     def context(self) -> Any:
@@ -55,7 +55,7 @@ class PolynomialRing:
     def _monomials(self, expression: sp.Expr) -> dict[Any, Any] | None:
         """Return integer coefficients by exponents; None unless the expression is an expanded integer polynomial."""
         places = {s: i for i, s in enumerate(self.symbols)}
-        found: dict[tuple[int, ...], int] = {}
+        coefficients: dict[tuple[int, ...], int] = {}
         for term in sp.Add.make_args(expression):
             exponents, number = [0] * len(self.symbols), 1
             for factor in sp.Mul.make_args(term):
@@ -66,8 +66,8 @@ class PolynomialRing:
                     exponents[places[base]] += int(power)
                 else:
                     return None
-            found[tuple(exponents)] = found.get(tuple(exponents), 0) + number
-        return {monomial: c for monomial, c in found.items() if c}
+            coefficients[tuple(exponents)] = coefficients.get(tuple(exponents), 0) + number
+        return {monomial: c for monomial, c in coefficients.items() if c}
 
     def decode(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:
         terms = [
@@ -94,16 +94,16 @@ def solve_linear_unknowns(
     Returns:
         the remaining equations, the remaining unknowns, and the substitutions in order.
     """
-    made: list[tuple[sp.Symbol, sp.Expr]] = []
+    substitutions: list[tuple[sp.Symbol, sp.Expr]] = []
     equations, unknowns = _distinct(equations, accept), list(unknowns)
     while True:
         choice = _simplest_linear(equations, unknowns)
         if choice is None:
-            return equations, unknowns, made
+            return equations, unknowns, substitutions
         position, symbol = choice
         poly = sp.Poly(equations[position], symbol)
         value = sp.cancel(-poly.coeff_monomial(1) / poly.coeff_monomial(symbol))
-        made.append((symbol, value))
+        substitutions.append((symbol, value))
         unknowns.remove(symbol)
         rest = [e for i, e in enumerate(equations) if i != position]
         equations = _distinct([e.subs(symbol, value) if e.has(symbol) else e for e in rest], accept)
@@ -262,8 +262,8 @@ class _Elimination:
         count = len(equations)
         generators = Generators.of([*equations, extra])
         encoded = [generators.encode(e) for e in (*equations, extra)]
-        given, unknowns, physical = _without_irrational_numbers(encoded, unknowns, physical)
-        equations, extra = [*given[:count], *given[count + 1 :]], given[count]
+        rational, unknowns, physical = _without_irrational_numbers(encoded, unknowns, physical)
+        equations, extra = [*rational[:count], *rational[count + 1 :]], rational[count]
         same = _coincidences(unknowns, equations, physical)
         reduced = [sp.expand(sp.sympify(e).xreplace(same)) for e in equations]
         extra = sp.fraction(sp.together(extra.xreplace(same)))[0]
@@ -280,10 +280,10 @@ class _Elimination:
             choice = _cheapest(ring, polys, left, number)
             if choice is None:
                 break
-            work, symbol, pivot = choice
-            if work > MOST_TERMS:
-                raise TooLarge(f"eliminating {symbol} may need {work} terms")
-            if work > MANY_TERMS and not checked:
+            cost, symbol, pivot = choice
+            if cost > MOST_TERMS:
+                raise TooLarge(f"eliminating {symbol} may need {cost} terms")
+            if cost > MANY_TERMS and not checked:
                 check_result()
                 checked = True
             left.remove(symbol)
@@ -374,9 +374,9 @@ def _coincidences(
             if abs(value) < tiny:
                 same[u] = sp.S.Zero
                 continue
-            for sign, known in ((sign, known) for known in kept for sign in (1, -1)):
-                if abs(value - sign * physical.values[known]) < tiny * abs(value):
-                    same[u] = sign * known
+            for sign, other in ((sign, other) for other in kept for sign in (1, -1)):
+                if abs(value - sign * physical.values[other]) < tiny * abs(value):
+                    same[u] = sign * other
                     break
             else:
                 kept.append(u)
@@ -430,8 +430,8 @@ def _cheapest(
         place = ring.symbols.index(symbol)
         holding = [i for i, d in enumerate(degrees) if d[place] > 0]
         for i in holding:
-            work = sum(_work(polys[i], degrees[i], polys[j], degrees[j], place) for j in holding if j != i)
-            key = (work, degrees[i][place], len(polys[i]), symbol.name, i)
+            cost = sum(_work(polys[i], degrees[i], polys[j], degrees[j], place) for j in holding if j != i)
+            key = (cost, degrees[i][place], len(polys[i]), symbol.name, i)
             if (best is None or key < best[0]) and not number.accepts(polys[i].derivative(place)):
                 best = (key, symbol, polys[i])
     return None if best is None else (best[0][0], best[1], best[2])
@@ -473,9 +473,9 @@ def _resultant(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> tuple[Poly
     """Return the ring of two polynomials and their resultant with respect to a symbol."""
     ring = PolynomialRing.of((first, second))
     p, q = ring.encode(first), ring.encode(second)
-    work = _work_of(ring, p, q, symbol)
-    if work > MOST_TERMS:
-        raise TooLarge(f"eliminating {symbol} may need {work} terms")
+    cost = _work_of(ring, p, q, symbol)
+    if cost > MOST_TERMS:
+        raise TooLarge(f"eliminating {symbol} may need {cost} terms")
     result = p.resultant(q, ring.variable(symbol))
     if len(result) > MOST_FACTOR_TERMS:
         raise TooLarge(f"eliminating {symbol} leaves {len(result)} terms")
@@ -534,12 +534,12 @@ def irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
     whole = polynomial.context()
     context = flint.fmpq_mpoly_ctx.get(whole.names(), whole.ordering())
     rational = context.from_dict({m: flint.fmpq(c) for m, c in polynomial.to_dict().items()})
-    found = []
+    factors = []
     for factor, _ in rational.factor()[1]:
         terms = factor.to_dict()
         common = math.lcm(*(int(c.q) for c in terms.values()))
-        found.append(whole.from_dict({m: flint.fmpz((c * common).p) for m, c in terms.items()}))
-    return found
+        factors.append(whole.from_dict({m: flint.fmpz((c * common).p) for m, c in terms.items()}))
+    return factors
 
 
 def _decoded_factors(ring: PolynomialRing, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
@@ -556,11 +556,11 @@ def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], lis
     ring = PolynomialRing.of((curve,))
     polynomial = ring.encode(sp.expand(curve))
     degree, place = ring.degree(polynomial, symbol), ring.symbols.index(symbol)
-    work = 1
+    cost = 1
     for i, d in enumerate(map(int, polynomial.degrees())):
-        work *= 1 if i == place else (2 * degree - 2) * d + 1
-    if work > MOST_DISCRIMINANT_TERMS:
-        raise TooLarge(f"the discriminant in {symbol} may need {work} terms")
+        cost *= 1 if i == place else (2 * degree - 2) * d + 1
+    if cost > MOST_DISCRIMINANT_TERMS:
+        raise TooLarge(f"the discriminant in {symbol} may need {cost} terms")
     lead = _coefficient(ring, polynomial, place, degree)
     singular = _decoded_factors(ring, polynomial.discriminant(ring.variable(symbol))) if degree > 1 else []
     return singular, _decoded_factors(ring, lead)

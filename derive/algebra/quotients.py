@@ -40,8 +40,8 @@ class RationalFunctions:
 
     def convert(self, expression: sp.Expr) -> Quotient:
         top, bottom = sp.fraction(sp.together(sp.sympify(expression)))
-        found: Quotient = self.polynomial(top) / self.polynomial(bottom)
-        return found
+        quotient: Quotient = self.polynomial(top) / self.polynomial(bottom)
+        return quotient
 
     def decode(self, quotient: Quotient) -> sp.Expr:
         def plain(p: Any) -> Any:

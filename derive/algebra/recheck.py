@@ -46,7 +46,7 @@ def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Poin
     parameters = {s for s in named if isinstance(s, Parameter)}
     sizes = [s for s in named if isinstance(s, Sector)]
     parameters |= {p for size in sizes for p in size.ratio.free_symbols}
-    found: list[Point] = []
+    points: list[Point] = []
     for number in range(count):
         point: Point = {p: _inside(p.domain, p.name, number) for p in sorted(parameters, key=symbol_order)}
         base = sp.Integer(7**2 * (number + 1))
@@ -54,8 +54,8 @@ def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Poin
         for symbol in named:
             if symbol not in point:
                 point[symbol] = _other(symbol, number)
-        found.append(point)
-    return found
+        points.append(point)
+    return points
 
 
 def _inside(domain: Domain, name: str, number: int) -> sp.Rational:
@@ -98,10 +98,10 @@ def check_same(before: sp.Expr, after: sp.Expr, stage: str, where: str) -> None:
         return
     for point, left, right in _values(before, after):
         if not right.is_finite or abs(left - right) > AGREEMENT * (1 + abs(left)):
-            told = ", ".join(f"{symbol} = {value}" for symbol, value in point)
+            location = ", ".join(f"{symbol} = {value}" for symbol, value in point)
             raise InternalError(
-                f"{where}: the stage {stage} turned {sp.N(left, 6)} into {sp.N(right, 6)} at {told}. This is a fault "
-                "of the engine, so no result is given; please report the declaration"
+                f"{where}: the stage {stage} turned {sp.N(left, 6)} into {sp.N(right, 6)} at {location}. This is a "
+                "fault of the engine, so no result is given; please report the declaration"
             )
 
 
@@ -114,12 +114,12 @@ def _values(before: sp.Expr, after: sp.Expr) -> tuple[tuple[Pairs, sp.Expr, sp.E
     opaque = sorted({n for e in (before, after) for n in _opaque(e)}, key=sp.default_sort_key)
     numbers = {node: _fraction(str(_at_ratios(node))) for node in opaque}
     before, after = before.xreplace(numbers), after.xreplace(numbers)
-    found = []
+    values = []
     for point in domain_points((*before.free_symbols, *after.free_symbols)):
         left, right = (_number(e, point) for e in (before, after))
         if left.is_number and left.is_finite:
-            found.append((tuple(point.items()), left, right))
-    return tuple(found)
+            values.append((tuple(point.items()), left, right))
+    return tuple(values)
 
 
 def _number(expression: sp.Expr, point: Point) -> sp.Expr:
@@ -132,8 +132,8 @@ def _number(expression: sp.Expr, point: Point) -> sp.Expr:
 
 def _at_ratios(node: sp.Basic) -> sp.Basic:
     """Return a canonical form of a mean, or of another opaque node: expanded, with sizes at their ratios."""
-    found: sp.Basic = sp.expand(node.xreplace({size: BASE * size.ratio for size in node.atoms(Sector)}))
-    return found
+    expanded: sp.Basic = sp.expand(node.xreplace({size: BASE * size.ratio for size in node.atoms(Sector)}))
+    return expanded
 
 
 def _is_defined(function: sp.Function) -> bool:

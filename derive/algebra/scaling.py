@@ -67,8 +67,8 @@ def _degrees(expression: sp.Basic) -> list[sp.Rational | None]:
 
 def _common(degrees: Iterable[sp.Rational | None]) -> sp.Rational | None:
     """Return the degree that all have; None if they differ."""
-    found = set(degrees)
-    return found.pop() if len(found) == 1 else None
+    distinct = set(degrees)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 @ByKind

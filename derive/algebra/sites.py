@@ -43,8 +43,8 @@ class SiteValue(Trait):
         field = value.field
         payload = (field.sector, None, "trait", sp.S.One, False, None, _NORMAL, value)
         name = field.name if value.time is None else "".join(c if c.isalnum() else "_" for c in shown(value)).strip("_")
-        found: Self = _Named.__new__(cls, name, payload, field.tex, real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, payload, field.tex, real=True)
+        return node
 
     value = property(lambda self: self.payload[7])
 
@@ -56,8 +56,8 @@ class SiteEntry(Trait):
 
     def __new__(cls, name: str, sector: Sector, function: sp.Expr) -> Self:
         payload = (sector, None, "trait", sp.S.One, False, None, _NORMAL, function)
-        found: Self = _Named.__new__(cls, name, payload, "", real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, payload, "", real=True)
+        return node
 
     function = property(lambda self: self.payload[7])
 
@@ -140,19 +140,19 @@ def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
 
     None if there is no such form: laws with a density, values that are not rational in the parameters, too many groups.
     """
-    found = []
+    polynomials = []
     for equation in equations:
         whole = without_averages(equation)
         if whole is None:
             return None
         unknowns = [s for s in whole.free_symbols if not isinstance(s, Parameter)]
         if not equation.has(TraitAverage) and whole.is_polynomial(*unknowns):
-            found.append(equation)
+            polynomials.append(equation)
             continue
         if not whole.is_rational_function(*unknowns):
             return None
-        found.append(sp.expand(sp.fraction(sp.cancel(sp.together(whole)))[0]))
-    return tuple(found)
+        polynomials.append(sp.expand(sp.fraction(sp.cancel(sp.together(whole)))[0]))
+    return tuple(polynomials)
 
 
 def without_averages(expression: sp.Expr) -> sp.Expr | None:

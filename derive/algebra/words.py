@@ -100,8 +100,8 @@ class DiagonalWeight(sp.MatrixExpr):
     """The diagonal matrix with entries weight(s)."""
 
     def __new__(cls, weight: sp.Expr, size: sp.Expr) -> Self:
-        found: Self = sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
-        return found
+        node: Self = sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
+        return node
 
     weight = property(lambda self: self.args[0])
     shape = property(lambda self: (self.args[1], self.args[1]))

@@ -45,17 +45,17 @@ def with_labels_alike(model: Model) -> Model:
     """Return the model with all terms broadcast to common axes; the model itself if its axes already agree."""
     if len({axis for e in everything(model) for axis in _axes_in(e)}) < 2:
         return model
-    work = _Spreading(declared_names(model))
-    equations = [work.equation(e) for e in model.equations]
-    observe = {name: work.number(value) for name, value in model.observe}
-    probe = tuple((label, replace(p, matrix=work.matrix(p.matrix))) for label, p in model.probes)
+    spreading = _Spreading(declared_names(model))
+    equations = [spreading.equation(e) for e in model.equations]
+    observe = {name: spreading.number(value) for name, value in model.observe}
+    probe = tuple((label, replace(p, matrix=spreading.matrix(p.matrix))) for label, p in model.probes)
     single = [p for label, p in probe if label == ""]
     changed = [e.value for e in equations] != [e.value for e in model.equations] or observe != dict(model.observe)
-    if not changed and not work.made:
+    if not changed and not spreading.made:
         return model
     return replace(
         model,
-        equations=(*equations, *work.equations),
+        equations=(*equations, *spreading.equations),
         observe=observe,
         probe=single[0] if single else probe or None,
     )
@@ -63,8 +63,8 @@ def with_labels_alike(model: Model) -> Model:
 
 def _axes_in(expression: sp.Basic) -> set[Axis]:
     fields = {axis for value in expression.atoms(FieldAt) for axis in value.field.axes}
-    given = {axis for node in expression.atoms(GivenNumbers) for axis in node.args[0].axes}
-    return fields | given | {axis for node in expression.atoms(LabelSelection) for axis in node.rows}
+    data_axes = {axis for node in expression.atoms(GivenNumbers) for axis in node.args[0].axes}
+    return fields | data_axes | {axis for node in expression.atoms(LabelSelection) for axis in node.rows}
 
 
 class _Spreading:
@@ -83,8 +83,8 @@ class _Spreading:
 
     def number(self, value: sp.Expr) -> sp.Expr:
         """Broadcast an observable, or the coefficient of a matrix."""
-        found: sp.Expr = changed(value, (Each, *LEAVES), self._inside)
-        return found
+        broadcast: sp.Expr = changed(value, (Each, *LEAVES), self._inside)
+        return broadcast
 
     def matrix(self, matrix: MatrixExpression) -> MatrixExpression:
         if matrix.low_rank:
@@ -99,11 +99,11 @@ class _Spreading:
         """Broadcast all parts of an expression to the given axes; parts without labels stay as they are."""
 
         def leaf(node: sp.Expr) -> sp.Expr:
-            found, own = self._inside(node), axes_of(node)
-            return spread(found, axes, own) if own else found
+            inner, own = self._inside(node), axes_of(node)
+            return spread(inner, axes, own) if own else inner
 
-        found: sp.Expr = changed(expression, LEAVES, leaf)
-        return found
+        broadcast: sp.Expr = changed(expression, LEAVES, leaf)
+        return broadcast
 
     @ByKind
     def _inside(self, node: sp.Expr) -> sp.Expr:
@@ -175,7 +175,7 @@ class _Spreading:
             while name in self.taken:
                 name += "_"
             self.taken.add(name)
-            made = Field(name, field.sector, field.clock if field.timed else None, axes=mix.table.rows)
-            self.made[content] = made
-            self.equations.append(Eq(made(field.clock) if field.timed else made(), content))
+            auxiliary = Field(name, field.sector, field.clock if field.timed else None, axes=mix.table.rows)
+            self.made[content] = auxiliary
+            self.equations.append(Eq(auxiliary(field.clock) if field.timed else auxiliary(), content))
         return self.made[content](*time)

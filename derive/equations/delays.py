@@ -17,7 +17,7 @@ def shortest_delays(fields: tuple[Field, ...], edges: Iterable[Edge]) -> tuple[t
         if not edge.through_mean and edge.source in place:
             step, target = onward[place[edge.source]], place[edge.target]
             step[target] = min(edge.lag, step.get(target, edge.lag))
-    found = []
+    delays = []
     for origin in range(len(fields)):
         reached: dict[int, int] = {}
         waiting = [(0, origin)]
@@ -28,5 +28,5 @@ def shortest_delays(fields: tuple[Field, ...], edges: Iterable[Edge]) -> tuple[t
                 for target, lag in onward[here].items():
                     if target not in reached:
                         heapq.heappush(waiting, (delay + lag, target))
-        found += [(fields[target], fields[origin], delay) for target, delay in sorted(reached.items())]
-    return tuple(found)
+        delays += [(fields[target], fields[origin], delay) for target, delay in sorted(reached.items())]
+    return tuple(delays)

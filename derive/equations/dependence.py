@@ -44,13 +44,13 @@ def trait_parts(system: System, field: Field) -> Parts | None:
 
 def _summed(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
     """Return a linear combination of decompositions; None if one of them is None."""
-    found: dict[Field, sp.Expr] = {}
+    totals: dict[Field, sp.Expr] = {}
     for coefficient, parts in terms:
         if parts is None:
             return None
         for factor, part in parts:
-            found[part] = found.get(part, sp.S.Zero) + coefficient * factor
-    return tuple((factor, part) for part, factor in found.items())
+            totals[part] = totals.get(part, sp.S.Zero) + coefficient * factor
+    return tuple((factor, part) for part, factor in totals.items())
 
 
 def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]) -> Parts | None:
@@ -84,8 +84,8 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | No
         law = rule.rule.expression(field.clock) if rule.product is None else None
         inside = [] if law is None else [v for v in values(law) if not is_trait(v)]
         if law is not None and not law.has(Mean, PAST, sp.Sum) and all(v.time in (None, now) for v in inside):
-            made = {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
-            return None if any(one is None for one in made.values()) else law.xreplace(made)
+            forms = {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
+            return None if any(form is None for form in forms.values()) else law.xreplace(forms)
     return None
 
 
@@ -104,11 +104,11 @@ def _multiples(
         for law in rule.rule.laws:
             if law.has(Mean, PAST) or field.labelled:
                 continue
-            known = law.xreplace(_known(system, order, law, held))
-            others = [v for v in values(known) if not is_trait(v)]
-            slopes = _slopes(known, others)
+            reduced = law.xreplace(_known(system, order, law, held))
+            others = [v for v in values(reduced) if not is_trait(v)]
+            slopes = _slopes(reduced, others)
             if not others:
-                return [(known, None)]
+                return [(reduced, None)]
             now = all(v.time == (field.clock if field.timed else None) for v in others)
             if slopes is not None and now:
                 return [(slope, value.field) for slope, value in zip(slopes, others, strict=True)]
@@ -117,14 +117,14 @@ def _multiples(
 
 def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
     """Return the values in a law that are functions of the held fields, with those functions."""
-    found: dict[FieldAt, sp.Expr] = {}
+    functions: dict[FieldAt, sp.Expr] = {}
     for value in values(law):
         written = None if is_trait(value) else of_normals(system, order, value)
         if written is not None:
             made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
             if made_of <= held:
-                found[value] = written
-    return found
+                functions[value] = written
+    return functions
 
 
 def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:
@@ -137,8 +137,8 @@ def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:
 
 
 def _constant(system: System, field: Field) -> Field:
-    found = (source for source in system.sources if source.role == "constant" and source.sector == field.sector)
-    return next(found, Field(f"one_{field.sector}", field.sector, role="constant"))
+    constants = (source for source in system.sources if source.role == "constant" and source.sector == field.sector)
+    return next(constants, Field(f"one_{field.sector}", field.sector, role="constant"))
 
 
 @lru_cache(maxsize=16)
@@ -170,12 +170,12 @@ def _at_the_same_time(term: Term, field: Field) -> bool:
 def _depending(system: System) -> frozenset[Field]:
     """Return the training fields whose law at a site depends on its traits, also through memory."""
     needs = {f.field: _needed(system, f) for f in system.training}
-    found = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
+    depending = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
     while True:
-        more = {field for field, others in needs.items() if field not in found and others & found}
+        more = {field for field, others in needs.items() if field not in depending and others & depending}
         if not more:
-            return frozenset(found)
-        found |= more
+            return frozenset(depending)
+        depending |= more
 
 
 def _has_traits(rule: Rule) -> bool:
@@ -188,10 +188,10 @@ def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> s
     A random matrix brings fields back through its memory. Given the order in time, only those with a nonzero response
     count.
     """
-    found: set[Field] = set()
+    needed: set[Field] = set()
     for rule in f.rules:
-        found |= {term.vector.field for term in rule.terms}
-        found |= {v.field for law in rule.laws for v in values(law) if not is_trait(v)}
+        needed |= {term.vector.field for term in rule.terms}
+        needed |= {v.field for law in rule.laws for v in values(law) if not is_trait(v)}
         if (product := rule.product) is not None:
             back = [
                 g.product
@@ -200,5 +200,5 @@ def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> s
                 and g.product.matrix == product.matrix
                 and (order is None or order.delay(product.argument, g.field) is not None)
             ]
-            found |= {r.argument for r in back if r.argument.sector == f.field.sector}
-    return found
+            needed |= {r.argument for r in back if r.argument.sector == f.field.sector}
+    return needed

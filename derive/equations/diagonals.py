@@ -41,8 +41,8 @@ def free_name(name: str, taken: set[str]) -> str:
 
 def field_values(expressions: Iterable[sp.Expr]) -> list[SiteValue]:
     """Return the training fields in functions of a site, in a fixed order."""
-    found = {v.field for e in expressions for v in traits_in(e) if isinstance(v.field, SiteValue)}
-    return sorted(found, key=sp.default_sort_key)
+    fields = {v.field for e in expressions for v in traits_in(e) if isinstance(v.field, SiteValue)}
+    return sorted(fields, key=sp.default_sort_key)
 
 
 def transposed(along: Along) -> Along:
@@ -88,10 +88,10 @@ class NormalDiagonal:
 
 def normal_forms(system: System, order: TimeOrder, fields: Iterable[SiteValue]) -> dict[SiteValue, sp.Expr] | None:
     """Return fields on diagonals as functions of Gaussian fields; None if one of them has no such form."""
-    found = {one: of_normals(system, order, one.value) for one in fields}
-    if any(form is None for form in found.values()):
+    forms = {field: of_normals(system, order, field.value) for field in fields}
+    if any(form is None for form in forms.values()):
         return None
-    values = [one.value for one in field_values(found.values())]
+    values = [field.value for field in field_values(forms.values())]
     for value in values:
         _check_noises(system, order, value)
         other = next(v for v in values if v.time is not None or value.time is None)
@@ -100,7 +100,7 @@ def normal_forms(system: System, order: TimeOrder, fields: Iterable[SiteValue]) 
                 f"spectrum(...) has diag(...) of {shown(other)} and {shown(value)}, whose times are not a fixed "
                 "number of steps apart; take both at the last times"
             )
-    return found
+    return forms
 
 
 def normal_diagonal(
@@ -123,8 +123,10 @@ def normal_diagonal(
         value(): sp.Add(*(c * x() for c, x in zip(row, normals, strict=False)))
         for value, row in zip(values, lower, strict=True)
     }
-    given = {**numbers, **{one(): form.xreplace(numbers) for one, form in forms.items()}}
-    return NormalDiagonal(order, DiagonalSpread(tuple(value.value for value in values), normals, lower, inverse), given)
+    substitution = {**numbers, **{field(): form.xreplace(numbers) for field, form in forms.items()}}
+    return NormalDiagonal(
+        order, DiagonalSpread(tuple(value.value for value in values), normals, lower, inverse), substitution
+    )
 
 
 def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
@@ -172,11 +174,11 @@ def sampled_diagonal(
     """Return the functions of a site in the coefficients, with names that are not in `taken`."""
     functions = {_power(_of_site(coefficient))[0] for coefficient in coefficients if traits_in(coefficient)}
     ordered = sorted(functions, key=sp.default_sort_key)
-    plain = {f: f.xreplace({one(): one.value for one in field_values([f])}) for f in ordered}
+    plain = {f: f.xreplace({field(): field.value for field in field_values([f])}) for f in ordered}
     if len(ordered) > MOST_ENTRIES:
-        told = ", ".join(f"diag({shown(function)})" for function in plain.values())
+        listing = ", ".join(f"diag({shown(function)})" for function in plain.values())
         raise DeclarationError(
-            f"spectrum(...) has {told}, whose joint law has to be sampled; use at most {MOST_ENTRIES} different "
+            f"spectrum(...) has {listing}, whose joint law has to be sampled; use at most {MOST_ENTRIES} different "
             f"functions on the diagonals of {sector}"
         )
     names = [
@@ -193,8 +195,8 @@ def sampled_diagonal(
 
 def _of_site(coefficient: sp.Expr) -> sp.Expr:
     """Return the factor of a coefficient that varies from site to site."""
-    found: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
-    return found
+    factor: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
+    return factor
 
 
 def _power(function: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

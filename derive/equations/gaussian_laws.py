@@ -131,19 +131,19 @@ class Laws:
             for b in self.carried:
                 if a.sector != b.sector:
                     continue
-                pairs = [(one, two) for one in self.carried[a] for two in self.carried[b]]
+                pairs = [(first, second) for first in self.carried[a] for second in self.carried[b]]
                 try:
-                    for one, two in pairs:
-                        _check_together(one, two, together=False)
+                    for first, second in pairs:
+                        _check_together(first, second, together=False)
                 except NotGaussian as reason:
                     too_large[a, b] = str(reason)
                     continue
-                meetings |= {pair: False for one, two in pairs for pair in ((one, two), (two, one))}
+                meetings |= {pair: False for first, second in pairs for pair in ((first, second), (second, first))}
         return meetings, too_large
 
     def _one(self, sector: Sector) -> Field:
-        found = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]
-        return found[0] if found else Field(self._name(f"one_{sector}"), sector, role="constant")
+        constants = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]
+        return constants[0] if constants else Field(self._name(f"one_{sector}"), sector, role="constant")
 
     def _name(self, hint: str) -> str:
         while hint in self.taken:
@@ -301,22 +301,22 @@ class Laws:
         for field, other in self.arguments.items():
             if other == rule and (field.timed, field.axes, field.sector) == (like.timed, like.axes, like.sector):
                 return field
-        made = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, axes=like.axes)
-        self.arguments[made] = rule
-        return made
+        argument = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, axes=like.axes)
+        self.arguments[argument] = rule
+        return argument
 
     # -- averages
 
     def _averages(self) -> list[Mean]:
         """Return all means over sites that are needed, each at the current time."""
-        found: list[sp.Basic] = [value for _, value in self.layout.system.model.observe]
-        found += list(self.asked)
+        expressions: list[sp.Basic] = [value for _, value in self.layout.system.model.observe]
+        expressions += list(self.asked)
         for f in self.layout.fields:
             for rule in f.rules:
-                found += _coefficients(rule)
-        found += [m.coefficient for m in self.layout.saddle.memories]
-        found += [c.coefficient for c in self.layout.saddle.covariances]
-        means = {m for expression in found for m in sp.sympify(expression).atoms(Mean)}
+                expressions += _coefficients(rule)
+        expressions += [m.coefficient for m in self.layout.saddle.memories]
+        expressions += [c.coefficient for c in self.layout.saddle.covariances]
+        means = {m for expression in expressions for m in sp.sympify(expression).atoms(Mean)}
         return sorted(means, key=sp.default_sort_key)
 
     def average(self, average: Mean) -> Parts:
@@ -346,10 +346,10 @@ class Laws:
                     timed=timed,
                     axes=axes_of(core),
                 )
-                found = self._parts(core, like, (0, None), where)
-                linear += [(coefficient * c, v) for c, v in found.linear]
-                number += coefficient * found.number
-                laws += [(coefficient * c, law) for c, law in found.laws]
+                parts = self._parts(core, like, (0, None), where)
+                linear += [(coefficient * c, v) for c, v in parts.linear]
+                number += coefficient * parts.number
+                laws += [(coefficient * c, law) for c, law in parts.laws]
             self.averages[moved] = Parts(tuple(linear), number, tuple(laws))
         return self.averages[moved]
 
@@ -401,17 +401,17 @@ class Laws:
 
     def _meetings(self) -> dict[tuple[GaussianLaw, GaussianLaw], bool]:
         """Return the pairs of laws whose correlations are needed, and whether at equal times only."""
-        found: dict[tuple[GaussianLaw, GaussianLaw], bool] = {}
+        meetings: dict[tuple[GaussianLaw, GaussianLaw], bool] = {}
 
         def meet(a: Field, b: Field, apart: int | None) -> None:
             """Add the pairs of laws in two fields. `apart` is the lag of b behind a in steps; None for all lags."""
-            for one, lag in self.carried.get(a, {}).items():
-                for two, other in self.carried.get(b, {}).items():
+            for first, lag in self.carried.get(a, {}).items():
+                for second, other in self.carried.get(b, {}).items():
                     now = apart is not None and lag is not None and other is not None and lag - other == apart
-                    now = now and one.own.timed and two.own.timed
-                    now = now or not (one.own.timed or two.own.timed)  # without time there is but one
-                    for pair in ((one, two), (two, one)):
-                        found[pair] = found.get(pair, True) and now
+                    now = now and first.own.timed and second.own.timed
+                    now = now or not (first.own.timed or second.own.timed)  # without time there is but one
+                    for pair in ((first, second), (second, first)):
+                        meetings[pair] = meetings.get(pair, True) and now
 
         for c in self.layout.saddle.covariances:
             if "spectral" not in (c.left.role, c.right.role):
@@ -432,7 +432,7 @@ class Laws:
                 if pair is not None:
                     a, b = pair
                     meet(a.field, b.field, lag_of(b, self.clock) - lag_of(a, self.clock))
-        return found
+        return meetings
 
 
 def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
@@ -448,19 +448,19 @@ def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
 def joint(a: GaussianLaw, b: GaussianLaw) -> list[tuple[int, int | None, int | None]]:
     """Return the distinct arguments of two laws at equal times: (kind, position in a, position in b)."""
     shared = not a.own.labelled and not b.own.labelled
-    found: list[tuple[int, int | None, int | None]] = []
+    arguments: list[tuple[int, int | None, int | None]] = []
     for i, field in enumerate(a.arguments):
         j = b.arguments.index(field) if shared and field in b.arguments else None
-        found.append((a.kinds[i] if j is None else both_kinds(a.kinds[i], b.kinds[j]), i, j))
-    met = {j for _, _, j in found}
-    return [*found, *((b.kinds[j], None, j) for j in range(len(b.arguments)) if j not in met)]
+        arguments.append((a.kinds[i] if j is None else both_kinds(a.kinds[i], b.kinds[j]), i, j))
+    met = {j for _, _, j in arguments}
+    return [*arguments, *((b.kinds[j], None, j) for j in range(len(b.arguments)) if j not in met)]
 
 
-def both_kinds(one: int, two: int) -> int:
+def both_kinds(first: int, second: int) -> int:
     """Return the kind of an argument that occurs in both factors of a product."""
-    if SPLIT in (one, two):
+    if SPLIT in (first, second):
         return SPLIT
-    return SMOOTH if SMOOTH in (one, two) else one + two
+    return SMOOTH if SMOOTH in (first, second) else first + second
 
 
 # -- expressions
@@ -494,8 +494,8 @@ def _taken_apart(
 
 
 def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> sp.Expr:
-    found: sp.Expr = changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
-    return found
+    replaced: sp.Expr = changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
+    return replaced
 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:
@@ -518,19 +518,19 @@ def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, li
 
     For example, tanh(a + k b) is a function of one argument.
     """
-    found: list[dict[sp.Symbol, sp.Expr]] = []
+    distinct: list[dict[sp.Symbol, sp.Expr]] = []
     places: dict[sp.Expr, tuple[int, sp.Expr]] = {}
 
     def record(node: sp.Expr, slopes: dict[sp.Symbol, sp.Expr]) -> None:
-        for i, other in enumerate(found):
+        for i, other in enumerate(distinct):
             if set(other) == set(slopes):
                 first = next(iter(other))
                 ratio = sp.cancel(slopes[first] / other[first])
                 if all(sp.cancel(slopes[u] - ratio * other[u]) == 0 for u in other):
                     places[node] = (i, ratio)
                     return
-        places[node] = (len(found), sp.S.One)
-        found.append(slopes)
+        places[node] = (len(distinct), sp.S.One)
+        distinct.append(slopes)
 
     def walk(node: sp.Basic) -> None:
         if not node.has(*symbols):
@@ -553,9 +553,9 @@ def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, li
             walk(arg)
 
     walk(expression)
-    if len(found) >= len(symbols):
+    if len(distinct) >= len(symbols):
         return expression, [((u, sp.S.One),) for u in symbols]
-    new = [sp.Symbol(f"u{i}", real=True) for i in range(len(found))]
+    new = [sp.Symbol(f"u{i}", real=True) for i in range(len(distinct))]
 
     def rewrite(node: sp.Basic) -> sp.Basic:
         if not node.has(*symbols):
@@ -569,13 +569,13 @@ def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, li
             return sp.Add(rewrite(sp.Add(*straight)) if straight else sp.S.Zero, *rest)
         return node.func(*(rewrite(arg) for arg in node.args))
 
-    combinations = [tuple((u, combination[u]) for u in symbols if u in combination) for combination in found]
+    combinations = [tuple((u, combination[u]) for u in symbols if u in combination) for combination in distinct]
     return rewrite(expression), combinations
 
 
 def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tuple[sp.Expr, ...]:
     """Return the affine functions whose zeros are the kinks and jumps of a law; elsewhere it must be analytic."""
-    found: dict[sp.Expr, None] = {}
+    kinks: dict[sp.Expr, None] = {}
 
     def kink(function: sp.Expr) -> None:
         for piece in _pieces(function, symbols):
@@ -584,8 +584,8 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
                 continue
             if _affine(piece, symbols) is None:
                 raise NotGaussian(f"{where} has a kink or jump where {piece} vanishes, which is not linear in fields")
-            if -piece not in found:
-                found.setdefault(piece)
+            if -piece not in kinks:
+                kinks.setdefault(piece)
 
     def walk(node: sp.Basic) -> None:
         if not node.has(*symbols) or node.is_Symbol:
@@ -596,7 +596,7 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
             walk(arg)
 
     walk(expression)
-    return tuple(found)
+    return tuple(kinks)
 
 
 @ByKind
@@ -741,10 +741,10 @@ def _manners(core: sp.Expr, where: str) -> list[int]:
 def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[sp.Symbol, sp.Expr]]:
     """Return an expression with symbols for its values and its constants, and what each symbol stands for."""
     numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
-    given = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
+    constants = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
     arguments = {sp.Symbol(f"u{i}", real=True): value for i, value in enumerate(fields_of(core))}
-    plain = core.xreplace({number: n for n, number in given.items()})
-    return plain.xreplace({value: u for u, value in arguments.items()}), arguments, given
+    plain = core.xreplace({number: n for n, number in constants.items()})
+    return plain.xreplace({value: u for u, value in arguments.items()}), arguments, constants
 
 
 def _check_together(a: GaussianLaw, b: GaussianLaw, together: bool) -> None:

@@ -136,38 +136,38 @@ class _Coefficients:
         reached = _reached(self.matrix, entry, forcing)
         closed = _closed_form(self.matrix, entry, forcing, self.clocks, self.order)
         names = None
-        found: dict[Weights, Coefficient] = {}
+        coefficients: dict[Weights, Coefficient] = {}
         for i, w in enumerate(self.order):
             if not reached[i]:
                 continue
             form = closed[i]
             if form is not None:
-                found[w] = form if is_initial else _in_delay(form)
+                coefficients[w] = form if is_initial else _in_delay(form)
                 continue
             if names is None:
                 powers = self._powers(entry, forcing)
                 names = self._recurrence(name, *self._without_sizes(powers, entry, forcing), is_initial)
-            found[w] = _scaled(powers[i], sp.Function(names[i]))
-        return found
+            coefficients[w] = _scaled(powers[i], sp.Function(names[i]))
+        return coefficients
 
     def _powers(self, entry: Column, forcing: Column) -> list[sp.Expr | None]:
         """Return the power of the size of each coefficient; None for coefficients that vanish identically."""
         where = f"the updates of {', '.join(map(str, self.order))}"
         size = self.order[0].shape[1]
-        found: list[sp.Expr | None] = [None] * len(self.order)
+        powers: list[sp.Expr | None] = [None] * len(self.order)
         waiting = [(i, e, sp.S.Zero) for i, pair in enumerate(zip(entry, forcing, strict=True)) for e in pair if e != 0]
         while waiting:
             i, coefficient, before = waiting.pop(0)
             power = before + size_order(coefficient, where)
-            if found[i] is None:
-                found[i] = power
+            if powers[i] is None:
+                powers[i] = power
                 waiting += [(k, row[i], power) for k, row in enumerate(self.matrix) if row[i] != 0]
-            elif found[i] != power:
+            elif powers[i] != power:
                 raise DeclarationError(
-                    f"{where}: the same matrix is a part of {self.order[i]} both like size^({found[i]}) and like "
+                    f"{where}: the same matrix is a part of {self.order[i]} both like size^({powers[i]}) and like "
                     f"size^({power}); give it coefficients that grow alike"
                 )
-        return [None if power is None else size**power for power in found]
+        return [None if power is None else size**power for power in powers]
 
     def _without_sizes(
         self, powers: list[sp.Expr | None], entry: Column, forcing: Column
@@ -291,7 +291,7 @@ def _initial(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
 
 
 def _parts_at_start(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
-    found: dict[InitialMatrix, sp.Expr] = {}
+    parts: dict[InitialMatrix, sp.Expr] = {}
     for scale, part in equation.value.as_sum:
         if part.random is None:
             raise DeclarationError(
@@ -299,8 +299,8 @@ def _parts_at_start(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Ex
                 "put products into the probed matrix or into equations of fields"
             )
         start = InitialMatrix(part.random, part.transposed)
-        found[start] = found.get(start, sp.S.Zero) + scale
-    return found
+        parts[start] = parts.get(start, sp.S.Zero) + scale
+    return parts
 
 
 def _update(equation: Eq, weights: Weights) -> Update:

@@ -26,7 +26,7 @@ def label_symmetry(layout: Layout, exact: bool) -> LabelSymmetry | None:
     lists = tuple(dict.fromkeys(field.axes for field in fields if field.labelled))
     if not lists:
         return None
-    axes = tuple(dict.fromkeys(axis for some in lists for axis in some))
+    axes = tuple(dict.fromkeys(axis for labels in lists for axis in labels))
     distinguishing = _distinguishing(layout)
     if not exact:
         return LabelSymmetry(axes, LabelGroup.NONE, "laws are nonlinear")
@@ -42,8 +42,8 @@ def label_symmetry(layout: Layout, exact: bool) -> LabelSymmetry | None:
 
 def _distinguishing(layout: Layout) -> sp.Expr | None:
     """Return data or a table in an equation that differs from label to label; None if there is none."""
-    found = [node for e in _expressions(layout) for node in e.atoms(GivenNumbers, LabelSelection) if _labelled(node)]
-    return min(found, key=sp.default_sort_key, default=None)
+    nodes = [node for e in _expressions(layout) for node in e.atoms(GivenNumbers, LabelSelection) if _labelled(node)]
+    return min(nodes, key=sp.default_sort_key, default=None)
 
 
 def _labelled(node: sp.Basic) -> bool:

@@ -49,8 +49,8 @@ class Layout:
 
     @property
     def sectors(self) -> tuple[Sector, ...]:
-        found = [f.field.sector for f in self.fields] + [s.sector for s in self.system.sources]
-        return tuple(dict.fromkeys(found))
+        sectors = [f.field.sector for f in self.fields] + [s.sector for s in self.system.sources]
+        return tuple(dict.fromkeys(sectors))
 
     @property
     def named(self) -> tuple[Field, ...]:
@@ -65,10 +65,10 @@ class Layout:
         """
         products = {f.field for f in self.fields if f.product is not None}
         direct = [(e.target, e.source, e.lag) for e in self.time_order.edges if not e.through_mean]
-        found = [(a, b, lag) for a, b, lag in direct if a not in products]
-        found += [(m.target, m.on, m.lag or 0) for m in self.saddle.memories if m.target in products]
+        indirect = [(a, b, lag) for a, b, lag in direct if a not in products]
+        indirect += [(m.target, m.on, m.lag or 0) for m in self.saddle.memories if m.target in products]
         links: dict[str, dict[str, int]] = {}
-        for a, b, lag in found:
+        for a, b, lag in indirect:
             mine = links.setdefault(a.name, {})
             mine[b.name] = min(lag, mine.get(b.name, lag))
         return links

@@ -54,7 +54,7 @@ class LinearLaws:
         """Refuse coefficients that change with time."""
         inside = term.coefficient.xreplace({m: sp.S.One for m in term.coefficient.atoms(Mean)})
         tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
-        if any(given.time is not None for given in (*inside.atoms(DataAt), *tables)):
+        if any(data.time is not None for data in (*inside.atoms(DataAt), *tables)):
             raise DeclarationError(
                 f"the equation of {field} holds data that change with time, so that nothing comes to rest; solve "
                 "it at finite T"

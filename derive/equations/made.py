@@ -67,9 +67,9 @@ class FieldRules:
         self.unnamed = 0
         self.probe_names: set[str] = set()
 
-    def put(self, made: SystemField) -> None:
+    def put(self, rule: SystemField) -> None:
         """Add a field with its rule and the equation that it comes from."""
-        self.rules[made.field] = replace(made, origin=self.equation)
+        self.rules[rule.field] = replace(rule, origin=self.equation)
 
     def new_field(
         self,
@@ -116,7 +116,7 @@ class FieldRules:
         self.probe_names = names
         self.rules = {field: rule for field, rule in self.rules.items() if field.role != "spectral"}
         self.contents = {content: field for content, field in self.contents.items() if field.role != "spectral"}
-        self.products = {p: made for p, made in self.products.items() if p.argument.role != "spectral"}
+        self.products = {p: entry for p, entry in self.products.items() if p.argument.role != "spectral"}
         return taken
 
     def constant(self, sector: Sector) -> Field:

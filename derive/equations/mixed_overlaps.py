@@ -44,12 +44,12 @@ class _AlikeSites:
         self.equations = sites.equations
 
     def row(self, unknown: Unknown) -> Drives:
-        found: Drives = [
+        drives: Drives = [
             (spike.unknown, spike.scale, (letter, *spike.word))
             for spike in self.equations.spikes(unknown.probe)
             for letter in self._seen(unknown, spike.vector)
         ]
-        return found + (self.equations.stein(unknown.probe, unknown.field) if unknown.kind == "C" else [])
+        return drives + (self.equations.stein(unknown.probe, unknown.field) if unknown.kind == "C" else [])
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
         return [(sp.S.One, (letter,)) for letter in self._seen(unknown, along)] if unknown.probe == probe else []
@@ -81,25 +81,25 @@ class _DifferingSites:
 
     def _drives(self, unknown: Unknown, probe: Field) -> Drives:
         """Return the driving terms of a probe equation, projected for an unknown, with traits in the coefficients."""
-        found: Drives = []
+        drives: Drives = []
         for spike in self.equations.spikes(probe):
             seen = self._seen(unknown, spike.vector)
-            found += [(spike.unknown, spike.scale * factor, (*letters, *spike.word)) for factor, letters in seen]
+            drives += [(spike.unknown, spike.scale * factor, (*letters, *spike.word)) for factor, letters in seen]
         for g, own in self._projected_on(unknown):
             if own is not None:
-                found += [(other, g * scale, word) for other, scale, word in self.equations.stein(probe, own)]
+                drives += [(other, g * scale, word) for other, scale, word in self.equations.stein(probe, own)]
             if self.normal is not None:
                 for scale, noise, other in self.equations.shared_noises(probe):
                     seen = self._going_along(unknown, own, self.normal.kicked(noise))
-                    found += [(other, g * scale * factor, word) for factor, word in seen]
-        return found
+                    drives += [(other, g * scale * factor, word) for factor, word in seen]
+        return drives
 
     def _parts(self, field: Field) -> Parts:
         """Return a training field as functions of the site, each times a field that does not depend on the site."""
         held = None if self.normal is None else self.normal.fields
-        found = site_parts(self.equations.saddle.system, self.equations.order, field, held)
-        assert found is not None, f"{field} has no law in closed form, so that its sites are sampled"
-        return found
+        parts = site_parts(self.equations.saddle.system, self.equations.order, field, held)
+        assert parts is not None, f"{field} has no law in closed form, so that its sites are sampled"
+        return parts
 
     def _projected_on(self, unknown: Unknown) -> tuple[tuple[sp.Expr, Field | None], ...]:
         """Return the parts of the field of an overlap; a derivative with respect to a noise is one part."""
@@ -107,17 +107,17 @@ class _DifferingSites:
 
     def _seen(self, unknown: Unknown, vector: Field) -> Terms:
         """Return the mean, given the traits, of a training field with the field or noise of an unknown."""
-        found: Terms = []
+        terms: Terms = []
         for f, part in self._parts(vector):
             for g, own in self._projected_on(unknown):
                 if own is not None:
-                    found.append((f * g, (Letter.correlation(own, part),)))
+                    terms.append((f * g, (Letter.correlation(own, part),)))
                 elif self.equations.responds(part, unknown.field):
-                    found.append((f, (Letter.response(part, unknown.field).T,)))
+                    terms.append((f, (Letter.response(part, unknown.field).T,)))
                 if self.normal is not None:
                     rows = None if part.role == "constant" else transposed(self.normal.along(part))
-                    found += [(f * g * scale, word) for scale, word in self._going_along(unknown, own, rows)]
-        return found
+                    terms += [(f * g * scale, word) for scale, word in self._going_along(unknown, own, rows)]
+        return terms
 
     def _going_along(self, unknown: Unknown, own: Field | None, rows: Along | None) -> Terms:
         """Return the part of a mean that is due to correlations of both factors with the fields on diagonals.
@@ -132,13 +132,13 @@ class _DifferingSites:
             columns = None if own.role == "constant" else self.normal.along(own)
         x = [normal() for normal in self.normal.spread.normals]
         if columns is None or rows is None:
-            one = columns or rows or ()
-            return [(x[b] * scale, (letter,)) for b, terms in enumerate(one) for scale, letter in terms]
+            covariances = columns or rows or ()
+            return [(x[b] * scale, (letter,)) for b, terms in enumerate(covariances) for scale, letter in terms]
         return [
             ((x[b] * x[c] - (1 if b == c else 0)) * left * right, (column, row))
-            for b, some in enumerate(columns)
+            for b, terms_of_b in enumerate(columns)
             for c, others in enumerate(rows)
-            for left, column in some
+            for left, column in terms_of_b
             for right, row in others
         ]
 
@@ -223,7 +223,7 @@ class MixedOverlaps:
 
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
         """Return the spikes on either side, and what a source along them adds to each equation."""
-        found = []
+        sides = []
         for side, probe in self.sides():
             terms = self.sites.equations.terms[probe]
             fields = tuple(dict.fromkeys(t.vector.field for t in terms if t.pair is not None))
@@ -234,8 +234,8 @@ class MixedOverlaps:
                 for column, f in enumerate(fields):
                     if added := self.driven(unknown, probe, f):
                         drive[row, column] = added
-            found.append(Directions(side, probe, fields, tuple(drive.items())))
-        return tuple(found)
+            sides.append(Directions(side, probe, fields, tuple(drive.items())))
+        return tuple(sides)
 
     def sides(self) -> list[tuple[str, Field]]:
         """Return the probe field of the eigenvector psi0 and, if the matrix is K^T K, that of its image K psi0."""
@@ -245,11 +245,11 @@ class MixedOverlaps:
 
     def neighbours(self) -> dict[Field, list[Field]]:
         """Return, by probe field, the other probe fields of the same site in its equation."""
-        found: dict[Field, list[Field]] = {p: [] for p in self.probes}
+        neighbours: dict[Field, list[Field]] = {p: [] for p in self.probes}
         for i, j in self.sites.propagator():
             if i != j and self.probes[i].sector not in self.sites.differing:
-                found[self.probes[i]].append(self.probes[j])
-        return found
+                neighbours[self.probes[i]].append(self.probes[j])
+        return neighbours
 
     def reachable(self) -> dict[Unknown, dict[Unknown, Combination]]:
         """Return the overlaps in the probe equations and all that their own equations need, each with its equation."""

@@ -48,12 +48,12 @@ def _with_a_density_everywhere(system: System) -> set[Field]:
 
     They are normals, random matrices applied to a vector, and sums with one of these at the same time.
     """
-    found = {source for source in system.sources if source.role == "normal"}
-    found |= {f.field for f in system.fields if f.product is not None}
+    fields = {source for source in system.sources if source.role == "normal"}
+    fields |= {f.field for f in system.fields if f.product is not None}
     for each in system.fields:
-        if any(term.vector.field in found and term.past is None for term in each.rule.terms):
-            found.add(each.field)
-    return found
+        if any(term.vector.field in fields and term.past is None for term in each.rule.terms):
+            fields.add(each.field)
+    return fields
 
 
 def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> None:
@@ -93,13 +93,13 @@ def _grows(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int)
     """Return whether it does so with all other values at random and parameters at their defaults."""
     x = sp.Symbol("x", real=True)
     draw = random.Random(seed)
-    given: dict[sp.Basic, sp.Basic] = {value: x}
+    point: dict[sp.Basic, sp.Basic] = {value: x}
     for node in (node for e in (law, base) for node in sp.preorder_traversal(e)):
-        if node not in given and isinstance(node, (FieldAt, *NUMBERS)):
-            given[node] = sp.Float(draw.uniform(0.5, 2.0))
+        if node not in point and isinstance(node, (FieldAt, *NUMBERS)):
+            point[node] = sp.Float(draw.uniform(0.5, 2.0))
         elif isinstance(node, Parameter):
-            given[node] = sp.sympify(node.default)
-    plain = [e.xreplace(given) for e in (law, base)]
+            point[node] = sp.sympify(node.default)
+    plain = [e.xreplace(point) for e in (law, base)]
     rest = {symbol: sp.Integer(draw.randint(2, 9)) for e in plain for symbol in e.free_symbols - {x}}
     function, vanishing = (sp.lambdify(x, e.xreplace(rest), "mpmath") for e in plain)
     try:

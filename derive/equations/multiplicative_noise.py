@@ -42,11 +42,11 @@ def variance_of(noise: Field) -> sp.Expr:
 
 def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Field]) -> tuple[NoisyTerm, ...] | None:
     """Return a law as a sum of products of at most one field and distinct noises; None if it has another form."""
-    found = []
+    terms = []
     for term in sp.Add.make_args(apart(sp.expand, law)):
         inside = sorted(term.atoms(FieldAt), key=sp.default_sort_key)
         if not any(value.field in fields for value in inside):
-            found.append(NoisyTerm(term, tuple(value for value in inside if value.field in noises), None))
+            terms.append(NoisyTerm(term, tuple(value for value in inside if value.field in noises), None))
             continue
         scale, drawn, values = sp.S.One, [], []
         for factor in sp.Mul.make_args(term):
@@ -60,18 +60,18 @@ def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Fiel
                 return None
         if len(values) > 1 or len({noise.field for noise in drawn}) < len(drawn):
             return None
-        found.append(NoisyTerm(scale, tuple(drawn), values[0]))
-    return tuple(found)
+        terms.append(NoisyTerm(scale, tuple(drawn), values[0]))
+    return tuple(terms)
 
 
-def covariance_of(one: NoisyTerm, other: NoisyTerm) -> sp.Expr:
+def covariance_of(first: NoisyTerm, second: NoisyTerm) -> sp.Expr:
     """Return the covariance of the random coefficients of two terms, with noises taken at the same time."""
-    mine, others = ({noise.field for noise in term.noises} for term in (one, other))
-    factors = [one.coefficient, other.coefficient]
+    mine, others = ({noise.field for noise in term.noises} for term in (first, second))
+    factors = [first.coefficient, second.coefficient]
     for noise in sorted(mine | others, key=str):
         mean = mean_of(noise)
         factors.append(variance_of(noise) + mean**2 if noise in mine & others else mean)
-    return sp.factor(sp.Mul(*factors) - one.mean * other.mean) if mine & others else sp.S.Zero
+    return sp.factor(sp.Mul(*factors) - first.mean * second.mean) if mine & others else sp.S.Zero
 
 
 def shortest_delay(order: TimeOrder, field: Field, noise: Field) -> int | None:

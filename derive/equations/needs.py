@@ -34,10 +34,10 @@ NOTHING = Needs()
 def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
     """Return the order parameters of several probed matrices, each once."""
     blocks = tuple(matrices)
-    letters = {order for one in blocks for letter in _letters(one) for order in letter.order_parameters}
-    tables = {table for one in blocks for letter in _letters(one) for table in letter.tables}
-    sites = tuple(dict.fromkeys(sites for one in blocks for sites in one.projected.sampled))
-    names = [one.sector.name for one in sites]
+    letters = {order for matrix in blocks for letter in _letters(matrix) for order in letter.order_parameters}
+    tables = {table for matrix in blocks for letter in _letters(matrix) for table in letter.tables}
+    sites = tuple(dict.fromkeys(sites for matrix in blocks for sites in matrix.projected.sampled))
+    names = [matrix.sector.name for matrix in sites]
     if len(names) > len(set(names)):
         raise DeclarationError(
             f"several matrices are probed with different sampled fields on the diagonals of {sites[0].sector}; probe "
@@ -45,9 +45,9 @@ def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
         )
     return Needs(
         tuple(sorted(letters, key=lambda x: x.name)),
-        tuple(dict.fromkeys(mean for one in blocks for mean in _means(one))),
+        tuple(dict.fromkeys(mean for matrix in blocks for mean in _means(matrix))),
         sites,
-        tuple(dict.fromkeys(table for one in blocks for table in sorted(tables, key=lambda table: table.key))),
+        tuple(dict.fromkeys(table for matrix in blocks for table in sorted(tables, key=lambda table: table.key))),
     )
 
 
@@ -65,13 +65,13 @@ def _means(blocks: BlockMatrix) -> list[Mean]:
 
 
 def _combinations(blocks: BlockMatrix) -> list[Combination]:
-    sides, asked = blocks.projected.directions, blocks.projected.alignments
+    sides, alignments = blocks.projected.directions, blocks.projected.alignments
     return [
         *(block.combination for _, block in blocks.blocks),
         *(combination for side in sides for _, combination in side.drive),
         *(((sp.S.One, (Letter.correlation(a, b),)),) for side in sides for a in side.fields for b in side.fields),
-        *(combination for one in asked for combination in one.combinations),
-        *(((sp.S.One, (squares_of(one),)),) for one in asked),
+        *(combination for aligned in alignments for combination in aligned.combinations),
+        *(((sp.S.One, (squares_of(aligned),)),) for aligned in alignments),
     ]
 
 

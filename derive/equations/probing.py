@@ -43,7 +43,7 @@ def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
     return DiagonalMatrix(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
 
 
-def check_diagonals(matrix: MatrixExpression, made: FieldRules) -> None:
+def check_diagonals(matrix: MatrixExpression, rules: FieldRules) -> None:
     """Refuse diagonal matrices in a probed matrix that are not bounded functions of variables with a known law."""
     for entries in _diagonals(matrix):
         where = f"spectrum(...) has diag({shown(entries)})"
@@ -56,14 +56,14 @@ def check_diagonals(matrix: MatrixExpression, made: FieldRules) -> None:
                 raise DeclarationError(
                     f"{where}, and the values of {trait} are data; write them into the declaration, values=[...]"
                 )
-        _check_bounded(entries, _written_out(entries, made), where, made)
+        _check_bounded(entries, _written_out(entries, rules), where, rules)
 
 
-def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: FieldRules) -> None:
+def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, rules: FieldRules) -> None:
     """Refuse unbounded diagonal entries. `written` are the entries in terms of the fields that they are made of."""
     if written.has(sp.zoo, sp.nan):
         raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
-    for value in (value for value in values(written) if is_trait(value) or _takes_all_numbers(value, made)):
+    for value in (value for value in values(written) if is_trait(value) or _takes_all_numbers(value, rules)):
         place = _pole(written, value)
         if place is not None:
             there = f"next to {shown(value)} = {place:.3g}" if value in values(entries) else "at some sites"
@@ -72,23 +72,23 @@ def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: FieldRu
             )
     for value, sign in _infinite_ends(written):
         if _grows(written, value, sign):
-            told = value if value in values(entries) else values(entries)[0]
+            unbounded = value if value in values(entries) else values(entries)[0]
             raise DeclarationError(
-                f"{where}, which is unbounded because {shown(told)} is, so the bulk would have no edge; take a "
+                f"{where}, which is unbounded because {shown(unbounded)} is, so the bulk would have no edge; take a "
                 "bounded function of it, or a density that is cut off"
             )
 
 
-def _written_out(entries: sp.Expr, made: FieldRules) -> sp.Expr:
+def _written_out(entries: sp.Expr, rules: FieldRules) -> sp.Expr:
     """Return diagonal entries in terms of the fields that they are elementwise functions of, at the same time.
 
     This shows that a square is not negative, and that a constant field is a number.
     """
-    known: dict[FieldAt, sp.Expr] = {}
+    laws: dict[FieldAt, sp.Expr] = {}
     for value in values(entries):
-        whole = made.rules.get(value.field)
+        whole = rules.rules.get(value.field)
         if value.field.role == "constant":
-            known[value] = sp.S.One
+            laws[value] = sp.S.One
         if whole is None or whole.shift or whole.starts:
             continue
         law = whole.rule.expression(value.time)
@@ -98,23 +98,23 @@ def _written_out(entries: sp.Expr, made: FieldRules) -> sp.Expr:
             x.field.clock is not None and x.time != value.time for x in values(law)
         ):
             continue
-        written = _written_out(law, made)
+        written = _written_out(law, rules)
         if whole.rule.laws or written != law or not values(law):
-            known[value] = written  # else it is a sum of normal fields, which says no more
-    return sp.sympify(entries.xreplace(known))
+            laws[value] = written  # else it is a sum of normal fields, which says no more
+    return sp.sympify(entries.xreplace(laws))
 
 
-def _takes_all_numbers(value: FieldAt, made: FieldRules) -> bool:
+def _takes_all_numbers(value: FieldAt, rules: FieldRules) -> bool:
     """Return whether the law of a field is supported on the whole line, because it is a sum with a Gaussian part."""
-    whole = made.rules.get(value.field)
+    whole = rules.rules.get(value.field)
     if whole is None:
         return bool(value.field.role == "normal")
     return not (whole.starts and value.time == 0) and not whole.rule.laws
 
 
-def _check_between(name: str, matrix: MatrixExpression, made: FieldRules) -> None:
+def _check_between(name: str, matrix: MatrixExpression, rules: FieldRules) -> None:
     """Refuse training fields on diagonals between resolvents: only traits are allowed there."""
-    check_diagonals(matrix, made)
+    check_diagonals(matrix, rules)
     for entries in _diagonals(matrix):
         for value in (value for value in values(entries) if not is_trait(value)):
             raise DeclarationError(
@@ -130,8 +130,10 @@ def _check_time(value: FieldAt, where: str) -> None:
         return
     ends = [sp.S.Zero, clock.steps - 1, *([clock.steps] if clock.endpoint else [])]
     if time not in ends:
-        told = " or ".join(f"{value.field}({shown(end)})" for end in ends)
-        raise DeclarationError(f"{where}: a field on a diagonal is taken at the first or at the last times; use {told}")
+        allowed = " or ".join(f"{value.field}({shown(end)})" for end in ends)
+        raise DeclarationError(
+            f"{where}: a field on a diagonal is taken at the first or at the last times; use {allowed}"
+        )
 
 
 def _law(value: FieldAt) -> sp.Tuple:
@@ -145,12 +147,12 @@ def _law(value: FieldAt) -> sp.Tuple:
 
 def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
     """Return the traits and training fields on a diagonal that are unbounded, with the sign of the unbounded end."""
-    found = []
+    ends = []
     for value in values(entries):
         law = _law(value)
         if len(law) > 2:
-            found += [(value, sign) for sign, end in ((-1, law[1]), (1, law[2])) if end in (sp.oo, -sp.oo)]
-    return found
+            ends += [(value, sign) for sign, end in ((-1, law[1]), (1, law[2])) if end in (sp.oo, -sp.oo)]
+    return ends
 
 
 def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
@@ -162,10 +164,10 @@ def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
     if len(law) < 3:
         return None
     x = sp.Dummy("x", real=True)
-    given = {other: x if other == value else sp.S.One for other in values(entries)}
-    given |= {p: sp.sympify(p.default) for p in (entries.atoms(Parameter) | law.atoms(Parameter))}
-    function = entries.xreplace(given)
-    ends = [sp.sympify(end).xreplace(given) for end in law[1:]]
+    point = {other: x if other == value else sp.S.One for other in values(entries)}
+    point |= {p: sp.sympify(p.default) for p in (entries.atoms(Parameter) | law.atoms(Parameter))}
+    function = entries.xreplace(point)
+    ends = [sp.sympify(end).xreplace(point) for end in law[1:]]
     if not all(end.is_number for end in ends):
         return None
     low, high = (float(min(max(end, -WIDEST), WIDEST)) for end in ends)
@@ -211,10 +213,10 @@ def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:
 
 def _size(number: sp.Expr) -> float | None:
     try:
-        found = abs(complex(sp.N(number)))
+        size = abs(complex(sp.N(number)))
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if found < float("inf") else None
+    return size if size < float("inf") else None
 
 
 def _diagonals(matrix: MatrixExpression) -> list[sp.Expr]:

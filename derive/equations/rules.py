@@ -47,10 +47,10 @@ class Rules:
         if not _is_nonlinear(expression):
             terms: list[Term] = []
             for part in sp.Add.make_args(apart(sp.expand, expression)):
-                found = self._linear_terms(part, target, where)
-                if found is None:
+                linear = self._linear_terms(part, target, where)
+                if linear is None:
                     break
-                terms.extend(found)
+                terms.extend(linear)
             else:
                 return LinearRule(tuple(terms))
         return ElementwiseRule(self._elementwise(expression, clock, target, where))
@@ -136,9 +136,9 @@ class Rules:
         for part in sp.Add.make_args(apart(sp.expand, both.expression)):
             factor, ones = _split(part)
             factor, of_traits = split_traits(factor)
-            values = [one for one in ones if isinstance(one, FieldAt)]
-            early = [one for one in values if one.time is not None and one.time.has(PAST)]
-            other = [one for one in values if one not in early]
+            values = [value for value in ones if isinstance(value, FieldAt)]
+            early = [value for value in values if value.time is not None and value.time.has(PAST)]
+            other = [value for value in values if value not in early]
             if (len(ones), len(early), len(other)) != (2, 1, 1) or axes_of(vector * both, where):
                 raise _too_many_times(both, where)
             left = self._at_past(vector, until, where)
@@ -252,10 +252,10 @@ class Rules:
 
     @_lowered.on(Project)
     def _(self, expression: Project, clock: Clock | None, where: str) -> sp.Expr:
-        found = [self._value(arg, clock, where) for arg in expression.args]
-        if any(value is None for _, value in found):
+        arguments = [self._value(arg, clock, where) for arg in expression.args]
+        if any(value is None for _, value in arguments):
             return sp.S.Zero
-        return sp.Mul(*(factor for factor, _ in found)) * Project(*(value for _, value in found))
+        return sp.Mul(*(factor for factor, _ in arguments)) * Project(*(value for _, value in arguments))
 
     @_lowered.on(sp.Mul)
     def _(self, expression: sp.Mul, clock: Clock | None, where: str) -> sp.Expr:
@@ -280,9 +280,9 @@ class Rules:
         product = Applied(matrix, node.transposed and not matrix.symmetric, value.field)
         if product not in self.made.products:
             self._add_product(product, scale * factor, where)
-        made, coefficient = self.made.products[product]
+        field, coefficient = self.made.products[product]
         time = value.time if drawn is None else drawn.time
-        return scale * factor / coefficient * (made(time) if made.timed else made())
+        return scale * factor / coefficient * (field(time) if field.timed else field())
 
     def _add_product(self, product: Applied, scale: sp.Expr, where: str) -> None:
         matrix, argument = product.matrix, product.argument
@@ -291,7 +291,7 @@ class Rules:
         same = not sizes.has(Mean, DataAt, Total, Mix) and not _clock_in(sizes)  # at all times: it scales the noise
         if not same or size_order(sizes**2 * matrix.variance * columns, where) != 0:
             sizes = columns ** (-(1 + size_order(matrix.variance, where)) / 2)
-        made = self.made.new_field(
+        field = self.made.new_field(
             f"{matrix}{'T' if product.transposed else ''}_{argument}",
             rows,
             argument.clock or matrix.fresh,
@@ -299,7 +299,7 @@ class Rules:
             timed=argument.timed or matrix.fresh is not None,
             axes=argument.axes,
         )
-        self.made.add_product(made, product, sizes)
+        self.made.add_product(field, product, sizes)
 
     # -- fields for expressions
 
@@ -350,13 +350,13 @@ class Rules:
         role = "spectral" if any(v.field.role == "spectral" for v in values(expression)) else "field"
         content = Content(canonical, sector, clock, dated is not None, axes, role)
         if content not in self.made.contents:
-            made = self.made.new_field(
+            field = self.made.new_field(
                 hint or self.made.next_name(), sector, clock, role, timed=dated is not None, axes=axes
             )
-            self.made.put(SystemField(made, self.rule(canonical, home, made, where)))
-            self.made.contents[content] = made
-        made = self.made.contents[content]
-        return made() if dated is None else made(dated[0].time)
+            self.made.put(SystemField(field, self.rule(canonical, home, field, where)))
+            self.made.contents[content] = field
+        field = self.made.contents[content]
+        return field() if dated is None else field(dated[0].time)
 
 
 def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
@@ -377,12 +377,12 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
     """Return the mean, in a coefficient of a sum over s, of values at s and at another time; None if there is none."""
     means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
-    found = [m for m in means if m.has(PAST) and m.atoms(Clock)]
-    if not found:
+    mixed = [m for m in means if m.has(PAST) and m.atoms(Clock)]
+    if not mixed:
         return None
-    if len(found) > 1 or (factor / found[0]).has(found[0]):
-        raise _too_many_times(found[0], where)
-    return found[0]
+    if len(mixed) > 1 or (factor / mixed[0]).has(mixed[0]):
+        raise _too_many_times(mixed[0], where)
+    return mixed[0]
 
 
 def _too_many_times(average: Mean, where: str) -> DeclarationError:

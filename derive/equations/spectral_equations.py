@@ -83,7 +83,7 @@ class SpectralEquations:
 
     def spikes(self, probe: Field) -> list[Spike]:
         """Return the spike terms of a probe field's equation: overlaps with training fields, times training fields."""
-        found: list[Spike] = []
+        spikes: list[Spike] = []
         for term in self.terms[probe]:
             vector = term.vector.field
             if vector.role == "spectral":
@@ -101,12 +101,12 @@ class SpectralEquations:
                 term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
             )
             word: Word = (DiagonalFactor(weight, vector),) if depends else ()
-            found.append(Spike(scale, word, Unknown("C", right.field, left.field), vector))
+            spikes.append(Spike(scale, word, Unknown("C", right.field, left.field), vector))
         for scale, noise in self.noise_terms(probe):
             for m in self.saddle.memories:
                 if m.target == noise and m.on.role != "spectral":
-                    found.append(Spike(scale * m.coefficient, (), Unknown("R", m.a, m.noise), m.on))
-        return found
+                    spikes.append(Spike(scale * m.coefficient, (), Unknown("R", m.a, m.noise), m.on))
+        return spikes
 
     def shared_noises(self, probe: Field) -> list[tuple[sp.Expr, Field, Unknown]]:
         """Return the training noises that are correlated with noises of a probe field's equation, times an overlap."""
@@ -145,7 +145,7 @@ class SpectralEquations:
         forms = normal_forms(system, self.order, fields)
         if forms is None:
             return True
-        held = frozenset(one.value for one in field_values(forms.values()))
+        held = frozenset(entry.value for entry in field_values(forms.values()))
         met = self.met[sector] if projecting else ()
         return any(site_parts(system, self.order, field, held if fields else None) is None for field in met)
 
@@ -156,8 +156,8 @@ class SpectralEquations:
             return replace(term, coefficient=sampled[probe.sector].written(term.coefficient))
 
         terms = {
-            probe: tuple(written(probe, term) for term in some) if probe.sector in sampled else some
-            for probe, some in self.terms.items()
+            probe: tuple(written(probe, term) for term in equation) if probe.sector in sampled else equation
+            for probe, equation in self.terms.items()
         }
         return replace(self, terms=terms)
 
@@ -165,26 +165,28 @@ class SpectralEquations:
     def met(self) -> dict[Sector, list[Field]]:
         """Return, by sector, the training fields that are projected on: in spikes, overlaps and declared directions."""
         spikes = [(probe.sector, spike) for probe in self.terms for spike in self.spikes(probe)]
-        found = {sector: dict.fromkeys(s.vector for where, s in spikes if where == sector) for sector in self.sectors}
+        projected = {
+            sector: dict.fromkeys(s.vector for where, s in spikes if where == sector) for sector in self.sectors
+        }
         directions = [a.direction.field for _, a in self.saddle.system.model.alignments if spikes]
-        waiting = [(field.sector, field) for field in directions if field.sector in found]
+        waiting = [(field.sector, field) for field in directions if field.sector in projected]
         waiting += [(s.unknown.probe.sector, s.unknown.field) for _, s in spikes if s.unknown.kind == "C"]
         overlaps = dict.fromkeys(waiting)
         while waiting:
             sector, field = waiting.pop(0)
-            found[sector].setdefault(field)
+            projected[sector].setdefault(field)
             new = [overlap for overlap in self._brought(sector, field) if overlap not in overlaps]
             overlaps |= dict.fromkeys(new)
             waiting += new
-        return {sector: list(some) for sector, some in found.items()}
+        return {sector: list(fields) for sector, fields in projected.items()}
 
     def _brought(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
         """Yield the overlaps that noises add to the equation of an overlap with a field.
 
         By Stein's lemma these are the overlaps whose training noises the field, or one on the diagonal, responds to.
         """
-        answering = [field, *(one.value.field for one in self.diagonal_fields(sector))]
+        answering = [field, *(entry.value.field for entry in self.diagonal_fields(sector))]
         for probe in self.terms:
             for _, noise, unknown in self.shared_noises(probe):
-                if probe.sector == sector and any(self.responds(one, noise) for one in answering):
+                if probe.sector == sector and any(self.responds(entry, noise) for entry in answering):
                     yield unknown.probe.sector, unknown.field

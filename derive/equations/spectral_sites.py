@@ -53,10 +53,10 @@ class SpectralSites:
             for sector, fields in standing.items()
             if fields
         }
-        self.given = {value: made for one in self.normal.values() for value, made in one.given.items()}
+        self.given = {value: form for diagonal in self.normal.values() for value, form in diagonal.given.items()}
         # a law that traits make is known: only what fields are beside them is sampled
-        sites = (one.sites for one in self.sampled.values() if one.sites.of_traits)
-        self.given |= {entry(): entry.function for one in sites for entry in one.entries}
+        sites = (diagonal.sites for diagonal in self.sampled.values() if diagonal.sites.of_traits)
+        self.given |= {entry(): entry.function for diagonal in sites for entry in diagonal.entries}
         self._inverses: dict[Sector, sp.Matrix] = {}
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
@@ -157,5 +157,5 @@ class SpectralSites:
             # underscores keep its printed name apart
             symbol = EngineSymbol(free_name(f"R_{probe}_{column}", self._taken), probe, column)
             self.responses[probe, column] = BulkResponse(symbol, probe, column)
-        found: EngineSymbol = self.responses[probe, column].symbol
-        return found
+        response: EngineSymbol = self.responses[probe, column].symbol
+        return response

@@ -16,21 +16,21 @@ from derive.language.vectors import PAST, FieldAt, Mean, Total
 from derive.records.system import LinearRule, ProbeTimes, SystemField, Term
 
 
-def stopping(model: Model, made: FieldRules, history: History) -> ProbeTimes | None:
+def stopping(model: Model, rules: FieldRules, history: History) -> ProbeTimes | None:
     """Return the times of a probed matrix; None if the number of steps can stand for all of them.
 
     It cannot if a declared direction may be later than the spikes, or if an update depends on when training ends.
     """
-    clock = made.clock
+    clock = rules.clock
     if clock is None:
         return None
-    asked = any(value.direction.time is not None for _, value in model.alignments)
+    timed = any(value.direction.time is not None for _, value in model.alignments)
     schedules = [*(i.coefficient for i in history.increments), *_updates(history)]
     followed = model.alignments or any(_measures(probe.matrix) for _, probe in model.probes)
     if not followed and not any(sp.sympify(e).has(clock.steps) for e in schedules):
         return None
-    stop, run = (Parameter(made.free_name(word), clock.steps.default, whole_nonnegative) for word in ("stop", "run"))
-    return ProbeTimes(clock, stop, run, asked and clock.endpoint)
+    stop, run = (Parameter(rules.free_name(word), clock.steps.default, whole_nonnegative) for word in ("stop", "run"))
+    return ProbeTimes(clock, stop, run, timed and clock.endpoint)
 
 
 def _measures(matrix: MatrixExpression) -> bool:
@@ -42,8 +42,8 @@ def _measures(matrix: MatrixExpression) -> bool:
 def _updates(history: History) -> list[sp.Expr]:
     """Return the coefficients of weights and random matrices in updates, at a dummy time."""
     at = sp.Symbol("at", integer=True, positive=True)
-    found = [scale(at) for scale in history.initial.values()] + [k(at, PAST) for k in history.kernels.values()]
-    return [*found, *(e for r in history.recurrences for row in (*r.matrix, r.entry, r.forcing) for e in row)]
+    coefficients = [scale(at) for scale in history.initial.values()] + [k(at, PAST) for k in history.kernels.values()]
+    return [*coefficients, *(e for r in history.recurrences for row in (*r.matrix, r.entry, r.forcing) for e in row)]
 
 
 def stopped(matrix: MatrixExpression, times: ProbeTimes) -> MatrixExpression:

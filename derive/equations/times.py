@@ -56,17 +56,17 @@ def used_times(expression: sp.Basic) -> tuple[list[sp.Expr], list[sp.Expr]]:
 
     The end of a sum over s < t is t, although the value at t itself is not needed.
     """
-    found: dict[sp.Expr, None] = {}
+    times: dict[sp.Expr, None] = {}
     ends: dict[sp.Expr, None] = {}
     for node in parts(expression, (*TIMED, sp.Sum)):
         if isinstance(node, sp.Sum):
             ends.setdefault(node.limits[0][2] + 1)
             inside, later = used_times(node.function)
-            found.update(dict.fromkeys(time for time in inside if not time.has(PAST)))
+            times.update(dict.fromkeys(time for time in inside if not time.has(PAST)))
             ends.update(dict.fromkeys(later))
         elif node.time is not None:
-            found.setdefault(node.time)
-    return list(found), list(ends)
+            times.setdefault(node.time)
+    return list(times), list(ends)
 
 
 def home_moment(expression: sp.Expr, where: str) -> Moment | None:

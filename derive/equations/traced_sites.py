@@ -32,13 +32,13 @@ class TracedSites(SpectralSites):
         """Return the inverse to first order: 1 / (S + y E) = 1/S - y (1/S) E (1/S), where S alone is sparse."""
         matrix = sp.Matrix(rows)
         bare = matrix.xreplace({symbol: sp.S.Zero for symbol in self.small})
-        found = site_responses(bare.tolist())
-        whole = found
+        inverse = site_responses(bare.tolist())
+        whole = inverse
         for symbol in self.small:
             rate = matrix.diff(symbol)
             if not rate.is_zero_matrix:
                 rate = rate.xreplace({other: sp.S.Zero for other in self.small})
-                whole = whole - symbol * (found * rate * found).applyfunc(sp.factor_terms)
+                whole = whole - symbol * (inverse * rate * inverse).applyfunc(sp.factor_terms)
         return whole
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
@@ -66,24 +66,24 @@ class TracedSites(SpectralSites):
         while True:
             none = {symbol: sp.S.Zero for symbol in every - there}
             ways = {key: value for key, entry in table.items() if (value := entry.xreplace(none)) != 0}
-            found = {
+            vanishing = {
                 response.symbol
                 for (probe, noise), response in self.responses.items()
                 if self.probes.index(probe) in self.connected(noise, ways)
             }
-            if found == there:
+            if vanishing == there:
                 reached = self.connected(None, ways)
                 driven = {self.response_symbol(p, None) for i, p in enumerate(self.probes) if i not in reached}
                 return (every - there) | driven
-            there = found
+            there = vanishing
 
     def unreached(self) -> list[sp.Symbol]:
         """Return the responses that vanish for every epsilon, as for a matrix of low rank, and so have no equation."""
         table = self.propagator()
-        asked = [*self.responses, *((image, None) for image in self.images)]
+        needed = [*self.responses, *((image, None) for image in self.images)]
         return [
             self.response_symbol(probe, column)
-            for probe, column in asked
+            for probe, column in needed
             if self.driven_by(column).sector not in self.differing
             and self.probes.index(probe) not in self.connected(column, table)
         ]

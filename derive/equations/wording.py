@@ -22,19 +22,19 @@ def as_declared(model: Model, fields: Iterable[SystemField]) -> Callable[[str], 
     Spectral fields stand for no declared expression and keep their names.
     """
     declared = declared_names(model)
-    made = {f.field.name: f for f in fields if f.field.name not in declared and not f.derivative}
+    auxiliary = {f.field.name: f for f in fields if f.field.name not in declared and not f.derivative}
 
     def written(name: str, time: str | None) -> str:
-        f = made[name]
+        f = auxiliary[name]
         law = f.rule.expression(f.time)
         if time is not None and f.field.clock is not None:
             law = law.subs(f.field.clock, _parsed(time, f))
         return in_words(shown(law))
 
     def in_words(sentence: str) -> str:
-        if not made:
+        if not auxiliary:
             return sentence
-        names = "|".join(sorted(map(re.escape, made), key=len, reverse=True))
+        names = "|".join(sorted(map(re.escape, auxiliary), key=len, reverse=True))
         return re.sub(rf"(?<!\w)(?P<name>{names})(?!\w){_TIME}", lambda m: written(m["name"], m["time"]), sentence)
 
     return in_words

@@ -30,8 +30,8 @@ class Alignment(Sited):
     is_commutative = True
 
     def __new__(cls, direction: FieldAt) -> Self:
-        found: Self = sp.Expr.__new__(cls, direction)
-        return found
+        node: Self = sp.Expr.__new__(cls, direction)
+        return node
 
     direction = property(lambda self: self.args[0])
 
@@ -72,11 +72,11 @@ def alignment(direction: Any) -> Alignment:
 
 def sides_of(matrix: MatrixExpression) -> tuple[tuple[str, Sector], ...]:
     """Return the vectors of an eigenvalue of a probed matrix, with the sectors that they live on."""
-    found: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
+    sides: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
     half = half_product(matrix)
     if half:
-        found.append((LEFT, matrix.as_sum[0][1].as_product[half].rows))
-    return tuple(found)
+        sides.append((LEFT, matrix.as_sum[0][1].as_product[half].rows))
+    return tuple(sides)
 
 
 def check_alignments(model: Declaration) -> None:
@@ -106,8 +106,8 @@ def _check(model: Declaration, where: str, direction: FieldAt) -> None:
     steps = clock.steps
     before = sp.expand(steps - direction.time)
     late = before.is_Integer and before < (0 if clock.endpoint else 1)
-    known = direction.time == clock or (direction.time.is_Integer and direction.time >= 0) or before.is_Integer
-    if late or not known:
+    fixed = direction.time == clock or (direction.time.is_Integer and direction.time >= 0) or before.is_Integer
+    if late or not fixed:
         ends = (f"{steps}, " if clock.endpoint else "") + f"{steps} - 1, {steps} - 2, ..."
         raise DeclarationError(f"{where}: times are {clock} for all of them, 0, 1, ... or {ends}")
 
@@ -117,20 +117,20 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
 
     The model gets another name, because its generated code differs.
     """
-    known = {name for name, _ in (*model.observe, *model.alignments)}
-    asked = {text.strip(): None for text in texts}
-    if len(asked) > ALIGNMENTS.most:
-        raise DeclarationError(f"align: {len(asked)} directions are asked for, and at most {ALIGNMENTS} are taken")
-    long = next((text for text in asked if len(text) > ALIGNMENT_LENGTH.most), None)
+    names = {name for name, _ in (*model.observe, *model.alignments)}
+    typed = {text.strip(): None for text in texts}
+    if len(typed) > ALIGNMENTS.most:
+        raise DeclarationError(f"align: {len(typed)} directions are asked for, and at most {ALIGNMENTS} are taken")
+    long = next((text for text in typed if len(text) > ALIGNMENT_LENGTH.most), None)
     if long is not None:
         raise DeclarationError(f"align={long[:40]}... is longer than {ALIGNMENT_LENGTH}; name a field and its time")
-    more = tuple((text, _typed(model, text)) for text in asked if text not in dict(model.alignments))
+    more = tuple((text, _typed(model, text)) for text in typed if text not in dict(model.alignments))
     if not more:
         return model
-    taken = next((text for text, _ in more if text in known), None)
+    taken = next((text for text, _ in more if text in names), None)
     if taken is not None:
         raise DeclarationError(f"align={taken}: {taken} is the name of an observable; rename that one")
-    digest = hashlib.sha256(repr(tuple(asked)).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(repr(tuple(typed)).encode()).hexdigest()[:8]
     return replace(
         model,
         name=f"{model.name}_align_{digest}",

@@ -47,11 +47,13 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
     flows, ran = _Flows(source, frame), _ran(source, frame) if calls else {}
     for call, line in calls:
         function, has_run = called_function(call, frame), line <= ran.get(source.scopes[call], 0)
-        given = next((one for one in _arguments(call) if has_run and flows.vectors(one)), None)
-        if given is not None and function[1] == "numpy":
-            told = DeclarationError(f"NumPy and JAX cannot take {ast.unparse(given)}: {cure_of_function(*function)}")
-            told.blame(place_in(tree, frame.f_code.co_filename, call))
-            raise told
+        argument = next((candidate for candidate in _arguments(call) if has_run and flows.vectors(candidate)), None)
+        if argument is not None and function[1] == "numpy":
+            error = DeclarationError(
+                f"NumPy and JAX cannot take {ast.unparse(argument)}: {cure_of_function(*function)}"
+            )
+            error.blame(place_in(tree, frame.f_code.co_filename, call))
+            raise error
 
 
 def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
@@ -67,8 +69,8 @@ def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
         frame = frame.f_back
     waiting = list(lines)
     for scope in waiting:
-        named = [one for name in scope.loads if (home := scope.holding(name)) for one in home.functions(name)]
-        for inner in (*scope.inner, *(source.bodies[one] for one in named)):
+        named = [function for name in scope.loads if (home := scope.holding(name)) for function in home.functions(name)]
+        for inner in (*scope.inner, *(source.bodies[function] for function in named)):
             if inner not in lines:
                 lines[inner] = whole if inner.is_named else lines[scope]
                 waiting.append(inner)
@@ -84,12 +86,12 @@ def _is_numpys(frame: FrameType, name: str) -> bool:
 
 def _has_functions(expression: sp.Basic) -> bool:
     """Return whether an expression holds a SymPy function or root of fields, which is not an `Expression`."""
-    found = expression.atoms(Application, sp.Pow)
-    return any(varies(node) for node in found if not (node.is_Pow and node.exp.is_Integer))
+    functions = expression.atoms(Application, sp.Pow)
+    return any(varies(node) for node in functions if not (node.is_Pow and node.exp.is_Integer))
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(one.value for one in call.keywords)]
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 class _Scope:
@@ -154,8 +156,8 @@ class _ScopeReader(ast.NodeVisitor):
     def bind(self, target: ast.AST, value: Any) -> None:
         match target, value:
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-                for one, its in zip(names, values, strict=True):
-                    self.bind(one, its)
+                for part, its in zip(names, values, strict=True):
+                    self.bind(part, its)
             case _:
                 for name in (node.id for node in ast.walk(target) if hasattr(node, "id")):
                     self.scope.names.setdefault(name, []).append(value)
@@ -182,7 +184,7 @@ class _ScopeReader(ast.NodeVisitor):
         outer, self.scope = self.scope, _Scope(node, self.scope)
         if isinstance(node, ast.FunctionDef):
             outer.names.setdefault(node.name, []).append(node)
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             self.running[node.name, first] = self.scope
         self.bodies[node] = self.scope
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
@@ -212,9 +214,9 @@ def _scopes(tree: ast.Module) -> _ScopeReader:
 
 
 def _pass(call: ast.Call, function: Any, body: _Scope) -> None:
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    given = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
-    for name, value in given:
+    names = [entry.arg for entry in (*function.args.posonlyargs, *function.args.args)]
+    bindings = [*zip(names, call.args, strict=False), *((entry.arg, entry.value) for entry in call.keywords)]
+    for name, value in bindings:
         if name in body.names:
             body.names[name].append(value)
 
@@ -251,9 +253,9 @@ class _Flows:
 
     @_are.on(ast.Name)
     def _(self, node: ast.Name) -> bool:
-        scope, known = self.scopes[node].holding(node.id), self.frame.f_globals
-        if scope is None or (scope.function is None and node.id in known):
-            return _is_vector(known.get(node.id))
+        scope, bindings = self.scopes[node].holding(node.id), self.frame.f_globals
+        if scope is None or (scope.function is None and node.id in bindings):
+            return _is_vector(bindings.get(node.id))
         return any(map(self.vectors, scope.values(node.id)))
 
     @_are.on(ast.Call)
@@ -264,7 +266,7 @@ class _Flows:
         home = self.scopes[function].holding(function.id) if isinstance(function, ast.Name) else None
         own = [] if home is None else home.functions(ast.unparse(function))
         if own:
-            return any(self.vectors(value) for one in own for value in self.bodies[one].returned)
+            return any(self.vectors(value) for called in own for value in self.bodies[called].returned)
         if self.vectors(function):
             return True
         name, library = called_function(node, self.frame)

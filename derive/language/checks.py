@@ -67,18 +67,18 @@ def check(model: Declaration) -> None:
         _check_observable(name, value)
 
 
-def _no_equation(given: Any) -> str:
+def _no_equation(item: Any) -> str:
     """Return what is wrong with an object among the equations that is not an equation, with the cure."""
-    if isinstance(given, sp.core.relational.Relational):
-        return f"is SymPy's {type(given).__name__} of {given.lhs}; take Eq from derive: from derive import Eq"
-    if isinstance(given, (bool, sp.logic.boolalg.BooleanAtom)):
+    if isinstance(item, sp.core.relational.Relational):
+        return f"is SymPy's {type(item).__name__} of {item.lhs}; take Eq from derive: from derive import Eq"
+    if isinstance(item, (bool, sp.logic.boolalg.BooleanAtom)):
         return (
-            f"is {given}, the result of a comparison; an equation is written Eq(left, right) with Eq from derive, "
+            f"is {item}, the result of a comparison; an equation is written Eq(left, right) with Eq from derive, "
             "not with == and not with SymPy's Eq"
         )
-    if isinstance(given, (list, tuple)) and given and all(isinstance(e, Eq) for e in given):
+    if isinstance(item, (list, tuple)) and item and all(isinstance(e, Eq) for e in item):
         return "is a list of equations; put a star before it: [*these, Eq(...)]"
-    return f"{named(given)}, is not an equation; write Eq(v(t), ...) with Eq from derive"
+    return f"{named(item)}, is not an equation; write Eq(v(t), ...) with Eq from derive"
 
 
 def _check_probes(model: Declaration) -> None:
@@ -123,8 +123,8 @@ def _check_numbers(model: Declaration) -> None:
     places += [(f"the scale of {f}", [f.scale]) for f in atoms(model, Field)]
     places += [(f"the variance of {m}", [m.variance]) for m in atoms(model, Disorder)]
     places += [(f"the ratio of {s}", [s.ratio]) for s in atoms(model, Sector)]
-    for where, found in places:
-        for expression in found:
+    for where, held in places:
+        for expression in held:
             for number in (sp.I, sp.oo, -sp.oo, sp.zoo, sp.nan):
                 if expression.has(number):
                     raise DeclarationError(f"{where} holds {number}; it must be real and finite")
@@ -168,11 +168,11 @@ def _(symbol: Axis) -> str:
 
 def _check_parameters(model: Declaration) -> None:
     listed = set(model.parameters)
-    known = {*listed, *atoms(model, DECLARED)}
+    declared = {*listed, *atoms(model, DECLARED)}
     for part, inside in _parts(model):
         with blaming(part):
             for expression in inside:
-                _check_known(expression, known)
+                _check_known(expression, declared)
     for parameter in atoms(model, Parameter):
         if parameter not in listed:
             raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...); add it there")
@@ -180,19 +180,19 @@ def _check_parameters(model: Declaration) -> None:
 
 def _parts(model: Declaration) -> list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]]:
     """Return the parts of a model that record their source line, with their expressions."""
-    found: list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]] = [
+    parts: list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]] = [
         (e, [*expressions(e.target), *expressions(e.value)]) for e in model.equations
     ]
-    found.append((None, [value for _, value in (*model.observe, *model.alignments)]))
+    parts.append((None, [value for _, value in (*model.observe, *model.alignments)]))
     probed = ((probe, [e for matrix in probe.matrices for e in expressions(matrix)]) for _, probe in model.probes)
-    return [*found, *probed]
+    return [*parts, *probed]
 
 
-def _check_known(expression: sp.Basic, known: set[sp.Basic]) -> None:
-    for symbol in sorted(expression.free_symbols - known, key=str):
+def _check_known(expression: sp.Basic, declared: set[sp.Basic]) -> None:
+    for symbol in sorted(expression.free_symbols - declared, key=str):
         if isinstance(symbol, Parameter):
             raise DeclarationError(f"parameter {symbol} is used but not listed in parameters=(...); add it there")
-        own = next((s for s in sorted(known, key=str) if str(s) == str(symbol)), None)
+        own = next((s for s in sorted(declared, key=str) if str(s) == str(symbol)), None)
         if own is not None:
             raise DeclarationError(
                 f"{symbol} in {shown(expression)} is a symbol of SymPy, not {_described(own)} of that name; use what "
@@ -500,8 +500,8 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
         )
     for value in timed:
         before = sp.expand(clock.steps - value.time)
-        known = value.time.is_Integer and 0 <= value.time <= clock.steps.domain.low
-        if not known and not (before.is_Integer and before >= 0):
+        fixed = value.time.is_Integer and 0 <= value.time <= clock.steps.domain.low
+        if not fixed and not (before.is_Integer and before >= 0):
             raise DeclarationError(
                 f"{where}, which uses {value.field} at {value.time}; a coefficient is taken at {clock.steps}, "
                 f"{clock.steps} - 1, ..., or at 0"
@@ -589,7 +589,7 @@ def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
 
     Renamed axes are allowed.
     """
-    found: set[sp.Basic] = expression.atoms(Apply, Project, sp.Sum) | {
+    nodes: set[sp.Basic] = expression.atoms(Apply, Project, sp.Sum) | {
         m for m in expression.atoms(Mix) if m.table.data is not None
     }
-    return found | {node for node in expression.atoms(Total) if sector_of(node) is not None}
+    return nodes | {node for node in expression.atoms(Total) if sector_of(node) is not None}

@@ -58,18 +58,18 @@ def expressions(node: Any) -> list[sp.Basic]:
 
 def everything(model: Declaration) -> list[sp.Basic]:
     """Return all SymPy expressions of a model, in the order of the declaration."""
-    found: list[sp.Basic] = []
+    ordered: list[sp.Basic] = []
     for equation in model.equations:
-        found += [*expressions(equation.target), *expressions(equation.value)]
-    found += [value for _, value in (*model.observe, *model.alignments)]
+        ordered += [*expressions(equation.target), *expressions(equation.value)]
+    ordered += [value for _, value in (*model.observe, *model.alignments)]
     for _, probe in model.probes:
-        found += [e for matrix in probe.matrices for e in expressions(matrix)]
-    return found
+        ordered += [e for matrix in probe.matrices for e in expressions(matrix)]
+    return ordered
 
 
 def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
     """Return all symbols, including those in sizes, scales and variances, in order of first use."""
-    found: dict[sp.Symbol, None] = {}
+    ordered: dict[sp.Symbol, None] = {}
 
     seen: set[sp.Basic] = set()
 
@@ -78,7 +78,7 @@ def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
             return
         seen.add(node)
         if isinstance(node, sp.Symbol):
-            found[node] = None
+            ordered[node] = None
             for part in getattr(node, "payload", ()):
                 if isinstance(part, sp.Basic):
                     visit(part)
@@ -87,7 +87,7 @@ def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
 
     for expression in everything(model):
         visit(expression)
-    return tuple(found)
+    return tuple(ordered)
 
 
 def atoms(model: Declaration, kind: type | tuple[type, ...]) -> tuple[Any, ...]:

@@ -93,30 +93,30 @@ def as_declaration_error(error: BaseException, fallback: str = "") -> Declaratio
     """Return the exception as a DeclarationError, with the line at which it arose and the cure."""
     if isinstance(error, DeclarationError):
         return error
-    found = _user_frame(error.__traceback__) or _declaring()
-    word = _word_that_failed(error, found)
+    place = _user_frame(error.__traceback__) or _declaring()
+    word = _word_that_failed(error, place)
     if word:
-        told = DeclarationError(f"{word}(...) cannot take what it is given here; write it as in {_WORDS[word]}")
+        declared = DeclarationError(f"{word}(...) cannot take what it is given here; write it as in {_WORDS[word]}")
     else:
-        cure = _cure(error, found) or fallback or "change this line, or say it in another way"
-        told = DeclarationError(f"{in_plain_words(error)}; {cure}")
-    told.told_for = error
-    if found is not None:
-        frame, line, instruction = found
-        told.blame(place_of(frame, line, instruction))
-    return told
+        cure = _cure(error, place) or fallback or "change this line, or say it in another way"
+        declared = DeclarationError(f"{in_plain_words(error)}; {cure}")
+    declared.told_for = error
+    if place is not None:
+        frame, line, instruction = place
+        declared.blame(place_of(frame, line, instruction))
+    return declared
 
 
-def _word_that_failed(error: BaseException, found: tuple[FrameType, int, int] | None) -> str:
+def _word_that_failed(error: BaseException, place: tuple[FrameType, int, int] | None) -> str:
     """Return the word of the language inside which an uninformative exception arose; "" if there is none."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     inside = trace is not None and not is_user_frame(trace.tb_frame)
-    if found is None or not inside or not isinstance(error, _INTERNAL):
+    if place is None or not inside or not isinstance(error, _INTERNAL):
         return ""
-    node = _failing(found[0], found[2])
-    name, library = called_function(node, found[0]) if isinstance(node, ast.Call) else ("", "")
+    node = _failing(place[0], place[2])
+    name, library = called_function(node, place[0]) if isinstance(node, ast.Call) else ("", "")
     ours = library == "derive" and name in _WORDS
     return name if ours and trace is not None and trace.tb_frame.f_code.co_name != "called" else ""
 
@@ -127,10 +127,10 @@ def cure_of_call(taken: Any = None) -> str:
     Args:
         taken: the argument of the function, if it is neither a field nor a number.
     """
-    found = _calling()
-    if found is None:
+    call = _calling()
+    if call is None:
         return ""
-    node, frame = found
+    node, frame = call
     name, library = called_function(node, frame)
     if library == "sympy" and name in ("Eq", "Equality"):
         return "this is SymPy's Eq: take Eq from derive, from derive import Eq"
@@ -144,8 +144,8 @@ def is_of_numbers_only() -> bool:
 
     NumPy functions that accept integers use Python's operators, which expressions have too.
     """
-    found = _calling()
-    function = None if found is None else _function(found[0].func, found[1])
+    call = _calling()
+    function = None if call is None else _function(call[0].func, call[1])
     kinds = getattr(function, "types", ()) if type(function).__name__ == "ufunc" else ("l->l",)
     return not any(kind.startswith("l") for kind in kinds)
 
@@ -166,12 +166,12 @@ def _calling() -> tuple[ast.Call, FrameType] | None:
 
 def _user_frame(trace: TracebackType | None) -> tuple[FrameType, int, int] | None:
     """Return the innermost frame of the declaration itself, with its line and instruction."""
-    found = None
+    innermost = None
     while trace is not None:
         if is_user_frame(trace.tb_frame):
-            found = trace.tb_frame, trace.tb_lineno, trace.tb_lasti
+            innermost = trace.tb_frame, trace.tb_lineno, trace.tb_lasti
         trace = trace.tb_next
-    return found
+    return innermost
 
 
 def _declaring() -> tuple[FrameType, int, int] | None:
@@ -179,12 +179,12 @@ def _declaring() -> tuple[FrameType, int, int] | None:
     return None if frame is None else (frame, frame.f_lineno, frame.f_lasti)
 
 
-def _cure(error: BaseException, found: tuple[FrameType, int, int] | None) -> str:
+def _cure(error: BaseException, place: tuple[FrameType, int, int] | None) -> str:
     if isinstance(error, RecursionError):
         return "the declaration calls itself without end, or an expression is nested too deeply; shorten it"
-    if found is None:
+    if place is None:
         return ""
-    return _cure_at(_failing(found[0], found[2]), error, found[0])
+    return _cure_at(_failing(place[0], place[2]), error, place[0])
 
 
 @ByKind

@@ -119,8 +119,8 @@ class LabelTable(DisplayedFormula):
     __neg__ = _alone
 
     def __truediv__(self, scalar: Any) -> LabelTable:
-        found: LabelTable = self * (1 / exact(scalar))
-        return found
+        quotient: LabelTable = self * (1 / exact(scalar))
+        return quotient
 
     def __matmul__(self, other: Any) -> sp.Expr:
         vector = named_fields(exact(other))
@@ -146,8 +146,8 @@ class GivenData(DisplayedFormula):
     data: Data
 
     def __call__(self, time: Any) -> DataAt | LabelTable:
-        found: DataAt | LabelTable = declared(_used(DataAt(self.data, exact(time))))
-        return found
+        value: DataAt | LabelTable = declared(_used(DataAt(self.data, exact(time))))
+        return value
 
     def _untimed(self, *_: object) -> NoReturn:
         raise Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
@@ -195,8 +195,8 @@ def data(
         raise DeclarationError(f"data {name}: give one axis or two besides the clock")
     if clock is not None:
         Clock.check(f"data {name}", clock)
-    made = Data(name, axes, clock, bool(optional), latex)
-    return GivenData(made) if clock is not None else _used(DataAt(made))
+    array = Data(name, axes, clock, bool(optional), latex)
+    return GivenData(array) if clock is not None else _used(DataAt(array))
 
 
 @word

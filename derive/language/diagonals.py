@@ -70,20 +70,20 @@ def diag(entries: Any) -> MatrixExpression:
     """
     if isinstance(entries, (MatrixExpression, Evolving)):
         raise DeclarationError(f"diag({entries}): {entries} is a matrix; diag takes a vector, such as a trait")
-    given = named_fields(exact(entries))
-    where = f"diag({shown(given)})"
-    sector = sector_of(given, where)
+    vector = named_fields(exact(entries))
+    where = f"diag({shown(vector)})"
+    sector = sector_of(vector, where)
     if sector is None:
-        raise DeclarationError(f"{where}: {shown(given)} is no vector; give a trait, trait('s', D, values=[1, 2])")
-    if given.has(Apply):
+        raise DeclarationError(f"{where}: {shown(vector)} is no vector; give a trait, trait('s', D, values=[1, 2])")
+    if vector.has(Apply):
         raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
-    if axes_of(given, where) or given.has(Each, Total):
+    if axes_of(vector, where) or vector.has(Each, Total):
         raise DeclarationError(f"{where}: its entries have labels; a diagonal matrix has one entry per site")
-    scale, of_sites = given.as_independent(FieldAt, as_Add=False)
+    scale, of_sites = vector.as_independent(FieldAt, as_Add=False)
     if of_sites.atoms(Sector):
         raise DeclarationError(
             f"{where}: a size stands inside a function of the sites; multiply the matrix by it, as in diag(s) / "
             f"{min(map(str, of_sites.atoms(Sector)))}"
         )
-    made = DiagonalMatrix(sector, sector, of_sites)
-    return made if scale == 1 else SumOfMatrices.of((scale, made))
+    matrix = DiagonalMatrix(sector, sector, of_sites)
+    return matrix if scale == 1 else SumOfMatrices.of((scale, matrix))

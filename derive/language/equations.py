@@ -53,9 +53,9 @@ class Eq(DisplayedFormula):
 
     def with_value(self, value: sp.Expr | MatrixExpression) -> Eq:
         """Return the equation of the same field, at the same source line, with another right-hand side."""
-        made = Eq(self.target, value)
-        object.__setattr__(made, "place", self.place)
-        return made
+        equation = Eq(self.target, value)
+        object.__setattr__(equation, "place", self.place)
+        return equation
 
     def __str__(self) -> str:
         return f"Eq({self.target}, {shown(self.value)})"
@@ -70,8 +70,8 @@ class Eq(DisplayedFormula):
 
     @property
     def clock(self) -> Clock | None:
-        found: Clock | None = self.defined.clock
-        return found
+        clock: Clock | None = self.defined.clock
+        return clock
 
     @property
     def defined(self) -> Field | Weights:
@@ -125,10 +125,10 @@ def _(target: MatrixAtom, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | M
 
 def _value_of_weights(target: MatrixAtom, value: Any) -> MatrixExpression:
     if not isinstance(value, MatrixExpression):
-        given = named_fields(exact(value))
-        if given != 0:
-            cure = "the matrix of two vectors is outer(a, b)" if sector_of(given) is not None else "give a matrix"
-            raise DeclarationError(f"{target} is a matrix, but its equation gives {shown(given)}; {cure}")
+        vector = named_fields(exact(value))
+        if vector != 0:
+            cure = "the matrix of two vectors is outer(a, b)" if sector_of(vector) is not None else "give a matrix"
+            raise DeclarationError(f"{target} is a matrix, but its equation gives {shown(vector)}; {cure}")
         value = SumOfMatrices(target.rows, target.columns, ())
     if (value.rows, value.columns) != (target.rows, target.columns):
         raise DeclarationError(
@@ -157,10 +157,10 @@ def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
         )
     axes = axes_of(expression, where)
     if not set(axes) <= set(field.axes):
-        told = ", ".join(map(str, axes)), ", ".join(map(str, field.axes)) or "none"
+        listing = ", ".join(map(str, axes)), ", ".join(map(str, field.axes)) or "none"
         raise DeclarationError(
-            f"{where} has the axes {told[0]} on its right-hand side, but {field} has {told[1]}; sum over labels with "
-            "total(...), or give the field axes=..."
+            f"{where} has the axes {listing[0]} on its right-hand side, but {field} has {listing[1]}; sum over labels "
+            "with total(...), or give the field axes=..."
         )
     return expression
 
@@ -220,13 +220,15 @@ def spectrum(
     return DeclaredSpectrum(matrix, plus, line_of_caller(), _between(matrix, between))
 
 
-def _between(matrix: MatrixExpression, given: Any) -> tuple[tuple[str, MatrixExpression], ...]:
+def _between(matrix: MatrixExpression, between: Any) -> tuple[tuple[str, MatrixExpression], ...]:
     """Return the matrices between resolvents, by name."""
-    if given is None:
+    if between is None:
         return ()
-    if not isinstance(given, Mapping):
-        raise DeclarationError(f"spectrum(..., between={named(given)}): name each, as in between={{'A': X.T @ X / N}}")
-    for name, other in given.items():
+    if not isinstance(between, Mapping):
+        raise DeclarationError(
+            f"spectrum(..., between={named(between)}): name each, as in between={{'A': X.T @ X / N}}"
+        )
+    for name, other in between.items():
         where = f"spectrum(..., between={{{name!r}: {other!s}}})"
         if not isinstance(name, str) or not name.isidentifier():
             raise DeclarationError(f"{where}: {name!r} is not a Python name; use letters, digits and underscores")
@@ -237,25 +239,25 @@ def _between(matrix: MatrixExpression, given: Any) -> tuple[tuple[str, MatrixExp
                 f"{where}: it is {other.rows} x {other.columns}, and the probed matrix {matrix.rows} x "
                 f"{matrix.columns}; give one of the same shape"
             )
-    return tuple(given.items())
+    return tuple(between.items())
 
 
 @ByKind
-def named(given: Any) -> str:
+def named(argument: Any) -> str:
     """Describe an argument of the wrong type in a word."""
-    return f"a {type(given).__name__}"
+    return f"a {type(argument).__name__}"
 
 
 @named.on(str, type(None))
-def _(given: str | None) -> str:
-    return repr(given)
+def _(argument: str | None) -> str:
+    return repr(argument)
 
 
 @named.on(sp.Basic, MatrixExpression, Evolving)
-def _(given: Any) -> str:
-    return str(given)
+def _(argument: Any) -> str:
+    return str(argument)
 
 
 @named.on(Eq)
-def _(given: Eq) -> str:
-    return given.name
+def _(argument: Eq) -> str:
+    return argument.name

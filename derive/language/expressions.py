@@ -82,8 +82,8 @@ class Expression:
             raise NotAMatrix(f"{operand(self)}.{name}: {cure_of_attribute(name)}")
         if name in ("plain", "args", "func") or name.startswith("__"):  # trees are taken apart as SymPy's
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        found = getattr(self.plain, name)
-        return _calling(found) if isinstance(found, MethodType) else declared(found)
+        attribute = getattr(self.plain, name)
+        return _calling(attribute) if isinstance(attribute, MethodType) else declared(attribute)
 
     def __call__(self, *arguments: Any) -> Any:
         return declared(self.plain(*plain(arguments)))
@@ -172,7 +172,7 @@ def plain(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
     if type(value) is dict:
-        return {plain(key): plain(one) for key, one in value.items()}
+        return {plain(key): plain(entry) for key, entry in value.items()}
     return value
 
 
@@ -253,12 +253,12 @@ def _not_joined(sign: str, left: Any, right: Any) -> DeclarationError:
 def _operation(name: str, side: str) -> Callable[..., Any]:
     """Return a SymPy operator that refuses operands for which Python would report a TypeError about classes."""
     sign, reflected = _SIGNS.get(name, name), f"__r{name}__"
-    known = name in _ARITHMETIC
+    arithmetic = name in _ARITHMETIC
 
     def answer(self: Expression, other: Any, *more: Any) -> Any:
-        found = getattr(self.plain, f"__{side}{name}__")(plain(other), *more) if known else NotImplemented
-        if found is not NotImplemented:
-            return declared(found)
+        result = getattr(self.plain, f"__{side}{name}__")(plain(other), *more) if arithmetic else NotImplemented
+        if result is not NotImplemented:
+            return declared(result)
         kind = type(plain(other))
         speaks = hasattr(kind, reflected) and kind.__module__ != "builtins" and not issubclass(kind, sp.Basic)
         if not side and speaks:

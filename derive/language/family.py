@@ -58,7 +58,7 @@ class Choice(ABC):
         return str(value)
 
     @abstractmethod
-    def read(self, name: str, given: Chosen) -> Chosen:
+    def read(self, name: str, typed: Chosen) -> Chosen:
         """Return a typed value, if it is allowed."""
 
 
@@ -68,16 +68,16 @@ class WholeChoice(Choice):
     def in_name(self, name: str, value: Chosen) -> str:
         return f"{name}{value}"
 
-    def read(self, name: str, given: Chosen) -> Chosen:
+    def read(self, name: str, typed: Chosen) -> Chosen:
         try:
-            value = int(given)
-            whole = not isinstance(given, bool) and (isinstance(given, str) or value == given)
+            value = int(typed)
+            whole = not isinstance(typed, bool) and (isinstance(typed, str) or value == typed)
         except (TypeError, ValueError, OverflowError):
             whole = False
         if not whole:
-            raise ParameterError(f"{name}={given}: {name} must be {self}")
+            raise ParameterError(f"{name}={typed}: {name} must be {self}")
         if not self.allowed.contains(value):
-            raise ParameterError(f"{name}={given} is out of range: {name} must be {self}")
+            raise ParameterError(f"{name}={typed} is out of range: {name} must be {self}")
         return value
 
 
@@ -89,10 +89,10 @@ class WordChoice(Choice):
     def __str__(self) -> str:
         return " or ".join(self.words)
 
-    def read(self, name: str, given: Chosen) -> Chosen:
-        if given not in self.words:
-            raise ParameterError(f"{name}={given} is not known: {name} must be {self}")
-        return given
+    def read(self, name: str, typed: Chosen) -> Chosen:
+        if typed not in self.words:
+            raise ParameterError(f"{name}={typed} is not known: {name} must be {self}")
+        return typed
 
 
 class FormulaChoice(Choice):
@@ -107,8 +107,8 @@ class FormulaChoice(Choice):
     def in_name(self, name: str, value: Chosen) -> str:
         return str(value) if value in self.offered else f"{name}_{hashlib.sha256(str(value).encode()).hexdigest()[:8]}"
 
-    def read(self, name: str, given: Chosen) -> Chosen:
-        text = str(given).strip()
+    def read(self, name: str, typed: Chosen) -> Chosen:
+        text = str(typed).strip()
         self.meaning(name, text)
         return text if text in self.offered else "".join(text.split())
 

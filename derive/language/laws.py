@@ -24,8 +24,8 @@ class DrawnLaw(sp.Basic):
     """The law of one random number: its kind, its parameters, and the components of a mixture."""
 
     def __new__(cls, kind: Any, *numbers: Any) -> Self:
-        found: Self = sp.Basic.__new__(cls, Str(str(kind)), *numbers)
-        return found
+        node: Self = sp.Basic.__new__(cls, Str(str(kind)), *numbers)
+        return node
 
     kind = property(lambda self: str(self.args[0]))
 
@@ -47,7 +47,7 @@ class DrawnLaw(sp.Basic):
             return sp.exp(a + b[0] ** 2 / 2)
         if self.kind == "normal_law":
             return a
-        return sp.Add(*(share * one.mean for share, one in self.parts))
+        return sp.Add(*(share * law.mean for share, law in self.parts))
 
     @property
     def variance(self) -> sp.Expr:
@@ -63,20 +63,20 @@ class DrawnLaw(sp.Basic):
         if self.kind == "normal_law":
             return b[0] ** 2
         mean = self.mean
-        return sp.Add(*(share * (one.variance + (one.mean - mean) ** 2) for share, one in self.parts))
+        return sp.Add(*(share * (law.variance + (law.mean - mean) ** 2) for share, law in self.parts))
 
     @property
     def parts(self) -> tuple[tuple[sp.Expr, DrawnLaw], ...]:
         """The components with their weights; a discrete value is a point mass."""
         shares, others = self.args[1:]
-        laws = (one if isinstance(one, DrawnLaw) else DrawnLaw("normal_law", one, sp.S.Zero) for one in others)
+        laws = (part if isinstance(part, DrawnLaw) else DrawnLaw("normal_law", part, sp.S.Zero) for part in others)
         return tuple(zip(shares, laws, strict=True))
 
     @property
     def ends(self) -> tuple[sp.Expr, sp.Expr]:
         """The ends of the support; infinite if it is unbounded."""
         if self.kind in ("discrete", "mixture"):
-            lows, highs = zip(*(one.ends for _, one in self.parts), strict=True)
+            lows, highs = zip(*(law.ends for _, law in self.parts), strict=True)
             return sp.Min(*lows), sp.Max(*highs)
         if self.kind == "uniform":
             return self.args[1], self.args[2]
@@ -88,7 +88,7 @@ class DrawnLaw(sp.Basic):
     def normals(self) -> int:
         """The number of standard normals of which it is a function."""
         if self.kind in ("discrete", "mixture"):
-            spread = [one.normals for _, one in self.parts if one.variance != 0]
+            spread = [law.normals for _, law in self.parts if law.variance != 0]
             return 1 + max(spread, default=0)
         return 2 if self.kind == "exponential" else 1
 
@@ -107,18 +107,18 @@ class DrawnLaw(sp.Basic):
         if self.kind == "normal_law":
             return a + b[0] * n if b[0] != 0 else a
         cases, below = [], sp.S.Zero
-        for share, one in self.parts[:-1]:
+        for share, law in self.parts[:-1]:
             below += share
-            cases.append((one.of_normals(normals[1:] or [n]), n < sp.sqrt(2) * sp.erfinv(2 * below - 1)))
+            cases.append((law.of_normals(normals[1:] or [n]), n < sp.sqrt(2) * sp.erfinv(2 * below - 1)))
         return sp.Piecewise(*cases, (self.parts[-1][1].of_normals(normals[1:] or [n]), True))
 
     @property
     def demands(self) -> tuple[tuple[str, sp.Expr, str], ...]:
         """The constraints on its parameters: a description, the parameter, and "positive", "not negative" or "one"."""
         if self.kind in ("discrete", "mixture"):
-            found = [(f"a weight of {self}", share, "not negative") for share, _ in self.parts]
-            found.append((f"the sum of the weights of {self}", sp.Add(*(s for s, _ in self.parts)), "one"))
-            return (*found, *(demand for _, one in self.parts for demand in one.demands))
+            weights = [(f"a weight of {self}", share, "not negative") for share, _ in self.parts]
+            weights.append((f"the sum of the weights of {self}", sp.Add(*(s for s, _ in self.parts)), "one"))
+            return (*weights, *(demand for _, law in self.parts for demand in law.demands))
         if self.kind == "uniform":
             return ((f"the distance from low to high of {self}", self.args[2] - self.args[1], "not negative"),)
         scale = self.args[-1]
@@ -141,8 +141,8 @@ class Drawn(Field):
         latex: str = "",
     ) -> Self:
         plain = Field(name, sector, clock, timed=timed, axes=axes, latex=latex)
-        found: Self = _Named.__new__(cls, name, (*plain.payload, law), latex, real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, (*plain.payload, law), latex, real=True)
+        return node
 
     law = property(lambda self: self.payload[6])
     is_drawn = True
@@ -178,19 +178,19 @@ def drawn(
 
 
 def _law(kind: str, *numbers: Any) -> DrawnLaw:
-    made = DrawnLaw(kind, *(_number(kind, number) for number in numbers))
-    _check(made)
-    return made
+    law = DrawnLaw(kind, *(_number(kind, number) for number in numbers))
+    _check(law)
+    return law
 
 
-def _number(kind: str, given: Any) -> sp.Expr:
-    found = exact(given)
-    unknown = other_symbols(found, Parameter)
+def _number(kind: str, value: Any) -> sp.Expr:
+    number = exact(value)
+    unknown = other_symbols(number, Parameter)
     if unknown:
-        raise DeclarationError(f"{kind}: {found} depends on {unknown[0]}; {VALUE_FREE}")
-    if found.has(sp.oo, -sp.oo, sp.nan, sp.zoo, sp.I):
-        raise DeclarationError(f"{kind}: {found} is not a finite real number")
-    return found
+        raise DeclarationError(f"{kind}: {number} depends on {unknown[0]}; {VALUE_FREE}")
+    if number.has(sp.oo, -sp.oo, sp.nan, sp.zoo, sp.I):
+        raise DeclarationError(f"{kind}: {number} is not a finite real number")
+    return number
 
 
 def _check(law: DrawnLaw) -> None:
@@ -276,13 +276,13 @@ def mixture(weights: Iterable[Any], laws: Iterable[DrawnLaw]) -> DrawnLaw:
     >>> drawn("start", sectors("D"), mixture([0.5, 0.5], [normal_law(0, 1), exponential(2)]))
     start
     """
-    found = _listed("mixture", "laws", laws)
-    for one in found:
-        if not isinstance(one, DrawnLaw):
-            raise DeclarationError(f"mixture: {one!s} is no law; mix laws such as normal_law(0, 1)")
-        if one.kind in ("discrete", "mixture"):
-            raise DeclarationError(f"mixture: {one!s} is a mixture itself; write its parts into this one")
-    return _mixed("mixture", weights, found)
+    listed = _listed("mixture", "laws", laws)
+    for law in listed:
+        if not isinstance(law, DrawnLaw):
+            raise DeclarationError(f"mixture: {law!s} is no law; mix laws such as normal_law(0, 1)")
+        if law.kind in ("discrete", "mixture"):
+            raise DeclarationError(f"mixture: {law!s} is a mixture itself; write its parts into this one")
+    return _mixed("mixture", weights, listed)
 
 
 def _mixed(kind: str, weights: Any, parts: list[Any]) -> DrawnLaw:
@@ -300,10 +300,10 @@ def _mixed(kind: str, weights: Any, parts: list[Any]) -> DrawnLaw:
     return DrawnLaw(kind, sp.Tuple(*(share for share, _ in kept)), sp.Tuple(*(part for _, part in kept)))
 
 
-def _listed(kind: str, what: str, given: Any) -> list[Any]:
-    if isinstance(given, (str, sp.Basic)) or not isinstance(given, Iterable):
-        raise DeclarationError(f"{kind}: {what}={given!s} is not a list; write [...]")
-    found = list(given)
-    if not found:
+def _listed(kind: str, what: str, values: Any) -> list[Any]:
+    if isinstance(values, (str, sp.Basic)) or not isinstance(values, Iterable):
+        raise DeclarationError(f"{kind}: {what}={values!s} is not a list; write [...]")
+    items = list(values)
+    if not items:
         raise DeclarationError(f"{kind}: {what}=[] is empty; give one or more")
-    return found
+    return items

@@ -322,8 +322,10 @@ def product_of(left: MatrixExpression, right: MatrixExpression) -> MatrixExpress
     if not left.as_sum or not right.as_sum:
         return SumOfMatrices(left.rows, right.columns, ())
     (before, first), (after, second) = left.scaled_factors, right.scaled_factors
-    made = ProductOfMatrices(left.rows, right.columns, (*first, *second))
-    return made if before * after == 1 else SumOfMatrices(made.rows, made.columns, ((before * after, made),))
+    product = ProductOfMatrices(left.rows, right.columns, (*first, *second))
+    return (
+        product if before * after == 1 else SumOfMatrices(product.rows, product.columns, ((before * after, product),))
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -472,7 +474,7 @@ class SumOfMatrices(MatrixExpression):
         self, part: Callable[[MatrixExpression], MatrixExpression], scale: Scaling = _as_it_is
     ) -> MatrixExpression:
         return SumOfMatrices(
-            self.rows, self.columns, tuple((scale(factor, one), part(one)) for factor, one in self.terms)
+            self.rows, self.columns, tuple((scale(factor, matrix), part(matrix)) for factor, matrix in self.terms)
         )
 
     def __str__(self) -> str:
@@ -606,10 +608,10 @@ def outer(left: Any, right: Any) -> MatrixExpression:
         raise DeclarationError(f"{where}: each(...) is for observe={{...}} only")
     own, other = (set(axes_of(side, where)) for side in (left, right))
     if own != other and not (own and other and (own < other or other < own)):
-        told = (", ".join(sorted(map(str, axes))) or "none" for axes in (own, other))
+        listings = (", ".join(sorted(map(str, axes))) or "none" for axes in (own, other))
         raise DeclarationError(
-            f"{where}: the axes of the first are {next(told)}, those of the second {next(told)}, but labels are summed "
-            "over together; give both vectors the same"
+            f"{where}: the axes of the first are {next(listings)}, those of the second {next(listings)}, but labels "
+            "are summed over together; give both vectors the same"
         )
     for axis in sorted(own ^ other, key=str):
         left, right = (Total(left, axis), right) if axis in own else (left, Total(right, axis))

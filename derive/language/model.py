@@ -78,11 +78,11 @@ class Model(Displayed):
         elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
             raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
         check_kinds(self)
-        given = self.equations
-        written = tuple((label, probe_written_out(probe, given)) for label, probe in self.probes)
+        equations = self.equations
+        written = tuple((label, probe_written_out(probe, equations)) for label, probe in self.probes)
         if self.probe is not None:
             object.__setattr__(self, "probe", written if isinstance(self.probe, tuple) else written[0][1])
-        object.__setattr__(self, "equations", starts_written_out(given))
+        object.__setattr__(self, "equations", starts_written_out(equations))
         check(self)
         refuse_array_calls(everything(self))
 
@@ -120,14 +120,14 @@ class Model(Displayed):
         return replace(self, probe=probe, observe=dict(self.observe), alignments=kept)
 
 
-def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:
+def _listed(what: str, argument: Any, example: str) -> tuple[Any, ...]:
     """Return an argument as a tuple; a single object, a dictionary or a text is refused."""
-    if isinstance(given, (str, Mapping, sp.Basic, Eq)) or not isinstance(given, Iterable):
-        raise DeclarationError(f"{what}={named(given)}: give a list, as in {example}")
+    if isinstance(argument, (str, Mapping, sp.Basic, Eq)) or not isinstance(argument, Iterable):
+        raise DeclarationError(f"{what}={named(argument)}: give a list, as in {example}")
     try:
-        return tuple(map(plain, given))
+        return tuple(map(plain, argument))
     except TypeError:  # an array of no dimension says that it can be iterated over
-        raise DeclarationError(f"{what}={given!s}: give a list, as in {example}") from None
+        raise DeclarationError(f"{what}={argument!s}: give a list, as in {example}") from None
 
 
 def _are_pairs(probe: tuple[Any, ...]) -> bool:

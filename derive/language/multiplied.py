@@ -83,20 +83,20 @@ def dyad_words(left: sp.Expr, right: sp.Expr) -> dict[Letters, sp.Expr]:
     for a in sp.Add.make_args(sp.expand(left)):
         for b in sp.Add.make_args(sp.expand(right)):
             factors = sp.Mul.make_args(a), sp.Mul.make_args(b)
-            one, other = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
+            first, second = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
             numbers = [f for end in factors for f in end if sector_of(f) is None]
             weight = sp.Mul(*(f for f in numbers if axes_of(f)))
-            word = ((one, other, weight),)
+            word = ((first, second, weight),)
             total[word] = total.get(word, sp.S.Zero) + sp.Mul(*(f for f in numbers if not axes_of(f)))
     return total
 
 
-def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr]) -> bool:
+def are_proportional(first: dict[Letters, sp.Expr], second: dict[Letters, sp.Expr]) -> bool:
     """Return whether two expanded matrices are multiples of each other."""
-    if not one or set(one) != set(other):
+    if not first or set(first) != set(second):
         return False
-    word = next(iter(one))
-    return all(sp.simplify(one[w] * other[word] - other[w] * one[word]) == 0 for w in one)
+    word = next(iter(first))
+    return all(sp.simplify(first[w] * second[word] - second[w] * first[word]) == 0 for w in first)
 
 
 def half_product(matrix: MatrixExpression) -> int:

@@ -68,13 +68,13 @@ def _in_vector(expression: sp.Expr, starts: Starts) -> sp.Expr:
 
     def applied(node: sp.Basic) -> sp.Expr:
         start = starts[node.matrix]
-        found: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
-        return found
+        replaced: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
+        return replaced
 
     products = expression.atoms(Apply)
-    found = expression.replace(lambda node: node in products and node.matrix in starts, applied)
+    replaced = expression.replace(lambda node: node in products and node.matrix in starts, applied)
     fields = {at: value for at, value in starts.items() if at.weights is None}
-    result: sp.Expr = found.xreplace(fields)
+    result: sp.Expr = replaced.xreplace(fields)
     return result
 
 

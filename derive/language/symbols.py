@@ -161,18 +161,18 @@ class Domain:
     @property
     def assumptions(self) -> dict[str, bool]:
         """Return the SymPy assumptions of a symbol with this domain."""
-        known = {"real": True}
+        assumptions = {"real": True}
         if self.whole:
-            known["integer"] = True
+            assumptions["integer"] = True
         if self.low > 0 or (self.low == 0 and not self.low_included):
-            known["positive"] = True
+            assumptions["positive"] = True
         elif self.low == 0:
-            known["nonnegative"] = True
+            assumptions["nonnegative"] = True
         if self.high < 0 or (self.high == 0 and not self.high_included):
-            known["negative"] = True
+            assumptions["negative"] = True
         elif self.high == 0:
-            known["nonpositive"] = True
-        return known
+            assumptions["nonpositive"] = True
+        return assumptions
 
 
 real = Domain()
@@ -233,9 +233,9 @@ class _Named(DisplayedNode, sp.Symbol):
     """What messages call one, and how it is made."""
 
     @classmethod
-    def check(cls, where: str, *given: Any) -> None:
+    def check(cls, where: str, *values: Any) -> None:
         """Refuse an argument that is not a symbol of this class."""
-        for value in given:
+        for value in values:
             if not isinstance(value, cls):
                 raise DeclarationError(f"{where}: {value!s} is not {cls.called}; make one with {cls.maker}")
 
@@ -331,8 +331,8 @@ class Parameter(_Named):
 
     @property
     def domain(self) -> Domain:
-        found: Domain = self.payload[1]
-        return found
+        domain: Domain = self.payload[1]
+        return domain
 
     @property
     def doc(self) -> str:
@@ -400,8 +400,8 @@ def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...] | Sector:
     >>> sectors("D")
     D
     """
-    made = (Sector(base), *(Sector(name, ratio) for name, ratio in ratios.items()))
-    return made if len(made) > 1 else made[0]
+    spaces = (Sector(base), *(Sector(name, ratio) for name, ratio in ratios.items()))
+    return spaces if len(spaces) > 1 else spaces[0]
 
 
 @word
@@ -445,18 +445,18 @@ class Axis(_Named):
 
 def axes_in_order(where: str, axes: Any) -> tuple[Axis, ...]:
     """Return the given axes, sorted by name: several form one list of labels, the last axis fastest."""
-    given = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
-    if not isinstance(given, (tuple, list)) or not all(isinstance(axis, Axis) for axis in given):
+    several = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
+    if not isinstance(several, (tuple, list)) or not all(isinstance(axis, Axis) for axis in several):
         raise DeclarationError(
             f"{where}: axes={axes!r} is not an axis; make one with c = axis('c', C), or give several"
         )
-    found = tuple(sorted(given, key=lambda axis: axis.name))
-    twice = [axis.name for axis, after in itertools.pairwise(found) if axis.name == after.name]
+    ordered = tuple(sorted(several, key=lambda axis: axis.name))
+    twice = [axis.name for axis, after in itertools.pairwise(ordered) if axis.name == after.name]
     if twice:
         raise DeclarationError(
             f"{where}: it has the axis {twice[0]} twice; make another of the same size with axis(...)"
         )
-    return found
+    return ordered
 
 
 def labels_along(axes: Iterable[Axis]) -> sp.Expr:
@@ -507,8 +507,8 @@ class Clock(_Named):
 
     @property
     def steps(self) -> Parameter:
-        found: Parameter = self.payload[0]
-        return found
+        steps: Parameter = self.payload[0]
+        return steps
 
     @property
     def endpoint(self) -> bool:

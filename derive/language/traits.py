@@ -33,8 +33,8 @@ class Trait(Field):
     def __new__(cls, name: str, sector: Sector, law: sp.Tuple, latex: str = "") -> Self:
         Sector.check(name, sector)
         payload = (sector, None, "trait", sp.S.One, False, sp.Tuple(), law)
-        found: Self = _Named.__new__(cls, name, payload, latex, real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, payload, latex, real=True)
+        return node
 
     given_by = "trait(...): it has a law and never changes"
     law = property(lambda self: self.payload[6])
@@ -66,21 +66,21 @@ def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     """Apply a change to an expression outside of its functions of traits alone."""
     if not traits_in(expression):
         return change(expression)
-    found: dict[sp.Basic, None] = {}
+    functions: dict[sp.Basic, None] = {}
 
     def walk(node: sp.Basic) -> None:
         if isinstance(node, Mean):
             return
         if traits_in(node) and not _depends_on_more(node) and not isinstance(node, sp.Mul):
-            found[node] = None
+            functions[node] = None
         else:
             for arg in node.args:
                 walk(arg)
 
     walk(sp.sympify(expression))
-    if not found:
+    if not functions:
         return change(expression)
-    order = sorted(found, key=sp.default_sort_key)
+    order = sorted(functions, key=sp.default_sort_key)
     marks = {node: EngineSymbol(f"of_traits{number}", real=True) for number, node in enumerate(order)}
     return change(expression.xreplace(marks)).xreplace({mark: node for node, mark in marks.items()})
 
@@ -127,7 +127,7 @@ def trait(
     >>> mu = trait("mu", D, density=x**-1.5, low=0.01, high=1)
     """
     if law is not None:
-        if any(given is not None for given in (values, weights, density, low, high)):
+        if any(argument is not None for argument in (values, weights, density, low, high)):
             raise DeclarationError(f"trait {name}: law={law} stands for all of it; leave values and density out")
         return Trait(name, sector, _of_law(name, law), latex)
     if (values is None) == (density is None):
@@ -150,10 +150,12 @@ def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
         if weights is not None:
             raise DeclarationError(f"trait {name}: values from data have equal weights; leave weights out")
         return sp.Tuple(values.data, sp.Tuple())
-    some = _numbers(name, "values", values)
-    shares = _numbers(name, "weights", [sp.Rational(1, len(some))] * len(some) if weights is None else weights)
-    if len(some) != len(shares):
-        raise DeclarationError(f"trait {name}: {len(some)} values and {len(shares)} weights; give one weight per value")
+    numbers = _numbers(name, "values", values)
+    shares = _numbers(name, "weights", [sp.Rational(1, len(numbers))] * len(numbers) if weights is None else weights)
+    if len(numbers) != len(shares):
+        raise DeclarationError(
+            f"trait {name}: {len(numbers)} values and {len(shares)} weights; give one weight per value"
+        )
     for share in shares:
         if share.is_negative:
             raise DeclarationError(f"trait {name}: the weight {share} is negative; weights are shares of the sites")
@@ -162,27 +164,27 @@ def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
         raise DeclarationError(f"trait {name}: its weights add up to {float(total):g}; they must add up to one")
     if total.is_Rational:  # decimals such as 1/3 add up to one only nearly
         shares = [share / total for share in shares]
-    return sp.Tuple(sp.Tuple(*some), sp.Tuple(*shares))
+    return sp.Tuple(sp.Tuple(*numbers), sp.Tuple(*shares))
 
 
-def _numbers(name: str, what: str, given: Any) -> list[sp.Expr]:
-    if isinstance(given, (str, sp.Basic)) or not isinstance(given, Iterable):
-        raise DeclarationError(f"trait {name}: {what}={given!s} is not a list; write {what}=[...]")
+def _numbers(name: str, what: str, values: Any) -> list[sp.Expr]:
+    if isinstance(values, (str, sp.Basic)) or not isinstance(values, Iterable):
+        raise DeclarationError(f"trait {name}: {what}={values!s} is not a list; write {what}=[...]")
     try:
-        found = [_number(name, what, one) for one in iter(given)]
+        numbers = [_number(name, what, value) for value in iter(values)]
     except TypeError:  # an array of no dimension says that it can be iterated over
-        raise DeclarationError(f"trait {name}: {what}={given!s} is one number; write {what}=[...]") from None
-    if not found:
+        raise DeclarationError(f"trait {name}: {what}={values!s} is one number; write {what}=[...]") from None
+    if not numbers:
         raise DeclarationError(f"trait {name}: {what}=[] is empty; give one number or more")
-    return found
+    return numbers
 
 
-def _number(name: str, what: str, given: Any) -> sp.Expr:
-    found = exact(given)
-    unknown = other_symbols(found, Parameter)
+def _number(name: str, what: str, value: Any) -> sp.Expr:
+    number = exact(value)
+    unknown = other_symbols(number, Parameter)
     if unknown:
         raise DeclarationError(f"trait {name}: {what} depends on {unknown[0]}; use numbers and parameters only")
-    return found
+    return number
 
 
 def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
@@ -220,9 +222,9 @@ def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
     if law.kind == "log_normal":
         return sp.Tuple(sp.exp(-((sp.log(x) - a) ** 2) / (2 * b[0] ** 2)) / x, sp.S.Zero, sp.oo)
     parts = law.parts if law.kind == "mixture" else ((sp.S.One, law),)
-    if any(one.kind != "normal_law" for _, one in parts):
+    if any(bell.kind != "normal_law" for _, bell in parts):
         raise DeclarationError(f"trait {name}: law={law} mixes other laws than normal ones; write its density")
-    bells = (w / one.args[2] * sp.exp(-((x - one.args[1]) ** 2) / (2 * one.args[2] ** 2)) for w, one in parts)
+    bells = (w / bell.args[2] * sp.exp(-((x - bell.args[1]) ** 2) / (2 * bell.args[2] ** 2)) for w, bell in parts)
     return sp.Tuple(sp.Add(*bells), -sp.oo, sp.oo)
 
 

@@ -58,7 +58,7 @@ class ByKind(Generic[Result]):
 
     def _rule(self, kind: type) -> Callable[..., Result]:
         if kind not in self._nearest:
-            self._nearest[kind] = next(self._rules[one] for one in kind.__mro__ if one in self._rules)
+            self._nearest[kind] = next(self._rules[base] for base in kind.__mro__ if base in self._rules)
         return self._nearest[kind]
 
     def __call__(self, node: Any, *more: Any) -> Result:

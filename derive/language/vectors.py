@@ -80,11 +80,11 @@ class Field(Sited, _Named):
 
 
 def _checked_scale(name: str, scale: Any) -> sp.Expr:
-    found = exact(scale)
-    unknown = other_symbols(found, Parameter)
+    size = exact(scale)
+    unknown = other_symbols(size, Parameter)
     if unknown:
-        raise DeclarationError(f"{name}: its scale {found} depends on {unknown[0]}; use numbers and parameters only")
-    return found
+        raise DeclarationError(f"{name}: its scale {size} depends on {unknown[0]}; use numbers and parameters only")
+    return size
 
 
 class FieldAt(Sited):
@@ -97,8 +97,8 @@ class FieldAt(Sited):
             raise DeclarationError(f"{field} lives on clock {field.clock}: write {field}({field.clock})")
         if not field.timed and time:
             raise DeclarationError(f"{field} has no clock: write {field}, not {field}({time[0]})")
-        found: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
-        return found
+        node: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
+        return node
 
     field = owner = property(lambda self: self.args[0])
     symbol = property(lambda self: self)
@@ -165,8 +165,8 @@ class Apply(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, matrix: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
-        found: Self = sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
-        return found
+        node: Self = sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
+        return node
 
     matrix = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
@@ -205,8 +205,8 @@ class Mix(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, table: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
-        found: Self = sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
-        return found
+        node: Self = sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
+        return node
 
     table = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
@@ -231,8 +231,8 @@ class Total(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, expression: Any, axis: Axis | None = None) -> Self:
-        found: Self = sp.Expr.__new__(cls, sp.sympify(expression), *(() if axis is None else (axis,)))
-        return found
+        node: Self = sp.Expr.__new__(cls, sp.sympify(expression), *(() if axis is None else (axis,)))
+        return node
 
     expression = property(lambda self: self.args[0])
     axis = property(lambda self: self.args[1] if len(self.args) > 1 else None)
@@ -260,8 +260,8 @@ class Mean(Sited):
     is_commutative = True
 
     def __new__(cls, expression: Any) -> Self:
-        found: Self = sp.Expr.__new__(cls, sp.sympify(expression))
-        return found
+        node: Self = sp.Expr.__new__(cls, sp.sympify(expression))
+        return node
 
     expression = property(lambda self: self.args[0])
 
@@ -302,8 +302,8 @@ def named_fields(expression: sp.Expr) -> sp.Expr:
     if clocked:
         symbol = clocked[0][1]
         raise DeclarationError(f"{symbol} lives on clock {symbol.clock}: write {symbol}({symbol.clock})")
-    found: sp.Expr = changed(expression, (Field, FieldAt), lambda node: bare.get(node, node))
-    return found
+    replaced: sp.Expr = changed(expression, (Field, FieldAt), lambda node: bare.get(node, node))
+    return replaced
 
 
 def values(expression: sp.Basic) -> list[FieldAt]:
@@ -313,19 +313,19 @@ def values(expression: sp.Basic) -> list[FieldAt]:
 
 def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | None:
     """Return the sector that an elementwise expression lives on; None for a scalar."""
-    found: dict[Sector, str] = {}
+    sectors: dict[Sector, str] = {}
     for sector, name in _sectors(expression, where):
-        found.setdefault(sector, name)
-    if len(found) > 1:
-        told = " and ".join(f"{name} over {sector}" for sector, name in found.items())
-        raise DeclarationError(f"{where} mixes sectors: {told}; elementwise operations need one sector")
-    return next(iter(found), None)
+        sectors.setdefault(sector, name)
+    if len(sectors) > 1:
+        listing = " and ".join(f"{name} over {sector}" for sector, name in sectors.items())
+        raise DeclarationError(f"{where} mixes sectors: {listing}; elementwise operations need one sector")
+    return next(iter(sectors), None)
 
 
 @ByKind
 def _sectors(node: sp.Basic, where: str) -> list[tuple[Sector, str]]:
     """Return the sectors that an expression lives on, each with the name of a vector there."""
-    return [found for arg in node.args for found in _sectors(arg, where)]
+    return [pair for arg in node.args for pair in _sectors(arg, where)]
 
 
 @_sectors.on(FieldAt)
@@ -372,8 +372,8 @@ def axes_of(expression: sp.Basic, where: str = "an expression") -> tuple[Axis, .
 
 @ByKind
 def _axes(node: sp.Basic, where: str) -> set[Axis]:
-    found: set[Axis] = set()
-    return found.union(*(_axes(arg, where) for arg in node.args))
+    axes: set[Axis] = set()
+    return axes.union(*(_axes(arg, where) for arg in node.args))
 
 
 @_axes.on(FieldAt)
@@ -449,9 +449,9 @@ def total(expression: Any, axis: Axis | None = None) -> Total:
     >>> total(phi(t), p)
     total(phi(t), p)
     """
-    found = Total(named_fields(exact(expression)), _given_axis("total", axis))
-    axes_of(found)
-    return found
+    node = Total(named_fields(exact(expression)), _given_axis("total", axis))
+    axes_of(node)
+    return node
 
 
 @word
@@ -467,13 +467,13 @@ def softmax(expression: Any, axis: Axis) -> Softmax:
     >>> softmax(mean(w(t) * h(t)), c)
     softmax(mean(h(t)*w(t)), c)
     """
-    found = Softmax(named_fields(exact(expression)), _given_axis("softmax", axis))
-    if found.axis is None:
-        raise DeclarationError(f"softmax({shown(found.expression)}): say along which axis, as in softmax(f, c)")
-    if sector_of(found.expression) is not None:
-        raise DeclarationError(f"{shown(found)} is of a vector; take it of means over sites, as in softmax(mean(v), c)")
-    axes_of(found, shown(found))
-    return found
+    node = Softmax(named_fields(exact(expression)), _given_axis("softmax", axis))
+    if node.axis is None:
+        raise DeclarationError(f"softmax({shown(node.expression)}): say along which axis, as in softmax(f, c)")
+    if sector_of(node.expression) is not None:
+        raise DeclarationError(f"{shown(node)} is of a vector; take it of means over sites, as in softmax(mean(v), c)")
+    axes_of(node, shown(node))
+    return node
 
 
 @word
@@ -488,8 +488,8 @@ def relabel(expression: Any, old: Axis, new: Axis) -> sp.Expr:
     """
     value = named_fields(exact(expression))
     where = f"relabel({shown(value)}, {old}, {new})"
-    for given in (old, new):
-        _given_axis("relabel", given)
+    for axis in (old, new):
+        _given_axis("relabel", axis)
     own = axes_of(value, where)
     if old not in own:
         raise DeclarationError(f"{where}: {_having(own)}; give one of them")
@@ -614,11 +614,11 @@ def mean(expression: Any) -> sp.Expr:
         return sp.Add(*map(_mean_of_product, sp.Add.make_args(_multiplied_out(expression))))
     terms = sp.Add.make_args(expression)
     numbers = [part for part in terms if sector_of(part) is None and not part.has(GivenNumbers, Total, Mix)]
-    known = [part for part in terms if values(part) and all(v.field.role == "trait" for v in values(part))]
-    rest = [part for part in terms if part not in (*numbers, *known)]
-    if known and rest:  # moments of traits stand apart from means of fields
-        return sp.Add(*numbers, Mean(sp.Add(*known)), Mean(sp.Add(*rest)))
-    return sp.Add(*numbers, Mean(sp.Add(*known, *rest)))
+    of_traits = [part for part in terms if values(part) and all(v.field.role == "trait" for v in values(part))]
+    rest = [part for part in terms if part not in (*numbers, *of_traits)]
+    if of_traits and rest:  # moments of traits stand apart from means of fields
+        return sp.Add(*numbers, Mean(sp.Add(*of_traits)), Mean(sp.Add(*rest)))
+    return sp.Add(*numbers, Mean(sp.Add(*of_traits, *rest)))
 
 
 def _multiplied_out(expression: sp.Expr) -> sp.Expr:
@@ -666,8 +666,8 @@ class PastSum(sp.Sum):
     """
 
     def __new__(cls, function: sp.Expr, *limits: tuple[sp.Expr, ...]) -> PastSum:
-        made: PastSum = sp.Expr.__new__(cls, sp.sympify(function), *(sp.Tuple(*limit) for limit in limits))
-        return made
+        node: PastSum = sp.Expr.__new__(cls, sp.sympify(function), *(sp.Tuple(*limit) for limit in limits))
+        return node
 
     @property
     def is_commutative(self) -> bool:
@@ -685,7 +685,7 @@ def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
     Sum(xi(s), (s, 0, t - 1))
     """
     ends = clock.atoms(Clock) if isinstance(clock, sp.Expr) else set()
-    if not callable(term) or not any((clock - one).is_Integer for one in ends):
+    if not callable(term) or not any((clock - end).is_Integer for end in ends):
         raise DeclarationError(
             "past_sum takes a function of the earlier time and the clock; write past_sum(lambda s: x(s), t)"
         )

@@ -101,11 +101,11 @@ def unusable(arrays: dict[str, Any]) -> str:
 def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
     """Return the core of the neural tangent kernel up to a multiple of the identity: a sum over layers."""
     below, size = W[0](T), N[1]
-    found = []
+    terms = []
     for k in range(1, len(W)):
-        found.append(squares[k + 1] / size * below.T @ below)
+        terms.append(squares[k + 1] / size * below.T @ below)
         below, size = W[k](T) @ below, size * N[k + 1]
-    return reduce(add, found, below.T @ below / size)
+    return reduce(add, terms, below.T @ below / size)
 
 
 def check_choices(spectrum: str, kernel: str) -> None:

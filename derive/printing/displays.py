@@ -239,10 +239,10 @@ _PROBE_TITLES = (
 def _all_records(derivation: Derivation) -> list[Record]:
     """Return the records of the training level once, followed by those of each probed matrix."""
     first = derivation.first if len(derivation.probes) == 1 else derivation
-    found = [first.record(stage) for stage in TRAINING_STAGES]
+    records = [first.record(stage) for stage in TRAINING_STAGES]
     for probed in derivation.probes.values():
-        found += [probed.record(stage) for stage in PROBE_STAGES]
-    return found
+        records += [probed.record(stage) for stage in PROBE_STAGES]
+    return records
 
 
 def _title(record: Record) -> str:
@@ -263,8 +263,8 @@ def _of(record: Record) -> str:
 
 
 def _opening(name: str, doc: str) -> list[str]:
-    told = textwrap.dedent(doc).strip()
-    return [f"#### {name}", "", *([told, ""] if told else [])]
+    text = textwrap.dedent(doc).strip()
+    return [f"#### {name}", "", *([text, ""] if text else [])]
 
 
 def _lines(formulas: list[str]) -> list[str]:

@@ -180,10 +180,10 @@ def broken_tex(opening: str, terms: list[tuple[bool, str]], closing: str) -> str
 def visible(source: str) -> int:
     """Return the approximate width of a piece of LaTeX in letters; a fraction is as wide as its wider part."""
     while True:
-        found = FRACTION.search(source)
-        if found is None:
+        fraction = FRACTION.search(source)
+        if fraction is None:
             break
-        source = source[: found.start()] + max(found[1], found[2], key=visible) + source[found.end() :]
+        source = source[: fraction.start()] + max(fraction[1], fraction[2], key=visible) + source[fraction.end() :]
     plain = re.sub(r"\\(left|right|bigl|bigr|mathrm|mathbf|hat|widehat|top|quad)\b|[{}_^]", "", source)
     return len(re.sub(r"\s+", "", re.sub(r"\\[a-zA-Z]+", "x", re.sub(r"\\[,;]", "", plain))))
 
@@ -201,8 +201,8 @@ def comparisons(words: str, written: Mapping[str, str]) -> str:
     """Return text with comparisons of two plain names as mathematics."""
     signs = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 
-    def formula(found: re.Match[str]) -> str:
-        left, sign, right, rest = found.groups()
+    def formula(match: re.Match[str]) -> str:
+        left, sign, right, rest = match.groups()
         return f"${written.get(left, left)} {signs[sign]} {written.get(right, right)}{rest or ''}$"
 
     return re.sub(r"(\w+) (<=|>=|<|>) (\w+)( - \d+)?", formula, words)

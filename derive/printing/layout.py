@@ -131,14 +131,14 @@ def in_reading_order(scalars: list[sp.Expr], names: PrintedNames) -> list[sp.Exp
 def matrix_terms(expression: sp.MatrixExpr) -> list[tuple[sp.Expr, tuple[sp.MatrixExpr, ...]]]:
     """Return a sum of matrix products as (scalar, factors), multiples of the identity first, in a fixed order."""
     parts = expression.args if isinstance(expression, sp.MatAdd) else (expression,)
-    found = []
+    terms = []
     for part in parts:
         if isinstance(part, sp.MatMul):
             scalar = sp.Mul(*(f for f in part.args if not f.is_Matrix))
-            found.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
+            terms.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
         else:
-            found.append((sp.S.One, (part,)))
-    return sorted(found, key=lambda item: (not isinstance(item[1][0], sp.Identity), str(item[1])))
+            terms.append((sp.S.One, (part,)))
+    return sorted(terms, key=lambda item: (not isinstance(item[1][0], sp.Identity), str(item[1])))
 
 
 class Times:

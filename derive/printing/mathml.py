@@ -193,13 +193,13 @@ class _FormulaReader:
 
     def _atoms(self, ends: tuple[str, ...]) -> list[MathPiece]:
         """Read everything up to one of the end tokens, which is not consumed."""
-        found: list[MathPiece] = []
+        atoms: list[MathPiece] = []
         while self._peek() and self._peek() not in ends:
             if self._peek() in ("}", "\\right", "\\end"):
                 break
-            new = self._scripted(found)
-            found += new
-        return found
+            new = self._scripted(atoms)
+            atoms += new
+        return atoms
 
     def _scripted(self, before: list[MathPiece]) -> list[MathPiece]:
         """Read the next atom with its indices; several atoms if a group only encloses others."""

@@ -103,8 +103,8 @@ class PrintedNames:
         symbols: dict[str, Meaning] = {}
 
         def add(name: str, meaning: Meaning) -> None:
-            known = symbols.setdefault(name, meaning)
-            if known != meaning:
+            previous = symbols.setdefault(name, meaning)
+            if previous != meaning:
                 symbols[name] = None  # two objects share the name, so the plain name is all that is safe
 
         for matrix in system.disorder:
@@ -132,8 +132,8 @@ class PrintedNames:
                 for aligned in projected.alignments:
                     pair = PairName(unknown.kind, unknown.probe, unknown.field, False)
                     add(f"source_{aligned.side}_{unknown.name}", Drive(aligned.side, pair))
-            asked = [combination for aligned in projected.alignments for combination in aligned.combinations]
-            for combination in (*(made for _, made in projected.couplings), *asked):
+            aligned_terms = [combination for aligned in projected.alignments for combination in aligned.combinations]
+            for combination in (*(coupling for _, coupling in projected.couplings), *aligned_terms):
                 for _, word in combination:
                     for letter in word:
                         for order in letter.order_parameters:

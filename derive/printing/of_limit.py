@@ -35,23 +35,23 @@ def limit_sections(record: StationaryLimit) -> tuple[Section, ...]:
     observables = tuple(
         Statement(value.xreplace(dict(record.mean_symbols)), remark=n) for n, value in record.observables
     )
-    found = (
+    sections = (
         Section("one site", sites, SITES),
         Section("responses", responses, RESPONSES),
         Section("noises", noises, CORRELATIONS),
         Section("observables", observables),
     )
-    return tuple(section for section in found if section.statements)
+    return tuple(section for section in sections if section.statements)
 
 
 def _closed(record: StationaryLimit) -> Iterator[Statement]:
     """Yield the responses as averages of rational functions of each other."""
     rules = {f.field: f.rule for f in record.system.training}
-    for sector, some in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
+    for sector, pairs in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
         rows = [field for field in record.fields if field.sector == sector]
         equations = [_at(f) - _equation(record, f, rules[f]) for f in rows]
         inverse = site_responses([[sp.expand(e).coeff(_at(f)) for f in rows] for e in equations])
-        for a, noise in some:
+        for a, noise in pairs:
             answer = inverse[rows.index(a), rows.index(noise)] if a in rows else sp.S.Zero
             yield Statement(_pair("R", a, noise), averaged(answer))
 
@@ -75,8 +75,8 @@ def recursion_sections(record: Recursion) -> tuple[Section, ...]:
         Statement(_pair("C", c.left, c.right), c.coefficient * _pair("C", c.a, c.b), remark=FRESH if c.fresh else "")
         for c in record.covariances
     ]
-    found = (Section("one site", tuple(sites), RECURSION), Section("noises", tuple(noises)))
-    return tuple(section for section in found if section.statements)
+    sections = (Section("one site", tuple(sites), RECURSION), Section("noises", tuple(noises)))
+    return tuple(section for section in sections if section.statements)
 
 
 def _overlap(term: OverlapTerm) -> sp.Expr:
@@ -112,5 +112,5 @@ def _term(part: LinearPart) -> sp.Expr:
     factor = part.coefficient * Z**part.power / (1 + Z) ** part.delay
     if part.mixing is None:
         return factor * _at(part.of)
-    told = "total" if part.mixing.table is None else str(part.mixing.table) + ("^T" if part.mixing.transposed else "")
-    return factor * EngineSymbol(told) * _at(part.of)
+    mixing = "total" if part.mixing.table is None else str(part.mixing.table) + ("^T" if part.mixing.transposed else "")
+    return factor * EngineSymbol(mixing) * _at(part.of)

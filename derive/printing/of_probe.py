@@ -88,16 +88,16 @@ Couplings = dict[Unknown, Combination]
 
 def _projected_lines(record: ProjectedProbe, rows: Iterable[int]) -> list[Statement]:
     """Return the equations of some unknowns, restricted to couplings among them."""
-    known = tuple(record.unknowns[row] for row in rows)
-    table: dict[Unknown, Couplings] = {unknown: {} for unknown in known}
+    unknowns = tuple(record.unknowns[row] for row in rows)
+    table: dict[Unknown, Couplings] = {unknown: {} for unknown in unknowns}
     for (row, column), value in record.couplings:
         if record.unknowns[row] in table and record.unknowns[column] in table:
             table[record.unknowns[row]][record.unknowns[column]] = value
-    return [_projected_line(record, unknown, table[unknown], known) for unknown in known]
+    return [_projected_line(record, unknown, table[unknown], unknowns) for unknown in unknowns]
 
 
 def _projected_line(
-    record: ProjectedProbe, unknown: Unknown, couplings: Couplings, known: tuple[Unknown, ...]
+    record: ProjectedProbe, unknown: Unknown, couplings: Couplings, kept: tuple[Unknown, ...]
 ) -> Statement:
     """Return the equation of one unknown."""
     whole = [((i, j), value) for (i, j), value in record.propagator if record.probes[i] not in record.differing]
@@ -106,7 +106,7 @@ def _projected_line(
         *(
             value * sp.Symbol(Unknown(unknown.kind, record.probes[j], unknown.field).name)
             for (i, j), value in whole
-            if record.probes[i] == unknown.probe and Unknown(unknown.kind, record.probes[j], unknown.field) in known
+            if record.probes[i] == unknown.probe and Unknown(unknown.kind, record.probes[j], unknown.field) in kept
         )
     )
     terms = [
@@ -204,14 +204,14 @@ def _named_block(record: BlockMatrix, row: int, column: int) -> sp.MatrixExpr:
 def pencil_sections(record: Pencil) -> tuple[Section, ...]:
     """Return the eigenproblems, and the part of A(z) without a reduction."""
     labels = record.blocks.labels
-    found = []
+    sections = []
     for number, cycle in enumerate(record.cycles, start=1):
         ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
-        one = len(cycle.groups) == 1
-        fed = "unknowns" if one else "unknowns, each group fed by the next, the last by the first"
+        single = len(cycle.groups) == 1
+        fed = "unknowns" if single else "unknowns, each group fed by the next, the last by the first"
         size = _words(record.size(cycle.groups[0]))
         lines = [Statement(sp.Function("ring")(*ring), remark=fed), *_couplings(record, cycle)]
-        whose = "this matrix" if one else "the product of these matrices, in this order,"
+        whose = "this matrix" if single else "the product of these matrices, in this order,"
         lines += [
             Statement(remark=f"{whose} is free of z, {size} by {size}; s is an eigenvalue of it at an outlier"),
             Statement(
@@ -235,23 +235,23 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
             lines.append(Statement(sp.Symbol("eigenvalue"), cycle.eigenvalue))
             if cycle.inverse is not None:
                 lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
-        found.append(Section(f"eigenproblem {number}", tuple(lines), EIGENPROBLEM))
+        sections.append(Section(f"eigenproblem {number}", tuple(lines), EIGENPROBLEM))
     if record.rest:
         why = "For these unknowns no matrix free of z was found whose eigenvalues give the outliers."
-        found.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record)), why))
+        sections.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record)), why))
     if record.idle:
         lines = [
             Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; what it feeds never leads back to it")
             for row in record.idle
         ]
-        told = (
+        prose = (
             "each of these rows gives the determinant a power of the scalar on its diagonal, which vanishes nowhere "
             "outside the bulk: no outlier comes from them"
         )
-        found.append(Section("rows that do not contribute", (*lines, Statement(remark=told))))
-    if not found:
-        found.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
-    return tuple(found)
+        sections.append(Section("rows that do not contribute", (*lines, Statement(remark=prose))))
+    if not sections:
+        sections.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
+    return tuple(sections)
 
 
 EIGENPROBLEM = (
@@ -263,7 +263,7 @@ EIGENPROBLEM = (
 
 def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
     """Return the matrices of an eigenproblem: the couplings from each group of a cycle to the next."""
-    found: list[Statement] = []
+    statements: list[Statement] = []
     unknowns = record.projected.unknowns
     several = len(cycle.groups) > 1
     for number, group in enumerate(cycle.groups, start=1):
@@ -276,8 +276,8 @@ def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
             for r in group
         ]
         name = sp.Symbol(f"K_{number}" if several else "K")
-        found.append(Statement(name, rows[0][0] if rows == [[rows[0][0]]] else sp.BlockMatrix(rows)))
-    return found
+        statements.append(Statement(name, rows[0][0] if rows == [[rows[0][0]]] else sp.BlockMatrix(rows)))
+    return statements
 
 
 def _nonlinear_lines(record: Pencil) -> list[Statement]:
@@ -324,11 +324,11 @@ def bulk_sections(record: Bulk) -> tuple[Section, ...]:
     if record.curve is None:
         count = len(record.projected.bulk_equations)
         why = "too large to eliminate" if record.projected.polynomials is not None else "averages over sites remain"
-        told = (
+        prose = (
             f"{why}: {record.projected.resolvent} is followed as one of {count} unknowns of the "
             f"{count} response equations of the probe, and edges are where their Jacobian is singular"
         )
-        return (Section("curve", (Statement(remark=told),)),)
+        return (Section("curve", (Statement(remark=prose),)),)
     tag = probe_tag("G", 0, record.projected.system)
     lines = [Statement(record.curve, sp.S.Zero, remark="algebraic curve of the resolvent", tag=tag)]
     if record.resolvent is not None:

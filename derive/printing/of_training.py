@@ -123,11 +123,11 @@ def trait_law(trait: Trait, printer: TextPrinter) -> str:
 
 def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = None) -> tuple[Statement, ...]:
     """Return the equations of some fields, each with its numbered starting values."""
-    found = []
+    lines = []
     for f in fields:
         value = at(f.field, f.time)
         right = f.rule.expression(f.time) + (ProbeSource() if f.derivative else 0)
-        found.append(
+        lines.append(
             Statement(
                 TauDerivative(value) if f.derivative else value,
                 right,
@@ -137,8 +137,8 @@ def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = Non
         for first, rule in enumerate(f.starts):
             start = rule.expression(sp.Integer(first)).subs(f.time, first)
             tag = "" if numbering is None else numbering.starts[f.field, first]
-            found.append(Statement(f.field(first), start, tag=tag))
-    return tuple(found)
+            lines.append(Statement(f.field(first), start, tag=tag))
+    return tuple(lines)
 
 
 def spectral_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
@@ -179,7 +179,7 @@ def action_sections(record: Action) -> tuple[Section, ...]:
 
 def average_sections(record: AveragedAction) -> tuple[Section, ...]:
     """Return the quartic terms, matrix by matrix."""
-    found = []
+    sections = []
     for matrix in record.system.disorder:
         terms = [term for term in record.terms if term.matrix == matrix]
         lines = tuple(Statement(term.expression()) for term in joined_terms(terms))
@@ -189,30 +189,30 @@ def average_sections(record: AveragedAction) -> tuple[Section, ...]:
         )
         if len(lines) < len(terms):
             why += "Terms that differ in the names of the times alone are joined."
-        found.append(Section(f"from {matrix}, summed over both times{fresh}", lines, why.strip()))
-    return tuple(found)
+        sections.append(Section(f"from {matrix}, summed over both times{fresh}", lines, why.strip()))
+    return tuple(sections)
 
 
 def joined_terms(terms: Iterable[Quartic]) -> list[Quartic]:
     """Merge terms that are equal after exchanging the two times or the two brackets."""
-    found: dict[tuple[tuple[Leg, Leg], tuple[Leg, Leg]], Quartic] = {}
+    joined: dict[tuple[tuple[Leg, Leg], tuple[Leg, Leg]], Quartic] = {}
     for term in terms:
         left, right = term.left, term.right
         mirrored = (left[::-1], right[::-1])
         alike = ((left, right), (right, left), mirrored, mirrored[::-1])
-        key = next((pair for pair in alike if pair in found), (left, right))
-        known = found.get(key)
-        found[key] = term if known is None else replace(known, weight=known.weight + term.weight)
-    return list(found.values())
+        key = next((pair for pair in alike if pair in joined), (left, right))
+        equal = joined.get(key)
+        joined[key] = term if equal is None else replace(equal, weight=equal.weight + term.weight)
+    return list(joined.values())
 
 
 def each_pair_once(covariances: Iterable[NoiseKernel]) -> tuple[NoiseKernel, ...]:
     """Return the covariances of noises without those that repeat a pair in the opposite order."""
-    found: dict[tuple[Field, Field, Field, Field], NoiseKernel] = {}
+    distinct: dict[tuple[Field, Field, Field, Field], NoiseKernel] = {}
     for c in covariances:
-        if (c.right, c.left, c.b, c.a) not in found:
-            found[c.left, c.right, c.a, c.b] = c
-    return tuple(found.values())
+        if (c.right, c.left, c.b, c.a) not in distinct:
+            distinct[c.left, c.right, c.a, c.b] = c
+    return tuple(distinct.values())
 
 
 def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
@@ -272,7 +272,7 @@ NOISES = (
 
 def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
     """Return the equations of one site of each sector, and its noises."""
-    found, numbering = [], Numbering.of(record.system, record.saddle.covariances)
+    sections, numbering = [], Numbering.of(record.system, record.saddle.covariances)
     for sector in record.system.sectors:
         lines = []
         for f in record.system.fields:
@@ -287,7 +287,7 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
                 right = f.rule.expression(f.time) + (ProbeSource() if f.derivative else 0)
             tag = numbering.laws.get(f.field, "")
             lines.append(Statement(TauDerivative(value) if f.derivative else value, right, tag=tag))
-        found.append(Section(f"a site of {sector}", tuple(lines)))
+        sections.append(Section(f"a site of {sector}", tuple(lines)))
     noises = tuple(
         replace(covariance_line(c), tag=numbering.covariances.get((c.left, c.right), ""))
         for c in each_pair_once(record.saddle.covariances)
@@ -296,7 +296,7 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
         "Means over many copies of this process are the correlations and responses that stand in it: that is the "
         "condition which fixes them."
     )
-    return (*found, Section("noises", noises, closed))
+    return (*sections, Section("noises", noises, closed))
 
 
 def order_sections(record: TimeOrder) -> tuple[Section, ...]:
@@ -333,15 +333,15 @@ RESPONSES = {
 def method_sections(record: Method) -> tuple[Section, ...]:
     """Return the closure of each sector with its reason, and the estimator of responses."""
     closures = tuple(
-        Statement(sp.Function("closure")(one.sector), remark=f"{one.closure.value}: {one.reason}")
-        for one in record.sectors
+        Statement(sp.Function("closure")(sector.sector), remark=f"{sector.closure.value}: {sector.reason}")
+        for sector in record.sectors
     )
-    found = [Section("averages over the sites of each sector", closures, CLOSURES)]
+    sections = [Section("averages over the sites of each sector", closures, CLOSURES)]
     if record.labels is not None:
-        found.append(Section("symmetry of labels", (_symmetry(record.labels),), LABELS))
+        sections.append(Section("symmetry of labels", (_symmetry(record.labels),), LABELS))
     if record.sampled:
-        found.append(Section("responses", (Statement(remark=RESPONSES[record.responses]),)))
-    return tuple(found)
+        sections.append(Section("responses", (Statement(remark=RESPONSES[record.responses]),)))
+    return tuple(sections)
 
 
 def _symmetry(labels: LabelSymmetry) -> Statement:

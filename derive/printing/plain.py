@@ -63,8 +63,8 @@ class TextPrinter(StrPrinter):
     def _product(self, field: Field) -> str:
         if field not in self.names.products:
             return self._print_Field(field)
-        made = self.names.products[field]
-        return f"{made.matrix}{'^T' if made.transposed else ''} {self._product(made.argument)}"
+        product = self.names.products[field]
+        return f"{product.matrix}{'^T' if product.transposed else ''} {self._product(product.argument)}"
 
     def _index(self, *fields: Field) -> str:
         names = [self._product(f) for f in fields]

@@ -59,8 +59,8 @@ class TexPrinter(LatexPrinter):
     def _product(self, field: Field) -> str:
         if field not in self.names.products:
             return self._print_Field(field)
-        made = self.names.products[field]
-        return f"{latex_symbol(made.matrix)}{TOP if made.transposed else ''} {self._product(made.argument)}"
+        product = self.names.products[field]
+        return f"{latex_symbol(product.matrix)}{TOP if product.transposed else ''} {self._product(product.argument)}"
 
     def _index(self, *fields: Field) -> str:
         names = [self._product(f) for f in fields]

@@ -61,9 +61,9 @@ class LinearSites(Record):
     @cached_property
     def coefficients(self) -> tuple[sp.Expr, ...]:
         """All coefficients that may depend on parameters, data and traits, each once."""
-        found = [part.coefficient for part in self.parts]
-        found += [m.coefficient for m in self.memories] + [c.coefficient for c in self.covariances]
-        return tuple(dict.fromkeys(map(sp.sympify, [*found, *self._own()])))
+        coefficients = [part.coefficient for part in self.parts]
+        coefficients += [m.coefficient for m in self.memories] + [c.coefficient for c in self.covariances]
+        return tuple(dict.fromkeys(map(sp.sympify, [*coefficients, *self._own()])))
 
     @cached_property
     def traits(self) -> tuple[Trait, ...]:
@@ -132,6 +132,6 @@ class StationaryLimit(LinearSites):
     title = "Limit of long training"
 
     def _own(self) -> list[sp.Expr]:
-        found = [part.coefficient for part in self.drives]
-        found += [source.scale**2 for source in self.sources]
-        return found + [scale for pairs in self.means for scale, _, _ in pairs]
+        coefficients = [part.coefficient for part in self.drives]
+        coefficients += [source.scale**2 for source in self.sources]
+        return coefficients + [scale for pairs in self.means for scale, _, _ in pairs]

@@ -72,4 +72,4 @@ class Method(Record):
     @property
     def sampled(self) -> bool:
         """Whether results have a sampling error."""
-        return any(one.closure is ClosureKind.SAMPLED for one in self.sectors)
+        return any(sector.closure is ClosureKind.SAMPLED for sector in self.sectors)

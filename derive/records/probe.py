@@ -92,7 +92,7 @@ class Aligned:
 
     @property
     def combinations(self) -> tuple[Combination, ...]:
-        return tuple(made for _, made in (*self.couplings, *self.sources, *self.feeds, *self.drive))
+        return tuple(combination for _, combination in (*self.couplings, *self.sources, *self.feeds, *self.drive))
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,8 @@ class SampledSiteValues:
     @property
     def values(self) -> tuple[FieldAt, ...]:
         """The training fields and traits that the entries depend on."""
-        found = {v for entry in self.entries for v in values_in(entry.function)}
-        return tuple(sorted(found, key=sp.default_sort_key))
+        values = {v for entry in self.entries for v in values_in(entry.function)}
+        return tuple(sorted(values, key=sp.default_sort_key))
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,17 +199,19 @@ class ProjectedProbe(Record):
     @cached_property
     def bulk_symbols(self) -> tuple[sp.Symbol, ...]:
         """The unknowns of the bulk equations."""
-        given = (Parameter, Field)
-        found = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, given)}
-        return tuple(sorted(found, key=lambda s: s.name))
+        inputs = (Parameter, Field)
+        unknowns = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, inputs)}
+        return tuple(sorted(unknowns, key=lambda s: s.name))
 
     @cached_property
     def measured(self) -> tuple[MeasuredParameter, ...]:
         """The numbers of the training level that the equations take as parameters."""
         scales = (scale for _, combination in self.couplings for scale, _ in combination)
         entries = (entry for _, entry in self.propagator)
-        found = {s for e in (*self.bulk_equations, *entries, *scales) for s in sp.sympify(e).atoms(MeasuredParameter)}
-        return tuple(sorted(found, key=lambda s: s.name))
+        parameters = {
+            s for e in (*self.bulk_equations, *entries, *scales) for s in sp.sympify(e).atoms(MeasuredParameter)
+        }
+        return tuple(sorted(parameters, key=lambda s: s.name))
 
     @cached_property
     def polynomials(self) -> tuple[sp.Expr, ...] | None:

@@ -249,13 +249,13 @@ class System(Record):
         laws += [value for _, value in self.model.observe]
         probing = [f.rule for probe in self.probes for f in probe.fields]
         laws += [m for rule in probing for term in rule.terms for m in term.coefficient.atoms(Mean)]
-        found = {trait for law in laws for trait in law.atoms(Trait)}
-        return tuple(trait for trait in self.traits if trait in found)
+        traits = {trait for law in laws for trait in law.atoms(Trait)}
+        return tuple(trait for trait in self.traits if trait in traits)
 
     def traits_beside(self, standing: Iterable[FieldAt]) -> tuple[Trait, ...]:
         """Return the traits by which training sites differ if these values are diagonal entries of a probed matrix."""
-        found = {*self.trained_traits, *(value.field for value in standing)}
-        return tuple(trait for trait in self.traits if trait in found)
+        traits = {*self.trained_traits, *(value.field for value in standing)}
+        return tuple(trait for trait in self.traits if trait in traits)
 
     @cached_property
     def training(self) -> tuple[SystemField, ...]:

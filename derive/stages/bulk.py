@@ -28,10 +28,10 @@ def find_bulk(projected: ProjectedProbe) -> Bulk:
         return Bulk(projected, None, (), (), None, assumptions)
     names = plain_names(s for s in projected.bulk_symbols if s != projected.resolvent)
     equations = tuple(e.xreplace(names) for e in projected.polynomials)
-    found = _eliminated(equations, tuple(names.values()), projected.resolvent)
-    if found is None:
+    elimination = _eliminated(equations, tuple(names.values()), projected.resolvent)
+    if elimination is None:
         return Bulk(projected, None, (), (), None, assumptions)
-    return Bulk(projected, *found, assumptions)
+    return Bulk(projected, *elimination, assumptions)
 
 
 @lru_cache(maxsize=64)

@@ -27,22 +27,22 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> StationaryLimit:
     Raises:
         DeclarationError: if laws are not linear and constant in time, or training has no stationary limit.
     """
-    work = _AtRest(saddle)
-    fields = work.fields
-    drives = [part for f in fields.values() for part in work.drawn(f)]
-    observables, means = work.observed()
+    sites = _AtRest(saddle)
+    fields = sites.fields
+    drives = [part for f in fields.values() for part in sites.drawn(f)]
+    observables, means = sites.observed()
     return StationaryLimit(
         system=saddle.system,
         fields=tuple(fields),
         sources=tuple(saddle.system.sources),
-        parts=tuple(part for f in fields.values() for part in work.parts(f)),
+        parts=tuple(part for f in fields.values() for part in sites.parts(f)),
         drives=tuple(drives),
         memories=tuple(m for m in saddle.memories if m.target in fields),
         covariances=tuple(c for c in saddle.covariances if c.left in fields and c.right in fields),
         mean_symbols=tuple((symbol, mean) for mean, symbol in means.items()),
         means=tuple(map(_pairs, means)),
         observables=observables,
-        forgotten=work.forgotten,
+        forgotten=sites.forgotten,
         assumptions=gathered(saddle, order, new="training comes to rest: all fields have a last value"),
     )
 
@@ -72,11 +72,11 @@ class _AtRest(LinearLaws):
 
     def drawn(self, f: SystemField) -> list[LinearPart]:
         """Return the random terms in the equation of a field: sources, and starting values that are remembered."""
-        found: list[LinearPart] = []
+        drives: list[LinearPart] = []
         for t in f.rule.terms:
             value, lag = t.vector.field, self.lag(f.field, t.vector)
             if value not in self.fields:
-                found.append(LinearPart(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
+                drives.append(LinearPart(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
                 continue
             # the rule holds from its first time on: earlier values of what stands in it do not count
             for time in range(f.shift - lag if value.timed else 0):
@@ -84,7 +84,7 @@ class _AtRest(LinearLaws):
                 if early and t.mixing is not None:
                     self.forgotten = self.forgotten or f"{value}({time}) in the equation of {f.field}"
                     continue
-                found += [
+                drives += [
                     LinearPart(f.field, s.vector.field, -t.coefficient * s.coefficient, time + lag + 1, 1, s.mixing)
                     for s in early
                 ]
@@ -92,24 +92,24 @@ class _AtRest(LinearLaws):
             self.forgotten = self.forgotten or f"the start of {f.field}"
         for time in range(len(f.starts)):
             early = self._starts(f.field, time, f"the start of {f.field}")
-            found += [LinearPart(f.field, s.vector.field, s.coefficient, time + 1, 1, s.mixing) for s in early]
-        return found
+            drives += [LinearPart(f.field, s.vector.field, s.coefficient, time + 1, 1, s.mixing) for s in early]
+        return drives
 
-    def _starts(self, field: Field, time: int, told: str) -> tuple[Term, ...]:
+    def _starts(self, field: Field, time: int, description: str) -> tuple[Term, ...]:
         """Return the starting value of a field in terms of sources; empty, and recorded as forgotten, if it is not
         linear.
         """
         starts = self.fields[field].starts
         start = starts[time] if time < len(starts) else None
         if start is None or start.laws or start.product or any(t.vector.field in self.fields for t in start.terms):
-            self.forgotten = self.forgotten or told
+            self.forgotten = self.forgotten or description
             return ()
         return start.terms
 
     def observed(self) -> tuple[tuple[tuple[str, sp.Expr], ...], dict[Mean, EngineSymbol]]:
         """Return the observables as formulas of means at the fixed point."""
         means: dict[Mean, EngineSymbol] = {}
-        found = []
+        observables = []
         for name, value in self.system.model.observe:
             resting = value.xreplace({v: v.field(self.clock) for v in value.atoms(FieldAt) if v.time is not None})
             for mean in sorted(resting.atoms(Mean), key=sp.default_sort_key):
@@ -124,10 +124,10 @@ class _AtRest(LinearLaws):
                     f"the observable {name} holds data or the time itself, so that it has no limit of many steps; "
                     "leave it out"
                 )
-            found.append((name, formula))
-        if not found:
+            observables.append((name, formula))
+        if not observables:
             raise DeclarationError("nothing is observed, so that there is no limit to give; add observe={...}")
-        return tuple(found), means
+        return tuple(observables), means
 
 
 def _pairs(mean: Mean) -> tuple[tuple[sp.Expr, Field | None, Field | None], ...]:

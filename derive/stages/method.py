@@ -57,5 +57,5 @@ def _of_sector(layout: Layout, needs: Needs, laws: Laws | None, reason: str, sec
     if densities:
         names = ", ".join(map(str, densities))
         return SectorMethod(sector, ClosureKind.QUADRATURE, f"fields are Gaussian given {names}, which has a density")
-    given = f" given {', '.join(map(str, traits))}" if traits else ""
-    return SectorMethod(sector, ClosureKind.EXACT, f"laws are linear, so all fields are jointly Gaussian{given}")
+    condition = f" given {', '.join(map(str, traits))}" if traits else ""
+    return SectorMethod(sector, ClosureKind.EXACT, f"laws are linear, so all fields are jointly Gaussian{condition}")

@@ -38,30 +38,30 @@ def order_in_time(system: System) -> TimeOrder:
 
 def _edges(system: System) -> tuple[Edge, ...]:
     """Return all dependencies between training fields, in the order of the equations."""
-    found: dict[Edge, None] = {}
+    edges: dict[Edge, None] = {}
     for f in system.training:
         for rule in f.rules:
             with blaming(f.origin):
                 for edge in _rule_edges(f, rule):
-                    found[edge] = None
-    return tuple(found)
+                    edges[edge] = None
+    return tuple(edges)
 
 
 def _rule_edges(f: SystemField, rule: Rule) -> list[Edge]:
     target, clock = f.field, f.field.clock
     if rule.product is not None:
         return [Edge(target, rule.product.argument, 0, False)]
-    found = []
+    edges = []
     for law in rule.laws:
         direct = set(values(law))
         for value in sorted(law.atoms(FieldAt), key=sp.default_sort_key):
-            found.append(Edge(target, value.field, _lag(target, value, clock, None), value not in direct))
+            edges.append(Edge(target, value.field, _lag(target, value, clock, None), value not in direct))
     for term in rule.terms:
-        found.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
+        edges.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
         inside = (v for v in term.coefficient.atoms(FieldAt) if not is_trait(v))
         averaged = [*(term.pair or ()), *sorted(inside, key=sp.default_sort_key)]
-        found += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
-    return found
+        edges += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
+    return edges
 
 
 def _lag(target: Field, value: FieldAt, clock: Clock, past: sp.Expr | None) -> int:

@@ -118,11 +118,11 @@ def _components(into: dict[int, set[int]]) -> list[list[int]]:
         return seen
 
     reached = {i: reach(i) for i in into}
-    found: list[list[int]] = []
+    components: list[list[int]] = []
     for i in into:
-        if i in reached[i] and not any(i in component for component in found):
-            found.append(sorted(j for j in into if j in reached[i] and i in reached[j]))
-    return found
+        if i in reached[i] and not any(i in component for component in components):
+            components.append(sorted(j for j in into if j in reached[i] and i in reached[j]))
+    return components
 
 
 def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
@@ -145,8 +145,8 @@ def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tupl
     relation, inverse, critical = None, None, ()
     if projected.polynomials is not None and product is not None:
         equations = tuple(e.xreplace(names) for e in projected.polynomials)
-        found = _inverted(equations, tuple(names.values()), product.xreplace(names))
-        relation, inverse, critical = found or (None, None, ())
+        inversion = _inverted(equations, tuple(names.values()), product.xreplace(names))
+        relation, inverse, critical = inversion or (None, None, ())
     return BlockCycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
 
 
@@ -173,14 +173,14 @@ def _inverted(
 def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
     """Return the zeros of dz/ds, where an outlier meets the bulk."""
     numerator = sp.fraction(sp.together(sp.diff(inverse, MAP)))[0]
-    found: list[sp.Expr] = []
+    points: list[sp.Expr] = []
     for factor in factors(numerator):
         if factor.has(MAP) and sp.Poly(factor, MAP).degree() <= 2:
             roots = list(dict.fromkeys(roots_of(factor, MAP)))
-            found += [decode(sp.simplify(hide_functions(r))) for r in roots]
-            for root, simple in zip(roots, found[-len(roots) :], strict=True):
+            points += [decode(sp.simplify(hide_functions(r))) for r in roots]
+            for root, simple in zip(roots, points[-len(roots) :], strict=True):
                 check_same(root, simple, "pencil", "a critical value of the scalar map")
-    return sorted(found, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)
+    return sorted(points, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)
 
 
 def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...]) -> sp.Expr | None:

@@ -63,8 +63,8 @@ def _of_sites(sites: SpectralSites) -> dict[str, Any]:
         "responses": tuple(sites.responses.values()),
         "resolvent": RESOLVENT,
         "differing": tuple(probe for probe in sites.probes if probe.sector in sites.differing),
-        "spreads": tuple(one.spread for one in sites.normal.values()),
-        "sampled": tuple(one.sites for one in sites.sampled.values()),
+        "spreads": tuple(diagonal.spread for diagonal in sites.normal.values()),
+        "sampled": tuple(diagonal.sites for diagonal in sites.sampled.values()),
     }
 
 

@@ -96,7 +96,7 @@ class _Repeated(LinearLaws):
             covariances=(*covariances, *self._noise_covariances()),
             observed=tuple(observed),
             stirred=tuple(field for field in self.fields if field in stirred),
-            overlap_terms=tuple(term for some in overlaps for term in some),
+            overlap_terms=tuple(term for group in overlaps for term in group),
             assumptions=gathered(self.saddle, self.order, new="training goes on for ever with the same laws"),
         )
 
@@ -115,13 +115,13 @@ class _Repeated(LinearLaws):
     def _noise_covariances(self) -> Iterator[NoiseKernel]:
         """Yield the covariances of the fluctuating part of the law, which is uncorrelated with the past."""
         noisy = [(f, term) for f, terms in self.noisy.items() for term in terms if term.noises and term.value]
-        for (f, one), (g, other) in product(noisy, repeat=2):
-            covariance = covariance_of(one, other)
-            if covariance == 0 or one.value is None or other.value is None:
+        for (f, first), (g, second) in product(noisy, repeat=2):
+            covariance = covariance_of(first, second)
+            if covariance == 0 or first.value is None or second.value is None:
                 continue
             with blaming(self.fields[f].origin):
-                self._check_times((f, one), (g, other))
-            yield NoiseKernel(f, g, covariance, one.value.field, other.value.field, fresh=True)
+                self._check_times((f, first), (g, second))
+            yield NoiseKernel(f, g, covariance, first.value.field, second.value.field, fresh=True)
 
     def _check_times(self, *both: tuple[Field, NoisyTerm]) -> None:
         """Refuse a noise that enters two terms at different times."""
@@ -144,7 +144,7 @@ class _Repeated(LinearLaws):
         pairs = quadratic_pairs(mean)
         if means or pairs is None or factor.has(Mean) or sp.expand(factor * mean - term.coefficient) != 0:
             return None
-        found = []
+        terms = []
         for scale, *both in pairs:
             inside = [value for value in both if value.field in self.fields]
             sources = [value for value in both if value.field in self.system.sources]
@@ -153,8 +153,8 @@ class _Repeated(LinearLaws):
             if len(sources) != 1 or len(inside) != 1 or not self._together(field, sources[0], inside[0], term.vector):
                 return None
             overlap = Overlap(sources[0].field, inside[0].field, self.lag(field, inside[0]), scale)
-            found.append(OverlapTerm(field, term.vector.field, factor, overlap))
-        return tuple(found)
+            terms.append(OverlapTerm(field, term.vector.field, factor, overlap))
+        return tuple(terms)
 
     def _together(self, target: Field, source: FieldAt, value: FieldAt, vector: FieldAt) -> bool:
         """Return whether sources drawn afresh are taken at the same time as the values that they multiply."""

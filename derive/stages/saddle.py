@@ -45,14 +45,14 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
             with blaming(origins[target]):
                 scale = size_free(coefficient, "what returns from a random matrix")
             kept_memories.append(MemoryKernel(target, scale, a, kicked, on, fresh, lag))
-    found = []
+    kernels = []
     for (left, right, a, b, fresh), coefficient in covariances.items():
         with blaming(origins[left]):
             scale = size_free(coefficient, "the noise from a random matrix")
-        found.append(NoiseKernel(left, right, scale, a, b, fresh))
+        kernels.append(NoiseKernel(left, right, scale, a, b, fresh))
     return SaddlePoint(
         averaged.system,
-        tuple(found),
+        tuple(kernels),
         tuple(kept_memories),
         tuple(dict.fromkeys(vanishing)),
         gathered(
