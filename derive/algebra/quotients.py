@@ -93,7 +93,7 @@ class Quotient:
     def __int__(self) -> int:
         """Return the integer that this constant equals."""
         if self.bottom != 1:
-            raise ValueError(f"{self.field.decode(self)} is no whole number")
+            raise ValueError(f"{self.field.decode(self)} is not an integer")
         return self._number(self.top)
 
     def __float__(self) -> float:
@@ -104,7 +104,7 @@ class Quotient:
         if polynomial.is_zero():
             return 0
         if not polynomial.is_constant():
-            raise ValueError(f"{self.field.decode(self)} is no number")
+            raise ValueError(f"{self.field.decode(self)} is not a number")
         return int(polynomial.leading_coefficient())
 
     @property

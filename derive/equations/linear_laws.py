@@ -26,9 +26,7 @@ class LinearLaws:
         self.fields = {f.field: f for f in system.training}
         clocks = {f.clock for f in self.fields if f.timed}
         if not clocks:
-            raise DeclarationError(
-                "there is no clock, so that there is no limit of many steps; solve the model instead"
-            )
+            raise DeclarationError("there is no clock, so there is no limit of many steps; solve the model instead")
         self.clock: Clock = min(clocks, key=str)
 
     def check_rule(self, field: Field, rule: Rule) -> None:
@@ -46,7 +44,7 @@ class LinearLaws:
         """Refuse means over sites, sums over the past and trained weights in a term."""
         if term.pair is not None or term.past is not None or term.coefficient.has(Mean):
             raise DeclarationError(
-                f"the equation of {field} holds means over sites or weights that learn, so that it is not linear, "
+                f"the equation of {field} holds means over sites or trained weights, so it is not linear, "
                 "and the limit of many steps is derived for linear training; solve it at a large T"
             )
 
@@ -56,7 +54,7 @@ class LinearLaws:
         tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
         if any(data.time is not None for data in (*inside.atoms(DataAt), *tables)):
             raise DeclarationError(
-                f"the equation of {field} holds data that change with time, so that nothing comes to rest; solve "
+                f"the equation of {field} holds data that change with time, so there is no stationary limit; solve "
                 "it at finite T"
             )
         if inside.has(self.clock) or inside.has(PAST) or inside.has(self.clock.steps):

@@ -118,7 +118,7 @@ def _check_between(name: str, matrix: MatrixExpression, rules: FieldRules) -> No
     for entries in _diagonals(matrix):
         for value in (value for value in values(entries) if not is_trait(value)):
             raise DeclarationError(
-                f"spectrum(..., between=...): {name} has diag({shown(entries)}), and {shown(value)} is no trait; "
+                f"spectrum(..., between=...): {name} has diag({shown(entries)}), and {shown(value)} is not a trait; "
                 "between resolvents diag(...) takes traits and functions of them"
             )
 

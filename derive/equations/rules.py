@@ -176,7 +176,7 @@ class Rules:
             return self.named(value, Moment(PAST, 0), clock, where, f"{value.field}_each")
         if not value.time.has(PAST):
             raise DeclarationError(
-                f"{where}: {shown(value)} stands in a sum over earlier times s, but is not at s, s - 1, ...; only "
+                f"{where}: {shown(value)} occurs in a sum over earlier times s, but is not at s, s - 1, ...; only "
                 "means may have other times there"
             )
         lag = sp.expand(PAST - value.time)
@@ -202,7 +202,7 @@ class Rules:
         sizes = expression.atoms(Sector)
         if sizes:
             raise DeclarationError(
-                f"{where}: the size {min(map(str, sizes))} stands inside a nonlinear law; write laws in terms of ratios"
+                f"{where}: the size {min(map(str, sizes))} occurs inside a nonlinear law; write laws in terms of ratios"
             )
         return expression
 

@@ -85,7 +85,8 @@ def check_alignments(model: Declaration) -> None:
         if expression.has(Alignment) and not isinstance(expression, Alignment):
             inside = min(expression.atoms(Alignment), key=sp.default_sort_key)
             raise DeclarationError(
-                f"{shown(inside)} belongs to the outliers of a probed matrix and stands alone in observe={{...}}"
+                f"{shown(inside)} belongs to the outliers of a probed matrix; give it an entry of its own in "
+                "observe={...}"
             )
     for name, value in model.alignments:
         _check(model, f"observable {name}: {shown(value)}", value.direction)
@@ -120,7 +121,7 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
     names = {name for name, _ in (*model.observe, *model.alignments)}
     typed = {text.strip(): None for text in texts}
     if len(typed) > ALIGNMENTS.most:
-        raise DeclarationError(f"align: {len(typed)} directions are asked for, and at most {ALIGNMENTS} are taken")
+        raise DeclarationError(f"align: {len(typed)} directions are requested, but at most {ALIGNMENTS} are allowed")
     long = next((text for text in typed if len(text) > ALIGNMENT_LENGTH.most), None)
     if long is not None:
         raise DeclarationError(f"align={long[:40]}... is longer than {ALIGNMENT_LENGTH}; name a field and its time")

@@ -90,7 +90,7 @@ def _check_probes(model: Declaration) -> None:
     for label, probe in model.probes:
         if not isinstance(probe, DeclaredSpectrum):
             what = probe if isinstance(probe, MatrixExpression) else "W(T).T @ W(T) / N"
-            raise DeclarationError(f"probe: {named(probe)} is no spectrum; write probe=spectrum({what})")
+            raise DeclarationError(f"probe: {named(probe)} is not a spectrum; write probe=spectrum({what})")
         if label and not f"_{label}".isidentifier():
             raise DeclarationError(f"probe: the label {label!r} must be made of letters, digits and underscores")
         if probe.plus and probe.plus not in dict(model.observe):
@@ -525,7 +525,7 @@ def _check_observable(name: str, value: sp.Expr) -> None:
         raise DeclarationError(f"observable {name}: give {shown(inner)} a field of its own and average that field")
     each = value.atoms(Each)
     if each - {value}:
-        raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
+        raise DeclarationError(f"observable {name}: each(...) must enclose the whole expression")
     open_labels = axes_of(value, f"observable {name}") and value not in each
     if open_labels and (value.has(DataAt, Softmax, Mix) or any(node.axis for node in value.atoms(Total))):
         raise DeclarationError(f"observable {name} has labels; wrap it in total(...) to sum over them, or in each(...)")

@@ -240,7 +240,9 @@ def entries(table: LabelTable) -> EntriesAt:
     if rows == columns:
         raise DeclarationError(f"entries({table}): it has the axis {rows} twice; give it two, such as axis('a', C)")
     if table.scale != 1 or table.transposed:
-        raise DeclarationError(f"entries({table}): take the entries of {table.value} itself; axes are told by name")
+        raise DeclarationError(
+            f"entries({table}): take the entries of {table.value} itself; axes are identified by name"
+        )
     return EntriesAt(*table.value.args)
 
 

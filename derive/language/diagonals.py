@@ -74,7 +74,7 @@ def diag(entries: Any) -> MatrixExpression:
     where = f"diag({shown(vector)})"
     sector = sector_of(vector, where)
     if sector is None:
-        raise DeclarationError(f"{where}: {shown(vector)} is no vector; give a trait, trait('s', D, values=[1, 2])")
+        raise DeclarationError(f"{where}: {shown(vector)} is not a vector; give a trait, trait('s', D, values=[1, 2])")
     if vector.has(Apply):
         raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
     if axes_of(vector, where) or vector.has(Each, Total):
@@ -82,7 +82,7 @@ def diag(entries: Any) -> MatrixExpression:
     scale, of_sites = vector.as_independent(FieldAt, as_Add=False)
     if of_sites.atoms(Sector):
         raise DeclarationError(
-            f"{where}: a size stands inside a function of the sites; multiply the matrix by it, as in diag(s) / "
+            f"{where}: a size occurs inside a function of the sites; multiply the matrix by it, as in diag(s) / "
             f"{min(map(str, of_sites.atoms(Sector)))}"
         )
     matrix = DiagonalMatrix(sector, sector, of_sites)

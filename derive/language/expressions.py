@@ -242,11 +242,13 @@ def operand(value: Any) -> str:
 def _not_joined(sign: str, left: Any, right: Any) -> DeclarationError:
     typed = f"{operand(left)} {sign} {operand(right)}"
     if sign == "@" and isinstance(left, Expression) and not isinstance(plain(right), sp.Basic):
-        return DeclarationError(f"{typed}: a matrix stands before the vector; write W.T @ v for v^T W")
+        return DeclarationError(f"{typed}: a matrix goes before the vector; write W.T @ v for v^T W")
     if sign == "@":
         return DeclarationError(f"{typed}: only matrices act with @; {OF_TWO_VECTORS}")
     if isinstance(left, str) or isinstance(right, str):
-        return DeclarationError(f"{left!r} {sign} {right!r}: a text is no expression; write it without the quotes")
+        return DeclarationError(
+            f"{left!r} {sign} {right!r}: a string is not an expression; write it without the quotes"
+        )
     return DeclarationError(f"{typed}: {'powers are written with **' if sign == '^' else OF_OPERATORS}")
 
 

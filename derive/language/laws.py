@@ -173,7 +173,7 @@ def drawn(
     mean(start**2)
     """
     if not isinstance(law, DrawnLaw):
-        raise DeclarationError(f"drawn {name}: {law!s} is no law; give one, such as uniform(-1, 1)")
+        raise DeclarationError(f"drawn {name}: {law!s} is not a law; give one, such as uniform(-1, 1)")
     return Drawn(name, sector, law, clock, axes=axes, latex=latex)
 
 
@@ -279,7 +279,7 @@ def mixture(weights: Iterable[Any], laws: Iterable[DrawnLaw]) -> DrawnLaw:
     listed = _listed("mixture", "laws", laws)
     for law in listed:
         if not isinstance(law, DrawnLaw):
-            raise DeclarationError(f"mixture: {law!s} is no law; mix laws such as normal_law(0, 1)")
+            raise DeclarationError(f"mixture: {law!s} is not a law; mix laws such as normal_law(0, 1)")
         if law.kind in ("discrete", "mixture"):
             raise DeclarationError(f"mixture: {law!s} is a mixture itself; write its parts into this one")
     return _mixed("mixture", weights, listed)

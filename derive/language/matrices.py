@@ -242,7 +242,7 @@ class MatrixExpression(DisplayedFormula, ABC):
 
     def __rmatmul__(self, other: Any) -> NoReturn:
         raise DeclarationError(
-            f"{operand(other)} @ {self}: a matrix stands before the vector; write {self.T} @ v for v^T {self}"
+            f"{operand(other)} @ {self}: a matrix goes before the vector; write {self.T} @ v for v^T {self}"
         )
 
     def __xor__(self, other: Any) -> NoReturn:

@@ -37,7 +37,7 @@ def exact(value: Any) -> sp.Expr:
         raise DeclarationError(f"{value!r} is a text where an expression is needed; write it without the quotes")
     if isinstance(value, (bool, type(None), list, tuple, dict, set)) or getattr(value, "shape", ()) != ():
         raise DeclarationError(
-            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions "
+            f"{_kind(value)} is used where an expression is needed; fields, parameters and numbers make expressions "
             "(for arrays of numbers, one per label, there is data(...))"
         )
     try:
@@ -46,7 +46,7 @@ def exact(value: Any) -> sp.Expr:
         if isinstance(error, DeclarationError):
             raise
         raise DeclarationError(
-            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions"
+            f"{_kind(value)} is used where an expression is needed; fields, parameters and numbers make expressions"
         ) from None
     if not isinstance(expression, sp.Expr):
         raise DeclarationError(f"{expression} is not an expression; {_other_than_expression(expression)}")

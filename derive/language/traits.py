@@ -128,7 +128,7 @@ def trait(
     """
     if law is not None:
         if any(argument is not None for argument in (values, weights, density, low, high)):
-            raise DeclarationError(f"trait {name}: law={law} stands for all of it; leave values and density out")
+            raise DeclarationError(f"trait {name}: law={law} already sets the law; leave out values and density")
         return Trait(name, sector, _of_law(name, law), latex)
     if (values is None) == (density is None):
         raise DeclarationError(
@@ -209,7 +209,7 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
 def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
     """Return a named law as values with weights, or as a density with its ends."""
     if not isinstance(law, DrawnLaw):
-        raise DeclarationError(f"trait {name}: law={law!s} is no law; give one, such as uniform(0, 1)")
+        raise DeclarationError(f"trait {name}: law={law!s} is not a law; give one, such as uniform(0, 1)")
     x, (a, *b) = VALUE, law.args[1:]
     if law.kind == "discrete":
         return sp.Tuple(b[0], a)

@@ -16,11 +16,11 @@ from derive.records.limit import LinearPart, LinearSites, OverlapTerm, Recursion
 from derive.records.system import Rule
 
 SITES = (
-    "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
-    "linear equation per field, which each site inverts; the last value of $x(t)$ is $x(z)$ at $z = 0$. With labels "
+    "The transform $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ turns linear laws with constant coefficients into "
+    "one linear equation per field, which each site inverts; the limit of $x(t)$ is $x(z)$ at $z = 0$. With labels "
     "all symbols are matrices over labels."
 )
-RESPONSES = "R[a, b] is the mean over sites of how a answers to the noise of b, an entry of the inverse."
+RESPONSES = "R[a, b] is the mean over sites of the response of a to the noise of b, an entry of the inverse."
 CORRELATIONS = "Noises have the covariances of the saddle point, both times at the same $z$."
 
 
@@ -57,8 +57,8 @@ def _closed(record: StationaryLimit) -> Iterator[Statement]:
 
 
 RECURSION = (
-    "A step that is applied over and over, with $1/(1+z)$ for a delay by one step: training is stable if nothing has a "
-    "singularity outside of the circle $|1+z| = 1$. What is constant in time drives it and is left out."
+    "The linear map of one step, with $1/(1+z)$ for a delay by one step: training is stable if the responses have no "
+    "singularity outside of the circle $|1+z| = 1$. Constant sources do not matter and are left out."
 )
 FRESH = "drawn afresh: at equal times only"
 

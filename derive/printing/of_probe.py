@@ -46,7 +46,7 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
             Section(
                 "numbers of the training level",
                 measured,
-                "Means at the last time multiply random matrices. They do not fluctuate, so that the bulk takes them "
+                "Means at the last time multiply random matrices. They do not fluctuate, so the bulk takes them "
                 "as parameters.",
             ),
             Section(
@@ -66,15 +66,15 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
                 tuple(projected),
                 r"The probe's equation times a training field is averaged. Where the probe meets a noise $u$, Stein's "
                 r"lemma $\langle u f \rangle = \sum \langle u u' \rangle \langle \partial f / \partial u' \rangle$ "
-                "puts a covariance times a mean response in its place; differentiating the probe's equation by the "
-                "training noises gives the equations of these responses. Overlaps and responses are then all the "
-                "unknowns there are.",
+                "replaces it by a covariance times a mean response; differentiating the probe's equation by the "
+                "training noises gives the equations of these responses. The system "
+                "of overlaps and responses is then closed.",
             ),
             Section(
                 "what a source along the spikes adds to the equations of the unknowns",
                 sources,
                 "With a source in the direction of a spike the unknowns are a projected resolvent, and its residue at "
-                "an outlier tells how much of the spike is in the eigenvector.",
+                "an outlier is the overlap of the eigenvector with the spike.",
             ),
             *(_alignment(record, aligned) for aligned in record.alignments),
         )
@@ -150,8 +150,8 @@ def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
     return Section(
         f"alignment {aligned.name} of {aligned.side} vectors",
         (*lines, Statement(remark=cosine)),
-        "The same for a direction that was asked about. The overlaps that its equation needs feed nothing back, and "
-        "nothing feeds the responses that only its own source drives, so that A(z) keeps its zeros.",
+        "The same for a declared direction. No equation of A(z) depends on the overlaps that its equation needs, and "
+        "the responses that only its own source drives depend on no unknown of A(z). So A(z) keeps its zeros.",
     )
 
 
@@ -206,11 +206,11 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
     labels = record.blocks.labels
     sections = []
     for number, cycle in enumerate(record.cycles, start=1):
-        ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
+        members = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
         single = len(cycle.groups) == 1
         fed = "unknowns" if single else "unknowns, each group fed by the next, the last by the first"
         size = _words(record.size(cycle.groups[0]))
-        lines = [Statement(sp.Function("ring")(*ring), remark=fed), *_couplings(record, cycle)]
+        lines = [Statement(sp.Function("cycle")(*members), remark=fed), *_couplings(record, cycle)]
         whose = "this matrix" if single else "the product of these matrices, in this order,"
         lines += [
             Statement(remark=f"{whose} is free of z, {size} by {size}; s is an eigenvalue of it at an outlier"),
@@ -237,15 +237,14 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
                 lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
         sections.append(Section(f"eigenproblem {number}", tuple(lines), EIGENPROBLEM))
     if record.rest:
-        why = "For these unknowns no matrix free of z was found whose eigenvalues give the outliers."
+        why = "For these unknowns the outliers are not eigenvalues of a matrix free of z."
         sections.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record)), why))
     if record.idle:
         lines = [
-            Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; what it feeds never leads back to it")
-            for row in record.idle
+            Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; it lies on no cycle") for row in record.idle
         ]
         prose = (
-            "each of these rows gives the determinant a power of the scalar on its diagonal, which vanishes nowhere "
+            "each of these rows contributes to the determinant a power of its diagonal scalar, which has no zero "
             "outside the bulk: no outlier comes from them"
         )
         sections.append(Section("rows that do not contribute", (*lines, Statement(remark=prose))))
@@ -255,7 +254,7 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
 
 
 EIGENPROBLEM = (
-    "A(z) is a scalar function of z times the identity minus a matrix that does not depend on z, up to a ring of such "
+    "A(z) is a scalar function of z times the identity minus a matrix that does not depend on z, up to a cycle of such "
     "groups. So all outliers follow from eigenvalues of one matrix: each eigenvalue is a value of the scalar map, and "
     "the inverse of the map sends it to the outlier."
 )
@@ -288,11 +287,9 @@ def _nonlinear_lines(record: Pencil) -> list[Statement]:
         f"a solution other than zero exists at an outlier: {len(rest)} unknowns, {_words(record.size(rest))} numbers"
     )
     if any(record.blocks.block(r, c).scalar != 0 for r in rest for c in rest if r != c):
-        reason = "scalars that depend on z also stand off the diagonal, so these rows form no ring of groups"
+        reason = "scalars that depend on z also occur off the diagonal, so these rows form no cycle of groups"
     else:
-        reason = (
-            "groups of unknowns feed each other otherwise than in one ring, or a row has averages over sites of its own"
-        )
+        reason = "groups of unknowns do not form a single cycle, or a row has averages over sites that no other row has"
     joint = ", and with them those of the eigenproblems above" if record.cycles else ""
     size = _words(record.size(whole))
     contour = f"its zeros{joint} are found by contour integrals of A(z) as a whole, {size} by {size}"
@@ -313,8 +310,8 @@ def _words(size: sp.Expr) -> str:
 
 
 CURVE = (
-    "All responses but the resolvent are eliminated. Many functions solve what is left; the physical one is known far "
-    "from the spectrum and followed from there, and its imaginary part on the real line is the density."
+    "All responses but the resolvent are eliminated. The remaining curve has several branches. The physical one is "
+    "continued from 1/z at infinity; minus its imaginary part over pi on the real line is the density."
 )
 EDGES = "At an edge of the bulk two solutions of the curve meet, so the edges are among the roots of its discriminant."
 

@@ -33,12 +33,12 @@ from derive.records.saddle import NoiseKernel, SaddlePoint, SingleSite, TimeOrde
 from derive.records.system import System, SystemField
 
 WRITTEN_OUT = (
-    "Weights are replaced by their initial matrix plus all that learning has added, a sum of outer products, and each "
-    "product of a random matrix with a vector is a field of its own: the average below needs nothing else."
+    "Weights are replaced by their initial matrix plus the sum of outer products that training has added. Each product "
+    "of a random matrix with a vector is a separate field: the average below needs nothing else."
 )
 FLOW = (
-    "A vector follows the probed matrix in a time of its own and is driven from rest. Its Laplace transform is the "
-    "resolvent of that matrix applied to the source, so its poles are the eigenvalues."
+    "A vector evolves under the probed matrix in spectral time, driven by a source from zero. Its Laplace transform is "
+    "the resolvent of that matrix applied to the source, so its poles are the eigenvalues."
 )
 
 
@@ -165,14 +165,13 @@ def action_sections(record: Action) -> tuple[Section, ...]:
             "deterministic part, summed over times",
             tuple(deterministic),
             r"Each equation is a delta function, $\delta(x) = \int \mathrm{d}\hat{x}\, e^{i \hat{x} x} / 2\pi$, and "
-            "each line is its exponent. There is no Jacobian: every value is given by others that are already known.",
+            "each line is its exponent. There is no Jacobian: every value is an explicit function of earlier ones.",
         ),
         Section(
             "disorder part: minus i times the trace of a random matrix with its X, summed over times",
             tuple(linear),
-            r"All that multiplies a random matrix is gathered in its $X$: the exponent is "
-            r"$-i\, \mathrm{Tr}\, W^{\top} X_{W}$ for each random matrix $W$, linear in it, which is why its Gaussian "
-            "average can be done exactly.",
+            r"The terms that multiply a random matrix $W$ are collected in $X_{W}$: the exponent is "
+            r"$-i\, \mathrm{Tr}\, W^{\top} X_{W}$. It is linear in $W$, so the Gaussian average is exact.",
         ),
     )
 
@@ -247,26 +246,26 @@ def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
             "A bracket of the averaged action is a sum over all sites, so at large size it does not fluctuate and its "
             "mean takes its place: of two fields a correlation, of a field and a response field a response; of two "
             r"response fields it is zero, because probabilities add up to one. $C_{b a}(s, t) = C_{a b}(t, s)$, so "
-            "each pair stands here once.",
+            "each pair is listed once.",
         ),
         Section("covariances of the noises", tuple(covariance_line(c) for c in covariances), NOISES),
         Section(
             "memory that joins each noise",
             kernels,
-            "A term with one response field and one field adds to the equation of that response field: what a field "
-            "does to all other sites comes back to it later.",
+            "A term with one response field and one field adds a memory term to the equation of that response "
+            "field: the action of a field on all other sites returns to it later.",
         ),
         Section(
             "vanish by causality",
             tuple(Statement(v, sp.S.Zero) for v in record.vanishing),
-            "No field answers to a kick that comes later or that cannot reach it.",
+            "By causality, no field responds to an impulse that comes later or cannot reach it.",
         ),
     )
 
 
 NOISES = (
-    "A term with two response fields is what the average over a Gaussian noise leaves behind, so it is written as a "
-    "noise again, with the correlation of the fields as its covariance."
+    "A term with two response fields is the average over a Gaussian noise whose covariance is the correlation of the "
+    "fields (Hubbard-Stratonovich)."
 )
 
 
@@ -293,8 +292,7 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
         for c in each_pair_once(record.saddle.covariances)
     )
     closed = (
-        "Means over many copies of this process are the correlations and responses that stand in it: that is the "
-        "condition which fixes them."
+        "Self-consistency: means over many copies of this process are the correlations and responses in its equations."
     )
     return (*sections, Section("noises", noises, closed))
 
@@ -313,13 +311,13 @@ def order_sections(record: TimeOrder) -> tuple[Section, ...]:
         Section(
             "each time is computed in this order",
             sequence,
-            "Every value needs only what stands above it or is older, so one pass forward in time solves the "
+            "Every value depends only on values above it or at earlier times, so one pass forward in time solves the "
             "equations.",
         ),
         Section(
             "reach of the responses",
             tuple(reach),
-            "How late a kick is first felt says where the sums over the past end.",
+            "The delay of the first response to an impulse is where the sums over the past end.",
         ),
     )
 
@@ -350,7 +348,7 @@ def _symmetry(labels: LabelSymmetry) -> Statement:
 
 LABELS = (
     "Permutations of labels that leave the equations as they are make every order parameter with two labels a multiple "
-    "of the unit matrix plus a constant; signed ones, a multiple of the unit matrix. One label stands for all then."
+    "of the unit matrix plus a constant; signed ones, a multiple of the unit matrix. One label then represents all."
 )
 CLOSURES = (
     "Exact: moments of Gaussian fields in closed form. Quadrature: Gaussian integrals, with more nodes until they "

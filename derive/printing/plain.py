@@ -209,7 +209,7 @@ class TextPrinter(StrPrinter):
             return "d {}/d {}".format(*self.times.pair(self, *arguments))
         if name == "outer":
             return f"{self._print(arguments[0])} {self._print(arguments[1])}^T"
-        if name == "ring":
+        if name == "cycle":
             return " <- ".join(self._print(group) for group in arguments)
         return f"{self._meaning(name)}({','.join(map(self._time, arguments))})"
 

@@ -220,7 +220,7 @@ class TexPrinter(LatexPrinter):
             return r"\frac{{\partial {}}}{{\partial {}}}".format(*self.times.pair(self, *arguments))
         if name == "outer":
             return rf"{self._print(arguments[0])}\, {self._print(arguments[1])}{TOP}"
-        if name == "ring":
+        if name == "cycle":
             return r" \leftarrow ".join(self._print(group) for group in arguments)
         return f"{latex_name(name)}({', '.join(map(self._print, arguments))})"
 

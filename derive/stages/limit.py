@@ -43,7 +43,7 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> StationaryLimit:
         means=tuple(map(_pairs, means)),
         observables=observables,
         forgotten=sites.forgotten,
-        assumptions=gathered(saddle, order, new="training comes to rest: all fields have a last value"),
+        assumptions=gathered(saddle, order, new="training converges: all fields have a stationary limit"),
     )
 
 
@@ -67,7 +67,7 @@ class _AtRest(LinearLaws):
         afresh += [str(matrix) for matrix in self.system.disorder if matrix.fresh is not None]
         for name in afresh:
             raise DeclarationError(
-                f"{name} is drawn afresh at each step, so that nothing comes to rest; solve it at finite T"
+                f"{name} is drawn afresh at each step, so there is no stationary limit; solve it at finite T"
             )
 
     def drawn(self, f: SystemField) -> list[LinearPart]:
@@ -121,12 +121,12 @@ class _AtRest(LinearLaws):
             formula = resting.xreplace(means)
             if formula.has(FieldAt, Mix, self.clock, self.clock.steps):
                 raise DeclarationError(
-                    f"the observable {name} holds data or the time itself, so that it has no limit of many steps; "
+                    f"the observable {name} holds data or the time itself, so it has no limit of many steps; "
                     "leave it out"
                 )
             observables.append((name, formula))
         if not observables:
-            raise DeclarationError("nothing is observed, so that there is no limit to give; add observe={...}")
+            raise DeclarationError("nothing is observed, so there is no limit to return; add observe={...}")
         return tuple(observables), means
 
 
