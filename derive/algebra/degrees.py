@@ -23,13 +23,13 @@ from derive.language.symbols import symbol_order
 PRIME = 67_108_859
 """The largest prime below 2^26, so that products of residues stay below 2^52."""
 MOST_ORDERS = 2**11
-"""The most coefficients of a series, so that a sum of so many products of residues stays below 2^63."""
+"""Largest number of series coefficients, so that a sum of products of residues stays below 2^63."""
 SPARE = 20
-"""Coefficients of a series beyond those of a curve: a relation by chance has the probability PRIME^-SPARE."""
+"""Series coefficients beyond the unknowns of a curve: a chance relation has probability PRIME^-SPARE."""
 FEW_ORDERS = 24
-"""Coefficients of the resolvent that are compared to see whether it depends on a parameter."""
+"""Series coefficients of the resolvent that decide whether it depends on a parameter."""
 MOST_ROUNDS = 100
-"""Newton steps in which the values at infinity, a triangular system, are reached."""
+"""Newton steps for the values at infinity, which solve a triangular system."""
 
 Monomial = tuple[int, ...]
 """Numbers of the unknowns in a product, ascending, repeated by their powers."""

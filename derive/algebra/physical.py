@@ -23,8 +23,9 @@ from derive.errors import InternalError, NumericalError
 from derive.language.symbols import Parameter, symbol_order
 
 DIGITS = 60
+"""Decimal digits of the physical branch."""
 REAL_AXIS = 2.0**-40
-"""The relative height from which a point on the real axis, outside the bulk, is reached in one step."""
+"""Relative distance from the real axis at which the last Newton step goes to a point on it, outside the bulk."""
 
 
 def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:

@@ -22,6 +22,22 @@ from derive.algebra.physical import DIGITS, PhysicalPoint
 from derive.language.symbols import EngineSymbol, symbol_order
 from derive.support.progress import report
 
+# Bounds of an elimination. Larger ones reach more models, at the price of time and memory for those out of reach.
+MOST_UNKNOWNS = 60
+"""Unknowns that an elimination starts with."""
+MOST_TERMS = 10_000_000
+"""Terms of a resultant, estimated from its degrees."""
+MOST_DISCRIMINANT_TERMS = 2_000_000
+"""Terms of a discriminant, estimated likewise; fewer, because it is factored too."""
+MOST_FACTORED_TERMS = 100_000
+"""Terms of a resultant that is factored."""
+MOST_FACTOR_TERMS = 5_000
+"""Terms of a factor whose roots are expanded."""
+MANY_TERMS = 5_000
+"""Terms of a resultant above which the degrees of the final curve are bounded first."""
+MOST_CURVE_TERMS = 400
+"""Terms of a curve in z and G at numerical values of the parameters."""
+
 
 @dataclass(frozen=True)
 class PolynomialRing:
@@ -138,20 +154,6 @@ class TooLarge(Exception):
     """An elimination would exceed the bounds on terms or unknowns. The bounds do not depend on running time."""
 
 
-MOST_UNKNOWNS = 60
-"""The most unknowns that an elimination starts with."""
-MOST_TERMS = 10_000_000
-"""The most terms that a resultant may be expected to have, by its degrees."""
-MOST_DISCRIMINANT_TERMS = 2_000_000
-"""The same for a discriminant, whose factors are needed too."""
-MOST_FACTORED_TERMS = 100_000
-"""The most terms of a resultant that is factored."""
-MANY_TERMS = 5_000
-"""An elimination that comes to resultants with more terms is asked first whether its result is within the bounds."""
-MOST_CURVE_TERMS = 400
-"""The most terms in z and G that a curve may have at numerical values of the parameters."""
-
-
 def check_size(unknowns: list[sp.Symbol]) -> None:
     """Raise TooLarge for more unknowns than an elimination starts with."""
     if len(unknowns) > MOST_UNKNOWNS:
@@ -229,7 +231,7 @@ def proves_zero(
         place = ring.symbols.index(symbol)
         if done.number.accepts(_coefficient(ring, lowest, place, ring.degree(lowest, symbol))):
             return False
-        if any(_work_of(ring, lowest, n, symbol) > 1000 * MOST_TERMS for n in numerators):
+        if any(_resultant_bound(ring, lowest, n, symbol) > 1000 * MOST_TERMS for n in numerators):
             return False
         if not done.number.accepts(_coefficient(ring, pivot, place, ring.degree(pivot, symbol))):
             numerators = [_remainder(ring, n, pivot, place) for n in numerators]
@@ -430,19 +432,19 @@ def _cheapest(
         place = ring.symbols.index(symbol)
         holding = [i for i, d in enumerate(degrees) if d[place] > 0]
         for i in holding:
-            cost = sum(_work(polys[i], degrees[i], polys[j], degrees[j], place) for j in holding if j != i)
+            cost = sum(_terms_bound(polys[i], degrees[i], polys[j], degrees[j], place) for j in holding if j != i)
             key = (cost, degrees[i][place], len(polys[i]), symbol.name, i)
             if (best is None or key < best[0]) and not number.accepts(polys[i].derivative(place)):
                 best = (key, symbol, polys[i])
     return None if best is None else (best[0][0], best[1], best[2])
 
 
-def _work_of(ring: PolynomialRing, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
+def _resultant_bound(ring: PolynomialRing, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
     place = ring.symbols.index(symbol)
-    return _work(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
+    return _terms_bound(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
 
 
-def _work(
+def _terms_bound(
     p: flint.fmpz_mpoly, p_degrees: tuple[int, ...], q: flint.fmpz_mpoly, q_degrees: tuple[int, ...], place: int
 ) -> int:
     """Return a bound on the number of terms of a resultant, from the term counts and from its degrees."""
@@ -451,10 +453,6 @@ def _work(
     for i, (a, b) in enumerate(zip(p_degrees, q_degrees, strict=True)):
         box *= 1 if i == place else a * n + b * m + 1
     return int(min(box, len(p) ** n * len(q) ** m))
-
-
-MOST_FACTOR_TERMS = 5_000
-"""The most terms that a factor may have whose roots are to be expanded."""
 
 
 def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
@@ -473,7 +471,7 @@ def _resultant(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> tuple[Poly
     """Return the ring of two polynomials and their resultant with respect to a symbol."""
     ring = PolynomialRing.of((first, second))
     p, q = ring.encode(first), ring.encode(second)
-    cost = _work_of(ring, p, q, symbol)
+    cost = _resultant_bound(ring, p, q, symbol)
     if cost > MOST_TERMS:
         raise TooLarge(f"eliminating {symbol} may need {cost} terms")
     result = p.resultant(q, ring.variable(symbol))

@@ -21,12 +21,13 @@ from derive.language.symbols import Clock, Domain, Parameter, Sector, symbol_ord
 from derive.language.traversal import ByKind
 
 DIGITS = 50
+"""Decimal digits of the arithmetic."""
 POINTS = 4
-"""Points at which two expressions are compared."""
+"""Number of points at which two expressions are compared."""
 AGREEMENT = sp.Float(10) ** -30
-"""The relative difference that two equal expressions may have after cancellations, at fifty digits."""
+"""Relative tolerance of a comparison: cancellations may cost 20 of the DIGITS."""
 BASE = sp.Integer(64)
-"""The base size at which means are compared: a power of two, which leaves floats as they are."""
+"""The base size at which means are compared: a power of two, so that scaling floats is exact."""
 
 Point = dict[sp.Symbol, Any]
 

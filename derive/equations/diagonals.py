@@ -28,7 +28,7 @@ from derive.records.system import System
 Along = tuple[list[tuple[sp.Expr, Letter]], ...]
 """For each of the normal numbers of a site its mean with something, as a sum of letters."""
 MOST_ENTRIES = 2
-"""Different functions of sampled fields on the diagonals of a sector: values of all of them together are kept."""
+"""Largest number of distinct sampled diagonal entries of a sector: their joint law is tabulated."""
 
 
 def free_name(name: str, taken: set[str]) -> str:
