@@ -32,7 +32,7 @@ MOST_ROUNDS = 100
 """Newton steps for the values at infinity, which solve a triangular system."""
 
 Monomial = tuple[int, ...]
-"""Numbers of the unknowns in a product, ascending, repeated by their powers."""
+"""Ascending indices of the unknowns in a product, repeated by their powers."""
 
 
 class NoExpansion(Exception):

@@ -118,7 +118,7 @@ def _precision(bits: int) -> Iterator[None]:
 
 
 Monomial = tuple[tuple[int, ...], tuple[tuple[flint.arb, int], ...]]
-"""Indices of unknowns, and what multiplies them: coefficients and powers of z."""
+"""Indices of unknowns, and their factors: coefficients and powers of z."""
 
 
 @dataclass(frozen=True)

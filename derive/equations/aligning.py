@@ -47,8 +47,8 @@ def _aligned(
     projecting: Projecting, unknowns: tuple[Unknown, ...], name: str, side: str, probe: Field, alignment: Alignment
 ) -> Aligned:
     field = alignment.direction.field
-    later = _seen_later(projecting, unknowns, Unknown("C", probe, field))
-    earlier = _driven_earlier(projecting, unknowns, probe, field)
+    later = _overlap_equations(projecting, unknowns, Unknown("C", probe, field))
+    earlier = _response_equations(projecting, unknowns, probe, field)
     drive = ((r, projecting.driven(unknown, probe, field)) for r, unknown in enumerate((*unknowns, *earlier)))
     return Aligned(
         name,
@@ -64,7 +64,7 @@ def _aligned(
     )
 
 
-def _seen_later(projecting: Projecting, unknowns: tuple[Unknown, ...], first: Unknown) -> dict[Unknown, Row]:
+def _overlap_equations(projecting: Projecting, unknowns: tuple[Unknown, ...], first: Unknown) -> dict[Unknown, Row]:
     """Return the equation of an overlap, and those of the overlaps that it depends on besides the unknowns of A(z)."""
     equations: dict[Unknown, Row] = {}
     neighbours, waiting = projecting.neighbours(), [first]
@@ -72,7 +72,7 @@ def _seen_later(projecting: Projecting, unknowns: tuple[Unknown, ...], first: Un
         unknown = waiting.pop(0)
         if unknown in equations or unknown in unknowns:
             continue
-        # responses that A(z) has not have no pole at its zeros: none of its unknowns drives them
+        # responses outside A(z) have no pole at its zeros: no unknown of A(z) drives them
         equations[unknown] = {
             u: combination for u, combination in projecting.row(unknown).items() if u.kind == "C" or u in unknowns
         }
@@ -80,7 +80,7 @@ def _seen_later(projecting: Projecting, unknowns: tuple[Unknown, ...], first: Un
     return equations
 
 
-def _driven_earlier(
+def _response_equations(
     projecting: Projecting, unknowns: tuple[Unknown, ...], probe: Field, field: Field
 ) -> dict[Unknown, Row]:
     """Return the equations of responses that a source along a field drives and no unknown of A(z) does."""

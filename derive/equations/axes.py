@@ -41,7 +41,7 @@ Axes = tuple[Axis, ...]
 LEAVES = (FieldAt, GivenNumbers, Apply, Project, Mix, Total, Mean, sp.Sum)
 
 
-def with_labels_alike(model: Model) -> Model:
+def broadcast_labels(model: Model) -> Model:
     """Return the model with all terms broadcast to common axes; the model itself if its axes already agree."""
     if len({axis for e in everything(model) for axis in _axes_in(e)}) < 2:
         return model

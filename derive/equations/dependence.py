@@ -33,16 +33,16 @@ def trait_parts(system: System, field: Field) -> Parts | None:
 
     The law of each such field is then the same at all sites. None if there is no such decomposition.
     """
-    if field not in _depending(system):
+    if field not in _trait_dependent(system):
         return ((sp.S.One, field),)
     rule = next(f for f in system.training if f.field == field)
     terms = rule.rule.terms if not rule.starts and rule.shift == 0 else ()
     if not terms or not all(_at_the_same_time(term, field) for term in terms):
         return None
-    return _summed((term.coefficient, trait_parts(system, term.vector.field)) for term in terms)
+    return _combine((term.coefficient, trait_parts(system, term.vector.field)) for term in terms)
 
 
-def _summed(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
+def _combine(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
     """Return a linear combination of decompositions; None if one of them is None."""
     totals: dict[Field, sp.Expr] = {}
     for coefficient, parts in terms:
@@ -59,13 +59,13 @@ def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset
     The functions depend on the traits of the site and on the fields `held` fixed there. None if there is no such
     decomposition.
     """
-    if field.role in ("normal", "constant") or field in _normal(order) - _depending(system):
+    if field.role in ("normal", "constant") or field in _normal(order) - _trait_dependent(system):
         return ((sp.S.One, field),)
     multiples = _multiples(system, order, field, held)
     if multiples is None:
         return None
     constant: Parts = ((sp.S.One, _constant(system, field)),)
-    return _summed(
+    return _combine(
         (coefficient, constant if vector is None else normal_parts(system, order, vector, held))
         for coefficient, vector in multiples
     )
@@ -76,7 +76,7 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | No
     field, time = value.field, value.time
     if field.role == "constant":
         return sp.S.One
-    if field.role == "normal" or field in _normal(order) - _depending(system):
+    if field.role == "normal" or field in _normal(order) - _trait_dependent(system):
         return SiteValue(value)()
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0 and not field.labelled:
@@ -104,7 +104,7 @@ def _multiples(
         for law in rule.rule.laws:
             if law.has(Mean, PAST) or field.labelled:
                 continue
-            reduced = law.xreplace(_known(system, order, law, held))
+            reduced = law.xreplace(_functions_of_held(system, order, law, held))
             others = [v for v in values(reduced) if not is_trait(v)]
             slopes = _slopes(reduced, others)
             if not others:
@@ -115,7 +115,9 @@ def _multiples(
     return None
 
 
-def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
+def _functions_of_held(
+    system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]
+) -> dict[FieldAt, sp.Expr]:
     """Return the values in a law that are functions of the held fields, with those functions."""
     functions: dict[FieldAt, sp.Expr] = {}
     for value in values(law):
@@ -145,7 +147,7 @@ def _constant(system: System, field: Field) -> Field:
 def _normal(order: TimeOrder) -> frozenset[Field]:
     """Return the centred Gaussian training fields: linear in normals and in random matrices applied to any vector."""
     system = order.system
-    needs = {f.field: _needed(system, f, order) for f in system.training}
+    needs = {f.field: _site_inputs(system, f, order) for f in system.training}
     other = {
         f.field
         for f in system.training
@@ -167,9 +169,9 @@ def _at_the_same_time(term: Term, field: Field) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _depending(system: System) -> frozenset[Field]:
+def _trait_dependent(system: System) -> frozenset[Field]:
     """Return the training fields whose law at a site depends on its traits, also through memory."""
-    needs = {f.field: _needed(system, f) for f in system.training}
+    needs = {f.field: _site_inputs(system, f) for f in system.training}
     depending = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
     while True:
         more = {field for field, others in needs.items() if field not in depending and others & depending}
@@ -182,7 +184,7 @@ def _has_traits(rule: Rule) -> bool:
     return any(map(traits_in, (*(term.coefficient for term in rule.terms), *rule.laws)))
 
 
-def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
+def _site_inputs(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
     """Return the fields of the same site that enter the law of a field.
 
     A random matrix brings fields back through its memory. Given the order in time, only those with a nonzero response

@@ -26,7 +26,7 @@ from derive.records.saddle import TimeOrder
 from derive.records.system import System
 
 Along = tuple[list[tuple[sp.Expr, Letter]], ...]
-"""For each of the normal numbers of a site its mean with something, as a sum of letters."""
+"""For each normal of a site, a covariance or a derivative as a sum of letters."""
 MOST_ENTRIES = 2
 """Largest number of distinct sampled diagonal entries of a sector: their joint law is tabulated."""
 
@@ -67,14 +67,14 @@ class NormalDiagonal:
     def fields(self) -> frozenset[FieldAt]:
         return frozenset(self.spread.values)
 
-    def along(self, field: Field) -> Along:
+    def covariances(self, field: Field) -> Along:
         """Return the covariances of a field with each of the normals: columns."""
         return tuple(
             [(scale, Letter.with_value(field, value)) for scale, value in zip(row, self.spread.values, strict=False)]
             for row in self.spread.inverse
         )
 
-    def kicked(self, noise: Field) -> Along:
+    def derivatives(self, noise: Field) -> Along:
         """Return the derivatives of the normals with respect to a noise: rows."""
         return tuple(
             [
@@ -162,7 +162,7 @@ class SampledDiagonal:
         base, power = _power(inside)
         return coefficient / inside * self.given[base] ** power
 
-    def answers(self, noise: Field) -> bool:
+    def responds(self, noise: Field) -> bool:
         """Return whether the diagonal entries respond to a training noise."""
         fields = (value.field for value in self.sites.values if not is_trait(value))
         return any(self.order.delay(field, noise) is not None for field in fields)

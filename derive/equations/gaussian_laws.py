@@ -31,10 +31,15 @@ from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_
 from derive.records.system import LinearRule, Rule, SystemField, Term
 
 SMOOTH, SPLIT = 0, -1
-"""Kinds of arguments: one the law is analytic in, one with kinks or jumps; a polynomial has its degree."""
-MOST_SMOOTH, MOST_SPLIT, MOST_EXACT = 3, 2, 300
-"""Most arguments of an integral that are integrated by many nodes, without and with kinks, and most nodes for all
-that enter as polynomials."""
+"""Kinds of arguments: analytic, or with kinks or jumps. The kind of a polynomial argument is its degree."""
+
+# Bounds on Gaussian integrals: larger ones replace sampling by quadrature in more models, at a higher cost per step.
+MOST_SMOOTH = 3
+"""Dimension of an integral over analytic arguments."""
+MOST_SPLIT = 2
+"""Dimension of an integral over arguments with kinks or jumps."""
+MOST_EXACT = 300
+"""Gauss-Hermite nodes of all polynomial arguments together."""
 ANALYTIC = (sp.tanh, sp.sinh, sp.cosh, sp.sech, sp.sin, sp.cos, sp.exp, sp.erf, sp.erfc, sp.atan, sp.asinh)
 KINKED = (sp.Abs, sp.sign, sp.Heaviside)
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise)
@@ -66,7 +71,7 @@ class GaussianLaw:
     own: Field
     shown: str
     traits: tuple[FieldAt, ...] = ()
-    """Those of its site that it depends on; their symbols are the last of the numbers'."""
+    """The traits that it depends on; their symbols follow those of the numbers."""
 
     @property
     def straight(self) -> bool:
@@ -94,14 +99,14 @@ class Laws:
         self.layout, self.clock = layout, layout.clock
         self.letters, self.asked = tuple(letters), tuple(means)
         self.written_out: dict[Field, str] = {}
-        """Fields that laws do not take as they are but by their own laws, and where."""
+        """Fields that are replaced by their laws inside another law, and which law that is."""
         self.too_large: dict[tuple[Field, Field], str] = {}
-        """Pairs of fields whose correlations are integrals over too many variables."""
+        """Pairs of fields whose correlations are integrals of too high a dimension, with the reason."""
         self.rules = {f.field: f for f in layout.fields}
         self.taken = {f.field.name for f in layout.fields} | {s.name for s in layout.system.sources}
         self.ones = {sector: self._one(sector) for sector in layout.sectors}
         self.arguments: dict[Field, LinearRule] = {}
-        """Arguments that are combinations of fields, each with its rule."""
+        """Arguments that are linear combinations of fields, each with its rule."""
         self.laws: dict[Key, GaussianLaw] = {}
         self.averages: dict[Mean, Parts] = {}
         self.parts = {
@@ -170,12 +175,12 @@ class Laws:
             if any(term.vector.field not in kept for term in rule.terms):
                 return False
             for law in rule.laws:
-                linear, _, nonlinear = _taken_apart(law)
+                linear, _, nonlinear = _decompose(law)
                 if nonlinear or any(v.field not in kept for _, v in linear):
                     return False
         return True
 
-    # -- taking apart
+    # -- decomposition
 
     def _law_parts(self, f: SystemField, rule: Rule, number: int) -> Parts:
         count = len(f.starts)
@@ -184,7 +189,7 @@ class Laws:
 
     def _parts(self, expression: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Parts:
         """Decompose an expression over the sites of a field; its laws have the times and labels of that field."""
-        linear, number, nonlinear = self._resolved(expression, where)
+        linear, number, nonlinear = self._resolve(expression, where)
         groups: dict[tuple[FieldAt, ...], list[tuple[sp.Expr, sp.Expr]]] = {}
         for coefficient, core in nonlinear:
             groups.setdefault(tuple(fields_of(core)), []).append((coefficient, core))
@@ -192,7 +197,7 @@ class Laws:
             for many in [many for many in groups if set(few) < set(many)]:
                 before = sp.Add(*(c * e for c, e in groups[many]))
                 both = before + sp.Add(*(c * e for c, e in groups[few]))
-                if _manners(before, where) == _manners(both, where):
+                if _dependences(before, where) == _dependences(both, where):
                     groups[many] += groups.pop(few)
                     break
         laws = []
@@ -204,7 +209,7 @@ class Laws:
             laws.append((coefficient, self._law(core, like, holds, where)))
         return Parts(tuple(linear), number, tuple(laws))
 
-    def _resolved(
+    def _resolve(
         self, expression: sp.Expr, where: str, depth: int = 0
     ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
         """Decompose an expression, with non-Gaussian fields inside nonlinear parts replaced by their laws.
@@ -215,7 +220,7 @@ class Laws:
         """
         if depth > len(self.rules):
             raise NotGaussian(f"{where} is nonlinear in a field that depends on its own past and is not Gaussian")
-        linear, number, nonlinear = _taken_apart(expression)
+        linear, number, nonlinear = _decompose(expression)
         done: list[tuple[sp.Expr, sp.Expr]] = []
         for coefficient, core in nonlinear:
             others = [v for v in fields_of(core) if v.field not in self.gaussian]
@@ -225,7 +230,7 @@ class Laws:
             inner = _outside_means(core, {v: self._written_out(v, where) for v in others})
             for v in others:
                 self.written_out.setdefault(v.field, where)
-            more, plus, rest = self._resolved(inner, where, depth + 1)
+            more, plus, rest = self._resolve(inner, where, depth + 1)
             linear += [(coefficient * c, v) for c, v in more]
             number += coefficient * plus
             done += [(coefficient * c, e) for c, e in rest]
@@ -256,7 +261,7 @@ class Laws:
         if self.clock is not None and plain.has(self.clock):
             back[sp.Symbol(f"n{len(back)}", real=True)] = self.clock
             plain = plain.xreplace({self.clock: list(back)[-1]})
-        plain, combinations = _reduced(plain, list(values))
+        plain, combinations = _reduce_arguments(plain, list(values))
         fields = []
         for combination in combinations:
             terms = [(c.xreplace(back), values[u]) for u, c in combination]
@@ -363,7 +368,7 @@ class Laws:
         """Return the laws of fields, in the order of the fields."""
         return tuple(dict.fromkeys(law for parts in self.parts.values() for _, law in parts.laws))
 
-    # -- which laws meet
+    # -- pairs of laws that are correlated
 
     @cached_property
     def carried(self) -> dict[Field, dict[GaussianLaw, int | None]]:
@@ -373,7 +378,7 @@ class Laws:
         while changed:
             changed = False
             for f in self.layout.fields:
-                for law, lag in self._held(f, table):
+                for law, lag in self._laws_in(f, table):
                     mine = table[f.field]
                     if law not in mine:
                         mine[law], changed = lag, True
@@ -381,7 +386,7 @@ class Laws:
                         mine[law], changed = None, True
         return table
 
-    def _held(
+    def _laws_in(
         self, f: SystemField, table: dict[Field, dict[GaussianLaw, int | None]]
     ) -> Iterable[tuple[GaussianLaw, int | None]]:
         def of(field: Field, lag: int | None) -> Iterable[tuple[GaussianLaw, int | None]]:
@@ -477,7 +482,7 @@ def factors(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return sp.Mul(*(f for f in factors if not fields_of(f))), sp.Mul(*(f for f in factors if fields_of(f)))
 
 
-def _taken_apart(
+def _decompose(
     expression: sp.Expr,
 ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
     """Split an expression into linear terms, a constant and the other terms, each with its coefficient."""
@@ -513,7 +518,7 @@ def _affine(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol
     return None if any(s.has(*symbols) for s in slopes.values()) else slopes
 
 
-def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
+def _reduce_arguments(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
     """Return the expression as a function of as few linear combinations u0, u1, ... of the symbols as it shows.
 
     For example, tanh(a + k b) is a function of one argument.
@@ -731,7 +736,7 @@ def _(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     return sp.Max(*(_degree(arg, symbol) for arg in expression.args))
 
 
-def _manners(core: sp.Expr, where: str) -> list[int]:
+def _dependences(core: sp.Expr, where: str) -> list[int]:
     """Return for each value how an expression depends on it: with kinks, smoothly, or polynomially."""
     plain, arguments, _ = _in_symbols(core)
     kinks = _kinks(plain, list(arguments), where)

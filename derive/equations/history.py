@@ -98,7 +98,7 @@ def write_out(model: Model) -> History:
 
     for w in order:
         if w in updates[w][0]:
-            updates[w][0][w] = _kept(updates[w][0][w], rules[w])
+            updates[w][0][w] = _decay_factor(updates[w][0][w], rules[w])
 
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
     book = _Coefficients(order, clocks, matrix, declared_names(model))
@@ -115,7 +115,7 @@ def write_out(model: Model) -> History:
     return History(clocks, initial, kernels, increments, tuple(book.recurrences))
 
 
-def _kept(share: sp.Expr, rule: Eq) -> sp.Expr:
+def _decay_factor(share: sp.Expr, rule: Eq) -> sp.Expr:
     """Return the decay factor of weights in one step; its powers are taken, so sizes enter only as ratios."""
     if not share.atoms(Sector):
         return share

@@ -12,7 +12,7 @@ from derive.records.limit import LinearPart
 from derive.records.system import Rule, System, SystemField, Term
 
 
-def _bent_part(law: sp.Expr) -> sp.Expr:
+def _nonlinear_part(law: sp.Expr) -> sp.Expr:
     """Return the terms of a law that are not a field value times a number."""
     parts = [part for part in sp.Add.make_args(law) if not isinstance(part.as_independent(FieldAt)[1], FieldAt)]
     return sp.Add(*parts)
@@ -33,7 +33,7 @@ class LinearLaws:
         """Refuse a rule that is not linear in fields."""
         for law in rule.laws:
             raise DeclarationError(
-                f"{shown(_bent_part(law))} is not linear, and the limit of many steps is derived for linear "
+                f"{shown(_nonlinear_part(law))} is not linear, and the limit of many steps is derived for linear "
                 "training; solve it at a large T"
             )
         for term in rule.terms:

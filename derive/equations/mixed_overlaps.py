@@ -24,7 +24,7 @@ from derive.records.probe import Directions, Unknown
 
 Terms = list[tuple[sp.Expr, Word]]
 Drives = list[tuple[Unknown, sp.Expr, Word]]
-"""What multiplies unknowns in an equation."""
+"""Terms of an equation: (unknown, coefficient, word)."""
 
 
 class Projector(Protocol):
@@ -47,14 +47,14 @@ class _AlikeSites:
         drives: Drives = [
             (spike.unknown, spike.scale, (letter, *spike.word))
             for spike in self.equations.spikes(unknown.probe)
-            for letter in self._seen(unknown, spike.vector)
+            for letter in self._mean_with(unknown, spike.vector)
         ]
         return drives + (self.equations.stein(unknown.probe, unknown.field) if unknown.kind == "C" else [])
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        return [(sp.S.One, (letter,)) for letter in self._seen(unknown, along)] if unknown.probe == probe else []
+        return [(sp.S.One, (letter,)) for letter in self._mean_with(unknown, along)] if unknown.probe == probe else []
 
-    def _seen(self, unknown: Unknown, vector: Field) -> list[Letter]:
+    def _mean_with(self, unknown: Unknown, vector: Field) -> list[Letter]:
         """Return the mean of a training field with the field or noise of an unknown; empty where it vanishes."""
         if unknown.kind == "C":
             return [Letter.correlation(unknown.field, vector)]
@@ -71,26 +71,26 @@ class _DifferingSites:
     def row(self, unknown: Unknown) -> Drives:
         return [
             (other, self.sites.averaged(response * scale), word)
-            for response, probe in self.sites.answers(unknown.probe)
+            for response, probe in self.sites.responses_to_drives(unknown.probe)
             for other, scale, word in self._drives(unknown, probe)
         ]
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        response = self.sites.answer(unknown.probe, probe)
-        return [(self.sites.averaged(response * scale), word) for scale, word in self._seen(unknown, along)]
+        response = self.sites.response_to(unknown.probe, probe)
+        return [(self.sites.averaged(response * scale), word) for scale, word in self._mean_with(unknown, along)]
 
     def _drives(self, unknown: Unknown, probe: Field) -> Drives:
         """Return the driving terms of a probe equation, projected for an unknown, with traits in the coefficients."""
         drives: Drives = []
         for spike in self.equations.spikes(probe):
-            seen = self._seen(unknown, spike.vector)
+            seen = self._mean_with(unknown, spike.vector)
             drives += [(spike.unknown, spike.scale * factor, (*letters, *spike.word)) for factor, letters in seen]
         for g, own in self._projected_on(unknown):
             if own is not None:
                 drives += [(other, g * scale, word) for other, scale, word in self.equations.stein(probe, own)]
             if self.normal is not None:
                 for scale, noise, other in self.equations.shared_noises(probe):
-                    seen = self._going_along(unknown, own, self.normal.kicked(noise))
+                    seen = self._correlated_part(unknown, own, self.normal.derivatives(noise))
                     drives += [(other, g * scale * factor, word) for factor, word in seen]
         return drives
 
@@ -105,7 +105,7 @@ class _DifferingSites:
         """Return the parts of the field of an overlap; a derivative with respect to a noise is one part."""
         return self._parts(unknown.field) if unknown.kind == "C" else ((sp.S.One, None),)
 
-    def _seen(self, unknown: Unknown, vector: Field) -> Terms:
+    def _mean_with(self, unknown: Unknown, vector: Field) -> Terms:
         """Return the mean, given the traits, of a training field with the field or noise of an unknown."""
         terms: Terms = []
         for f, part in self._parts(vector):
@@ -115,11 +115,11 @@ class _DifferingSites:
                 elif self.equations.responds(part, unknown.field):
                     terms.append((f, (Letter.response(part, unknown.field).T,)))
                 if self.normal is not None:
-                    rows = None if part.role == "constant" else transposed(self.normal.along(part))
-                    terms += [(f * g * scale, word) for scale, word in self._going_along(unknown, own, rows)]
+                    rows = None if part.role == "constant" else transposed(self.normal.covariances(part))
+                    terms += [(f * g * scale, word) for scale, word in self._correlated_part(unknown, own, rows)]
         return terms
 
-    def _going_along(self, unknown: Unknown, own: Field | None, rows: Along | None) -> Terms:
+    def _correlated_part(self, unknown: Unknown, own: Field | None, rows: Along | None) -> Terms:
         """Return the part of a mean that is due to correlations of both factors with the fields on diagonals.
 
         The factors are `own`, or the noise of an unknown, and the field with covariances `rows`. The constant has no
@@ -127,9 +127,9 @@ class _DifferingSites:
         """
         assert self.normal is not None
         if own is None:
-            columns: Along | None = transposed(self.normal.kicked(unknown.field))
+            columns: Along | None = transposed(self.normal.derivatives(unknown.field))
         else:
-            columns = None if own.role == "constant" else self.normal.along(own)
+            columns = None if own.role == "constant" else self.normal.covariances(own)
         x = [normal() for normal in self.normal.spread.normals]
         if columns is None or rows is None:
             covariances = columns or rows or ()
@@ -153,14 +153,14 @@ class _SampledSites:
     def row(self, unknown: Unknown) -> Drives:
         return [
             (other, factor, (letter, *word))
-            for response, probe in self.sites.answers(unknown.probe)
+            for response, probe in self.sites.responses_to_drives(unknown.probe)
             for scale, thing, word, other in self._drives(probe)
-            for factor, letter in self._weighed(response * scale, unknown, thing)
+            for factor, letter in self._weighted_mean(response * scale, unknown, thing)
         ]
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        response = self.sites.answer(unknown.probe, probe)
-        return [(factor, (letter,)) for factor, letter in self._weighed(response, unknown, ("C", along))]
+        response = self.sites.response_to(unknown.probe, probe)
+        return [(factor, (letter,)) for factor, letter in self._weighted_mean(response, unknown, ("C", along))]
 
     def _drives(self, probe: Field) -> list[tuple[sp.Expr, tuple[str, Field], Word, Unknown]]:
         """Return the driving terms of a probe field's equation as (coefficient, factor, what it multiplies).
@@ -171,7 +171,7 @@ class _SampledSites:
         noises = [(scale, ("R", noise), (), other) for scale, noise, other in self.equations.shared_noises(probe)]
         return [*spikes, *noises]
 
-    def _weighed(
+    def _weighted_mean(
         self, weight: sp.Expr, unknown: Unknown, thing: tuple[str, Field]
     ) -> list[tuple[sp.Expr, Letter | Weighed]]:
         """Return the mean over sites of a weight times the field or noise of an unknown times another factor.
@@ -187,7 +187,7 @@ class _SampledSites:
             return [(weight, letter if own[0] == "C" else letter.T)] if responds(field, noise) else []
         fields, noises = ([field for kind, field in (own, thing) if kind == which] for which in ("C", "R"))
         for noise in noises:
-            if not self.sampled.answers(noise) and not any(responds(field, noise) for field in fields):
+            if not self.sampled.responds(noise) and not any(responds(field, noise) for field in fields):
                 return []
         whole = averaged(weight)
         (average,) = whole.atoms(TraitAverage)

@@ -21,17 +21,23 @@ from derive.language.vectors import Field, FieldAt, Mean, Mix, Total, shown
 from derive.records.system import System
 
 NUMBERS = (Mean, Total, Mix, AppliedUndef, DataAt)
-"""What a law holds of other sites, times and data."""
+"""Nodes of a law that are constants of the site: means, sums over labels and data."""
 POLES = {sp.tan: sp.cos, sp.sec: sp.cos, sp.cot: sp.sin, sp.csc: sp.sin, sp.coth: sp.sinh, sp.csch: sp.sinh}
-"""Functions with poles, and what vanishes there."""
-TRIES, FAR, CELLS = 3, 5.0, 200
-"""Values of everything else at which a law is looked at, and where zeros are looked for, in how many cells."""
+"""Functions with poles, and their denominators."""
+# The numerical search for poles of a law: more points find narrower poles, and cost time at each declaration.
+TRIES = 3
+"""Random points of the other values."""
+FAR = 5.0
+"""Half width of the interval that is searched for zeros, in units of the value."""
+CELLS = 200
+"""Grid cells of that interval."""
 NEAR, NEARER = "1e-8", "1e-12"
+"""Distances from a zero that give the power of a divergence, in units of the value."""
 
 
 def check_moments(system: System) -> None:
     """Raise DeclarationError if the law of a field has no mean square, or an observable no mean."""
-    everywhere = _with_a_density_everywhere(system)
+    everywhere = _fields_with_density(system)
     for each in system.fields:
         later = {each.time: each.time + each.shift} if each.shift else {}
         for rule in (each.rule, *each.starts):
@@ -43,7 +49,7 @@ def check_moments(system: System) -> None:
             _check(average.args[0], everywhere, 1.0, f"observable {name}: the mean of")
 
 
-def _with_a_density_everywhere(system: System) -> set[Field]:
+def _fields_with_density(system: System) -> set[Field]:
     """Return the fields with a density on the whole line.
 
     They are normals, random matrices applied to a vector, and sums with one of these at the same time.
@@ -57,7 +63,7 @@ def _with_a_density_everywhere(system: System) -> set[Field]:
 
 
 def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> None:
-    for base in _that_may_vanish(law):
+    for base in _denominators(law):
         for value in sorted(base.atoms(FieldAt), key=sp.default_sort_key):
             if value.field in everywhere and _diverges(law, base, value, everywhere, power):
                 raise DeclarationError(
@@ -66,7 +72,7 @@ def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> Non
                 )
 
 
-def _that_may_vanish(law: sp.Expr) -> Iterator[sp.Expr]:
+def _denominators(law: sp.Expr) -> Iterator[sp.Expr]:
     """Yield the denominators of a law, and the functions at whose zeros it has a pole."""
     walk = sp.preorder_traversal(law)
     for node in walk:
@@ -86,11 +92,11 @@ def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field
     others = base.atoms(FieldAt, *NUMBERS)
     if not affine and not all(isinstance(other, FieldAt) and other.field in everywhere for other in others):
         return False  # whether it vanishes depends on values that need not be everywhere
-    return all(_grows(law, base, value, power, attempt) for attempt in range(TRIES))
+    return all(_diverges_at(law, base, value, power, attempt) for attempt in range(TRIES))
 
 
-def _grows(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int) -> bool:
-    """Return whether it does so with all other values at random and parameters at their defaults."""
+def _diverges_at(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int) -> bool:
+    """Return whether a law diverges with at least this power, at random other values and default parameters."""
     x = sp.Symbol("x", real=True)
     draw = random.Random(seed)
     point: dict[sp.Basic, sp.Basic] = {value: x}

@@ -8,8 +8,8 @@ import sympy as sp
 
 from derive.algebra.scaling import cure, growth, norm_order, size_order
 from derive.algebra.sites import SiteValue
+from derive.equations.field_rules import FieldRules
 from derive.equations.history import History
-from derive.equations.made import FieldRules
 from derive.equations.rules import Rules
 from derive.equations.stopping import stopped, without_later
 from derive.errors import DeclarationError, SizeError
@@ -31,8 +31,13 @@ from derive.records.system import (
     SystemField,
 )
 
-WIDEST, GRID, HALVED = 8, 800, 60
-"""Numbers among which zeros of divisors are looked for, at how many places, and how often these are halved."""
+# The numerical search for poles of diagonal entries: a finer grid finds closer pairs of poles, and costs time.
+WIDEST = 8
+"""Half width of the interval that is searched, in units of the value."""
+GRID = 800
+"""Grid cells of that interval."""
+HALVED = 60
+"""Bisection steps in a cell: as many as double precision resolves."""
 
 
 def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
@@ -63,7 +68,7 @@ def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, rules: FieldR
     """Refuse unbounded diagonal entries. `written` are the entries in terms of the fields that they are made of."""
     if written.has(sp.zoo, sp.nan):
         raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
-    for value in (value for value in values(written) if is_trait(value) or _takes_all_numbers(value, rules)):
+    for value in (value for value in values(written) if is_trait(value) or _has_full_support(value, rules)):
         place = _pole(written, value)
         if place is not None:
             there = f"next to {shown(value)} = {place:.3g}" if value in values(entries) else "at some sites"
@@ -104,7 +109,7 @@ def _written_out(entries: sp.Expr, rules: FieldRules) -> sp.Expr:
     return sp.sympify(entries.xreplace(laws))
 
 
-def _takes_all_numbers(value: FieldAt, rules: FieldRules) -> bool:
+def _has_full_support(value: FieldAt, rules: FieldRules) -> bool:
     """Return whether the law of a field is supported on the whole line, because it is a sum with a Gaussian part."""
     whole = rules.rules.get(value.field)
     if whole is None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.scaling import size_free, size_order, split_sizes
+from derive.equations.field_rules import Applied, Content, FieldRules
 from derive.equations.history import History
-from derive.equations.made import Applied, Content, FieldRules
 from derive.equations.times import Moment, home_moment, in_clock, latest_moment
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
@@ -193,7 +193,7 @@ class Rules:
 
     def _elementwise(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> sp.Expr:
         """Return a nonlinear law with sums over time, projections and sums over labels replaced by auxiliary fields."""
-        for node in sorted(_moved(expression), key=sp.default_sort_key):
+        for node in sorted(_parts_to_lower(expression), key=sp.default_sort_key):
             now = Moment(clock, 0) if clock is not None else None
             size, limited = _sizes_outside(node, where)
             value = self.named(limited, now, clock or target.clock, where, f"{target}_input")
@@ -465,7 +465,7 @@ def _(vector: sp.Sum, where: str) -> sp.Rational:
     return max(_growth(part, where) for part in sp.Add.make_args(apart(sp.expand, vector.function)))
 
 
-def _moved(expression: sp.Expr) -> set[sp.Expr]:
+def _parts_to_lower(expression: sp.Expr) -> set[sp.Expr]:
     """Return the outermost parts of a nonlinear law that are not elementwise."""
     inner = expression.atoms(Project, sp.Sum) | {n for n in expression.atoms(Mix, Total) if _has_vector(n)}
     return {n for n in inner if not any(n != m and m.has(n) for m in inner)}

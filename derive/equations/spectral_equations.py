@@ -125,7 +125,7 @@ class SpectralEquations:
             if self.responds(field, noise)
         ]
 
-    # -- what stands on diagonals
+    # -- diagonal entries
 
     def diagonal_fields(self, sector: Sector) -> list[SiteValue]:
         """Return the training fields on the diagonals of a sector."""
@@ -146,7 +146,7 @@ class SpectralEquations:
         if forms is None:
             return True
         held = frozenset(entry.value for entry in field_values(forms.values()))
-        met = self.met[sector] if projecting else ()
+        met = self.projected_fields[sector] if projecting else ()
         return any(site_parts(system, self.order, field, held if fields else None) is None for field in met)
 
     def with_sampled(self, sampled: Mapping[Sector, SampledDiagonal]) -> SpectralEquations:
@@ -162,7 +162,7 @@ class SpectralEquations:
         return replace(self, terms=terms)
 
     @cached_property
-    def met(self) -> dict[Sector, list[Field]]:
+    def projected_fields(self) -> dict[Sector, list[Field]]:
         """Return, by sector, the training fields that are projected on: in spikes, overlaps and declared directions."""
         spikes = [(probe.sector, spike) for probe in self.terms for spike in self.spikes(probe)]
         projected = {
@@ -175,18 +175,18 @@ class SpectralEquations:
         while waiting:
             sector, field = waiting.pop(0)
             projected[sector].setdefault(field)
-            new = [overlap for overlap in self._brought(sector, field) if overlap not in overlaps]
+            new = [overlap for overlap in self._noise_overlaps(sector, field) if overlap not in overlaps]
             overlaps |= dict.fromkeys(new)
             waiting += new
         return {sector: list(fields) for sector, fields in projected.items()}
 
-    def _brought(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
+    def _noise_overlaps(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
         """Yield the overlaps that noises add to the equation of an overlap with a field.
 
         By Stein's lemma these are the overlaps whose training noises the field, or one on the diagonal, responds to.
         """
-        answering = [field, *(entry.value.field for entry in self.diagonal_fields(sector))]
+        responding = [field, *(entry.value.field for entry in self.diagonal_fields(sector))]
         for probe in self.terms:
             for _, noise, unknown in self.shared_noises(probe):
-                if probe.sector == sector and any(self.responds(entry, noise) for entry in answering):
+                if probe.sector == sector and any(self.responds(entry, noise) for entry in responding):
                     yield unknown.probe.sector, unknown.field

@@ -54,7 +54,7 @@ class SpectralSites:
             if fields
         }
         self.given = {value: form for diagonal in self.normal.values() for value, form in diagonal.given.items()}
-        # a law that traits make is known: only what fields are beside them is sampled
+        # the law of entries that depend on traits alone is known: only fields given the entries are sampled
         sites = (diagonal.sites for diagonal in self.sampled.values() if diagonal.sites.of_traits)
         self.given |= {entry(): entry.function for diagonal in sites for entry in diagonal.entries}
         self._inverses: dict[Sector, sp.Matrix] = {}
@@ -86,7 +86,7 @@ class SpectralSites:
         """Return the responses of one site: the inverse of its propagator."""
         return site_responses(rows)
 
-    def answers(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
+    def responses_to_drives(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
         """Return the responses of a spectral field to drives in all equations of its site: (response, driven field)."""
         rows = [i for i, other in enumerate(self.probes) if other.sector == probe.sector]
         if probe.sector not in self._inverses:
@@ -96,9 +96,9 @@ class SpectralSites:
         inverse, row = self._inverses[probe.sector], rows.index(self.probes.index(probe))
         return [(inverse[row, k], self.probes[j]) for k, j in enumerate(rows) if inverse[row, k] != 0]
 
-    def answer(self, probe: Field, driven: Field) -> sp.Expr:
+    def response_to(self, probe: Field, driven: Field) -> sp.Expr:
         """Return the response of a spectral field of a site to a drive in the equation of another."""
-        return sp.Add(*(response for response, other in self.answers(probe) if other == driven))
+        return sp.Add(*(response for response, other in self.responses_to_drives(probe) if other == driven))
 
     # -- the bulk
 
@@ -113,8 +113,8 @@ class SpectralSites:
         for column in columns:
             if self.driven_by(column).sector in self.differing:
                 for probe in (p for p, noise in wanted if noise == column):
-                    answers = ((response, self._drive(other, column)) for response, other in self.answers(probe))
-                    total = self.averaged(sp.Add(*(response * drive for response, drive in answers)))
+                    responses = self.responses_to_drives(probe)
+                    total = self.averaged(sp.Add(*(value * self._drive(other, column) for value, other in responses)))
                     equations.append(self.response_symbol(probe, column) - total)
                 continue
             rows = self.connected(column, table)
@@ -127,7 +127,7 @@ class SpectralSites:
                         parts += [term * response for term in terms[i, j]]
                 equations.append(sp.Add(*parts))
         if self.differing and not any(equation.has(TraitAverage) for equation in equations):
-            # sites are alike after all, as where a constant field is on the diagonal
+            # sites turn out to be equal, for example with a constant field on the diagonal
             equations = [sp.expand(sp.fraction(sp.together(equation))[0]) for equation in equations]
         return tuple(equations)
 
@@ -154,7 +154,7 @@ class SpectralSites:
         if column is None:
             return RESOLVENT if probe in self.equations.roots else EngineSymbol(f"G_{probe}", probe)
         if (probe, column) not in self.responses:
-            # underscores keep its printed name apart
+            # underscores keep its printed name distinct
             symbol = EngineSymbol(free_name(f"R_{probe}_{column}", self._taken), probe, column)
             self.responses[probe, column] = BulkResponse(symbol, probe, column)
         response: EngineSymbol = self.responses[probe, column].symbol

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import sympy as sp
 
+from derive.equations.field_rules import FieldRules
 from derive.equations.history import History
-from derive.equations.made import FieldRules
 from derive.language.matrices import MatrixExpression, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Parameter, whole_nonnegative

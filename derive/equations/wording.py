@@ -13,7 +13,7 @@ from derive.language.vectors import PAST, shown
 from derive.records.system import SystemField
 
 _TIME = r"(?:\((?P<time>[^()]*)\))?"
-"""The time that may stand behind a field."""
+"""The optional time after the name of a field."""
 
 
 def as_declared(model: Model, fields: Iterable[SystemField]) -> Callable[[str], str]:

@@ -14,7 +14,7 @@ from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.vectors import Field
 
 DECLARED = (Sector, Clock, Axis, Field, Disorder, Weights, Data)
-"""The kinds of symbols that a declaration names, besides parameters."""
+"""Classes of declared symbols besides parameters."""
 
 
 class Declaration(Protocol):

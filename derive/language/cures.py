@@ -81,11 +81,11 @@ _WORDS = {
     "Eq": "Eq(x(t + 1), x(t))",
     "Model": "Model(parameters=(eta, T), equations=[...], observe={...}, probe=spectrum(...))",
 }
-"""Each word as it is written."""
+"""An example of each word of the language."""
 OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
 OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
 _INTERNAL = (AttributeError, KeyError, IndexError, TypeError, ValueError, AssertionError, NotImplementedError)
-"""Exceptions that tell of the inside of a word where they arise there."""
+"""Exceptions that, raised inside a word of the language, say nothing to a user."""
 _NUMERICAL = ("numpy", "jax", "jaxlib", "scipy", "math", "cmath", "torch")
 
 

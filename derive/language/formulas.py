@@ -42,7 +42,15 @@ OPERATORS: dict[type, Callable[..., sp.Expr]] = {
     ast.Pow: operator.pow,
 }
 SIGNS: dict[type, Callable[[sp.Expr], sp.Expr]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
-LONGEST, LARGEST_POWER, LARGEST_NUMBER, MOST_BITS = 500, 32, 1e100, 4096
+# Bounds on typed formulas, so that no input takes long to parse.
+LONGEST = 500
+"""Characters of a formula."""
+LARGEST_POWER = 32
+"""Absolute value of an exponent."""
+LARGEST_NUMBER = 1e100
+"""Absolute value of a number; its inverse bounds numbers from below."""
+MOST_BITS = 4096
+"""Bits of a numerator or denominator."""
 
 
 def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple[str, ...] = ()) -> sp.Expr:

@@ -120,7 +120,7 @@ def _as_it_is(scale: sp.Expr, part: MatrixExpression) -> sp.Expr:
 
 
 Scaling = Callable[[sp.Expr, "MatrixExpression"], sp.Expr]
-"""What becomes of the coefficient of a part."""
+"""The new coefficient of a term, from the old one and its matrix."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,7 @@ from derive.language.traversal import ByKind
 from derive.language.vectors import Apply
 
 Starts = dict[sp.Basic, sp.Expr | MatrixExpression]
-"""Fields and weights at starting times, and what their equations say."""
+"""Right-hand sides of starting equations, by field or weights at a starting time."""
 
 
 def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:

@@ -50,8 +50,8 @@ def exact(value: Any) -> sp.Expr:
         ) from None
     if not isinstance(expression, sp.Expr):
         raise DeclarationError(f"{expression} is not an expression; {_other_than_expression(expression)}")
-    odd = sorted(expression.atoms(*_odd.kinds), key=str)  # one walk finds all that needs a second look
-    changes = {node: _odd(node, expression) for node in odd}
+    odd = sorted(expression.atoms(*_restricted.kinds), key=str)  # one walk finds all that needs a second look
+    changes = {node: _restricted(node, expression) for node in odd}
     return expression.xreplace({node: new for node, new in changes.items() if new is not node}) if odd else expression
 
 
@@ -71,34 +71,34 @@ def _other_than_expression(value: Any) -> str:
 
 
 @ByKind
-def _odd(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
+def _restricted(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
     """Return a node that is allowed only in restricted form, in the form that the engine accepts."""
     return node
 
 
-@_odd.on(sp.Float)
+@_restricted.on(sp.Float)
 def _(node: sp.Float, expression: sp.Expr) -> sp.Basic:
     return sp.Rational(repr(float(node)))
 
 
-@_odd.on(Condition)
+@_restricted.on(Condition)
 def _(node: Condition, expression: sp.Expr) -> sp.Basic:
     return node.func(*map(exact, node.args))
 
 
-@_odd.on(*(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo)))
+@_restricted.on(*(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo)))
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(
         "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
     )
 
 
-@_odd.on(type(sp.I))
+@_restricted.on(type(sp.I))
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
 
 
-@_odd.on(AppliedUndef)
+@_restricted.on(AppliedUndef)
 def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(
         f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or "
@@ -106,7 +106,7 @@ def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
     )
 
 
-@_odd.on(sp.Derivative, sp.Integral, sp.Limit, sp.Product)
+@_restricted.on(sp.Derivative, sp.Integral, sp.Limit, sp.Product)
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(f"{node}: time is discrete, so write x(t + 1) = x(t) + dt * ..., and past_sum(...) for sums")
 
@@ -114,7 +114,7 @@ def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
 _ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
 
 
-@_odd.on(*_ROUNDING)
+@_restricted.on(*_ROUNDING)
 def _(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
     if node.atoms(Sector):
         raise DeclarationError(f"{node}: {_ROUNDING[type(node)]} rounds a ratio of sizes; write / for the quotient")
@@ -230,7 +230,7 @@ class _Named(DisplayedNode, sp.Symbol):
     tex: str
 
     called, maker = "a symbol", ""
-    """What messages call one, and how it is made."""
+    """Its name in error messages, and an example of its construction."""
 
     @classmethod
     def check(cls, where: str, *values: Any) -> None:
@@ -247,7 +247,7 @@ class _Named(DisplayedNode, sp.Symbol):
         obj.tex = latex.strip()
         inner = [symbol for part in payload if isinstance(part, sp.Basic) for symbol in part.atoms(_Named)]
         obj.fingerprint = (str(payload), tuple(sorted(symbol.fingerprint for symbol in inner)))
-        # SymPy puts equal symbols for each other, so two that look different must differ
+        # SymPy caches equal symbols, so two with different LaTeX must not be equal
         obj.looks = (obj.tex, tuple(sorted((symbol.name, symbol.looks) for symbol in inner)))
         return obj
 

@@ -37,7 +37,7 @@ from derive.records.base import Record
 
 COLUMNS = 100
 LONGEST_LINE = 60
-"""How much of a formula stands in a summary."""
+"""Characters of a formula in a summary."""
 
 
 @singledispatch

@@ -25,9 +25,9 @@ from derive.records.base import Record
 
 COLUMNS = 100
 WHOLE = "A"
-"""How A(z) as a whole is called."""
+"""The name of A(z) as a whole."""
 TEX_COLUMNS = 72
-"""How wide a line of LaTeX may be, in letters as `visible` counts them."""
+"""Width of a line of LaTeX, in letters as counted by `visible`."""
 BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
 FRACTION = re.compile(r"\\frac" + BRACED + BRACED)
 

@@ -16,7 +16,7 @@ from derive.printing.names import GREEK
 
 ALIGNED = re.compile(r"\\begin\{aligned\}((?:(?!\\begin\{aligned\}).)*)\\end\{aligned\}", re.DOTALL)
 MANY = 2
-"""A sum in brackets with this many signs may be broken inside them."""
+"""Signs from which a sum in brackets may be broken inside them."""
 TALL = re.compile("<mfrac|<munder|<mtable|[∫∑∏]")
 TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[0-9]+(?:\.[0-9]+)?|\s+|.", re.DOTALL)
 

@@ -16,7 +16,7 @@ from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, Aligned, BlockCycle, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
 
 LARGEST_WHOLE = 6
-"""With more unknowns than this the blocks of A(z) stand in the whole by their names."""
+"""Unknowns up to which A(z) is printed with its blocks in full; otherwise by their names."""
 
 
 def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
@@ -83,7 +83,7 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
 
 
 Couplings = dict[Unknown, Combination]
-"""What multiplies other unknowns in the equation of one."""
+"""Coefficients of other unknowns in the equation of one."""
 
 
 def _projected_lines(record: ProjectedProbe, rows: Iterable[int]) -> list[Statement]:
@@ -311,7 +311,7 @@ def _words(size: sp.Expr) -> str:
 
 CURVE = (
     "All responses but the resolvent are eliminated. The remaining curve has several branches. The physical one is "
-    "continued from 1/z at infinity; minus its imaginary part over pi on the real line is the density."
+    "continued from 1/z at infinity; -1/pi times its imaginary part above the real line is the density."
 )
 EDGES = "At an edge of the bulk two solutions of the curve meet, so the edges are among the roots of its discriminant."
 

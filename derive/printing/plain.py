@@ -46,7 +46,7 @@ class TextPrinter(StrPrinter):
     """SymPy's text printer with the nodes of this project; products are written with spaces, powers with ^."""
 
     printmethod = ""
-    """Nodes of a declaration know how they are typed there; here all are printed by the methods below."""
+    """Disables the nodes' own printing, which reproduces the declaration; the methods below print all of them."""
 
     def __init__(self, names: PrintedNames | None = None):
         super().__init__({"order": None})

@@ -188,7 +188,7 @@ class SpectralFields:
     fields: tuple[SystemField, ...]
     middle: Field | None
     images: tuple[tuple[str, Field], ...] = ()
-    """By name the fields A psi0 of the matrices that stand between resolvents, where there are any."""
+    """The fields A psi0 of matrices between resolvents, by name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -206,9 +206,9 @@ class System(Record):
     assumptions: tuple[str, ...]
     middle: Field | None = None
     traces: tuple[SpectralFields, ...] = ()
-    """The fields of probed matrices once more, with those of the matrices that stand between their resolvents."""
+    """The fields of probed matrices, with those of the matrices between their resolvents."""
     stopping: ProbeTimes | None = None
-    """Where probed matrices are followed through training, or directions are taken after their last spike."""
+    """The times of probed matrices that are followed through training, or whose directions follow their last spike."""
     title = "Equations with weights written out"
 
     def joined(self, label: str) -> System:

@@ -14,9 +14,9 @@ import sympy as sp
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
 from derive.algebra.sites import SiteValue
-from derive.equations.axes import with_labels_alike
+from derive.equations.axes import broadcast_labels
+from derive.equations.field_rules import Applied, FieldRules
 from derive.equations.history import History, check_sizes_of_updates, write_out
-from derive.equations.made import Applied, FieldRules
 from derive.equations.moments import check_moments
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
@@ -44,13 +44,13 @@ from derive.records.system import (
 
 def expand_declaration(model: Model) -> System:
     """Return the system: weights with their history, a field for every intermediate vector, and the spectral fields."""
-    model = with_labels_alike(model)
+    model = broadcast_labels(model)
     history = write_out(model)
     rules = FieldRules(model)
     with wording(lambda: as_declared(model, rules.rules.values())):
         try:
             times = stopping(model, rules, history)
-            probes, traces = _taken_apart(model, rules, history, times)
+            probes, traces = _add_fields(model, rules, history, times)
         except SizeError:
             check_sizes_of_updates(model)  # what an update adds shows only where the weights are used
             raise
@@ -81,14 +81,14 @@ def expand_declaration(model: Model) -> System:
 
     expanded = system(_by_moments)
     on_diagonals = {v.field.value.field for v in valued if isinstance(v.field, SiteValue)}
-    if not expanded.linear or any(isinstance(x, Drawn) for x in _made_of(on_diagonals, fields)):
+    if not expanded.linear or any(isinstance(x, Drawn) for x in _ancestors(on_diagonals, fields)):
         expanded = system(_by_law)
     with wording(lambda: as_declared(model, expanded.fields)):
         check_moments(expanded)
     return expanded
 
 
-def _made_of(roots: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]:
+def _ancestors(roots: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]:
     """Return the fields and all that their rules depend on, directly or not."""
     rules = {f.field: f for f in fields}
     reached: set[Field] = set()
@@ -122,7 +122,7 @@ def _by_law(vector: Drawn, normals: Sequence[FieldAt], constant: FieldAt) -> Rul
     return ElementwiseRule(law) if law.has(FieldAt) else LinearRule((Term(law, constant),))
 
 
-def _taken_apart(
+def _add_fields(
     model: Model, made: FieldRules, history: History, times: ProbeTimes | None
 ) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
     """Add a rule for every field, and return the spectral fields of the probed matrices and those for their traces."""

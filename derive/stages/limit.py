@@ -27,7 +27,7 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> StationaryLimit:
     Raises:
         DeclarationError: if laws are not linear and constant in time, or training has no stationary limit.
     """
-    sites = _AtRest(saddle)
+    sites = _Stationary(saddle)
     fields = sites.fields
     drives = [part for f in fields.values() for part in sites.drawn(f)]
     observables, means = sites.observed()
@@ -47,7 +47,7 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> StationaryLimit:
     )
 
 
-class _AtRest(LinearLaws):
+class _Stationary(LinearLaws):
     """The equations of one site in z, and its observables at the fixed point."""
 
     def __init__(self, saddle: SaddlePoint):
@@ -78,7 +78,7 @@ class _AtRest(LinearLaws):
             if value not in self.fields:
                 drives.append(LinearPart(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
                 continue
-            # the rule holds from its first time on: earlier values of what stands in it do not count
+            # the rule holds from its first time on: earlier values of its fields do not count
             for time in range(f.shift - lag if value.timed else 0):
                 early = self._starts(value, time, f"{value}({time}) in the equation of {f.field}")
                 if early and t.mixing is not None:

@@ -29,29 +29,29 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
     The determinant of A(z) is the product over strongly connected sets of rows. A row outside of all of them
     contributes a power of its own scalar, which has no zero outside the bulk.
     """
-    whole, blocks = blocks, _divided(blocks)
+    whole, blocks = blocks, _divide_rows(blocks)
     scalars = _diagonal_scalars(blocks)
     groups: dict[sp.Expr, list[int]] = {}
     for row, scalar in enumerate(scalars):
         if scalar is not None:
             groups.setdefault(scalar, []).append(row)
-    # rows with scalars off the diagonal belong to no group: each stands for itself, and no ring leads through it
+    # rows with scalars off the diagonal belong to no group: each is its own, and no cycle passes through it
     members = [*groups.values(), *([row] for row, scalar in enumerate(scalars) if scalar is None)]
-    into = _feeds(blocks, members)
+    into = _dependencies(blocks, members)
     cycles, reduced = [], set()
     for component in _components(into):
-        ring = _ring(component, into)
+        ring = _cyclic_order(component, into)
         if ring is None or max(ring) >= len(groups):
             continue
         rows = tuple(tuple(members[i]) for i in ring)
         cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
         reduced |= {r for group in rows for r in group}
-    by_row = _feeds(blocks, [[row] for row in range(len(scalars))])
+    by_row = _dependencies(blocks, [[row] for row in range(len(scalars))])
     rest = sorted({row for component in _components(by_row) for row in component} - reduced)
     return Pencil(whole, tuple(cycles), tuple(rest), blocks.assumptions, blocks)
 
 
-def _divided(blocks: BlockMatrix) -> BlockMatrix:
+def _divide_rows(blocks: BlockMatrix) -> BlockMatrix:
     """Return A(z) with rows of differing sites divided by the average in their couplings, if there is only one."""
     divided = dict(blocks.blocks)
     for row, unknown in enumerate(blocks.projected.unknowns):
@@ -63,7 +63,7 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
         if len(averages) != 1:
             continue
         (average,) = averages
-        if any(_depends_on_z(scale / average, blocks) for scale in scales) or any(map(_weighs, fed.values())):
+        if any(_depends_on_z(scale / average, blocks) for scale in scales) or any(map(_is_weighted, fed.values())):
             continue
         for key, block in fed.items():
             combination = tuple((scale / average, word) for scale, word in block.combination)
@@ -75,12 +75,12 @@ def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
     return scale.has(TraitAverage) or bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
 
 
-def _weighs(block: Block) -> bool:
+def _is_weighted(block: Block) -> bool:
     """Return whether a block holds means over sampled sites, whose weights depend on z."""
     return any(letter.tables for _, word in block.combination for letter in word)
 
 
-def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
+def _dependencies(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
     """Return, for each set of rows, the sets whose unknowns occur in its equations."""
     home = {row: i for i, rows in enumerate(members) for row in rows}
     into: dict[int, set[int]] = {i: set() for i in range(len(members))}
@@ -100,7 +100,7 @@ def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
         c for (r, c), b in blocks.blocks if r != c and b.scalar != 0
     }
     off |= {r for (r, _), b in blocks.blocks if any(_depends_on_z(scale, blocks) for scale, _ in b.combination)}
-    off |= {r for (r, _), b in blocks.blocks if _weighs(b)}
+    off |= {r for (r, _), b in blocks.blocks if _is_weighted(b)}
     return [None if r in off else blocks.block(r, r).scalar for r in range(count)]
 
 
@@ -125,7 +125,7 @@ def _components(into: dict[int, set[int]]) -> list[list[int]]:
     return components
 
 
-def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
+def _cyclic_order(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
     """Return the groups of a component in the order of their cycle; None if a group depends on more than one."""
     following = {i: into[i] & set(component) for i in component}
     if any(len(f) != 1 for f in following.values()):

@@ -75,7 +75,7 @@ def _traced(
     sites = TracedSites(saddle, order, sampled, tuple(image for _, image in images))
     whole = (*sites.bulk_equations(), *sites.unreached())
     none = {source: sp.S.Zero for source in sites.sources.values()}
-    # what vanishes without epsilon is put to zero where others stand, so that it is exactly zero and not rounding
+    # responses that vanish at epsilon = 0 are set to zero in the other equations, so that no rounding remains
     gone = sites.vanishing() & {symbol for equation in whole for symbol in equation.free_symbols}
     nothing = {symbol: sp.S.Zero for symbol in gone}
     bare = [at_source(equation, none) for equation in whole]

@@ -24,10 +24,10 @@ def find_recursion(saddle: SaddlePoint, order: TimeOrder) -> Recursion:
     Raises:
         DeclarationError: if laws are not linear, or change with time.
     """
-    return _Repeated(saddle, order).recursion()
+    return _HomogeneousStep(saddle, order).recursion()
 
 
-class _Repeated(LinearLaws):
+class _HomogeneousStep(LinearLaws):
     """The homogeneous part of a training step: without starting values and constant sources."""
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder):

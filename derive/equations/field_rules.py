@@ -57,7 +57,7 @@ class FieldRules:
     def __init__(self, model: Model):
         self.rules: dict[Field, SystemField] = {}
         self.equation: Eq | None = None
-        """The equation that is being taken apart, which what is made now belongs to."""
+        """The declared equation that new fields belong to."""
         self.contents: dict[Content, Field] = {}
         self.products: dict[Applied, tuple[Field, sp.Expr]] = {}
         self.ones: dict[Sector, Field] = {}
