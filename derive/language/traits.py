@@ -128,7 +128,7 @@ def trait(
     """
     if law is not None:
         if any(argument is not None for argument in (values, weights, density, low, high)):
-            raise DeclarationError(f"trait {name}: law={law} already sets the law; leave out values and density")
+            raise DeclarationError(f"trait {name}: law={law} already sets the law; leave values and density out")
         return Trait(name, sector, _of_law(name, law), latex)
     if (values is None) == (density is None):
         raise DeclarationError(
