@@ -1,1 +1,1 @@
-"""Algebra that SymPy lacks: the nodes of the derivation, words of matrices, fast polynomials, size scaling."""
+"""Algebra that SymPy lacks: nodes of the derivation, words of matrices, fast polynomials, powers of sizes."""

@@ -1,9 +1,9 @@
-"""The degrees that the curve of a bulk must have, before it is eliminated: from the resolvent's expansion at infinity.
+"""Bounds on the degrees of the bulk curve before its elimination, from the resolvent's expansion at infinity.
 
-At random values of the parameters modulo a prime the resolvent is a power series in t = 1/z. A curve P(z, G) of degrees
-(d, e) in G and z is a linear relation between the series z^j G^k with j <= e and k <= d, and the rank of their
-coefficients decides whether there is one. A relation with symbolic parameters is one at their random values too, unless
-all its coefficients vanish there, so that no curve is overlooked.
+At random values of the parameters modulo a prime, the resolvent is a power series in t = 1/z. A curve P(z, G) of
+degrees (d, e) in G and z is a linear relation between the series z^j G^k with j <= e and k <= d; the rank of their
+coefficients decides whether one exists. A relation with symbolic parameters also holds at random values, unless all its
+coefficients vanish there. So no curve is missed.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from derive.language.symbols import symbol_order
 PRIME = 67_108_859
 """The largest prime below 2^26, so that products of residues stay below 2^52."""
 MOST_ORDERS = 2**11
-"""The most coefficients of a series, so that a sum of so many products of residues stays below 2^63."""
+"""Largest number of series coefficients, so that a sum of products of residues stays below 2^63."""
 SPARE = 20
-"""Coefficients of a series beyond those of a curve: a relation by chance has the probability PRIME^-SPARE."""
+"""Series coefficients beyond the unknowns of a curve: a chance relation has probability PRIME^-SPARE."""
 FEW_ORDERS = 24
-"""Coefficients of the resolvent that are compared to see whether it depends on a parameter."""
+"""Series coefficients of the resolvent that decide whether it depends on a parameter."""
 MOST_ROUNDS = 100
-"""Newton steps in which the values at infinity, a triangular system, are reached."""
+"""Newton steps for the values at infinity, which solve a triangular system."""
 
 Monomial = tuple[int, ...]
-"""Numbers of the unknowns in a product, ascending, repeated by their powers."""
+"""Ascending indices of the unknowns in a product, repeated by their powers."""
 
 
 class NoExpansion(Exception):
-    """The expansion at infinity does not follow from a recursion in its orders."""
+    """The expansion at infinity does not follow order by order from a linear recursion."""
 
 
 @dataclass(frozen=True)
 class ResolventExpansion:
     """Bulk equations in t = 1/z, with coefficients that are polynomials in the parameters.
 
-    size: how many unknowns there are, the resolvent first. values: of the parameters, at random. terms: by equation,
-    power of t and monomial the coefficient, as powers of the parameters and residues.
+    `size` is the number of unknowns, the resolvent first. `values` are random values of the parameters. `terms` holds,
+    by equation, power of t and monomial, the coefficient as powers of the parameters and residues.
     """
 
     size: int
@@ -53,7 +53,7 @@ class ResolventExpansion:
 
     @staticmethod
     def of(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> ResolventExpansion:
-        """The expansion of as many equations as unknowns; functions of parameters count as parameters."""
+        """Return the expansion of as many equations as unknowns; functions of parameters count as parameters."""
         generators = Generators.of(equations)
         encoded = [sp.fraction(sp.together(generators.encode(e)))[0] for e in equations]
         symbols = {s for e in encoded for s in e.free_symbols}
@@ -74,7 +74,7 @@ class ResolventExpansion:
 
     @cached_property
     def parameters_in_resolvent(self) -> int:
-        """How many parameters the first moments of the bulk depend on."""
+        """Return how many parameters the first moments of the bulk depend on."""
         first = self._at(self.values).resolvent(FEW_ORDERS)
         number = 0
         for k, value in enumerate(self.values):
@@ -83,7 +83,7 @@ class ResolventExpansion:
         return number
 
     def lowest_degrees(self, allowed: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
-        """The first of several pairs of degrees, in the resolvent and in z, that a curve has at most; None if none."""
+        """Return the first pair of degrees, in the resolvent and in z, for which a curve exists; None without one."""
         pairs = list(allowed)
         orders = max((d + 1) * (e + 1) for d, e in pairs) + SPARE
         if orders > MOST_ORDERS:
@@ -96,7 +96,7 @@ class ResolventExpansion:
         return next(((d, e) for d, e in pairs if _dependent(powers[: d + 1], e)), None)
 
     def _at(self, values: Sequence[int]) -> _System:
-        """The equations at values of the parameters."""
+        """Return the equations at values of the parameters."""
         numbers = {}
         for key, parts in self.terms.items():
             total = 0
@@ -109,7 +109,7 @@ class ResolventExpansion:
 
 
 def _dependent(powers: Sequence[list[int]], degree: int) -> bool:
-    """Whether the series z^j G^k, j <= degree, with the given powers of G are linearly dependent."""
+    """Return whether the series z^j G^k, j <= degree, with the given powers of G are linearly dependent."""
     used = len(powers) * (degree + 1) + SPARE
     rows = [[0] * shift + power[: used - shift] for power in powers for shift in range(degree + 1)]
     return bool(flint.nmod_mat(len(rows), used, [x for row in rows for x in row], PRIME).rank() < len(rows))
@@ -117,16 +117,15 @@ def _dependent(powers: Sequence[list[int]], degree: int) -> bool:
 
 @dataclass(frozen=True)
 class _System:
-    """Equations in t modulo the prime: by equation, power of t and monomial the coefficient."""
+    """Equations in t modulo the prime: coefficients by equation, power of t and monomial."""
 
     size: int
     terms: dict[tuple[int, int, Monomial], int]
 
     def resolvent(self, count: int) -> np.ndarray:
-        """So many coefficients of the first unknown.
+        """Return the first `count` coefficients of the first unknown.
 
-        Order by order the equations are linear in the coefficients of that order, with the same matrix: the
-        derivatives of the equations at t = 0.
+        At each order the equations are linear in its coefficients, with the same matrix: the Jacobian at t = 0.
         """
         start = self._at_infinity()
         try:
@@ -139,11 +138,11 @@ class _System:
             products.convolve(order)
             products.put(order, np.zeros(self.size, dtype=np.int64))
             products.put(order, -(solve @ products.residual(order)) % PRIME)
-        found: np.ndarray = products.series[0]
-        return found
+        series: np.ndarray = products.series[0]
+        return series
 
     def _at_infinity(self) -> list[int]:
-        """The unknowns at t = 0, by Newton's method from zero."""
+        """Return the unknowns at t = 0, by Newton's method from zero."""
         values = [0] * self.size
         for _ in range(MOST_ROUNDS):
             off = [0] * self.size
@@ -160,7 +159,7 @@ class _System:
         raise NoExpansion("the values at infinity are not reached from zero")
 
     def _slope(self, values: Sequence[int]) -> flint.nmod_mat:
-        """Derivatives of the equations by the unknowns at t = 0."""
+        """Return the Jacobian of the equations at t = 0."""
         slope = [0] * self.size**2
         for (row, shift, monomial), c in self.terms.items():
             if shift == 0:
@@ -177,7 +176,7 @@ def _product(number: int, values: Sequence[int], monomial: Monomial) -> int:
 
 
 class _Products:
-    """Series of the unknowns, of 1, and of all monomials: each of the latter is a shorter one times an unknown."""
+    """Power series of 1, of the unknowns and of all monomials; each monomial is a shorter one times an unknown."""
 
     def __init__(self, system: _System, start: Sequence[int], count: int) -> None:
         places: dict[Monomial, int] = {(i,): i for i in range(system.size)} | {(): system.size}
@@ -197,12 +196,12 @@ class _Products:
         self.numbers = np.array(list(system.terms.values()), dtype=np.int64)
 
     def convolve(self, order: int) -> None:
-        """Sum the products of coefficients below an order that make up that order of each monomial."""
+        """Add up the products of lower-order coefficients in one order of each monomial."""
         left, right = self.series[self.left, 1:order], self.series[self.right, order - 1 : 0 : -1]
         self.middle = np.einsum("ij,ij->i", left, right) % PRIME
 
     def put(self, order: int, coefficients: np.ndarray) -> None:
-        """Set an order of the unknowns, and of all monomials."""
+        """Set one order of the unknowns and of all monomials."""
         series = self.series
         series[: self.size, order] = coefficients
         for level in self.levels:
@@ -211,9 +210,9 @@ class _Products:
             series[self.size + 1 + level, order] = (self.middle[level] + ends) % PRIME
 
     def residual(self, order: int) -> np.ndarray:
-        """An order of all equations."""
+        """Return one order of all equations."""
         there = self.shifts <= order
         parts = self.numbers[there] * self.series[self.terms[there], order - self.shifts[there]] % PRIME
-        found = np.zeros(self.size, dtype=np.int64)
-        np.add.at(found, self.rows[there], parts)
-        return found % PRIME
+        residual = np.zeros(self.size, dtype=np.int64)
+        np.add.at(residual, self.rows[there], parts)
+        return residual % PRIME

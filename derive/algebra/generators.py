@@ -1,9 +1,9 @@
 """Functions of the parameters as indeterminates of a polynomial ring.
 
-Elimination sees sqrt(1 + a), (9/10)**T, Abs(k) or sign(k) as an indeterminate of its own. A polynomial relation that
-holds for independent indeterminates holds for whatever they stand for, so no sign and no range has to be assumed. Only
-identities of powers that hold for every base are used: b**(n x) = (b**x)**n for whole n, and b**(x + y) = b**x b**y
-where b is known not to be zero.
+Elimination treats sqrt(1 + a), (9/10)**T, Abs(k) or sign(k) as an indeterminate. A polynomial relation between
+independent indeterminates holds for any functions in their place, so no sign or range is assumed. The only identities
+of powers used hold for every base: b**(n x) = (b**x)**n for integer n, and b**(x + y) = b**x b**y if b is known to be
+nonzero.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Generator(EngineSymbol):
 
     @staticmethod
     def of(name: str, meaning: sp.Expr) -> Generator:
-        """The indeterminate for a function, with the assumptions that SymPy can prove of the function."""
-        known = {key: True for key in ("real", "nonnegative", "positive") if getattr(meaning, f"is_{key}")}
-        return Generator(name, meaning, **known)
+        """Return the indeterminate for a function, with the assumptions that SymPy can prove of the function."""
+        assumptions = {key: True for key in ("real", "nonnegative", "positive") if getattr(meaning, f"is_{key}")}
+        return Generator(name, meaning, **assumptions)
 
     @property
     def meaning(self) -> sp.Expr:
@@ -41,13 +41,13 @@ Key = tuple[sp.Expr, sp.Expr]
 
 @dataclass(frozen=True)
 class Generators:
-    """The indeterminates of some expressions. powers: for each key, b**(x/n), and n."""
+    """The indeterminates of some expressions. `powers` holds, for each key, b**(x/n) and n."""
 
     powers: dict[Key, tuple[Generator, int]]
 
     @staticmethod
     def of(expressions: Iterable[sp.Expr]) -> Generators:
-        """The indeterminates that make polynomials, or quotients of them, of all the expressions."""
+        """Return the indeterminates in which all expressions are polynomials, or quotients of polynomials."""
         orders: dict[Key, int] = {}
         for expression in expressions:
             _collect(sp.sympify(expression), orders)
@@ -59,7 +59,7 @@ class Generators:
         return Generators(powers)
 
     def encode(self, expression: sp.Expr) -> sp.Expr:
-        """The expression with indeterminates for everything that is not a polynomial in symbols."""
+        """Return the expression with an indeterminate for everything that is not a polynomial in symbols."""
         node = sp.sympify(expression)
         if (node, sp.S.One) in self.powers:
             generator, order = self.powers[node, sp.S.One]
@@ -94,31 +94,33 @@ class Generators:
 
 
 def decode(expression: sp.Expr) -> sp.Expr:
-    """The expression with every indeterminate replaced by what it stands for."""
+    """Return the expression with every indeterminate replaced by its meaning."""
     return expression.xreplace({g: g.meaning for g in expression.free_symbols if isinstance(g, Generator)})
 
 
 def hide_functions(expression: sp.Expr) -> sp.Expr:
-    """The expression with an indeterminate for every function of parameters: SymPy would write sign(k) as k/Abs(k),
-    which has no value at zero."""
+    """Return the expression with an indeterminate for every function of parameters.
+
+    SymPy would write sign(k) as k/Abs(k), which is undefined at zero.
+    """
     functions = expression.atoms(Application)
     return expression.xreplace({node: Generator.of(f"_{node}", node) for node in functions})
 
 
 def roots_of(polynomial: sp.Expr, unknown: sp.Symbol) -> list[sp.Expr]:
-    """The roots, with their multiplicity, of a polynomial whose coefficients may hold functions of parameters."""
+    """Return the roots, with multiplicity, of a polynomial whose coefficients may hold functions of parameters."""
     return [decode(root) for root in sp.roots(sp.Poly(hide_functions(polynomial), unknown), multiple=True)]
 
 
 def generic_value(generator: Generator) -> sp.Rational:
-    """A rational number between 1/2 and 3/2 for an indeterminate: the same in every run, unrelated to any other."""
+    """Return a rational number between 1/2 and 3/2 for an indeterminate, pseudo-random and the same in every run."""
     digest = hashlib.sha256(str(generator.meaning).encode()).digest()
     return sp.Rational(1, 2) + sp.Rational(int.from_bytes(digest[:3], "big"), 2**24 - 3)
 
 
 @ByKind
 def _collect(node: sp.Expr, orders: dict[Key, int]) -> None:
-    """The keys of all powers that are not whole, with the least common denominator of their exponents."""
+    """Collect the keys of all non-integer powers, with the least common denominator of their exponents."""
 
 
 @_collect.on(sp.Add, sp.Mul)
@@ -140,18 +142,18 @@ def _(node: sp.Pow, orders: dict[Key, int]) -> None:
 
 
 def _factors(power: sp.Pow) -> list[tuple[Key, sp.Rational]]:
-    """A power as a product of powers of keys. The exponent is split into its terms only where the base is not zero."""
+    """Return a power as a product of powers of keys. The exponent is split into terms only if the base is nonzero."""
     base, exponent = power.args
     if exponent.is_Rational:
         return [((base, sp.S.One), exponent)]
     invertible = base.is_zero is False
-    found = []
+    factors = []
     for term in sp.Add.make_args(sp.expand(exponent)) if invertible else (exponent,):
         if term.is_Rational:
-            found.append(((base, sp.S.One), term))
+            factors.append(((base, sp.S.One), term))
             continue
         content, primitive = term.as_content_primitive()
         if invertible and primitive.could_extract_minus_sign():
             content, primitive = -content, -primitive
-        found.append(((base, primitive), content))
-    return found
+        factors.append(((base, primitive), content))
+    return factors

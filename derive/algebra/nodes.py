@@ -1,4 +1,4 @@
-"""Nodes of the derivation that SymPy has no word for. They hold names and times only; printing is elsewhere."""
+"""SymPy nodes of the derivation: response fields, noises, correlations and responses. Printing is elsewhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ TAU = EngineSymbol("tau", nonnegative=True)
 
 
 class _Node(DisplayedNode, sp.Expr):
+    """Base of the nodes: commutative SymPy expressions of fields and times."""
+
     is_commutative = True
 
     def __new__(cls, *args: Any) -> Self:
-        found: Self = sp.Expr.__new__(cls, *map(sp.sympify, args))
-        return found
+        node: Self = sp.Expr.__new__(cls, *map(sp.sympify, args))
+        return node
 
 
 class Hat(_Node):
@@ -33,7 +35,7 @@ class Hat(_Node):
 
 
 class Dot(_Node):
-    """The sum over sites of the product of two vectors, not divided by the size."""
+    """The scalar product of two vectors over sites, not divided by the size."""
 
     left = property(lambda self: self.args[0])
     right = property(lambda self: self.args[1])
@@ -73,14 +75,14 @@ class ProbeSource(_Node):
 
 
 def times_of(field: Field, time: sp.Expr) -> tuple[sp.Expr, ...]:
-    """The time arguments that a field takes: none for one without a clock."""
+    """Return the time arguments of a field: none if it has no clock."""
     if field.role == "spectral":
         return (TAU,)
     return (time,) if field.timed else ()
 
 
 def at(field: Field, time: sp.Expr) -> FieldAt:
-    """The field at a time, if it has one."""
+    """Return the field at a time, or the field itself if it has no clock."""
     return field(time) if field.timed else field()
 
 
@@ -89,7 +91,7 @@ def noise(field: Field, time: sp.Expr) -> Noise:
 
 
 def index_size(field: Field) -> sp.Expr:
-    """How many copies of a field take part in a spike: times before the last update, times labels."""
+    """Return the number of spikes that a field contributes: times before the last update, times labels."""
     clock: Clock | None = field.clock
     size = sp.Integer(1)
     if clock is not None and field.timed:

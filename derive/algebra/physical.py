@@ -1,6 +1,6 @@
-"""The physical branch in high precision: the solution of the bulk equations that behaves like 1/z at infinity.
+"""The physical branch in high precision: the solution of the bulk equations that decays like 1/z at infinity.
 
-Used only to recognise which factor of an eliminated polynomial is the right one; nothing numerical enters a result.
+It serves only to select the factor of an eliminated polynomial; no numerical value enters a result.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ from derive.errors import InternalError, NumericalError
 from derive.language.symbols import Parameter, symbol_order
 
 DIGITS = 60
+"""Decimal digits of the physical branch."""
 REAL_AXIS = 2.0**-40
-"""The relative height from which a point on the real axis, outside the bulk, is reached in one step."""
+"""Relative distance from the real axis at which the last Newton step goes to a point on it, outside the bulk."""
 
 
 def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
-    """Generic rational values for every parameter in the expressions, inside their domains.
+    """Return generic rational values, inside their domains, for every parameter in the expressions.
 
-    None is its default: there, as at the first steps of weights that shrink, numbers coincide that differ elsewhere.
+    Defaults are avoided: there numbers may coincide that differ elsewhere, for example at the first steps of weights
+    that decay.
     """
-    found = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
+    parameters = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
     values = {}
-    for i, parameter in enumerate(found):
+    for i, parameter in enumerate(parameters):
         if parameter.domain.whole:
             fitting = (n for n in range(7 + 2 * i + attempt, 0, -1) if parameter.domain.contains(n))
             values[parameter] = sp.Integer(next(fitting, int(parameter.default)))
@@ -53,10 +55,9 @@ def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Sy
 
 
 def plain_names(unknowns: Iterable[sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
-    """The same names for the unknowns of any bulk, in their order: equations that differ in names alone become equal.
+    """Return canonical names for the unknowns of a bulk: equations that differ in names alone become equal.
 
-    A probed matrix per layer often repeats one bulk; what is eliminated once is then known for all. The names are no
-    identifiers, so that they meet no parameter.
+    Layers often share one bulk, which is then eliminated once. The names are not identifiers, so no parameter has them.
     """
     return {symbol: sp.Symbol(f"R[{i:03}]") for i, symbol in enumerate(unknowns)}
 
@@ -68,20 +69,23 @@ def physical_values(
     digits: int = DIGITS,
     at: Any = None,
 ) -> Any:
-    """z and all unknowns at one point of the upper half plane, by continuation from infinity; `at` names the point.
+    """Return z and all unknowns at one point of the upper half plane, by continuation from infinity.
 
-    Every equation is linear in each unknown's own column, so near infinity the iteration unknown <- solution of its
-    column contracts; Newton's method then brings z in. The way down needs few digits, only the end needs them all.
+    Every equation is linear in each unknown's own column. So near infinity the iteration that solves each column
+    contracts; Newton's method then continues z to the point. Only the last steps use full precision.
+
+    Args:
+        at: the point, if it is not the default one.
     """
     goal = mpmath.mpc(3, "1.5") if at is None else mpmath.mpc(at)
     lowest = goal.imag or REAL_AXIS * (1 + abs(goal.real))
     few, all_bits = max(120, 2 * _bits_of(goal)), int(digits * 3.33) + 120
     try:
         numbers = {symbol: sp.sympify(value) for symbol, value in point.items()}
-        given = [sp.sympify(e).xreplace(numbers) for e in equations]
+        evaluated = [sp.sympify(e).xreplace(numbers) for e in equations]
     except (TypeError, ValueError) as error:  # SymPy compares real numbers only
         raise NumericalError("the bulk equations are not real at these parameters; take others") from error
-    system = _Polynomials.of(given, unknowns, digits + 36)
+    system = _Polynomials.of(evaluated, unknowns, digits + 36)
     with mpmath.workdps(digits), _precision(few):
         z = mpmath.mpc(goal.real, 10**6 * (1 + abs(goal.real)))
         values = [flint.acb(0)] * len(unknowns)
@@ -91,14 +95,14 @@ def physical_values(
                 flint.ctx.prec = all_bits
             values = system.newton(_acb(z), values, flint.arb(2) ** (-(all_bits - 110 if last else few // 4)))
             if last:
-                found = [_mpc(v) for v in values]
-                return {Z: z, **dict(zip(unknowns, found, strict=True))}
+                solution = [_mpc(v) for v in values]
+                return {Z: z, **dict(zip(unknowns, solution, strict=True))}
             lower = mpmath.im(z) * mpmath.mpf("0.75")
             z = mpmath.mpc(goal.real, lower) if lower > lowest else goal
 
 
 def _bits_of(goal: mpmath.mpf) -> int:
-    """How close to the real axis a point lies, in bits."""
+    """Return the distance of a point from the real axis, in bits."""
     height = abs(mpmath.im(goal))
     return 60 if height == 0 else 60 + max(0, -int(mpmath.log(height, 2)))
 
@@ -114,7 +118,7 @@ def _precision(bits: int) -> Iterator[None]:
 
 
 Monomial = tuple[tuple[int, ...], tuple[tuple[flint.arb, int], ...]]
-"""Indices of unknowns, and what multiplies them: coefficients and powers of z."""
+"""Indices of unknowns, and their factors: coefficients and powers of z."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,10 @@ class _Polynomials:
         return _Polynomials(tuple(rows))
 
     def newton(self, z: Any, values: list[Any], goal: mpmath.mpf) -> list[Any]:
-        """The unknowns at z, to a relative accuracy of goal^2: the last correction is below the goal."""
+        """Return the unknowns at z by Newton's method, to a relative accuracy of goal^2.
+
+        The iteration stops when a correction is below the goal.
+        """
         size = len(values)
         rows = [[(inside, sum(c * z**power for c, power in factors)) for inside, factors in row] for row in self.rows]
         for _ in range(80):
@@ -185,36 +192,38 @@ def _mpc(value: flint.acb) -> mpmath.mpc:
 
 @dataclass(frozen=True)
 class Sample:
-    """The physical branch at one point of the declared domains: values of parameters, of z and of all unknowns."""
+    """The physical branch at one point of the declared domains: values of the parameters, of z and of all unknowns."""
 
     point: dict[sp.Basic, Any]
     values: dict[sp.Symbol, Any]
 
     def value(self, expression: sp.Expr) -> mpmath.mpc:
-        """An expression at this point."""
+        """Return the value of an expression at this point."""
         return self._evaluated([expression])[0]
 
     def _evaluated(self, expressions: Iterable[sp.Expr]) -> list[mpmath.mpc]:
-        """Expressions at this point; written as one function, since writing one takes longer than to evaluate it."""
+        """Return the values of expressions at this point; one compiled function for all, because
+        compiling dominates.
+        """
         numbers = {symbol: sp.sympify(value) for symbol, value in self.point.items()}
-        given = [expression.xreplace(numbers) for expression in expressions]
+        reduced = [expression.xreplace(numbers) for expression in expressions]
         with mpmath.workdps(DIGITS):
-            found: list[mpmath.mpc] = sp.lambdify(list(self.values), given, "mpmath")(*self.values.values())
-        return found
+            results: list[mpmath.mpc] = sp.lambdify(list(self.values), reduced, "mpmath")(*self.values.values())
+        return results
 
     def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> Sample:
-        """The same point with one more symbol, defined by an expression."""
+        """Return the same point with one more symbol, defined by an expression."""
         return replace(self, values={**self.values, symbol: self.value(expression)})
 
     def vanishes(self, polynomial: sp.Expr) -> bool:
-        """Whether the terms of a polynomial cancel here, to far more digits than chance allows."""
+        """Return whether the terms of a polynomial cancel here, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
             terms = [mpmath.mpmathify(value) for value in self._evaluated(sp.Add.make_args(polynomial))]
             return bool(abs(sum(terms)) <= sum(map(abs, terms)) * mpmath.mpf(10) ** (-DIGITS // 3))
 
 
 def check_vanishes(polynomial: sp.Expr, samples: Iterable[Sample], stage: str, what: str) -> None:
-    """Raise InternalError where an eliminated polynomial is zero as a whole, or not zero on the physical branch."""
+    """Raise InternalError if an eliminated polynomial is zero identically, or nonzero on the physical branch."""
     expanded = sp.expand(polynomial)
     if expanded == 0 or not all(sample.vanishes(expanded) for sample in samples):
         raise InternalError(
@@ -225,23 +234,23 @@ def check_vanishes(polynomial: sp.Expr, samples: Iterable[Sample], stage: str, w
 
 @lru_cache(maxsize=64)
 def physical_samples(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> tuple[Sample, ...]:
-    """The physical branch at points with all signs that the domains allow, where it can be followed."""
+    """Return the physical branch at points with all signs that the domains admit, where continuation succeeds."""
     parameters = {p for e in equations for p in e.atoms(Parameter)}
     functions = sorted({f for e in equations for f in e.atoms(AppliedUndef)}, key=str)
-    found = []
+    samples = []
     for number, point in enumerate(domain_points(parameters)):
-        given = {**point, **{f: sp.Rational(7 + 2 * i + number, 8 + 3 * i) for i, f in enumerate(functions)}}
+        values = {**point, **{f: sp.Rational(7 + 2 * i + number, 8 + 3 * i) for i, f in enumerate(functions)}}
         with suppress(NumericalError):
-            found.append(Sample(given, physical_values(equations, unknowns, given)))
-    return tuple(found)
+            samples.append(Sample(values, physical_values(equations, unknowns, values)))
+    return tuple(samples)
 
 
 @dataclass(frozen=True)
 class PhysicalPoint:
-    """One point of the physical branch: parameters, and the values of z and of all unknowns there.
+    """One point of the physical branch: parameters, z and all unknowns.
 
-    Functions of the parameters that are not polynomials have values of their own, unrelated to those of the parameters.
-    What vanishes here vanishes for independent indeterminates, and so for every function that they may stand for.
+    Non-polynomial functions of the parameters have independent random values. A polynomial that vanishes here vanishes
+    for independent indeterminates, and so for any functions in their place.
     """
 
     point: dict[sp.Symbol, Any]
@@ -251,37 +260,37 @@ class PhysicalPoint:
     @staticmethod
     @lru_cache(maxsize=64)
     def of(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> PhysicalPoint:
-        """The branch at a generic point of the parameters."""
+        """Return the branch at a generic point of the parameters."""
         return PhysicalPoint.at(equations, unknowns, {})
 
     @staticmethod
     def at(
         equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], given: Mapping[sp.Symbol, Any]
     ) -> PhysicalPoint:
-        """The branch where some symbols have given values and all other parameters are generic."""
+        """Return the branch where some symbols have given values and all other parameters are generic."""
         generators = Generators.of(equations)
         encoded = tuple(map(generators.encode, equations))
         point = {**sample_point(encoded), **given}
         return PhysicalPoint(point, physical_values(encoded, unknowns, point), generators)
 
     def value(self, expression: sp.Expr) -> mpmath.mpc:
-        """An expression at this point."""
+        """Return the value of an expression at this point."""
         with mpmath.workdps(DIGITS):
             return sp.lambdify(list(self.values), self._plain(expression), "mpmath")(*self.values.values())
 
     def _plain(self, expression: sp.Expr) -> sp.Expr:
-        """An expression at the parameters of this point."""
+        """Return an expression at the parameters of this point."""
         expression = decode(expression.xreplace({g: v for g, v in self.point.items() if isinstance(g, Generator)}))
         encoded = self.generators.encode(expression)
         others = {g: generic_value(g) for g in encoded.free_symbols if isinstance(g, Generator) and g not in self.point}
         return encoded.subs({**self.point, **others})
 
     def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> PhysicalPoint:
-        """The same point with one more symbol, defined by an expression."""
+        """Return the same point with one more symbol, defined by an expression."""
         return replace(self, values={**self.values, symbol: self.value(expression)})
 
     def accepts(self, expression: sp.Expr) -> bool:
-        """Whether an expression is zero here, to far more digits than chance allows."""
+        """Return whether an expression is zero here, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
             plain = sp.expand(self._plain(expression))
             symbols = sorted(plain.free_symbols, key=symbol_order)

@@ -1,7 +1,7 @@
 """Exact elimination with python-flint: resultants, discriminants and factors of multivariate polynomials.
 
 SymPy expressions go in and come out. Anything that is not a polynomial in symbols (a root, a power with a symbolic
-exponent, a function) becomes an indeterminate on the way in and is put back on the way out.
+exponent, a function) is an indeterminate in between.
 """
 
 from __future__ import annotations
@@ -22,6 +22,22 @@ from derive.algebra.physical import DIGITS, PhysicalPoint
 from derive.language.symbols import EngineSymbol, symbol_order
 from derive.support.progress import report
 
+# Bounds of an elimination. Larger ones reach more models, at the price of time and memory for those out of reach.
+MOST_UNKNOWNS = 60
+"""Unknowns that an elimination starts with."""
+MOST_TERMS = 10_000_000
+"""Terms of a resultant, estimated from its degrees."""
+MOST_DISCRIMINANT_TERMS = 2_000_000
+"""Terms of a discriminant, estimated likewise; fewer, because it is factored too."""
+MOST_FACTORED_TERMS = 100_000
+"""Terms of a resultant that is factored."""
+MOST_FACTOR_TERMS = 5_000
+"""Terms of a factor whose roots are expanded."""
+MANY_TERMS = 5_000
+"""Terms of a resultant above which the degrees of the final curve are bounded first."""
+MOST_CURVE_TERMS = 400
+"""Terms of a curve in z and G at numerical values of the parameters."""
+
 
 @dataclass(frozen=True)
 class PolynomialRing:
@@ -32,17 +48,17 @@ class PolynomialRing:
 
     @staticmethod
     def of(expressions: tuple[sp.Expr, ...]) -> PolynomialRing:
-        """The smallest ring that holds all numerators and denominators of the expressions."""
+        """Return the smallest ring that holds all numerators and denominators of the expressions."""
         generators = Generators.of(expressions)
-        found = {s for e in expressions for s in generators.encode(e).free_symbols}
-        return PolynomialRing(tuple(sorted(found, key=symbol_order)), generators)
+        symbols = {s for e in expressions for s in generators.encode(e).free_symbols}
+        return PolynomialRing(tuple(sorted(symbols, key=symbol_order)), generators)
 
     @property
     def context(self) -> Any:
         return flint.fmpz_mpoly_ctx.get([f"x{i}" for i in range(len(self.symbols))], flint.Ordering.lex)
 
     def encode(self, expression: sp.Expr) -> flint.fmpz_mpoly:
-        """The numerator of an expression, with integer coefficients."""
+        """Return the numerator of an expression, with integer coefficients."""
         encoded = self.generators.encode(expression)
         plain = self._monomials(encoded)
         if plain is not None:
@@ -53,9 +69,9 @@ class PolynomialRing:
         return self.context.from_dict({monomial: int(c) for monomial, c in poly.terms() if c != 0})
 
     def _monomials(self, expression: sp.Expr) -> dict[Any, Any] | None:
-        """Exponents to integer coefficients, if the expression is an expanded polynomial with integer coefficients."""
+        """Return integer coefficients by exponents; None unless the expression is an expanded integer polynomial."""
         places = {s: i for i, s in enumerate(self.symbols)}
-        found: dict[tuple[int, ...], int] = {}
+        coefficients: dict[tuple[int, ...], int] = {}
         for term in sp.Add.make_args(expression):
             exponents, number = [0] * len(self.symbols), 1
             for factor in sp.Mul.make_args(term):
@@ -66,8 +82,8 @@ class PolynomialRing:
                     exponents[places[base]] += int(power)
                 else:
                     return None
-            found[tuple(exponents)] = found.get(tuple(exponents), 0) + number
-        return {monomial: c for monomial, c in found.items() if c}
+            coefficients[tuple(exponents)] = coefficients.get(tuple(exponents), 0) + number
+        return {monomial: c for monomial, c in coefficients.items() if c}
 
     def decode(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:
         terms = [
@@ -86,34 +102,37 @@ class PolynomialRing:
 def solve_linear_unknowns(
     equations: list[sp.Expr], unknowns: list[sp.Symbol], accept: Callable[[sp.Expr], bool]
 ) -> tuple[list[sp.Expr], list[sp.Symbol], list[tuple[sp.Symbol, sp.Expr]]]:
-    """Eliminate unknowns that some equation holds only to first power, by substitution.
+    """Eliminate unknowns that occur to first power only, by substitution.
 
-    Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution of a
-    factorised equation is followed. Returns the remaining equations and unknowns, and the substitutions in order.
+    Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution is
+    followed.
+
+    Returns:
+        the remaining equations, the remaining unknowns, and the substitutions in order.
     """
-    made: list[tuple[sp.Symbol, sp.Expr]] = []
+    substitutions: list[tuple[sp.Symbol, sp.Expr]] = []
     equations, unknowns = _distinct(equations, accept), list(unknowns)
     while True:
         choice = _simplest_linear(equations, unknowns)
         if choice is None:
-            return equations, unknowns, made
+            return equations, unknowns, substitutions
         position, symbol = choice
         poly = sp.Poly(equations[position], symbol)
         value = sp.cancel(-poly.coeff_monomial(1) / poly.coeff_monomial(symbol))
-        made.append((symbol, value))
+        substitutions.append((symbol, value))
         unknowns.remove(symbol)
         rest = [e for i, e in enumerate(equations) if i != position]
         equations = _distinct([e.subs(symbol, value) if e.has(symbol) else e for e in rest], accept)
 
 
 def _distinct(equations: list[sp.Expr], accept: Callable[[sp.Expr], bool]) -> list[sp.Expr]:
-    """Numerators reduced to their physical factor, zeros and repetitions dropped."""
+    """Return numerators reduced to their physical factor, without zeros and duplicates."""
     numerators = [sp.expand(sp.fraction(sp.together(e))[0]) for e in equations]
     return list(dict.fromkeys(chosen_factor(e, accept) for e in numerators if e != 0))
 
 
 def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tuple[int, sp.Symbol] | None:
-    """The equation and unknown with the simplest coefficient: constants before polynomials, short before long."""
+    """Return the equation and unknown with the simplest coefficient: constants first, then short polynomials."""
     best = None
     for i, equation in enumerate(equations):
         for symbol in unknowns:
@@ -132,40 +151,26 @@ def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tup
 
 
 class TooLarge(Exception):
-    """An elimination would need more terms than the bounds below: no result, by a rule that does not depend on time."""
-
-
-MOST_UNKNOWNS = 60
-"""The most unknowns that an elimination starts with."""
-MOST_TERMS = 10_000_000
-"""The most terms that a resultant may be expected to have, by its degrees."""
-MOST_DISCRIMINANT_TERMS = 2_000_000
-"""The same for a discriminant, whose factors are needed too."""
-MOST_FACTORED_TERMS = 100_000
-"""The most terms of a resultant that is factored."""
-MANY_TERMS = 5_000
-"""An elimination that comes to resultants with more terms is asked first whether its result is within the bounds."""
-MOST_CURVE_TERMS = 400
-"""The most terms in z and G that a curve may have at numerical values of the parameters."""
+    """An elimination would exceed the bounds on terms or unknowns. The bounds do not depend on running time."""
 
 
 def check_size(unknowns: list[sp.Symbol]) -> None:
-    """TooLarge for more unknowns than an elimination starts with."""
+    """Raise TooLarge for more unknowns than an elimination starts with."""
     if len(unknowns) > MOST_UNKNOWNS:
         raise TooLarge(f"{len(unknowns)} unknowns are more than {MOST_UNKNOWNS}")
 
 
 def check_degrees(equations: Sequence[sp.Expr], unknowns: Sequence[sp.Symbol]) -> None:
-    """TooLarge if no curve between z and the first unknown has a discriminant within the bounds.
+    """Raise TooLarge if no curve between z and the first unknown has a discriminant within the bounds.
 
-    A parameter that the moments depend on has at least the degree one in the curve.
+    A parameter that the moments depend on has at least degree one in the curve.
     """
     try:
         expansion = ResolventExpansion.of(equations, unknowns)
         count = expansion.parameters_in_resolvent
 
         def most(degree: int) -> int:
-            """The highest degree in z beside a degree in the resolvent."""
+            """Return the highest degree in z for a given degree in the resolvent."""
             turns = max(1, 2 * degree - 2)
             within = int((MOST_DISCRIMINANT_TERMS // (2 * degree - 1) ** count - 1) // turns)
             return min(within, MOST_CURVE_TERMS // (degree + 1) - 1)
@@ -187,12 +192,17 @@ def eliminate(
     physical: PhysicalPoint,
     check_result: Callable[[], None] = lambda: None,
 ) -> sp.Expr:
-    """One polynomial relation free of the unknowns that the physical branch satisfies; TooLarge if out of reach.
+    """Return one polynomial relation, free of the unknowns, that the physical branch satisfies.
 
-    Unknowns that vanish or coincide on the physical branch are replaced first. Then one unknown after the other goes:
-    at each step the equation and the unknown whose resultants with all other equations cost least. Every resultant is
-    reduced to the irreducible factors that the physical values satisfy. check_result: raises TooLarge if the result is
-    out of reach; called once, before resultants become large.
+    Unknowns that vanish or coincide on the physical branch are replaced first. The others are eliminated one by one:
+    each step takes the equation and the unknown whose resultants with all other equations are cheapest. Every resultant
+    is reduced to the irreducible factors that vanish on the physical branch.
+
+    Args:
+        check_result: raises TooLarge if the result is out of reach; called once, before resultants become large.
+
+    Raises:
+        TooLarge: if the elimination exceeds the bounds.
     """
     done = _Elimination.of(equations, unknowns, physical, check_result=check_result)
     return normalised(done.ring.decode(done.relation))
@@ -201,11 +211,11 @@ def eliminate(
 def proves_zero(
     expression: sp.Expr, equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
 ) -> bool:
-    """Whether an expression in the unknowns vanishes on the physical branch, by algebra.
+    """Return whether an expression in the unknowns is proved to vanish on the physical branch.
 
-    Each step of the elimination leaves a relation between its unknown and those that follow. Divided by one after the
-    other, the numerator becomes polynomials that the final relation must divide; leading coefficients are not zero on
-    the physical branch.
+    Each step of the elimination gives a relation between its unknown and the later ones. Successive pseudo-division of
+    the numerator leaves polynomials that the final relation must divide; leading coefficients do not vanish on the
+    physical branch.
     """
     try:
         done = _Elimination.of(equations, unknowns, physical, sp.sympify(expression))
@@ -221,7 +231,7 @@ def proves_zero(
         place = ring.symbols.index(symbol)
         if done.number.accepts(_coefficient(ring, lowest, place, ring.degree(lowest, symbol))):
             return False
-        if any(_work_of(ring, lowest, n, symbol) > 1000 * MOST_TERMS for n in numerators):
+        if any(_resultant_bound(ring, lowest, n, symbol) > 1000 * MOST_TERMS for n in numerators):
             return False
         if not done.number.accepts(_coefficient(ring, pivot, place, ring.degree(pivot, symbol))):
             numerators = [_remainder(ring, n, pivot, place) for n in numerators]
@@ -234,7 +244,7 @@ def proves_zero(
 
 @dataclass(frozen=True)
 class _Elimination:
-    """steps: (unknown, the equation it was eliminated with, the other equations that held it)."""
+    """A sequence of elimination steps: (unknown, the equation that eliminates it, the other equations that hold it)."""
 
     ring: PolynomialRing
     number: _Evaluation
@@ -254,8 +264,8 @@ class _Elimination:
         count = len(equations)
         generators = Generators.of([*equations, extra])
         encoded = [generators.encode(e) for e in (*equations, extra)]
-        given, unknowns, physical = _without_irrational_numbers(encoded, unknowns, physical)
-        equations, extra = [*given[:count], *given[count + 1 :]], given[count]
+        rational, unknowns, physical = _without_irrational_numbers(encoded, unknowns, physical)
+        equations, extra = [*rational[:count], *rational[count + 1 :]], rational[count]
         same = _coincidences(unknowns, equations, physical)
         reduced = [sp.expand(sp.sympify(e).xreplace(same)) for e in equations]
         extra = sp.fraction(sp.together(extra.xreplace(same)))[0]
@@ -272,10 +282,10 @@ class _Elimination:
             choice = _cheapest(ring, polys, left, number)
             if choice is None:
                 break
-            work, symbol, pivot = choice
-            if work > MOST_TERMS:
-                raise TooLarge(f"eliminating {symbol} may need {work} terms")
-            if work > MANY_TERMS and not checked:
+            cost, symbol, pivot = choice
+            if cost > MOST_TERMS:
+                raise TooLarge(f"eliminating {symbol} may need {cost} terms")
+            if cost > MANY_TERMS and not checked:
                 check_result()
                 checked = True
             left.remove(symbol)
@@ -303,7 +313,7 @@ class _Elimination:
 def _lowest_relation(
     ring: PolynomialRing, symbol: sp.Symbol, pivot: flint.fmpz_mpoly, others: tuple[Any, ...], number: _Evaluation
 ) -> flint.fmpz_mpoly:
-    """The equation of lowest degree in the unknown, from remainders of the pivot and other equations that hold it."""
+    """Return the equation of lowest degree in the unknown, by Euclid's algorithm on the pivot and the others."""
     place = ring.symbols.index(symbol)
     best = pivot
     for other in others:
@@ -318,7 +328,7 @@ def _lowest_relation(
 
 
 def _remainder(ring: PolynomialRing, high: flint.fmpz_mpoly, low: flint.fmpz_mpoly, place: int) -> flint.fmpz_mpoly:
-    """The pseudo-remainder, without its content in the coefficients."""
+    """Return the primitive part of the pseudo-remainder."""
     generator = ring.context.gens()[place]
     degree = int(low.degrees()[place])
     lead = _coefficient(ring, low, place, degree)
@@ -329,7 +339,7 @@ def _remainder(ring: PolynomialRing, high: flint.fmpz_mpoly, low: flint.fmpz_mpo
 
 
 def _coefficient(ring: PolynomialRing, polynomial: flint.fmpz_mpoly, place: int, degree: int) -> flint.fmpz_mpoly:
-    """The coefficient of a power of one symbol."""
+    """Return the coefficient of a power of one symbol."""
     return ring.context.from_dict(
         {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
     )
@@ -338,7 +348,7 @@ def _coefficient(ring: PolynomialRing, polynomial: flint.fmpz_mpoly, place: int,
 def _without_irrational_numbers(
     equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
 ) -> tuple[list[sp.Expr], list[sp.Symbol], PhysicalPoint]:
-    """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own."""
+    """Return equations in which irrational numbers, such as sqrt(2), are unknowns with their minimal polynomials."""
     named: dict[tuple[sp.Rational, int], sp.Symbol] = {}
     roots: dict[sp.Basic, sp.Expr] = {}
     for node in (node for e in equations for node in sp.preorder_traversal(e)):
@@ -355,7 +365,7 @@ def _without_irrational_numbers(
 def _coincidences(
     unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint
 ) -> dict[sp.Symbol, sp.Expr]:
-    """Unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
+    """Return unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
     same: dict[sp.Symbol, sp.Expr] = {}
     others = sorted({s for e in equations for s in e.free_symbols if s in physical.values and s != Z}, key=str)
     kept = [s for s in others if s not in unknowns]
@@ -366,9 +376,9 @@ def _coincidences(
             if abs(value) < tiny:
                 same[u] = sp.S.Zero
                 continue
-            for sign, known in ((sign, known) for known in kept for sign in (1, -1)):
-                if abs(value - sign * physical.values[known]) < tiny * abs(value):
-                    same[u] = sign * known
+            for sign, other in ((sign, other) for other in kept for sign in (1, -1)):
+                if abs(value - sign * physical.values[other]) < tiny * abs(value):
+                    same[u] = sign * other
                     break
             else:
                 kept.append(u)
@@ -377,7 +387,7 @@ def _coincidences(
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """Polynomials of a ring at the physical point."""
+    """Values of polynomials of a ring at the physical point."""
 
     values: tuple[Any, ...]
 
@@ -386,7 +396,7 @@ class _Evaluation:
         return _Evaluation(tuple(mpmath.mpmathify(physical.value(s)) for s in ring.symbols))
 
     def accepts(self, polynomial: flint.fmpz_mpoly) -> bool:
-        """Whether a polynomial is zero at the physical point, to far more digits than chance allows."""
+        """Return whether a polynomial is zero at the physical point, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
             total, scale = mpmath.mpf(0), mpmath.mpf(0)
             powers: list[list[Any]] = [[mpmath.mpf(1)] for _ in self.values]
@@ -401,7 +411,7 @@ class _Evaluation:
             return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))
 
     def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
-        """The irreducible factors that vanish on the physical branch, each kept once; TooLarge beyond the bound."""
+        """Add the irreducible factors that vanish on the physical branch; raise TooLarge beyond the bound."""
         if len(polynomial) > MOST_FACTORED_TERMS:
             raise TooLarge(f"a resultant has {len(polynomial)} terms, more than {MOST_FACTORED_TERMS}")
         fitting = [f for f in irreducible(polynomial) if self.accepts(f)]
@@ -415,29 +425,29 @@ class _Evaluation:
 def _cheapest(
     ring: PolynomialRing, polys: list[flint.fmpz_mpoly], unknowns: list[sp.Symbol], number: _Evaluation
 ) -> Any:
-    """(work, unknown, equation to eliminate it with): least work first; the equation must determine the unknown."""
+    """Return (cost, unknown, pivot equation) of least cost; the pivot must determine the unknown."""
     best = None
     degrees = [tuple(map(int, p.degrees())) for p in polys]
     for symbol in unknowns:
         place = ring.symbols.index(symbol)
         holding = [i for i, d in enumerate(degrees) if d[place] > 0]
         for i in holding:
-            work = sum(_work(polys[i], degrees[i], polys[j], degrees[j], place) for j in holding if j != i)
-            key = (work, degrees[i][place], len(polys[i]), symbol.name, i)
+            cost = sum(_terms_bound(polys[i], degrees[i], polys[j], degrees[j], place) for j in holding if j != i)
+            key = (cost, degrees[i][place], len(polys[i]), symbol.name, i)
             if (best is None or key < best[0]) and not number.accepts(polys[i].derivative(place)):
                 best = (key, symbol, polys[i])
     return None if best is None else (best[0][0], best[1], best[2])
 
 
-def _work_of(ring: PolynomialRing, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
+def _resultant_bound(ring: PolynomialRing, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
     place = ring.symbols.index(symbol)
-    return _work(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
+    return _terms_bound(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
 
 
-def _work(
+def _terms_bound(
     p: flint.fmpz_mpoly, p_degrees: tuple[int, ...], q: flint.fmpz_mpoly, q_degrees: tuple[int, ...], place: int
 ) -> int:
-    """A bound on the terms of a resultant: by the product of the term counts, and by the degrees it can have."""
+    """Return a bound on the number of terms of a resultant, from the term counts and from its degrees."""
     m, n = p_degrees[place], q_degrees[place]
     box = 1
     for i, (a, b) in enumerate(zip(p_degrees, q_degrees, strict=True)):
@@ -445,28 +455,25 @@ def _work(
     return int(min(box, len(p) ** n * len(q) ** m))
 
 
-MOST_FACTOR_TERMS = 5_000
-"""The most terms that a factor may have whose roots are to be expanded."""
-
-
 def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
-    """Irreducible factors of the resultant of two polynomials, which vanishes where they share a root in the symbol."""
+    """Return the irreducible factors of the resultant of two polynomials, which vanishes where they share a root."""
     ring, result = _resultant(first, second, symbol)
     return _decoded_factors(ring, result)
 
 
 def eliminated(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    """The square-free part of the resultant of two polynomials; zero where they share a factor with the symbol."""
+    """Return the square-free part of the resultant of two polynomials; zero if they share a factor with the symbol."""
     ring, result = _resultant(first, second, symbol)
     return sp.Mul(*_decoded_factors(ring, result)) if result else sp.S.Zero
 
 
 def _resultant(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> tuple[PolynomialRing, flint.fmpz_mpoly]:
+    """Return the ring of two polynomials and their resultant with respect to a symbol."""
     ring = PolynomialRing.of((first, second))
     p, q = ring.encode(first), ring.encode(second)
-    work = _work_of(ring, p, q, symbol)
-    if work > MOST_TERMS:
-        raise TooLarge(f"eliminating {symbol} may need {work} terms")
+    cost = _resultant_bound(ring, p, q, symbol)
+    if cost > MOST_TERMS:
+        raise TooLarge(f"eliminating {symbol} may need {cost} terms")
     result = p.resultant(q, ring.variable(symbol))
     if len(result) > MOST_FACTOR_TERMS:
         raise TooLarge(f"eliminating {symbol} leaves {len(result)} terms")
@@ -474,13 +481,15 @@ def _resultant(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> tuple[Poly
 
 
 def rational_factors(expression: sp.Expr) -> list[sp.Expr]:
-    """Irreducible polynomials that hold every zero of an expression, which may have roots of symbols and numbers."""
+    """Return irreducible polynomials that vanish at every zero of an expression with roots of symbols and numbers."""
     return factors(rational_norm(expression))
 
 
 def rational_norm(expression: sp.Expr) -> sp.Expr:
-    """A polynomial that vanishes wherever an expression with roots of symbols and numbers does: the product of the
-    numerators of its conjugates, up to repeated factors."""
+    """Return the norm of an expression with roots of symbols and numbers: a polynomial that vanishes at its zeros.
+
+    It is the product of the numerators of the conjugates, up to repeated factors.
+    """
     plain = _numerator(expression)
     named: dict[sp.Expr, sp.Symbol] = {}
     while True:
@@ -505,16 +514,16 @@ def _numerator(expression: sp.Expr) -> sp.Expr:
 
 
 def factors(expression: sp.Expr) -> list[sp.Expr]:
-    """The distinct irreducible factors of a polynomial, constants left out, in a fixed order."""
+    """Return the distinct irreducible factors of a polynomial, without constants, in a fixed order."""
     ring = PolynomialRing.of((expression,))
     return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
 
 
 def irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
-    """The irreducible factors.
+    """Return the irreducible factors.
 
-    flint sorts those of integer polynomials by their coefficients as machine integers, which fails where a decimal
-    number of many digits was declared; those of rational polynomials it does not.
+    Rational polynomials are used because flint sorts factors of integer polynomials by machine-size coefficients, which
+    fails for declared decimals with many digits.
     """
     try:
         return [f for f, _ in polynomial.factor()[1]]
@@ -523,12 +532,12 @@ def irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
     whole = polynomial.context()
     context = flint.fmpq_mpoly_ctx.get(whole.names(), whole.ordering())
     rational = context.from_dict({m: flint.fmpq(c) for m, c in polynomial.to_dict().items()})
-    found = []
+    factors = []
     for factor, _ in rational.factor()[1]:
         terms = factor.to_dict()
         common = math.lcm(*(int(c.q) for c in terms.values()))
-        found.append(whole.from_dict({m: flint.fmpz((c * common).p) for m, c in terms.items()}))
-    return found
+        factors.append(whole.from_dict({m: flint.fmpz((c * common).p) for m, c in terms.items()}))
+    return factors
 
 
 def _decoded_factors(ring: PolynomialRing, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
@@ -537,22 +546,26 @@ def _decoded_factors(ring: PolynomialRing, polynomial: flint.fmpz_mpoly) -> list
 
 
 def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], list[sp.Expr]]:
-    """Factors of the discriminant and of the leading coefficient of a curve; TooLarge beyond the bound."""
+    """Return the factors of the discriminant and of the leading coefficient of a curve.
+
+    Raises:
+        TooLarge: if the discriminant exceeds the bound.
+    """
     ring = PolynomialRing.of((curve,))
     polynomial = ring.encode(sp.expand(curve))
     degree, place = ring.degree(polynomial, symbol), ring.symbols.index(symbol)
-    work = 1
+    cost = 1
     for i, d in enumerate(map(int, polynomial.degrees())):
-        work *= 1 if i == place else (2 * degree - 2) * d + 1
-    if work > MOST_DISCRIMINANT_TERMS:
-        raise TooLarge(f"the discriminant in {symbol} may need {work} terms")
+        cost *= 1 if i == place else (2 * degree - 2) * d + 1
+    if cost > MOST_DISCRIMINANT_TERMS:
+        raise TooLarge(f"the discriminant in {symbol} may need {cost} terms")
     lead = _coefficient(ring, polynomial, place, degree)
     singular = _decoded_factors(ring, polynomial.discriminant(ring.variable(symbol))) if degree > 1 else []
     return singular, _decoded_factors(ring, lead)
 
 
 def chosen_factor(expression: sp.Expr, accept: Callable[[sp.Expr], bool]) -> sp.Expr:
-    """The irreducible factor that the physical solution satisfies."""
+    """Return the irreducible factor that the physical solution satisfies."""
     candidates = factors(expression)
     fitting = [f for f in candidates if accept(f)]
     if len(fitting) != 1:
@@ -561,7 +574,7 @@ def chosen_factor(expression: sp.Expr, accept: Callable[[sp.Expr], bool]) -> sp.
 
 
 def normalised(polynomial: sp.Expr) -> sp.Expr:
-    """Sign fixed so that the same polynomial always prints the same way."""
+    """Return the polynomial with a fixed sign, so that it always prints the same way."""
     return _signed(sp.expand(polynomial))
 
 

@@ -1,4 +1,4 @@
-"""Quotients of integer polynomials in some symbols, with python-flint's arithmetic."""
+"""The field of rational functions, with the arithmetic of python-flint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sympy as sp
 
 
 class RationalFunctions:
-    """Rational functions of some symbols."""
+    """The field of rational functions in given symbols."""
 
     def __init__(self, symbols: Sequence[sp.Symbol]):
         self.symbols = tuple(symbols)
@@ -40,8 +40,8 @@ class RationalFunctions:
 
     def convert(self, expression: sp.Expr) -> Quotient:
         top, bottom = sp.fraction(sp.together(sp.sympify(expression)))
-        found: Quotient = self.polynomial(top) / self.polynomial(bottom)
-        return found
+        quotient: Quotient = self.polynomial(top) / self.polynomial(bottom)
+        return quotient
 
     def decode(self, quotient: Quotient) -> sp.Expr:
         def plain(p: Any) -> Any:
@@ -58,7 +58,7 @@ class RationalFunctions:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """An element; NumPy's arrays of objects calculate with it."""
+    """A rational function; NumPy arrays of objects may hold it."""
 
     field: RationalFunctions
     top: Any
@@ -91,20 +91,20 @@ class Quotient:
         return self.field.quotient(top ** abs(exponent), bottom ** abs(exponent))
 
     def __int__(self) -> int:
-        """The whole number that this is."""
+        """Return the integer that this constant equals."""
         if self.bottom != 1:
-            raise ValueError(f"{self.field.decode(self)} is no whole number")
+            raise ValueError(f"{self.field.decode(self)} is not an integer")
         return self._number(self.top)
 
     def __float__(self) -> float:
-        """The number that this is."""
+        """Return the number that this constant equals."""
         return self._number(self.top) / self._number(self.bottom)
 
     def _number(self, polynomial: Any) -> int:
         if polynomial.is_zero():
             return 0
         if not polynomial.is_constant():
-            raise ValueError(f"{self.field.decode(self)} is no number")
+            raise ValueError(f"{self.field.decode(self)} is not a number")
         return int(polynomial.leading_coefficient())
 
     @property

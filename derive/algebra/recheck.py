@@ -1,8 +1,7 @@
-"""Algebra checked by numbers: what a rewrite gives must have the values that it had before.
+"""Numerical checks of rewrites: an expression must have the same values before and after.
 
-Stages compare scalar expressions before and after they rewrite them, at a few points of the declared domains with
-negative values, zeros and ends among them, in fifty-digit arithmetic. A difference is a fault of the engine and stops
-the derivation; no number leaves it.
+Stages compare scalar expressions at a few points of the declared domains, with negative values, zeros and end points
+among them, in fifty-digit arithmetic. A difference is a defect of the engine and stops the derivation.
 """
 
 from __future__ import annotations
@@ -22,12 +21,13 @@ from derive.language.symbols import Clock, Domain, Parameter, Sector, symbol_ord
 from derive.language.traversal import ByKind
 
 DIGITS = 50
+"""Decimal digits of the arithmetic."""
 POINTS = 4
-"""Points at which two expressions are compared."""
+"""Number of points at which two expressions are compared."""
 AGREEMENT = sp.Float(10) ** -30
-"""The relative difference that two equal expressions may have after cancellations, at fifty digits."""
+"""Relative tolerance of a comparison: cancellations may cost 20 of the DIGITS."""
 BASE = sp.Integer(64)
-"""The base size at which means are compared: a power of two, which leaves floats as they are."""
+"""The base size at which means are compared: a power of two, so that scaling floats is exact."""
 
 Point = dict[sp.Symbol, Any]
 
@@ -39,15 +39,15 @@ _COMPOSED = (
 
 
 def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Point]:
-    """Rational values of parameters inside their domains, of times, and of sizes at their ratios to the base size.
+    """Return rational values of parameters in their domains, of times, and of sizes at their ratios to the base.
 
-    The first point is generic; then come points with other signs, with zeros and ends of the domains, and larger ones.
+    The first point is generic; the next ones have other signs, zeros and ends of the domains, and large values.
     """
     named = sorted({s for s in map(sp.sympify, symbols) if isinstance(s, sp.Symbol)}, key=symbol_order)
     parameters = {s for s in named if isinstance(s, Parameter)}
     sizes = [s for s in named if isinstance(s, Sector)]
     parameters |= {p for size in sizes for p in size.ratio.free_symbols}
-    found: list[Point] = []
+    points: list[Point] = []
     for number in range(count):
         point: Point = {p: _inside(p.domain, p.name, number) for p in sorted(parameters, key=symbol_order)}
         base = sp.Integer(7**2 * (number + 1))
@@ -55,12 +55,12 @@ def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Poin
         for symbol in named:
             if symbol not in point:
                 point[symbol] = _other(symbol, number)
-        found.append(point)
-    return found
+        points.append(point)
+    return points
 
 
 def _inside(domain: Domain, name: str, number: int) -> sp.Rational:
-    """A value of a domain: generic, of the other sign, at zero or an end, or large, in turn."""
+    """Return a value of a domain: generic, of the other sign, at zero or an end, or large, in turn."""
     draw = _fraction(f"{name} {number}")
     low, high = (None if abs(end) == float("inf") else sp.Rational(str(end)) for end in (domain.low, domain.high))
     small = sp.Rational(1, 5) + draw / 2
@@ -75,7 +75,7 @@ def _inside(domain: Domain, name: str, number: int) -> sp.Rational:
 
 
 def _other(symbol: sp.Symbol, number: int) -> sp.Rational:
-    """A value for a time, an index, or a number that the derivation names itself, with the assumptions that it has."""
+    """Return a value for a time, an index or a symbol of the derivation that satisfies its assumptions."""
     if symbol.is_integer:
         values = (5, 0, 1, 2) if isinstance(symbol, Clock) else (2, 0, 0, 1)  # a time, and one before it
         return sp.Integer(values[number % 4] + (1 if symbol.is_positive else 0))
@@ -84,26 +84,25 @@ def _other(symbol: sp.Symbol, number: int) -> sp.Rational:
 
 
 def _fraction(text: str) -> sp.Rational:
-    """A rational number in (0, 1), the same in every run."""
+    """Return a pseudo-random rational number in (0, 1), the same in every run."""
     digest = hashlib.sha256(text.encode()).digest()
     return sp.Rational(1 + int.from_bytes(digest[:2], "big"), 2**16 + 1)
 
 
 def check_same(before: sp.Expr, after: sp.Expr, stage: str, where: str) -> None:
-    """Raise InternalError where two scalar expressions that a stage takes for equal differ at some point.
+    """Raise InternalError if two scalar expressions that a stage takes for equal differ at some point.
 
-    Means, data and functions without a definition are numbers here. A point at which the first expression has no value
-    shows nothing.
+    Means, data and undefined functions count as numbers. Points where the first expression is undefined are skipped.
     """
     before, after = sp.sympify(before), sp.sympify(after)
     if before == after:
         return
     for point, left, right in _values(before, after):
         if not right.is_finite or abs(left - right) > AGREEMENT * (1 + abs(left)):
-            told = ", ".join(f"{symbol} = {value}" for symbol, value in point)
+            location = ", ".join(f"{symbol} = {value}" for symbol, value in point)
             raise InternalError(
-                f"{where}: the stage {stage} turned {sp.N(left, 6)} into {sp.N(right, 6)} at {told}. This is a fault "
-                "of the engine, so no result is given; please report the declaration"
+                f"{where}: the stage {stage} turned {sp.N(left, 6)} into {sp.N(right, 6)} at {location}. This is a "
+                "fault of the engine, so no result is given; please report the declaration"
             )
 
 
@@ -112,20 +111,20 @@ Pairs = tuple[tuple[sp.Symbol, sp.Rational], ...]
 
 @lru_cache(maxsize=4000)
 def _values(before: sp.Expr, after: sp.Expr) -> tuple[tuple[Pairs, sp.Expr, sp.Expr], ...]:
-    """Both expressions at points where the first has a value."""
+    """Return both expressions at points where the first is defined."""
     opaque = sorted({n for e in (before, after) for n in _opaque(e)}, key=sp.default_sort_key)
     numbers = {node: _fraction(str(_at_ratios(node))) for node in opaque}
     before, after = before.xreplace(numbers), after.xreplace(numbers)
-    found = []
+    values = []
     for point in domain_points((*before.free_symbols, *after.free_symbols)):
         left, right = (_number(e, point) for e in (before, after))
         if left.is_number and left.is_finite:
-            found.append((tuple(point.items()), left, right))
-    return tuple(found)
+            values.append((tuple(point.items()), left, right))
+    return tuple(values)
 
 
 def _number(expression: sp.Expr, point: Point) -> sp.Expr:
-    """The value at a point; NaN where SymPy refuses one, as a comparison with a NaN."""
+    """Return the value at a point; NaN where SymPy refuses to evaluate, as in a comparison with NaN."""
     try:
         return sp.N(expression.xreplace(point), DIGITS)
     except TypeError:
@@ -133,20 +132,19 @@ def _number(expression: sp.Expr, point: Point) -> sp.Expr:
 
 
 def _at_ratios(node: sp.Basic) -> sp.Basic:
-    """A mean, or another node without a value, multiplied out and with sizes at their ratios: the same for all forms
-    in which a stage writes it."""
-    found: sp.Basic = sp.expand(node.xreplace({size: BASE * size.ratio for size in node.atoms(Sector)}))
-    return found
+    """Return a canonical form of a mean, or of another opaque node: expanded, with sizes at their ratios."""
+    expanded: sp.Basic = sp.expand(node.xreplace({size: BASE * size.ratio for size in node.atoms(Sector)}))
+    return expanded
 
 
 def _is_defined(function: sp.Function) -> bool:
-    """Whether a function is one of SymPy's, with values of its own."""
+    """Return whether SymPy can evaluate a function."""
     return str(type(function).__module__).startswith("sympy.")
 
 
 @ByKind
 def _opaque(expression: sp.Basic) -> list[sp.Basic]:
-    """The outermost nodes that are not scalar functions of symbols."""
+    """Return the outermost nodes that are not scalar functions of symbols."""
     return [expression]
 
 

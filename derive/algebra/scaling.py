@@ -1,4 +1,4 @@
-"""How quantities grow with the size of the system, all sizes growing together at fixed ratios."""
+"""Powers of the system size: all sizes grow together at fixed ratios."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from derive.language.vectors import shown
 
 
 def size_order(expression: sp.Expr, where: str) -> sp.Rational:
-    """The power of the base size with which a scalar coefficient grows."""
+    """Return the power of the base size with which a scalar coefficient grows."""
     expression = sp.sympify(expression)
     order = _degree(expression)
     if order is None:
@@ -32,9 +32,9 @@ def size_order(expression: sp.Expr, where: str) -> sp.Rational:
 
 
 def size_free(expression: sp.Expr, where: str) -> sp.Expr:
-    """The expression in terms of ratios; an error if it still grows or shrinks with the size.
+    """Return the expression in terms of ratios of sizes; raise an error if it still depends on the size.
 
-    A homogeneous function of degree zero has the same value for the sizes and for their ratios to the base size.
+    A homogeneous function of degree zero has the same value at the sizes and at their ratios to the base size.
     """
     expression = sp.sympify(expression)
     sizes = {sector: sector.ratio for sector in expression.atoms(Sector)}
@@ -54,9 +54,9 @@ def size_free(expression: sp.Expr, where: str) -> sp.Expr:
 
 @lru_cache(maxsize=1000)  # the same few coefficients are asked about at every stage
 def _degree(expression: sp.Basic) -> sp.Rational | None:
-    """The degree of a function of the sizes that is homogeneous: f(x D, x N, ...) = x^degree f(D, N, ...) for x > 0.
+    """Return the degree of homogeneity in the sizes: f(x D, x N, ...) = x^degree f(D, N, ...) for x > 0.
 
-    None for any other function. The rules hold whatever the signs of the other symbols are.
+    None if the function is not homogeneous. The rules hold for all signs of the other symbols.
     """
     return _homogeneous(expression) if expression.atoms(Sector) else sp.S.Zero
 
@@ -66,9 +66,9 @@ def _degrees(expression: sp.Basic) -> list[sp.Rational | None]:
 
 
 def _common(degrees: Iterable[sp.Rational | None]) -> sp.Rational | None:
-    """The degree that all have."""
-    found = set(degrees)
-    return found.pop() if len(found) == 1 else None
+    """Return the degree that all have; None if they differ."""
+    distinct = set(degrees)
+    return distinct.pop() if len(distinct) == 1 else None
 
 
 @ByKind
@@ -119,20 +119,21 @@ def _(expression: Relational) -> sp.Rational | None:
 
 
 def growth(order: sp.Rational, size: Sector) -> str:
-    """How something with this power of the size changes as the size grows."""
+    """Return in words how a quantity with this power of the size changes as the size grows."""
     return f"grows like {size**order}" if order > 0 else f"vanishes like {size**order}"
 
 
 def cure(order: sp.Rational, size: Sector) -> str:
-    """What to do about something that has this power of the size too much."""
+    """Return in words how to remove an excess power of the size."""
     return f"divide it by {size**order}" if order > 0 else f"multiply it by {size**-order}"
 
 
 def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A product as (powers of sizes, the rest).
+    """Split a product into powers of sizes and the rest.
 
-    SymPy multiplies denominators out: a size is taken out of sqrt(D)*t + sqrt(D) first, or t would count as a size.
-    A factor with sizes and other symbols is a power of one of its sizes times what it is at the ratios to that size.
+    SymPy expands denominators, so a size is factored out of sqrt(D)*t + sqrt(D) first; otherwise t would count as a
+    size. A factor with sizes and other symbols is a power of one of its sizes times its value at the ratios to that
+    size.
     """
     coefficient, sizes, rest = sp.sympify(coefficient), sp.S.One, sp.S.One
     for factor in sp.Mul.make_args(sp.expand_power_base(sp.factor_terms(coefficient))):
@@ -151,7 +152,7 @@ def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 @ByKind
 def norm_order(matrix: MatrixExpression) -> sp.Rational:
-    """The power of the base size with which the largest singular value of a matrix grows."""
+    """Return the power of the base size with which the operator norm of a matrix grows."""
     raise NotImplementedError(type(matrix).__name__)
 
 

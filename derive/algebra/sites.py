@@ -1,8 +1,8 @@
-"""Sites that differ by their traits: one site's linear response given its traits, and averages of it over their laws.
+"""Sites that differ by traits: the linear response of one site given its traits, and its averages over their laws.
 
-Given the traits of a site its spectral fields obey linear equations whose coefficients are functions of the traits and
-of averages over all sites. What enters those averages is therefore a rational function of the order parameters, and a
-known function of the traits.
+Given the traits of a site, its spectral fields obey linear equations whose coefficients are functions of the traits and
+of averages over all sites. The integrands of those averages are therefore rational in the order parameters, and known
+functions of the traits.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import FieldAt, Mean, shown
 
 MOST_GROUPS = 8
-"""Averages over more groups of equal sites are not written out as polynomials."""
+"""Groups of equal sites up to which an average is expanded into a polynomial sum; more make elimination slow."""
 
 
 _NORMAL = sp.Tuple(sp.exp(-(VALUE**2) / 2), -sp.oo, sp.oo)
 
 
 class SiteNormal(Trait):
-    """A standard normal number of each site, made by the derivation: training fields of the site are combinations."""
+    """A standard normal variable of each site; training fields there are linear combinations of these."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class SiteNormal(Trait):
 
 
 class SiteValue(Trait):
-    """What a training field is at a site, at one time: for a spectral field of the site a number like any trait."""
+    """A training field at a site and one time; for the spectral fields of the site it is a constant, like a trait."""
 
     __slots__ = ()
 
@@ -43,34 +43,34 @@ class SiteValue(Trait):
         field = value.field
         payload = (field.sector, None, "trait", sp.S.One, False, None, _NORMAL, value)
         name = field.name if value.time is None else "".join(c if c.isalnum() else "_" for c in shown(value)).strip("_")
-        found: Self = _Named.__new__(cls, name, payload, field.tex, real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, payload, field.tex, real=True)
+        return node
 
     value = property(lambda self: self.payload[7])
 
 
 class SiteEntry(Trait):
-    """What stands on a diagonal at a site, a function of training fields and traits there whose law is sampled."""
+    """A diagonal entry at a site: a function of training fields and traits there, whose law is sampled."""
 
     __slots__ = ()
 
     def __new__(cls, name: str, sector: Sector, function: sp.Expr) -> Self:
         payload = (sector, None, "trait", sp.S.One, False, None, _NORMAL, function)
-        found: Self = _Named.__new__(cls, name, payload, "", real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, payload, "", real=True)
+        return node
 
     function = property(lambda self: self.payload[7])
 
 
 class TraitAverage(Mean):
-    """The average, over the traits of a site, of a function of them, of z and of the responses of the bulk."""
+    """The average, over the traits of a site, of a function of them, of z and of the bulk responses."""
 
     def _eval_is_real(self) -> Any:
         return None  # at a complex z it is not
 
 
 def averaged(expression: sp.Expr) -> sp.Expr:
-    """An expression averaged over the traits in it; what does not depend on them stands in front."""
+    """Return the average of an expression over its traits; factors that do not depend on them are in front."""
     expression = sp.sympify(expression)
     if not traits_in(expression):
         return expression
@@ -84,7 +84,7 @@ def averaged(expression: sp.Expr) -> sp.Expr:
 
 
 def around_averages(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
-    """Change an expression in which averages over sites stay as they are."""
+    """Apply a change to an expression outside of its averages over sites."""
     averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
     if not averages:
         return change(expression)
@@ -93,7 +93,7 @@ def around_averages(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -
 
 
 def at_source(expression: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-    """An expression at given values of symbols, in its averages over sites too."""
+    """Return an expression at given values of symbols, also inside its averages over sites."""
     inside = {
         average: averaged(average.expression.xreplace(values))
         for average in sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
@@ -102,7 +102,7 @@ def at_source(expression: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Ex
 
 
 def by_source(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    """The derivative of an expression by a symbol, which may stand in its averages over sites."""
+    """Return the derivative of an expression with respect to a symbol, also inside its averages over sites."""
     averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
     marks = {average: EngineSymbol(f"average{number}") for number, average in enumerate(averages)}
     plain = expression.xreplace(marks)
@@ -113,7 +113,7 @@ def by_source(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 
 def site_responses(rows: Sequence[Sequence[sp.Expr]]) -> sp.Matrix:
-    """The inverse of one site's propagator, as fractions in lowest terms."""
+    """Return the inverse of one site's propagator, as fractions in lowest terms."""
     matrix = sp.Matrix(rows)
     functions = sorted({node for entry in matrix for node in _functions(entry)}, key=sp.default_sort_key)
     marks = {node: EngineSymbol(f"function{number}") for number, node in enumerate(functions)}
@@ -125,7 +125,7 @@ def site_responses(rows: Sequence[Sequence[sp.Expr]]) -> sp.Matrix:
 
 
 def _functions(expression: sp.Basic) -> Iterator[sp.Basic]:
-    """Outermost parts of an expression that are no sums, products or whole powers of symbols."""
+    """Yield the outermost parts of an expression that are not sums, products or integer powers of symbols."""
     if isinstance(expression, (sp.Add, sp.Mul)):
         for arg in expression.args:
             yield from _functions(arg)
@@ -136,25 +136,27 @@ def _functions(expression: sp.Basic) -> Iterator[sp.Basic]:
 
 
 def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
-    """Equations with averages over few groups of equal sites written out and free of denominators; None if they have
-    no such form: laws with a density, values that are no rational functions of the parameters, too many groups."""
-    found = []
+    """Return the equations as polynomials, with averages over few groups of equal sites as sums.
+
+    None if there is no such form: laws with a density, values that are not rational in the parameters, too many groups.
+    """
+    polynomials = []
     for equation in equations:
         whole = without_averages(equation)
         if whole is None:
             return None
         unknowns = [s for s in whole.free_symbols if not isinstance(s, Parameter)]
         if not equation.has(TraitAverage) and whole.is_polynomial(*unknowns):
-            found.append(equation)
+            polynomials.append(equation)
             continue
         if not whole.is_rational_function(*unknowns):
             return None
-        found.append(sp.expand(sp.fraction(sp.cancel(sp.together(whole)))[0]))
-    return tuple(found)
+        polynomials.append(sp.expand(sp.fraction(sp.cancel(sp.together(whole)))[0]))
+    return tuple(polynomials)
 
 
 def without_averages(expression: sp.Expr) -> sp.Expr | None:
-    """An expression with its averages over sites written out; None if one has too many groups, or no list of values."""
+    """Return an expression with averages over sites as sums; None if one has too many groups or a density."""
     expression = sp.sympify(expression)
     averages = sorted(expression.atoms(TraitAverage), key=sp.default_sort_key)
     written = {average: written_out(average) for average in averages}
@@ -162,7 +164,7 @@ def without_averages(expression: sp.Expr) -> sp.Expr | None:
 
 
 def written_out(average: TraitAverage) -> sp.Expr | None:
-    """An average as the weighted sum over groups of equal sites; None if there are too many, or no list of values."""
+    """Return an average as the weighted sum over groups of equal sites; None if there are too many or a density."""
     traits: list[Trait] = [value.field for value in traits_in(average.expression)]
     if any(not trait.discrete or not trait.weights for trait in traits):
         return None

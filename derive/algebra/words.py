@@ -1,7 +1,7 @@
-"""Words of matrices over training times: products of correlations, responses and diagonal weights.
+"""Words: noncommutative products of correlation, response and diagonal matrices over training times.
 
-A block of A(z) is a sum of scalar * word. Words do not commute, so they are kept as tuples of letters; the SymPy
-matrix expression is made only for printing.
+A block of A(z) is a sum of scalar * word. A word is a tuple of letters; SymPy matrix expressions are used only for
+printing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from derive.language.vectors import PAST, Field, FieldAt
 class Letter:
     """C[a, b] or R[a, b] as a matrix over the times (and labels) of a and b, perhaps transposed.
 
-    time: one time at which b of a correlation, or a of a response, is taken: one column, or one row.
+    `time` fixes one time of b of a correlation, or of a of a response: one column, or one row.
     """
 
     kind: str
@@ -32,22 +32,24 @@ class Letter:
 
     @staticmethod
     def correlation(a: Field, b: Field) -> Letter:
+        """Return the letter C[a, b]."""
         return Letter("C", a, b) if a.name <= b.name else Letter("C", b, a, True)
 
     @staticmethod
     def response(a: Field, noise: Field) -> Letter:
+        """Return the letter R[a, noise]."""
         return Letter("R", a, noise)
 
     @staticmethod
     def with_value(a: Field, value: FieldAt) -> Letter:
-        """Correlations with a field at one time: one column."""
+        """Return the correlations with a field at one time: one column."""
         if value.time is None:
             return Letter.correlation(a, value.field)
         return Letter("C", a, value.field, time=value.time)
 
     @staticmethod
     def of_value(value: FieldAt, noise: Field) -> Letter:
-        """Responses of a field at one time: one row."""
+        """Return the responses of a field at one time: one row."""
         return Letter("R", value.field, noise, time=value.time)
 
     @property
@@ -61,17 +63,17 @@ class Letter:
 
     @property
     def order_parameters(self) -> tuple[Letter, ...]:
-        """The correlations and responses that it is made of."""
+        """The correlations and responses of which it is made."""
         return (self.plain,)
 
     @property
     def plain(self) -> Letter:
-        """The same, not transposed."""
+        """The same letter, not transposed."""
         return replace(self, transposed=False)
 
     @property
     def shown(self) -> tuple[str, str]:
-        """What it is of, as texts."""
+        """The names of its two fields."""
         a, b = str(self.a), str(self.b)
         if self.time is None:
             return a, b
@@ -79,7 +81,7 @@ class Letter:
 
     @property
     def shape(self) -> tuple[sp.Expr, sp.Expr]:
-        """Rows and columns before it is transposed."""
+        """The numbers of rows and columns before transposition."""
         rows, columns = index_size(self.a), index_size(self.b)
         if self.time is None:
             return rows, columns
@@ -98,8 +100,8 @@ class DiagonalWeight(sp.MatrixExpr):
     """The diagonal matrix with entries weight(s)."""
 
     def __new__(cls, weight: sp.Expr, size: sp.Expr) -> Self:
-        found: Self = sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
-        return found
+        node: Self = sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
+        return node
 
     weight = property(lambda self: self.args[0])
     shape = property(lambda self: (self.args[1], self.args[1]))
@@ -123,7 +125,7 @@ class DiagonalFactor:
 
     @property
     def weights(self) -> tuple[sp.Expr, ...]:
-        """What it multiplies the times of a field by."""
+        """The diagonal entries as functions of time."""
         return (self.weight,)
 
     @property
@@ -140,8 +142,10 @@ class DiagonalFactor:
 
 @dataclass(frozen=True)
 class SiteTable:
-    """The means over sites of the products of two things, for each value of what stands on diagonals there. A thing is
-    ("C", field), or ("R", noise): then derivatives by the noise take the place of products with it."""
+    """The means over sites of products of two factors, given the diagonal entries.
+
+    A factor is ("C", field), or ("R", noise): the latter is a derivative with respect to the noise.
+    """
 
     sector: Sector
     left: tuple[str, Field]
@@ -149,14 +153,16 @@ class SiteTable:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Under which name order parameters have it."""
+        """Its key among the order parameters."""
         return ("W", self.sector.name, *(f"{kind} {field}" for kind, field in (self.left, self.right)))
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """<weight left right>: a mean over sites with a function of what stands on diagonals there, as a matrix over the
-    times (and labels) of two things as those of a SiteTable."""
+    """<weight left right>: a mean over sites weighted by a function of the diagonal entries.
+
+    It is a matrix over the times (and labels) of two factors, which are those of a SiteTable.
+    """
 
     weight: sp.Expr
     sector: Sector
@@ -168,7 +174,7 @@ class Weighed:
 
     @property
     def tables(self) -> tuple[SiteTable, ...]:
-        """The tables of means over sites that it is made of."""
+        """The tables of conditional means of which it is made."""
         return (self.table,)
 
     @property
@@ -203,7 +209,7 @@ Combination = tuple[tuple[sp.Expr, Word], ...]
 
 
 def combine(terms: list[tuple[sp.Expr, Word]]) -> Combination:
-    """A sum of scalar * word with equal words added and zeros dropped, in a fixed order."""
+    """Return a sum of scalar * word with equal words added and zeros dropped, in a fixed order."""
     total: dict[Word, sp.Expr] = {}
     for scale, word in terms:
         total[word] = total.get(word, sp.S.Zero) + scale
@@ -213,7 +219,7 @@ def combine(terms: list[tuple[sp.Expr, Word]]) -> Combination:
 
 
 def as_matrix(combination: Combination, rows: sp.Expr, columns: sp.Expr) -> sp.MatrixExpr:
-    """The combination as a SymPy matrix expression."""
+    """Return the combination as a SymPy matrix expression."""
     parts = []
     for scale, word in combination:
         matrix = sp.MatMul(*(letter.matrix() for letter in word)) if word else sp.Identity(rows)

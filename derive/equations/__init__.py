@@ -1,1 +1,1 @@
-"""From the equations of a declaration to one rule per field: what the first stage is made of."""
+"""Equations of a declaration, decomposed into one rule per field: the parts of the first stage."""

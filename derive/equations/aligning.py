@@ -1,4 +1,6 @@
-"""Declared directions beside A(z): what a source along each drives, and the overlap of a probe field with it."""
+"""Declared directions beside A(z): the equations that a source along a direction drives, and its overlap with a probe
+field.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Row = Mapping[Unknown, Combination]
 
 
 class Projecting(Protocol):
-    """The projection of a probe on training fields, as far as directions need it."""
+    """The projection of a probe on training fields, as far as declared directions need it."""
 
     def sides(self) -> list[tuple[str, Field]]: ...
 
@@ -28,26 +30,26 @@ class Projecting(Protocol):
 
 
 def alignments(
-    work: Projecting, unknowns: tuple[Unknown, ...], asked: Iterable[tuple[str, Alignment]]
+    projecting: Projecting, unknowns: tuple[Unknown, ...], declared: Iterable[tuple[str, Alignment]]
 ) -> tuple[Aligned, ...]:
-    """Each direction on each side whose sector it lives on; none where there are no spikes, and so no outliers."""
+    """Return each declared direction on each side whose sector it lives on; empty without spikes."""
     if not unknowns:
         return ()
     return tuple(
-        _aligned(work, unknowns, name, side, probe, alignment)
-        for name, alignment in asked
-        for side, probe in work.sides()
+        _aligned(projecting, unknowns, name, side, probe, alignment)
+        for name, alignment in declared
+        for side, probe in projecting.sides()
         if probe.sector == alignment.direction.field.sector
     )
 
 
 def _aligned(
-    work: Projecting, unknowns: tuple[Unknown, ...], name: str, side: str, probe: Field, alignment: Alignment
+    projecting: Projecting, unknowns: tuple[Unknown, ...], name: str, side: str, probe: Field, alignment: Alignment
 ) -> Aligned:
     field = alignment.direction.field
-    later = _seen_later(work, unknowns, Unknown("C", probe, field))
-    earlier = _driven_earlier(work, unknowns, probe, field)
-    drive = ((r, work.driven(unknown, probe, field)) for r, unknown in enumerate((*unknowns, *earlier)))
+    later = _overlap_equations(projecting, unknowns, Unknown("C", probe, field))
+    earlier = _response_equations(projecting, unknowns, probe, field)
+    drive = ((r, projecting.driven(unknown, probe, field)) for r, unknown in enumerate((*unknowns, *earlier)))
     return Aligned(
         name,
         side,
@@ -57,30 +59,34 @@ def _aligned(
         _table(later.values(), (*unknowns, *later)),
         tuple(earlier),
         _table(earlier.values(), tuple(earlier)),
-        _table((work.reachable()[unknown] for unknown in unknowns), tuple(earlier)),
-        tuple((r, made) for r, made in drive if made),
+        _table((projecting.reachable()[unknown] for unknown in unknowns), tuple(earlier)),
+        tuple((r, combination) for r, combination in drive if combination),
     )
 
 
-def _seen_later(work: Projecting, unknowns: tuple[Unknown, ...], first: Unknown) -> dict[Unknown, Row]:
-    """The equation of an overlap, and those of the overlaps that it needs besides the unknowns of A(z)."""
-    found: dict[Unknown, Row] = {}
-    neighbours, waiting = work.neighbours(), [first]
+def _overlap_equations(projecting: Projecting, unknowns: tuple[Unknown, ...], first: Unknown) -> dict[Unknown, Row]:
+    """Return the equation of an overlap, and those of the overlaps that it depends on besides the unknowns of A(z)."""
+    equations: dict[Unknown, Row] = {}
+    neighbours, waiting = projecting.neighbours(), [first]
     while waiting:
         unknown = waiting.pop(0)
-        if unknown in found or unknown in unknowns:
+        if unknown in equations or unknown in unknowns:
             continue
-        # responses that A(z) has not have no pole at its zeros: none of its unknowns drives them
-        found[unknown] = {u: made for u, made in work.row(unknown).items() if u.kind == "C" or u in unknowns}
-        waiting += [*found[unknown], *(Unknown("C", p, unknown.field) for p in neighbours[unknown.probe])]
-    return found
+        # responses outside A(z) have no pole at its zeros: no unknown of A(z) drives them
+        equations[unknown] = {
+            u: combination for u, combination in projecting.row(unknown).items() if u.kind == "C" or u in unknowns
+        }
+        waiting += [*equations[unknown], *(Unknown("C", p, unknown.field) for p in neighbours[unknown.probe])]
+    return equations
 
 
-def _driven_earlier(work: Projecting, unknowns: tuple[Unknown, ...], probe: Field, field: Field) -> dict[Unknown, Row]:
-    """The equations of responses that no unknown of A(z) drives, but a source along a field does."""
-    idle = {u: row for u, row in work.reachable().items() if u not in unknowns}
-    neighbours = work.neighbours()
-    driven = {u: None for u in idle if work.driven(u, probe, field)}
+def _response_equations(
+    projecting: Projecting, unknowns: tuple[Unknown, ...], probe: Field, field: Field
+) -> dict[Unknown, Row]:
+    """Return the equations of responses that a source along a field drives and no unknown of A(z) does."""
+    idle = {u: row for u, row in projecting.reachable().items() if u not in unknowns}
+    neighbours = projecting.neighbours()
+    driven = {u: None for u in idle if projecting.driven(u, probe, field)}
     while True:
         more = [
             u

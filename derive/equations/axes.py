@@ -1,7 +1,7 @@
-"""Labels along several axes: every product of things with different axes is written with the tables that spread them.
+"""Labels along several axes: broadcast factors with different axes by tables of zeros and ones.
 
-After this all that is added and multiplied has the same labels, or none: several axes are one list of labels, and a
-table of zeros and ones takes one list to another. What a mean holds with other axes gets a field of its own.
+After this step all terms and factors have the same labels, or none: several axes form one list of labels, and a table
+of zeros and ones maps one list to another. A vector with other axes inside a mean gets a field of its own.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ Axes = tuple[Axis, ...]
 LEAVES = (FieldAt, GivenNumbers, Apply, Project, Mix, Total, Mean, sp.Sum)
 
 
-def with_labels_alike(model: Model) -> Model:
-    """The model with what has different axes spread to the same; the model itself where nothing has to be."""
+def broadcast_labels(model: Model) -> Model:
+    """Return the model with all terms broadcast to common axes; the model itself if its axes already agree."""
     if len({axis for e in everything(model) for axis in _axes_in(e)}) < 2:
         return model
-    work = _Spreading(declared_names(model))
-    equations = [work.equation(e) for e in model.equations]
-    observe = {name: work.number(value) for name, value in model.observe}
-    probe = tuple((label, replace(p, matrix=work.matrix(p.matrix))) for label, p in model.probes)
+    spreading = _Spreading(declared_names(model))
+    equations = [spreading.equation(e) for e in model.equations]
+    observe = {name: spreading.number(value) for name, value in model.observe}
+    probe = tuple((label, replace(p, matrix=spreading.matrix(p.matrix))) for label, p in model.probes)
     single = [p for label, p in probe if label == ""]
     changed = [e.value for e in equations] != [e.value for e in model.equations] or observe != dict(model.observe)
-    if not changed and not work.made:
+    if not changed and not spreading.made:
         return model
     return replace(
         model,
-        equations=(*equations, *work.equations),
+        equations=(*equations, *spreading.equations),
         observe=observe,
         probe=single[0] if single else probe or None,
     )
@@ -63,11 +63,13 @@ def with_labels_alike(model: Model) -> Model:
 
 def _axes_in(expression: sp.Basic) -> set[Axis]:
     fields = {axis for value in expression.atoms(FieldAt) for axis in value.field.axes}
-    given = {axis for node in expression.atoms(GivenNumbers) for axis in node.args[0].axes}
-    return fields | given | {axis for node in expression.atoms(LabelSelection) for axis in node.rows}
+    data_axes = {axis for node in expression.atoms(GivenNumbers) for axis in node.args[0].axes}
+    return fields | data_axes | {axis for node in expression.atoms(LabelSelection) for axis in node.rows}
 
 
 class _Spreading:
+    """Broadcasts the expressions of a model to common axes."""
+
     def __init__(self, taken: set[str]):
         self.taken = taken
         self.made: dict[sp.Expr, Field] = {}
@@ -80,9 +82,9 @@ class _Spreading:
             return equation.with_value(self.like(equation.value, equation.defined.axes))
 
     def number(self, value: sp.Expr) -> sp.Expr:
-        """An observable, or the coefficient of a matrix."""
-        found: sp.Expr = changed(value, (Each, *LEAVES), self._inside)
-        return found
+        """Broadcast an observable, or the coefficient of a matrix."""
+        broadcast: sp.Expr = changed(value, (Each, *LEAVES), self._inside)
+        return broadcast
 
     def matrix(self, matrix: MatrixExpression) -> MatrixExpression:
         if matrix.low_rank:
@@ -90,22 +92,22 @@ class _Spreading:
         return matrix.rebuilt(self.matrix, lambda scale, _: self.number(scale))
 
     def own(self, expression: sp.Expr) -> sp.Expr:
-        """An expression whose parts all have its axes."""
+        """Broadcast all parts of an expression to its own axes."""
         return self.like(expression, axes_of(expression))
 
     def like(self, expression: sp.Expr, axes: Axes) -> sp.Expr:
-        """An expression whose parts all have these axes, or no labels."""
+        """Broadcast all parts of an expression to the given axes; parts without labels stay as they are."""
 
         def leaf(node: sp.Expr) -> sp.Expr:
-            found, own = self._inside(node), axes_of(node)
-            return spread(found, axes, own) if own else found
+            inner, own = self._inside(node), axes_of(node)
+            return spread(inner, axes, own) if own else inner
 
-        found: sp.Expr = changed(expression, LEAVES, leaf)
-        return found
+        broadcast: sp.Expr = changed(expression, LEAVES, leaf)
+        return broadcast
 
     @ByKind
     def _inside(self, node: sp.Expr) -> sp.Expr:
-        """A node with what it acts on made alike."""
+        """Broadcast the arguments of a node."""
         return node.func(*node.args[:-1], self.own(node.args[-1]))
 
     @_inside.on(FieldAt, GivenNumbers)
@@ -145,13 +147,13 @@ class _Spreading:
         return Mix(node.table, node.transposed, self.own(node.vector))
 
     def _mixed(self, node: Mix) -> sp.Expr:
-        """A table times a vector that has other axes besides: the sum over its columns of entries times the vector."""
+        """Return a table times a vector with further axes, as a sum over columns."""
         axes = axes_of(node)
         wide = tuple(sorted({*axes, *axes_of(node.vector)}, key=lambda axis: axis.name))
         return spread(self.like(EntriesAt(*node.table.args) * node.vector, wide), axes, wide)
 
     def _in_mean(self, node: Mean) -> sp.Expr:
-        """What a mean is of, with a field for every vector that is spread."""
+        """Return the argument of a mean, with a field of its own for every broadcast vector."""
         expression = self.own(node.expression)
         wide = {m for m in expression.atoms(Mix) if m.table.data is None and sector_of(m) is not None}
         outer = [m for m in wide if not any(m != other and other.has(m) for other in wide)]
@@ -173,7 +175,7 @@ class _Spreading:
             while name in self.taken:
                 name += "_"
             self.taken.add(name)
-            made = Field(name, field.sector, field.clock if field.timed else None, axes=mix.table.rows)
-            self.made[content] = made
-            self.equations.append(Eq(made(field.clock) if field.timed else made(), content))
+            auxiliary = Field(name, field.sector, field.clock if field.timed else None, axes=mix.table.rows)
+            self.made[content] = auxiliary
+            self.equations.append(Eq(auxiliary(field.clock) if field.timed else auxiliary(), content))
         return self.made[content](*time)

@@ -1,4 +1,4 @@
-"""Which training fields depend on the traits of their site, and how."""
+"""How training fields depend on the traits of their site."""
 
 from __future__ import annotations
 
@@ -17,60 +17,66 @@ Parts = tuple[tuple[sp.Expr, Field], ...]
 
 
 def site_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt] | None) -> Parts | None:
-    """A training field at a site that differs: functions of the site, each times a field that is none of them. held:
-    fields on the diagonal there, if there are any. None where there is no such sum."""
+    """Return a training field as a sum of functions of the site, each times a field that does not depend on the site.
+
+    Args:
+        held: the fields on the diagonal of this sector, or None if there are none.
+
+    Returns:
+        the pairs (function, field), or None if the field has no such decomposition.
+    """
     return trait_parts(system, field) if held is None else normal_parts(system, order, field, held)
 
 
 def trait_parts(system: System, field: Field) -> Parts | None:
-    """A training field as a sum of functions of the traits of its site, each times a field that has none of them.
+    """Return a training field as a sum of functions of traits, each times a field independent of the traits.
 
-    The laws of those fields are then the same at all sites, whatever their traits. None where there is no such sum.
+    The law of each such field is then the same at all sites. None if there is no such decomposition.
     """
-    if field not in _depending(system):
+    if field not in _trait_dependent(system):
         return ((sp.S.One, field),)
     rule = next(f for f in system.training if f.field == field)
     terms = rule.rule.terms if not rule.starts and rule.shift == 0 else ()
     if not terms or not all(_at_the_same_time(term, field) for term in terms):
         return None
-    return _summed((term.coefficient, trait_parts(system, term.vector.field)) for term in terms)
+    return _combine((term.coefficient, trait_parts(system, term.vector.field)) for term in terms)
 
 
-def _summed(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
-    """A sum of multiples of sums; None if one of them has none."""
-    found: dict[Field, sp.Expr] = {}
+def _combine(terms: Iterable[tuple[sp.Expr, Parts | None]]) -> Parts | None:
+    """Return a linear combination of decompositions; None if one of them is None."""
+    totals: dict[Field, sp.Expr] = {}
     for coefficient, parts in terms:
         if parts is None:
             return None
         for factor, part in parts:
-            found[part] = found.get(part, sp.S.Zero) + coefficient * factor
-    return tuple((factor, part) for part, factor in found.items())
+            totals[part] = totals.get(part, sp.S.Zero) + coefficient * factor
+    return tuple((factor, part) for part, factor in totals.items())
 
 
 def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]) -> Parts | None:
-    """A training field as a sum of functions, of the traits of its site and of other fields there that are `held`, each
-    times a field that is normal with mean zero at all sites, or times the constant.
+    """Return a training field as a sum of functions of its site, each times a centred Gaussian field or the constant.
 
-    None where there is no such sum.
+    The functions depend on the traits of the site and on the fields `held` fixed there. None if there is no such
+    decomposition.
     """
-    if field.role in ("normal", "constant") or field in _normal(order) - _depending(system):
+    if field.role in ("normal", "constant") or field in _normal(order) - _trait_dependent(system):
         return ((sp.S.One, field),)
     multiples = _multiples(system, order, field, held)
     if multiples is None:
         return None
     constant: Parts = ((sp.S.One, _constant(system, field)),)
-    return _summed(
+    return _combine(
         (coefficient, constant if vector is None else normal_parts(system, order, vector, held))
         for coefficient, vector in multiples
     )
 
 
 def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | None:
-    """A training field as a function of normal ones of its site, and of traits; None where it is none."""
+    """Return a training field as a function of Gaussian fields and traits of its site; None if it is not one."""
     field, time = value.field, value.time
     if field.role == "constant":
         return sp.S.One
-    if field.role == "normal" or field in _normal(order) - _depending(system):
+    if field.role == "normal" or field in _normal(order) - _trait_dependent(system):
         return SiteValue(value)()
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0 and not field.labelled:
@@ -78,16 +84,18 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr | No
         law = rule.rule.expression(field.clock) if rule.product is None else None
         inside = [] if law is None else [v for v in values(law) if not is_trait(v)]
         if law is not None and not law.has(Mean, PAST, sp.Sum) and all(v.time in (None, now) for v in inside):
-            made = {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
-            return None if any(one is None for one in made.values()) else law.xreplace(made)
+            forms = {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
+            return None if any(form is None for form in forms.values()) else law.xreplace(forms)
     return None
 
 
 def _multiples(
     system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]
 ) -> list[tuple[sp.Expr, Field | None]] | None:
-    """A field as multiples, by functions of its site, of other fields at the same time, or of none; None where it is
-    not linear in them."""
+    """Return a field as a linear combination of fields at the same time, with functions of its site as coefficients.
+
+    A term without a field is a constant. None if the field is not linear in the others.
+    """
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0:
         linear = not rule.rule.laws and rule.product is None
@@ -96,31 +104,33 @@ def _multiples(
         for law in rule.rule.laws:
             if law.has(Mean, PAST) or field.labelled:
                 continue
-            known = law.xreplace(_known(system, order, law, held))
-            others = [v for v in values(known) if not is_trait(v)]
-            slopes = _slopes(known, others)
+            reduced = law.xreplace(_functions_of_held(system, order, law, held))
+            others = [v for v in values(reduced) if not is_trait(v)]
+            slopes = _slopes(reduced, others)
             if not others:
-                return [(known, None)]
+                return [(reduced, None)]
             now = all(v.time == (field.clock if field.timed else None) for v in others)
             if slopes is not None and now:
                 return [(slope, value.field) for slope, value in zip(slopes, others, strict=True)]
     return None
 
 
-def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
-    """Values in a law that are functions of held ones."""
-    found: dict[FieldAt, sp.Expr] = {}
+def _functions_of_held(
+    system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]
+) -> dict[FieldAt, sp.Expr]:
+    """Return the values in a law that are functions of the held fields, with those functions."""
+    functions: dict[FieldAt, sp.Expr] = {}
     for value in values(law):
         written = None if is_trait(value) else of_normals(system, order, value)
         if written is not None:
             made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
             if made_of <= held:
-                found[value] = written
-    return found
+                functions[value] = written
+    return functions
 
 
 def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:
-    """What multiplies each of some vectors in a law that is linear in them; None if it is not."""
+    """Return the coefficient of each vector in a law that is linear in them; None if it is not linear."""
     marks = [sp.Dummy() for _ in vectors]
     marked = law.xreplace(dict(zip(vectors, marks, strict=True)))
     slopes = [sp.diff(marked, mark) for mark in marks]
@@ -129,15 +139,15 @@ def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:
 
 
 def _constant(system: System, field: Field) -> Field:
-    found = (source for source in system.sources if source.role == "constant" and source.sector == field.sector)
-    return next(found, Field(f"one_{field.sector}", field.sector, role="constant"))
+    constants = (source for source in system.sources if source.role == "constant" and source.sector == field.sector)
+    return next(constants, Field(f"one_{field.sector}", field.sector, role="constant"))
 
 
 @lru_cache(maxsize=16)
 def _normal(order: TimeOrder) -> frozenset[Field]:
-    """Training fields that are normal with mean zero: linear in random matrices applied to anything and in normals."""
+    """Return the centred Gaussian training fields: linear in normals and in random matrices applied to any vector."""
     system = order.system
-    needs = {f.field: _needed(system, f, order) for f in system.training}
+    needs = {f.field: _site_inputs(system, f, order) for f in system.training}
     other = {
         f.field
         for f in system.training
@@ -151,7 +161,7 @@ def _normal(order: TimeOrder) -> frozenset[Field]:
 
 
 def _at_the_same_time(term: Term, field: Field) -> bool:
-    """Whether a term is a multiple, by a function of traits and parameters, of another field at the time of a field."""
+    """Return whether a term is another field at the same time, times a function of traits and parameters."""
     vector = term.vector
     now = vector.time == (field.clock if field.timed else None) and vector.field.timed == field.timed
     plain = term.pair is None and term.past is None and term.mixing is None and not term.coefficient.has(Mean, PAST)
@@ -159,28 +169,31 @@ def _at_the_same_time(term: Term, field: Field) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _depending(system: System) -> frozenset[Field]:
-    """Training fields whose law at a site depends on its traits, also through what returns from random matrices."""
-    needs = {f.field: _needed(system, f) for f in system.training}
-    found = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
+def _trait_dependent(system: System) -> frozenset[Field]:
+    """Return the training fields whose law at a site depends on its traits, also through memory."""
+    needs = {f.field: _site_inputs(system, f) for f in system.training}
+    depending = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
     while True:
-        more = {field for field, others in needs.items() if field not in found and others & found}
+        more = {field for field, others in needs.items() if field not in depending and others & depending}
         if not more:
-            return frozenset(found)
-        found |= more
+            return frozenset(depending)
+        depending |= more
 
 
 def _has_traits(rule: Rule) -> bool:
     return any(map(traits_in, (*(term.coefficient for term in rule.terms), *rule.laws)))
 
 
-def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
-    """Fields of the same site that the law of a field holds; of what may return from random matrices, with the order
-    in time, what does return: what they are applied to answers to what they made."""
-    found: set[Field] = set()
+def _site_inputs(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
+    """Return the fields of the same site that enter the law of a field.
+
+    A random matrix brings fields back through its memory. Given the order in time, only those with a nonzero response
+    count.
+    """
+    needed: set[Field] = set()
     for rule in f.rules:
-        found |= {term.vector.field for term in rule.terms}
-        found |= {v.field for law in rule.laws for v in values(law) if not is_trait(v)}
+        needed |= {term.vector.field for term in rule.terms}
+        needed |= {v.field for law in rule.laws for v in values(law) if not is_trait(v)}
         if (product := rule.product) is not None:
             back = [
                 g.product
@@ -189,5 +202,5 @@ def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> s
                 and g.product.matrix == product.matrix
                 and (order is None or order.delay(product.argument, g.field) is not None)
             ]
-            found |= {r.argument for r in back if r.argument.sector == f.field.sector}
-    return found
+            needed |= {r.argument for r in back if r.argument.sector == f.field.sector}
+    return needed

@@ -1,9 +1,10 @@
-"""Training fields and traits on the diagonals of a probed matrix: as normal numbers of a site, or as sampled ones.
+"""Training fields and traits on the diagonals of a probed matrix: as Gaussian variables of a site, or as sampled
+values.
 
-A training field on a diagonal is a number of the site that noises and other fields of the site go along with. With
-standard normal numbers x of which it is made, and normal a and b, <F(x) a b> = <F> <a b> + <F (x^2 - 1)> <a x> <x b>,
-whatever F is. Noises of the probe, training fields and derivatives by training noises are all such a and b. A field
-without such a law is sampled, and so are <F a b> for each value of what stands on the diagonal.
+A training field on a diagonal is a random variable of the site, correlated with noises and other fields there. Let it
+be a function of standard normals x, and let a and b be Gaussian. Then <F(x) a b> = <F> <a b> + <F (x^2 - 1)> <a x> <x
+b> for any F. Noises of the probe, training fields and derivatives with respect to training noises all serve as a and b.
+A field without such a representation is sampled, together with <F a b> given the diagonal entries.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from derive.records.saddle import TimeOrder
 from derive.records.system import System
 
 Along = tuple[list[tuple[sp.Expr, Letter]], ...]
-"""For each of the normal numbers of a site its mean with something, as a sum of letters."""
+"""For each normal of a site, a covariance or a derivative as a sum of letters."""
 MOST_ENTRIES = 2
-"""Different functions of sampled fields on the diagonals of a sector: values of all of them together are kept."""
+"""Largest number of distinct sampled diagonal entries of a sector: their joint law is tabulated."""
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """A name that is not taken yet, and is then."""
+    """Return a name that is not in `taken`, and add it there."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -39,9 +40,9 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 def field_values(expressions: Iterable[sp.Expr]) -> list[SiteValue]:
-    """The training fields in functions of a site, in a fixed order."""
-    found = {v.field for e in expressions for v in traits_in(e) if isinstance(v.field, SiteValue)}
-    return sorted(found, key=sp.default_sort_key)
+    """Return the training fields in functions of a site, in a fixed order."""
+    fields = {v.field for e in expressions for v in traits_in(e) if isinstance(v.field, SiteValue)}
+    return sorted(fields, key=sp.default_sort_key)
 
 
 def transposed(along: Along) -> Along:
@@ -53,7 +54,10 @@ def transposed(along: Along) -> Along:
 
 @dataclass(frozen=True)
 class NormalDiagonal:
-    """The training fields on diagonals at the sites of a sector as normal numbers. given: what they are written as."""
+    """Training fields on the diagonals of a sector, as functions of Gaussian variables.
+
+    `given` maps each field to that function.
+    """
 
     order: TimeOrder
     spread: DiagonalSpread
@@ -63,15 +67,15 @@ class NormalDiagonal:
     def fields(self) -> frozenset[FieldAt]:
         return frozenset(self.spread.values)
 
-    def along(self, field: Field) -> Along:
-        """The means of a field times each of the normal numbers: columns."""
+    def covariances(self, field: Field) -> Along:
+        """Return the covariances of a field with each of the normals: columns."""
         return tuple(
             [(scale, Letter.with_value(field, value)) for scale, value in zip(row, self.spread.values, strict=False)]
             for row in self.spread.inverse
         )
 
-    def kicked(self, noise: Field) -> Along:
-        """The derivatives of the normal numbers by a noise: rows."""
+    def derivatives(self, noise: Field) -> Along:
+        """Return the derivatives of the normals with respect to a noise: rows."""
         return tuple(
             [
                 (scale, Letter.of_value(value, noise))
@@ -83,11 +87,11 @@ class NormalDiagonal:
 
 
 def normal_forms(system: System, order: TimeOrder, fields: Iterable[SiteValue]) -> dict[SiteValue, sp.Expr] | None:
-    """Fields on diagonals as functions of normal ones; None where one has no such form."""
-    found = {one: of_normals(system, order, one.value) for one in fields}
-    if any(form is None for form in found.values()):
+    """Return fields on diagonals as functions of Gaussian fields; None if one of them has no such form."""
+    forms = {field: of_normals(system, order, field.value) for field in fields}
+    if any(form is None for form in forms.values()):
         return None
-    values = [one.value for one in field_values(found.values())]
+    values = [field.value for field in field_values(forms.values())]
     for value in values:
         _check_noises(system, order, value)
         other = next(v for v in values if v.time is not None or value.time is None)
@@ -96,13 +100,13 @@ def normal_forms(system: System, order: TimeOrder, fields: Iterable[SiteValue]) 
                 f"spectrum(...) has diag(...) of {shown(other)} and {shown(value)}, whose times are not a fixed "
                 "number of steps apart; take both at the last times"
             )
-    return found
+    return forms
 
 
 def normal_diagonal(
     order: TimeOrder, sector: Sector, forms: dict[SiteValue, sp.Expr], taken: set[str]
 ) -> NormalDiagonal:
-    """The numbers that fields on diagonals are made of, with names that are not taken."""
+    """Return the standard normals that represent the fields on diagonals, with names that are not in `taken`."""
     values = field_values(forms.values())
     names = [value.name for value in values]
     normals = tuple(SiteNormal(free_name(f"x_{name}", taken), sector) for name in names)
@@ -119,12 +123,14 @@ def normal_diagonal(
         value(): sp.Add(*(c * x() for c, x in zip(row, normals, strict=False)))
         for value, row in zip(values, lower, strict=True)
     }
-    given = {**numbers, **{one(): form.xreplace(numbers) for one, form in forms.items()}}
-    return NormalDiagonal(order, DiagonalSpread(tuple(value.value for value in values), normals, lower, inverse), given)
+    substitution = {**numbers, **{field(): form.xreplace(numbers) for field, form in forms.items()}}
+    return NormalDiagonal(
+        order, DiagonalSpread(tuple(value.value for value in values), normals, lower, inverse), substitution
+    )
 
 
 def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
-    """At the last time a field must not hold noises of that time, because spikes end before it."""
+    """Refuse a field at the last time that depends on noises of that time, because spikes end before it."""
     clock = value.field.clock
     if value.time is None or clock is None or value.time != clock.steps:
         return
@@ -142,22 +148,22 @@ def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
 
 @dataclass(frozen=True)
 class SampledDiagonal:
-    """What stands on diagonals at the sites of a sector, as functions of the site whose law is sampled."""
+    """Diagonal entries of a sector as functions of the site whose joint law is sampled."""
 
     order: TimeOrder
     sites: SampledSiteValues
     given: dict[sp.Expr, sp.Expr]
 
     def written(self, coefficient: sp.Expr) -> sp.Expr:
-        """A coefficient with what is sampled as one number of its site."""
+        """Return a coefficient with its sampled factor as one symbol of the site."""
         if not traits_in(coefficient):
             return coefficient
         inside = _of_site(coefficient)
         base, power = _power(inside)
         return coefficient / inside * self.given[base] ** power
 
-    def answers(self, noise: Field) -> bool:
-        """Whether what stands on diagonals answers to a training noise."""
+    def responds(self, noise: Field) -> bool:
+        """Return whether the diagonal entries respond to a training noise."""
         fields = (value.field for value in self.sites.values if not is_trait(value))
         return any(self.order.delay(field, noise) is not None for field in fields)
 
@@ -165,14 +171,14 @@ class SampledDiagonal:
 def sampled_diagonal(
     system: System, order: TimeOrder, sector: Sector, coefficients: Iterable[sp.Expr], taken: set[str]
 ) -> SampledDiagonal:
-    """The functions of a site in some coefficients, with names that are not taken."""
+    """Return the functions of a site in the coefficients, with names that are not in `taken`."""
     functions = {_power(_of_site(coefficient))[0] for coefficient in coefficients if traits_in(coefficient)}
     ordered = sorted(functions, key=sp.default_sort_key)
-    plain = {f: f.xreplace({one(): one.value for one in field_values([f])}) for f in ordered}
+    plain = {f: f.xreplace({field(): field.value for field in field_values([f])}) for f in ordered}
     if len(ordered) > MOST_ENTRIES:
-        told = ", ".join(f"diag({shown(function)})" for function in plain.values())
+        listing = ", ".join(f"diag({shown(function)})" for function in plain.values())
         raise DeclarationError(
-            f"spectrum(...) has {told}, whose joint law has to be sampled; use at most {MOST_ENTRIES} different "
+            f"spectrum(...) has {listing}, whose joint law has to be sampled; use at most {MOST_ENTRIES} different "
             f"functions on the diagonals of {sector}"
         )
     names = [
@@ -188,9 +194,9 @@ def sampled_diagonal(
 
 
 def _of_site(coefficient: sp.Expr) -> sp.Expr:
-    """The factor of a coefficient that differs from site to site."""
-    found: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
-    return found
+    """Return the factor of a coefficient that varies from site to site."""
+    factor: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
+    return factor
 
 
 def _power(function: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

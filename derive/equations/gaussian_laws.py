@@ -1,10 +1,10 @@
-"""Which nonlinear laws have Gaussian arguments, and what their averages are integrals over.
+"""Nonlinear laws with Gaussian arguments, and the Gaussian integrals that give their averages.
 
-Traits are numbers of their sites, so that all of this is meant given the traits. A field is Gaussian if it is drawn, a
-combination of Gaussian fields (over the past, over labels), or a random matrix applied to anything, as long as its
-memory acts on Gaussian fields. A law is taken apart into a linear part and
-nonlinear parts, each of which needs Gaussian arguments; what it is linear in may be anything. Where this holds for
-all laws and averages, the forward pass is one of Gaussian integrals; otherwise NotGaussian says why.
+Everything holds conditionally on the traits, which are constants of their sites. A field is Gaussian if it is drawn so,
+if it is a linear combination of Gaussian fields (over the past, over labels), or if it is a random matrix applied to
+any vector whose memory acts on Gaussian fields. A law is decomposed into a linear part, which may hold any field, and
+nonlinear parts, whose arguments must be Gaussian. If this works for all laws and averages, the forward pass needs
+Gaussian integrals only; otherwise NotGaussian says why.
 """
 
 from __future__ import annotations
@@ -31,10 +31,15 @@ from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_
 from derive.records.system import LinearRule, Rule, SystemField, Term
 
 SMOOTH, SPLIT = 0, -1
-"""Kinds of arguments: one the law is analytic in, one with kinks or jumps; a polynomial has its degree."""
-MOST_SMOOTH, MOST_SPLIT, MOST_EXACT = 3, 2, 300
-"""Most arguments of an integral that are integrated by many nodes, without and with kinks, and most nodes for all
-that enter as polynomials."""
+"""Kinds of arguments: analytic, or with kinks or jumps. The kind of a polynomial argument is its degree."""
+
+# Bounds on Gaussian integrals: larger ones replace sampling by quadrature in more models, at a higher cost per step.
+MOST_SMOOTH = 3
+"""Dimension of an integral over analytic arguments."""
+MOST_SPLIT = 2
+"""Dimension of an integral over arguments with kinks or jumps."""
+MOST_EXACT = 300
+"""Gauss-Hermite nodes of all polynomial arguments together."""
 ANALYTIC = (sp.tanh, sp.sinh, sp.cosh, sp.sech, sp.sin, sp.cos, sp.exp, sp.erf, sp.erfc, sp.atan, sp.asinh)
 KINKED = (sp.Abs, sp.sign, sp.Heaviside)
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise)
@@ -43,15 +48,15 @@ Key = tuple[sp.Expr, tuple[Field, ...], tuple[sp.Expr, ...], tuple[int, int | No
 
 
 class NotGaussian(DeclarationError):
-    """The averages of this declaration are no Gaussian integrals in few variables: it has to be sampled."""
+    """Averages of this declaration are not Gaussian integrals in few variables: it has to be sampled."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianLaw:
-    """A nonlinear part of a law, or what is averaged: an expression in its Gaussian arguments and in numbers.
+    """A nonlinear part of a law, or an integrand: an expression in Gaussian arguments and in numbers.
 
-    holds: the first time at which it is the law, and the one after the last, None if there is none. own: stands for
-    what is left of it beside its projection on Gaussian variables.
+    `holds` is the half-open range of times in which it is the law; its end is None if it is unbounded. `own` stands for
+    the remainder after projection on the Gaussian variables.
     """
 
     expression: sp.Expr
@@ -66,17 +71,17 @@ class GaussianLaw:
     own: Field
     shown: str
     traits: tuple[FieldAt, ...] = ()
-    """Those of its site that it depends on; their symbols are the last of the numbers'."""
+    """The traits that it depends on; their symbols follow those of the numbers."""
 
     @property
     def straight(self) -> bool:
-        """Whether it has one argument and is made of straight pieces between its kinks and jumps."""
+        """Whether it has one argument and is piecewise linear."""
         return bool(self.kinks) and len(self.symbols) == 1 and _degree(self.expression, self.symbols[0]) <= 1
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A right-hand side: linear terms, a number, and nonlinear parts with their coefficients."""
+    """A right-hand side: linear terms, a constant, and nonlinear parts with their coefficients."""
 
     linear: tuple[tuple[sp.Expr, FieldAt], ...]
     number: sp.Expr
@@ -84,23 +89,24 @@ class Parts:
 
 
 class Laws:
-    """All laws and averages of a training level taken apart. letters, means: the order parameters asked for.
+    """All laws and averages of a training level, decomposed.
 
-    two_time: whether correlations of all pairs of fields are asked for, but for those whose integrals are too large.
+    `letters` and `means` are the order parameters that probed matrices need. `two_time` says whether correlations of
+    all pairs of fields are needed, apart from those with integrals of too high a dimension.
     """
 
     def __init__(self, layout: Layout, letters: Iterable[Letter], means: Iterable[Mean], two_time: bool = False):
         self.layout, self.clock = layout, layout.clock
         self.letters, self.asked = tuple(letters), tuple(means)
         self.written_out: dict[Field, str] = {}
-        """Fields that laws do not take as they are but by their own laws, and where."""
+        """Fields that are replaced by their laws inside another law, and which law that is."""
         self.too_large: dict[tuple[Field, Field], str] = {}
-        """Pairs of fields whose correlations are integrals over too many variables."""
+        """Pairs of fields whose correlations are integrals of too high a dimension, with the reason."""
         self.rules = {f.field: f for f in layout.fields}
         self.taken = {f.field.name for f in layout.fields} | {s.name for s in layout.system.sources}
         self.ones = {sector: self._one(sector) for sector in layout.sectors}
         self.arguments: dict[Field, LinearRule] = {}
-        """Arguments that are combinations of fields, each with its rule."""
+        """Arguments that are linear combinations of fields, each with its rule."""
         self.laws: dict[Key, GaussianLaw] = {}
         self.averages: dict[Mean, Parts] = {}
         self.parts = {
@@ -120,26 +126,29 @@ class Laws:
             _check_together(a, b, together)
 
     def all_meetings(self) -> tuple[dict[tuple[GaussianLaw, GaussianLaw], bool], dict[tuple[Field, Field], str]]:
-        """The meetings of laws with those that the correlations of all pairs of fields need, at all pairs of times; and
-        the pairs of fields whose correlations are integrals over too many variables."""
+        """Return the pairs of laws that two-time functions correlate, and the pairs of fields that are out of reach.
+
+        The former are taken at all pairs of times. The latter have correlations that are integrals of too high a
+        dimension.
+        """
         meetings, too_large = dict(self.meetings), {}
         for a in self.carried:
             for b in self.carried:
                 if a.sector != b.sector:
                     continue
-                pairs = [(one, two) for one in self.carried[a] for two in self.carried[b]]
+                pairs = [(first, second) for first in self.carried[a] for second in self.carried[b]]
                 try:
-                    for one, two in pairs:
-                        _check_together(one, two, together=False)
+                    for first, second in pairs:
+                        _check_together(first, second, together=False)
                 except NotGaussian as reason:
                     too_large[a, b] = str(reason)
                     continue
-                meetings |= {pair: False for one, two in pairs for pair in ((one, two), (two, one))}
+                meetings |= {pair: False for first, second in pairs for pair in ((first, second), (second, first))}
         return meetings, too_large
 
     def _one(self, sector: Sector) -> Field:
-        found = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]
-        return found[0] if found else Field(self._name(f"one_{sector}"), sector, role="constant")
+        constants = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]
+        return constants[0] if constants else Field(self._name(f"one_{sector}"), sector, role="constant")
 
     def _name(self, hint: str) -> str:
         while hint in self.taken:
@@ -151,6 +160,7 @@ class Laws:
 
     @cached_property
     def gaussian(self) -> frozenset[Field]:
+        """The Gaussian fields: the largest set whose rules and memories are linear in the set."""
         kept = {f.field for f in self.layout.fields} | set(self.layout.system.sources) | set(self.ones.values())
         while True:
             left = {f for f in kept if f not in self.rules or self._stays(self.rules[f], kept)}
@@ -165,12 +175,12 @@ class Laws:
             if any(term.vector.field not in kept for term in rule.terms):
                 return False
             for law in rule.laws:
-                linear, _, nonlinear = _taken_apart(law)
+                linear, _, nonlinear = _decompose(law)
                 if nonlinear or any(v.field not in kept for _, v in linear):
                     return False
         return True
 
-    # -- taking apart
+    # -- decomposition
 
     def _law_parts(self, f: SystemField, rule: Rule, number: int) -> Parts:
         count = len(f.starts)
@@ -178,8 +188,8 @@ class Laws:
         return self._parts(rule.laws[0], f.field, holds, f"the law of {f.field}")
 
     def _parts(self, expression: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Parts:
-        """An expression over the sites of a field, with laws that have its times and labels."""
-        linear, number, nonlinear = self._resolved(expression, where)
+        """Decompose an expression over the sites of a field; its laws have the times and labels of that field."""
+        linear, number, nonlinear = self._resolve(expression, where)
         groups: dict[tuple[FieldAt, ...], list[tuple[sp.Expr, sp.Expr]]] = {}
         for coefficient, core in nonlinear:
             groups.setdefault(tuple(fields_of(core)), []).append((coefficient, core))
@@ -187,7 +197,7 @@ class Laws:
             for many in [many for many in groups if set(few) < set(many)]:
                 before = sp.Add(*(c * e for c, e in groups[many]))
                 both = before + sp.Add(*(c * e for c, e in groups[few]))
-                if _manners(before, where) == _manners(both, where):
+                if _dependences(before, where) == _dependences(both, where):
                     groups[many] += groups.pop(few)
                     break
         laws = []
@@ -199,16 +209,18 @@ class Laws:
             laws.append((coefficient, self._law(core, like, holds, where)))
         return Parts(tuple(linear), number, tuple(laws))
 
-    def _resolved(
+    def _resolve(
         self, expression: sp.Expr, where: str, depth: int = 0
     ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
-        """Taken apart, with fields that are not Gaussian written out inside nonlinear parts.
+        """Decompose an expression, with non-Gaussian fields inside nonlinear parts replaced by their laws.
 
-        depth: how often this has been done; more often than there are fields, and one of them stands in its own law.
+        Args:
+            depth: the number of replacements so far. More replacements than fields mean that a field occurs in its own
+                law.
         """
         if depth > len(self.rules):
             raise NotGaussian(f"{where} is nonlinear in a field that depends on its own past and is not Gaussian")
-        linear, number, nonlinear = _taken_apart(expression)
+        linear, number, nonlinear = _decompose(expression)
         done: list[tuple[sp.Expr, sp.Expr]] = []
         for coefficient, core in nonlinear:
             others = [v for v in fields_of(core) if v.field not in self.gaussian]
@@ -218,14 +230,14 @@ class Laws:
             inner = _outside_means(core, {v: self._written_out(v, where) for v in others})
             for v in others:
                 self.written_out.setdefault(v.field, where)
-            more, plus, rest = self._resolved(inner, where, depth + 1)
+            more, plus, rest = self._resolve(inner, where, depth + 1)
             linear += [(coefficient * c, v) for c, v in more]
             number += coefficient * plus
             done += [(coefficient * c, e) for c, e in rest]
         return linear, number, done
 
     def _written_out(self, value: FieldAt, where: str) -> sp.Expr:
-        """A value that is not Gaussian by its own law."""
+        """Return the law of a non-Gaussian value in place of the value."""
         f, lag, rule = self.rules[value.field], lag_of(value, self.clock), self.rules[value.field].rule
         refusal = NotGaussian(f"{where} is nonlinear in {shown(value)}, which is not Gaussian")
         if f.starts or lag < 0:
@@ -249,7 +261,7 @@ class Laws:
         if self.clock is not None and plain.has(self.clock):
             back[sp.Symbol(f"n{len(back)}", real=True)] = self.clock
             plain = plain.xreplace({self.clock: list(back)[-1]})
-        plain, combinations = _reduced(plain, list(values))
+        plain, combinations = _reduce_arguments(plain, list(values))
         fields = []
         for combination in combinations:
             terms = [(c.xreplace(back), values[u]) for u, c in combination]
@@ -283,7 +295,7 @@ class Laws:
         return self.laws[key]
 
     def _argument(self, terms: Sequence[tuple[sp.Expr, FieldAt]], like: Field) -> Field:
-        """The Gaussian field that an argument is, with the times and labels of another."""
+        """Return the Gaussian field that equals a linear combination, with the times and labels of another field."""
         if len(terms) == 1:
             coefficient, value = terms[0]
             f = value.field
@@ -294,28 +306,28 @@ class Laws:
         for field, other in self.arguments.items():
             if other == rule and (field.timed, field.axes, field.sector) == (like.timed, like.axes, like.sector):
                 return field
-        made = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, axes=like.axes)
-        self.arguments[made] = rule
-        return made
+        argument = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, axes=like.axes)
+        self.arguments[argument] = rule
+        return argument
 
     # -- averages
 
     def _averages(self) -> list[Mean]:
-        """All means over sites that are asked for, each at the current time."""
-        found: list[sp.Basic] = [value for _, value in self.layout.system.model.observe]
-        found += list(self.asked)
+        """Return all means over sites that are needed, each at the current time."""
+        expressions: list[sp.Basic] = [value for _, value in self.layout.system.model.observe]
+        expressions += list(self.asked)
         for f in self.layout.fields:
             for rule in f.rules:
-                found += _coefficients(rule)
-        found += [m.coefficient for m in self.layout.saddle.memories]
-        found += [c.coefficient for c in self.layout.saddle.covariances]
-        means = {m for expression in found for m in sp.sympify(expression).atoms(Mean)}
+                expressions += _coefficients(rule)
+        expressions += [m.coefficient for m in self.layout.saddle.memories]
+        expressions += [c.coefficient for c in self.layout.saddle.covariances]
+        means = {m for expression in expressions for m in sp.sympify(expression).atoms(Mean)}
         return sorted(means, key=sp.default_sort_key)
 
     def average(self, average: Mean) -> Parts:
-        """What is averaged, taken apart: a mean is that of its linear terms, its number and its laws.
+        """Decompose an integrand: its mean is that of its linear terms, its constant and its laws.
 
-        Products of two values are left out: their means follow from the rows of the two, see `product_of`.
+        Products of two values are left out: their means follow from the rows of both, see `product_of`.
         """
         moved = average.xreplace({PAST: self.clock}) if self.clock is not None else average
         if moved not in self.averages:
@@ -339,34 +351,34 @@ class Laws:
                     timed=timed,
                     axes=axes_of(core),
                 )
-                found = self._parts(core, like, (0, None), where)
-                linear += [(coefficient * c, v) for c, v in found.linear]
-                number += coefficient * found.number
-                laws += [(coefficient * c, law) for c, law in found.laws]
+                parts = self._parts(core, like, (0, None), where)
+                linear += [(coefficient * c, v) for c, v in parts.linear]
+                number += coefficient * parts.number
+                laws += [(coefficient * c, law) for c, law in parts.laws]
             self.averages[moved] = Parts(tuple(linear), number, tuple(laws))
         return self.averages[moved]
 
     def integrands(self, sector: Sector) -> list[str]:
-        """What is integrated over the Gaussian variables of a site of this sector, as text."""
+        """Return the integrands over the Gaussian variables of a site of this sector, as text."""
         averaged = (law for parts in self.averages.values() for _, law in parts.laws)
         return list(dict.fromkeys(law.shown for law in (*self.owned, *averaged) if law.own.sector == sector))
 
     @cached_property
     def owned(self) -> tuple[GaussianLaw, ...]:
-        """The laws that fields have, in the order of the fields."""
+        """Return the laws of fields, in the order of the fields."""
         return tuple(dict.fromkeys(law for parts in self.parts.values() for _, law in parts.laws))
 
-    # -- which laws meet
+    # -- pairs of laws that are correlated
 
     @cached_property
     def carried(self) -> dict[Field, dict[GaussianLaw, int | None]]:
-        """For each field the laws whose own entries its rows hold, and how many steps earlier; None for several."""
+        """Return, by field, the laws whose remainders enter its rows, and their lag in steps; None for several lags."""
         table: dict[Field, dict[GaussianLaw, int | None]] = {f.field: {} for f in self.layout.fields}
         changed = True
         while changed:
             changed = False
             for f in self.layout.fields:
-                for law, lag in self._held(f, table):
+                for law, lag in self._laws_in(f, table):
                     mine = table[f.field]
                     if law not in mine:
                         mine[law], changed = lag, True
@@ -374,7 +386,7 @@ class Laws:
                         mine[law], changed = None, True
         return table
 
-    def _held(
+    def _laws_in(
         self, f: SystemField, table: dict[Field, dict[GaussianLaw, int | None]]
     ) -> Iterable[tuple[GaussianLaw, int | None]]:
         def of(field: Field, lag: int | None) -> Iterable[tuple[GaussianLaw, int | None]]:
@@ -393,18 +405,18 @@ class Laws:
                 yield from ((law, 0) for _, law in parts.laws)
 
     def _meetings(self) -> dict[tuple[GaussianLaw, GaussianLaw], bool]:
-        """Pairs of laws whose correlations are needed; whether at equal times only."""
-        found: dict[tuple[GaussianLaw, GaussianLaw], bool] = {}
+        """Return the pairs of laws whose correlations are needed, and whether at equal times only."""
+        meetings: dict[tuple[GaussianLaw, GaussianLaw], bool] = {}
 
         def meet(a: Field, b: Field, apart: int | None) -> None:
-            """apart: how many steps later a is taken than b; None for all."""
-            for one, lag in self.carried.get(a, {}).items():
-                for two, other in self.carried.get(b, {}).items():
+            """Add the pairs of laws in two fields. `apart` is the lag of b behind a in steps; None for all lags."""
+            for first, lag in self.carried.get(a, {}).items():
+                for second, other in self.carried.get(b, {}).items():
                     now = apart is not None and lag is not None and other is not None and lag - other == apart
-                    now = now and one.own.timed and two.own.timed
-                    now = now or not (one.own.timed or two.own.timed)  # without time there is but one
-                    for pair in ((one, two), (two, one)):
-                        found[pair] = found.get(pair, True) and now
+                    now = now and first.own.timed and second.own.timed
+                    now = now or not (first.own.timed or second.own.timed)  # without time there is but one
+                    for pair in ((first, second), (second, first)):
+                        meetings[pair] = meetings.get(pair, True) and now
 
         for c in self.layout.saddle.covariances:
             if "spectral" not in (c.left.role, c.right.role):
@@ -425,11 +437,11 @@ class Laws:
                 if pair is not None:
                     a, b = pair
                     meet(a.field, b.field, lag_of(b, self.clock) - lag_of(a, self.clock))
-        return found
+        return meetings
 
 
 def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
-    """The two values that an expression is the product of."""
+    """Return the two factors of an expression that is a product of two values; None if it is not."""
     factors = sp.Mul.make_args(core)
     if len(factors) == 1 and factors[0].is_Pow and factors[0].exp == 2 and isinstance(factors[0].base, FieldAt):
         return factors[0].base, factors[0].base
@@ -439,41 +451,41 @@ def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
 
 
 def joint(a: GaussianLaw, b: GaussianLaw) -> list[tuple[int, int | None, int | None]]:
-    """The arguments of two laws at equal times, common ones once: kind, place in a, place in b."""
+    """Return the distinct arguments of two laws at equal times: (kind, position in a, position in b)."""
     shared = not a.own.labelled and not b.own.labelled
-    found: list[tuple[int, int | None, int | None]] = []
+    arguments: list[tuple[int, int | None, int | None]] = []
     for i, field in enumerate(a.arguments):
         j = b.arguments.index(field) if shared and field in b.arguments else None
-        found.append((a.kinds[i] if j is None else both_kinds(a.kinds[i], b.kinds[j]), i, j))
-    met = {j for _, _, j in found}
-    return [*found, *((b.kinds[j], None, j) for j in range(len(b.arguments)) if j not in met)]
+        arguments.append((a.kinds[i] if j is None else both_kinds(a.kinds[i], b.kinds[j]), i, j))
+    met = {j for _, _, j in arguments}
+    return [*arguments, *((b.kinds[j], None, j) for j in range(len(b.arguments)) if j not in met)]
 
 
-def both_kinds(one: int, two: int) -> int:
-    """The kind of an argument of both factors of a product."""
-    if SPLIT in (one, two):
+def both_kinds(first: int, second: int) -> int:
+    """Return the kind of an argument that occurs in both factors of a product."""
+    if SPLIT in (first, second):
         return SPLIT
-    return SMOOTH if SMOOTH in (one, two) else one + two
+    return SMOOTH if SMOOTH in (first, second) else first + second
 
 
 # -- expressions
 
 
 def fields_of(expression: sp.Basic) -> list[FieldAt]:
-    """The field values in an expression, without the traits of their site."""
+    """Return the field values in an expression, traits of their site left out."""
     return [value for value in values(expression) if not is_trait(value)]
 
 
 def factors(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """The factors of a product without a field, which may be functions of traits, and those with one."""
+    """Split a product into the factor without fields, which may depend on traits, and the factor with fields."""
     factors = sp.Mul.make_args(term)
     return sp.Mul(*(f for f in factors if not fields_of(f))), sp.Mul(*(f for f in factors if fields_of(f)))
 
 
-def _taken_apart(
+def _decompose(
     expression: sp.Expr,
 ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
-    """Linear terms, a number, and the other terms, each with its coefficient."""
+    """Split an expression into linear terms, a constant and the other terms, each with its coefficient."""
     linear, number, nonlinear = [], sp.S.Zero, []
     for term in sp.Add.make_args(sp.expand_mul(expression)):
         coefficient, core = factors(term)
@@ -487,12 +499,12 @@ def _taken_apart(
 
 
 def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> sp.Expr:
-    found: sp.Expr = changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
-    return found
+    replaced: sp.Expr = changed(expression, (Mean, FieldAt), lambda node: replacement.get(node, node))
+    return replaced
 
 
 def _coefficients(rule: Rule) -> list[sp.Expr]:
-    """Numbers of a rule, in which means may stand, and the expressions of laws."""
+    """Return the coefficients of a rule, which may hold means, and the expressions of its laws."""
     product = [] if rule.product is None else [rule.product.coefficient]
     return [*product, *(term.coefficient for term in rule.terms), *rule.laws]
 
@@ -501,29 +513,29 @@ Combination = tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 
 def _affine(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr] | None:
-    """The slopes of an expression that is affine in the symbols; None if it is not."""
+    """Return the slopes of an expression that is affine in the symbols; None if it is not."""
     slopes = {u: expression.diff(u) for u in symbols if expression.has(u)}
     return None if any(s.has(*symbols) for s in slopes.values()) else slopes
 
 
-def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
-    """The expression in as few linear combinations of the symbols as it shows, written u0, u1, ...
+def _reduce_arguments(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
+    """Return the expression as a function of as few linear combinations u0, u1, ... of the symbols as it shows.
 
-    tanh(a + k b) is a function of one argument.
+    For example, tanh(a + k b) is a function of one argument.
     """
-    found: list[dict[sp.Symbol, sp.Expr]] = []
+    distinct: list[dict[sp.Symbol, sp.Expr]] = []
     places: dict[sp.Expr, tuple[int, sp.Expr]] = {}
 
     def record(node: sp.Expr, slopes: dict[sp.Symbol, sp.Expr]) -> None:
-        for i, other in enumerate(found):
+        for i, other in enumerate(distinct):
             if set(other) == set(slopes):
                 first = next(iter(other))
                 ratio = sp.cancel(slopes[first] / other[first])
                 if all(sp.cancel(slopes[u] - ratio * other[u]) == 0 for u in other):
                     places[node] = (i, ratio)
                     return
-        places[node] = (len(found), sp.S.One)
-        found.append(slopes)
+        places[node] = (len(distinct), sp.S.One)
+        distinct.append(slopes)
 
     def walk(node: sp.Basic) -> None:
         if not node.has(*symbols):
@@ -546,9 +558,9 @@ def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, li
             walk(arg)
 
     walk(expression)
-    if len(found) >= len(symbols):
+    if len(distinct) >= len(symbols):
         return expression, [((u, sp.S.One),) for u in symbols]
-    new = [sp.Symbol(f"u{i}", real=True) for i in range(len(found))]
+    new = [sp.Symbol(f"u{i}", real=True) for i in range(len(distinct))]
 
     def rewrite(node: sp.Basic) -> sp.Basic:
         if not node.has(*symbols):
@@ -562,13 +574,13 @@ def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, li
             return sp.Add(rewrite(sp.Add(*straight)) if straight else sp.S.Zero, *rest)
         return node.func(*(rewrite(arg) for arg in node.args))
 
-    combinations = [tuple((u, combination[u]) for u in symbols if u in combination) for combination in found]
+    combinations = [tuple((u, combination[u]) for u in symbols if u in combination) for combination in distinct]
     return rewrite(expression), combinations
 
 
 def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tuple[sp.Expr, ...]:
-    """Affine functions whose zeros are the kinks and jumps of a law; everywhere else it must be analytic."""
-    found: dict[sp.Expr, None] = {}
+    """Return the affine functions whose zeros are the kinks and jumps of a law; elsewhere it must be analytic."""
+    kinks: dict[sp.Expr, None] = {}
 
     def kink(function: sp.Expr) -> None:
         for piece in _pieces(function, symbols):
@@ -577,8 +589,8 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
                 continue
             if _affine(piece, symbols) is None:
                 raise NotGaussian(f"{where} has a kink or jump where {piece} vanishes, which is not linear in fields")
-            if -piece not in found:
-                found.setdefault(piece)
+            if -piece not in kinks:
+                kinks.setdefault(piece)
 
     def walk(node: sp.Basic) -> None:
         if not node.has(*symbols) or node.is_Symbol:
@@ -589,13 +601,15 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
             walk(arg)
 
     walk(expression)
-    return tuple(found)
+    return tuple(kinks)
 
 
 @ByKind
 def _vanishing_at_kinks(node: sp.Basic, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
-    """Functions whose zeros are the kinks and jumps of a node, apart from those of its arguments; refused where it is
-    not known to be analytic everywhere else."""
+    """Return the functions whose zeros are the kinks and jumps of a node, apart from those of its arguments.
+
+    A node that is not known to be analytic elsewhere is refused.
+    """
     raise NotGaussian(f"{where} has {node.func.__name__}, which is not known to be analytic")
 
 
@@ -637,8 +651,7 @@ def _(node: sp.log, symbols: Sequence[sp.Symbol], where: str) -> list[sp.Expr]:
 
 
 def _pieces(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
-    """What an expression may be, by which side of its own kinks and jumps its values are on: where it vanishes one of
-    these does."""
+    """Return the branches of a piecewise expression. At a zero of the expression one of its branches vanishes."""
     if not expression.has(*symbols) or expression in symbols:
         return [expression]
     return _sides(expression, symbols)
@@ -676,6 +689,7 @@ def _(expression: sp.Abs, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
 
 
 def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) -> int:
+    """Return how an expression depends on an argument: with kinks, smoothly, or polynomially."""
     if any(kink.has(symbol) for kink in kinks):
         return SPLIT
     polynomial = expression.as_poly(symbol)
@@ -685,8 +699,7 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
 
 
 def _degree(expression: sp.Basic, symbol: sp.Symbol) -> sp.Expr:
-    """The degree, in a symbol, of the polynomials that an expression is made of between kinks and jumps; infinite where
-    it is made of something else, or may be."""
+    """Return the degree of a piecewise polynomial in a symbol; infinite where a piece is, or may be, no polynomial."""
     if expression == symbol:
         return sp.S.One
     return _degree_of(expression, symbol) if expression.has(symbol) else sp.S.Zero
@@ -723,24 +736,24 @@ def _(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     return sp.Max(*(_degree(arg, symbol) for arg in expression.args))
 
 
-def _manners(core: sp.Expr, where: str) -> list[int]:
-    """How an expression depends on each of its values: with kinks, smoothly, or as a polynomial."""
+def _dependences(core: sp.Expr, where: str) -> list[int]:
+    """Return for each value how an expression depends on it: with kinks, smoothly, or polynomially."""
     plain, arguments, _ = _in_symbols(core)
     kinks = _kinks(plain, list(arguments), where)
     return [min(1, _kind(plain, u, kinks)) for u in arguments]
 
 
 def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[sp.Symbol, sp.Expr]]:
-    """An expression in symbols of its values and of its numbers and traits, and what these stand for."""
+    """Return an expression with symbols for its values and its constants, and what each symbol stands for."""
     numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
-    given = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
+    constants = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
     arguments = {sp.Symbol(f"u{i}", real=True): value for i, value in enumerate(fields_of(core))}
-    plain = core.xreplace({number: n for n, number in given.items()})
-    return plain.xreplace({value: u for u, value in arguments.items()}), arguments, given
+    plain = core.xreplace({number: n for n, number in constants.items()})
+    return plain.xreplace({value: u for u, value in arguments.items()}), arguments, constants
 
 
 def _check_together(a: GaussianLaw, b: GaussianLaw, together: bool) -> None:
-    """Refuse the correlation of two laws, at equal times or at all, if its integrals are too large."""
+    """Refuse the correlation of two laws, at equal or at all times, if its integrals have too high a dimension."""
     kinds = (*a.kinds, *b.kinds) if not together else [k for k, _, _ in joint(a, b)]
     _check_size(tuple(kinds), f"{a.shown} with {b.shown}")
 

@@ -1,4 +1,4 @@
-"""Weights given by an update rule, written as initial random matrices plus a low-rank history."""
+"""Trained weights as initial random matrices plus a low-rank history of updates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Increment:
 
 @dataclass(frozen=True)
 class InitialMatrix:
-    """A random matrix, or its transpose, that weights begin with or that is added at each step."""
+    """A random matrix, or its transpose, that is the initial value of weights or is added at each step."""
 
     disorder: Disorder
     transposed: bool
@@ -49,7 +49,7 @@ Update = tuple[dict[Weights, sp.Expr], dict[InitialMatrix, sp.Expr], dict[Increm
 
 @dataclass(frozen=True)
 class History:
-    """All updated weights of a model, written out."""
+    """All trained weights of a model as initial matrices plus low-rank history."""
 
     clocks: dict[Weights, Clock]
     initial: dict[tuple[Weights, InitialMatrix], Coefficient]
@@ -60,11 +60,11 @@ class History:
     recurrences: tuple[Recurrence, ...]
 
     def starts(self, weights: Weights) -> list[tuple[InitialMatrix, Coefficient]]:
-        """The random matrices in some weights, with their coefficients as functions of time."""
+        """Return the random matrices in some weights, with their coefficients as functions of time."""
         return [(start, scale) for (name, start), scale in self.initial.items() if name == weights]
 
     def applied(self, node: Apply) -> sp.Expr:
-        """Updated weights at a time, applied to a vector."""
+        """Return trained weights at a time, applied to a vector."""
         weights, time = node.matrix.weights, node.matrix.time
         total = sp.S.Zero
         for start, scale in self.starts(weights):
@@ -98,7 +98,7 @@ def write_out(model: Model) -> History:
 
     for w in order:
         if w in updates[w][0]:
-            updates[w][0][w] = _kept(updates[w][0][w], rules[w])
+            updates[w][0][w] = _decay_factor(updates[w][0][w], rules[w])
 
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
     book = _Coefficients(order, clocks, matrix, declared_names(model))
@@ -115,8 +115,8 @@ def write_out(model: Model) -> History:
     return History(clocks, initial, kernels, increments, tuple(book.recurrences))
 
 
-def _kept(share: sp.Expr, rule: Eq) -> sp.Expr:
-    """What weights keep of themselves in a step: powers of it are taken, so sizes in it must be ratios."""
+def _decay_factor(share: sp.Expr, rule: Eq) -> sp.Expr:
+    """Return the decay factor of weights in one step; its powers are taken, so sizes enter only as ratios."""
     if not share.atoms(Sector):
         return share
     with blaming(rule):
@@ -124,7 +124,7 @@ def _kept(share: sp.Expr, rule: Eq) -> sp.Expr:
 
 
 class _Coefficients:
-    """Coefficients of weights as functions of time: closed forms where there are any, recurrences otherwise."""
+    """Coefficients of weights as functions of time: in closed form if there is one, by recurrence otherwise."""
 
     def __init__(self, order: tuple[Weights, ...], clocks: dict[Weights, Clock], matrix: Rows, taken: set[str]):
         self.order, self.clocks, self.matrix, self.taken = order, clocks, matrix, taken
@@ -132,47 +132,47 @@ class _Coefficients:
         self.asked: dict[str, int] = {}
 
     def functions(self, name: str, entry: Column, forcing: Column, is_initial: bool) -> dict[Weights, Coefficient]:
-        """For each weight matrix that the entry reaches, its coefficient: f(t) if initial, f(t, s) otherwise."""
+        """Return the coefficient in each weight matrix that the entry reaches: f(t) if initial, f(t, s) otherwise."""
         reached = _reached(self.matrix, entry, forcing)
         closed = _closed_form(self.matrix, entry, forcing, self.clocks, self.order)
         names = None
-        found: dict[Weights, Coefficient] = {}
+        coefficients: dict[Weights, Coefficient] = {}
         for i, w in enumerate(self.order):
             if not reached[i]:
                 continue
             form = closed[i]
             if form is not None:
-                found[w] = form if is_initial else _in_delay(form)
+                coefficients[w] = form if is_initial else _in_delay(form)
                 continue
             if names is None:
                 powers = self._powers(entry, forcing)
                 names = self._recurrence(name, *self._without_sizes(powers, entry, forcing), is_initial)
-            found[w] = _scaled(powers[i], sp.Function(names[i]))
-        return found
+            coefficients[w] = _scaled(powers[i], sp.Function(names[i]))
+        return coefficients
 
     def _powers(self, entry: Column, forcing: Column) -> list[sp.Expr | None]:
-        """The power of a size that each coefficient has at all times; None for coefficients that are always zero."""
+        """Return the power of the size of each coefficient; None for coefficients that vanish identically."""
         where = f"the updates of {', '.join(map(str, self.order))}"
         size = self.order[0].shape[1]
-        found: list[sp.Expr | None] = [None] * len(self.order)
+        powers: list[sp.Expr | None] = [None] * len(self.order)
         waiting = [(i, e, sp.S.Zero) for i, pair in enumerate(zip(entry, forcing, strict=True)) for e in pair if e != 0]
         while waiting:
             i, coefficient, before = waiting.pop(0)
             power = before + size_order(coefficient, where)
-            if found[i] is None:
-                found[i] = power
+            if powers[i] is None:
+                powers[i] = power
                 waiting += [(k, row[i], power) for k, row in enumerate(self.matrix) if row[i] != 0]
-            elif found[i] != power:
+            elif powers[i] != power:
                 raise DeclarationError(
-                    f"{where}: the same matrix is a part of {self.order[i]} both like size^({found[i]}) and like "
+                    f"{where}: the same matrix is a part of {self.order[i]} both like size^({powers[i]}) and like "
                     f"size^({power}); give it coefficients that grow alike"
                 )
-        return [None if power is None else size**power for power in found]
+        return [None if power is None else size**power for power in powers]
 
     def _without_sizes(
         self, powers: list[sp.Expr | None], entry: Column, forcing: Column
     ) -> tuple[Rows, Column, Column]:
-        """The recurrence of the coefficients divided by their powers of the size."""
+        """Return the recurrence of the coefficients divided by their powers of the size."""
         where = f"the updates of {', '.join(map(str, self.order))}"
 
         def free(value: sp.Expr, after: sp.Expr | None, before: sp.Expr | None = sp.S.One) -> sp.Expr:
@@ -191,7 +191,7 @@ class _Coefficients:
         return matrix, entry, forcing
 
     def _recurrence(self, name: str, matrix: Rows, entry: Column, forcing: Column, is_initial: bool) -> tuple[str, ...]:
-        """The names of a recurrence; one with the same numbers is used again."""
+        """Return the function names of a recurrence; recurrences with equal numbers are shared."""
         for r in self.recurrences:
             if (r.matrix, r.entry, r.forcing, r.initial) == (matrix, entry, forcing, is_initial):
                 return r.names
@@ -208,12 +208,12 @@ class _Coefficients:
 
 
 def _scaled(power: sp.Expr | None, function: sp.Function) -> Coefficient:
-    """A coefficient with the power of the size that it has at all times."""
+    """Return a coefficient times its power of the size, which does not change in time."""
     return function if power is None or power == 1 else lambda *times: power * function(*times)
 
 
 def _in_delay(form: Coefficient) -> Coefficient:
-    """A function of the number of steps since the dyad was added, as a function of both times."""
+    """Return a function of the number of steps since an update as a function of both times."""
     return lambda time, past: form(time - 1 - past)
 
 
@@ -229,7 +229,7 @@ def _reached(matrix: Rows, entry: Column, forcing: Column) -> list[bool]:
 def _closed_form(
     matrix: Rows, entry: Column, forcing: Column, clocks: dict[Weights, Clock], order: tuple[Weights, ...]
 ) -> list[Coefficient | None]:
-    """entry * a^n where weights depend on themselves alone with a constant factor; None where they do not."""
+    """Return entry * a^n for weights that depend on themselves alone with a constant factor a; None for others."""
     forms: list[Coefficient | None] = []
     for i, w in enumerate(order):
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
@@ -245,7 +245,7 @@ def _closed_form(
 
 
 def _power_of(factor: sp.Expr, entry: sp.Expr) -> Coefficient:
-    """entry * factor^n as a function of n."""
+    """Return entry * factor^n as a function of n."""
     return lambda steps: entry if factor == 1 else entry * factor**steps
 
 
@@ -260,7 +260,7 @@ def _is_rule(equation: Eq) -> bool:
 
 
 def check_sizes_of_updates(model: Model) -> None:
-    """Raise SizeError for the first update whose outer products are not of the size of what the weights begin with."""
+    """Raise SizeError for the first update whose outer products scale differently from the initial weights."""
     starts = {e.target.symbol.weights: e for e in model.equations if _is_start(e)}
     for equation in filter(_is_rule, model.equations):
         weights = equation.target.symbol.weights
@@ -291,7 +291,7 @@ def _initial(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
 
 
 def _parts_at_start(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Expr]:
-    found: dict[InitialMatrix, sp.Expr] = {}
+    parts: dict[InitialMatrix, sp.Expr] = {}
     for scale, part in equation.value.as_sum:
         if part.random is None:
             raise DeclarationError(
@@ -299,12 +299,12 @@ def _parts_at_start(equation: Eq, weights: Weights) -> dict[InitialMatrix, sp.Ex
                 "put products into the probed matrix or into equations of fields"
             )
         start = InitialMatrix(part.random, part.transposed)
-        found[start] = found.get(start, sp.S.Zero) + scale
-    return found
+        parts[start] = parts.get(start, sp.S.Zero) + scale
+    return parts
 
 
 def _update(equation: Eq, weights: Weights) -> Update:
-    """The update rule as (coefficients of weights now, of random matrices, of dyads, of weights next)."""
+    """Return an update rule as coefficients of the current weights, random matrices, dyads and next weights."""
     with blaming(equation):
         return _parts_of_update(equation, weights)
 
@@ -358,7 +358,7 @@ def _add(table: dict[K, sp.Expr], scale: sp.Expr, source: dict[K, sp.Expr]) -> N
 
 
 def _substitute_next(updates: dict[Weights, Update], order: tuple[Weights, ...]) -> None:
-    """Replace weights at t + 1 on a right side by their own rule."""
+    """Replace weights at t + 1 on a right-hand side by their own rule."""
     for _ in order:
         for w in order:
             now, fixed, added, later = updates[w]

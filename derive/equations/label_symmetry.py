@@ -1,8 +1,8 @@
-"""Which permutations of its labels a training level is invariant under.
+"""The permutation symmetry of labels in a training level.
 
-Labels are alike where no rule multiplies a vector by given data or joins different lists of labels. Then every order
-parameter with two labels is a delta_cd + b. Where moreover every rule is odd in the vectors with labels, signs may be
-changed label by label as well, and b is zero.
+Labels are equivalent if no rule multiplies a vector by data or joins different lists of labels. Then every order
+parameter with two labels is a delta_cd + b. If moreover every rule is odd in the vectors with labels, the sign of each
+label may be flipped as well, and b = 0.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Axes = tuple[Axis, ...]
 
 
 def label_symmetry(layout: Layout, exact: bool) -> LabelSymmetry | None:
-    """The permutations of labels that leave an exact training level as it is; None if nothing has labels."""
+    """Return the permutations of labels that leave an exact training level invariant; None if nothing has labels."""
     fields = [*(f.field for f in layout.fields), *layout.system.sources]
     lists = tuple(dict.fromkeys(field.axes for field in fields if field.labelled))
     if not lists:
         return None
-    axes = tuple(dict.fromkeys(axis for some in lists for axis in some))
+    axes = tuple(dict.fromkeys(axis for labels in lists for axis in labels))
     distinguishing = _distinguishing(layout)
     if not exact:
         return LabelSymmetry(axes, LabelGroup.NONE, "laws are nonlinear")
@@ -41,9 +41,9 @@ def label_symmetry(layout: Layout, exact: bool) -> LabelSymmetry | None:
 
 
 def _distinguishing(layout: Layout) -> sp.Expr | None:
-    """Data or a table in an equation that differs from label to label."""
-    found = [node for e in _expressions(layout) for node in e.atoms(GivenNumbers, LabelSelection) if _labelled(node)]
-    return min(found, key=sp.default_sort_key, default=None)
+    """Return data or a table in an equation that differs from label to label; None if there is none."""
+    nodes = [node for e in _expressions(layout) for node in e.atoms(GivenNumbers, LabelSelection) if _labelled(node)]
+    return min(nodes, key=sp.default_sort_key, default=None)
 
 
 def _labelled(node: sp.Basic) -> bool:
@@ -51,7 +51,7 @@ def _labelled(node: sp.Basic) -> bool:
 
 
 def _expressions(layout: Layout) -> Iterator[sp.Expr]:
-    """The right sides of all equations, and the coefficients that averages over random matrices have added."""
+    """Yield the right-hand sides of all equations, and the coefficients that disorder averages have added."""
     for f in layout.fields:
         yield from (rule.expression(f.time) for rule in (f.rule, *f.starts))
     yield from (covariance.coefficient for covariance in layout.saddle.covariances)
@@ -59,7 +59,7 @@ def _expressions(layout: Layout) -> Iterator[sp.Expr]:
 
 
 def _joining(layout: Layout) -> Field | None:
-    """A field whose equation changes otherwise than its vectors do where these change their signs at one label."""
+    """Return a field whose equation breaks the sign symmetry of a single label; None if there is none."""
     constants = (s for s in layout.system.sources if s.labelled and s.role == "constant")
     return next(constants, None) or next((f.field for f in layout.fields if not _is_odd(f, layout)), None)
 
@@ -72,14 +72,13 @@ def _is_odd(f: SystemField, layout: Layout) -> bool:
 
 
 def _keeps_labels(term: Term, target: Field) -> bool:
-    """Whether a term has a vector with labels if and only if its target has them, and none of its numbers changes with
-    the sign of one."""
+    """Return whether a term is odd under the sign of a label exactly if its target has labels."""
     same = all(value.field.labelled == target.labelled for value in (term.vector, *(term.pair or ())))
     return same and term.mixing is None and _even((term.coefficient,))
 
 
 def _even(coefficients: Iterable[sp.Expr]) -> bool:
-    """Whether every mean is of products of two vectors with labels, or of two without."""
+    """Return whether every mean is of products of two vectors with labels, or of two without."""
     means = (m for c in coefficients for m in sp.sympify(c).atoms(Mean) if not is_moment(m))
     return all(_alike(a, b) for m in means for _, a, b in quadratic_pairs(m) or ())
 

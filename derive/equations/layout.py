@@ -1,4 +1,4 @@
-"""The training level as forward passes read it: fields in their order, noises, memories, sources, the clock."""
+"""The training level as a forward pass reads it: ordered fields, noises, memories, sources and the clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from derive.records.system import System, SystemField, weighing
 
 @dataclass(frozen=True)
 class Layout:
-    """The training level in the order in which the fields of one time are computed."""
+    """The training level, with fields in the order in which they are computed at one time."""
 
     time_order: TimeOrder
     saddle: SaddlePoint
@@ -33,7 +33,7 @@ class Layout:
 
     @property
     def order_times(self) -> sp.Expr:
-        """How many times order parameters have: those before the last update, and the last where it is asked about."""
+        """The number of times of order parameters: those before the last update, and the last if it is needed."""
         times = self.system.stopping
         ahead = 1 if times is not None and times.ahead else 0
         return sp.S.One if self.clock is None else self.clock.steps + ahead
@@ -49,25 +49,26 @@ class Layout:
 
     @property
     def sectors(self) -> tuple[Sector, ...]:
-        found = [f.field.sector for f in self.fields] + [s.sector for s in self.system.sources]
-        return tuple(dict.fromkeys(found))
+        sectors = [f.field.sector for f in self.fields] + [s.sector for s in self.system.sources]
+        return tuple(dict.fromkeys(sectors))
 
     @property
     def named(self) -> tuple[Field, ...]:
-        """The fields that two-time functions may be asked of: all that have an equation, and what is drawn."""
+        """The fields with two-time functions: all with an equation, and all that are drawn."""
         drawn = (s for s in self.system.sources if s.role == "normal")
         return (*(f.field for f in self.fields), *drawn)
 
     @cached_property
     def site_links(self) -> dict[str, dict[str, int]]:
-        """By field those that enter its equation on the same site, and after how many steps: a random matrix brings
-        them back through its memory alone."""
+        """By field, the fields of the same site in its equation, with their lag. A random matrix acts through its
+        memory.
+        """
         products = {f.field for f in self.fields if f.product is not None}
         direct = [(e.target, e.source, e.lag) for e in self.time_order.edges if not e.through_mean]
-        found = [(a, b, lag) for a, b, lag in direct if a not in products]
-        found += [(m.target, m.on, m.lag or 0) for m in self.saddle.memories if m.target in products]
+        indirect = [(a, b, lag) for a, b, lag in direct if a not in products]
+        indirect += [(m.target, m.on, m.lag or 0) for m in self.saddle.memories if m.target in products]
         links: dict[str, dict[str, int]] = {}
-        for a, b, lag in found:
+        for a, b, lag in indirect:
             mine = links.setdefault(a.name, {})
             mine[b.name] = min(lag, mine.get(b.name, lag))
         return links
@@ -78,11 +79,13 @@ class Layout:
         return Numbering.of(self.system, self.saddle.covariances)
 
     def memories(self, field: Field) -> tuple[MemoryKernel, ...]:
-        """What joins the noise of a field."""
+        """Return the memory terms in the equation of a field."""
         return tuple(m for m in self.saddle.memories if m.target == field)
 
     def covariances(self, field: Field) -> tuple[NoiseKernel, ...]:
-        """Covariances of a field's noise with those of all fields that have times, or are known before it."""
+        """Return the covariances of a field's noise with those of fields that have a clock or are
+        computed before it.
+        """
         return tuple(
             c
             for c in self.saddle.covariances
@@ -93,10 +96,10 @@ class Layout:
 
 
 def lag_of(value: FieldAt, clock: Clock | None) -> int:
-    """How many steps before the current time a value is taken."""
+    """Return how many steps before the current time a value is taken."""
     return 0 if value.time is None else int(sp.expand(clock - value.time))
 
 
 def mean_key(average: Mean, number: int, clock: Clock | None) -> tuple[str, int]:
-    """Means over the times before the last update are cut with the number of steps; those taken at one time are not."""
+    """Return the key of a mean: means at all times before the last update are cut at the number of steps."""
     return ("M" if weighing(average, clock)[1] is None else "F", number)

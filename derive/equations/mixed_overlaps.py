@@ -1,8 +1,8 @@
-"""Overlaps of spectral and training fields: C[psi, field] and R[psi, noise], closed under each other's equations.
+"""The closed system for overlaps of spectral and training fields, C[psi, field] and R[psi, noise].
 
-Multiplying L psi = noises + spikes by a training field and averaging needs <noise * field>, which Stein's lemma turns
-into responses; differentiating by a training noise needs nothing more. Sites that are alike, sites that differ by
-traits or by normal fields on their diagonals, and sites that are sampled differ in how a product is averaged.
+Multiplying L psi = noises + spikes by a training field and averaging gives <noise * field>, which Stein's lemma turns
+into responses. Differentiating with respect to a training noise adds no further unknown. Equal sites, sites that differ
+by traits or by Gaussian diagonal entries, and sampled sites differ only in how a product is averaged.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from derive.records.probe import Directions, Unknown
 
 Terms = list[tuple[sp.Expr, Word]]
 Drives = list[tuple[Unknown, sp.Expr, Word]]
-"""What multiplies unknowns in an equation."""
+"""Terms of an equation: (unknown, coefficient, word)."""
 
 
 class Projector(Protocol):
-    """How products are averaged over the sites of a sector."""
+    """Averages of products over the sites of a sector."""
 
     def row(self, unknown: Unknown) -> Drives:
-        """What multiplies other unknowns in the equation of one."""
+        """Return the coefficients of other unknowns in the equation of one."""
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        """What a source along a training field in the equation of a probe field of the site adds to that of one."""
+        """Return what a source along a training field in a probe equation adds to the equation of an unknown."""
 
 
 class _AlikeSites:
@@ -44,25 +44,25 @@ class _AlikeSites:
         self.equations = sites.equations
 
     def row(self, unknown: Unknown) -> Drives:
-        found: Drives = [
+        drives: Drives = [
             (spike.unknown, spike.scale, (letter, *spike.word))
             for spike in self.equations.spikes(unknown.probe)
-            for letter in self._seen(unknown, spike.vector)
+            for letter in self._mean_with(unknown, spike.vector)
         ]
-        return found + (self.equations.stein(unknown.probe, unknown.field) if unknown.kind == "C" else [])
+        return drives + (self.equations.stein(unknown.probe, unknown.field) if unknown.kind == "C" else [])
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        return [(sp.S.One, (letter,)) for letter in self._seen(unknown, along)] if unknown.probe == probe else []
+        return [(sp.S.One, (letter,)) for letter in self._mean_with(unknown, along)] if unknown.probe == probe else []
 
-    def _seen(self, unknown: Unknown, vector: Field) -> list[Letter]:
-        """The mean of what an unknown is projected on with a training field; none where it vanishes."""
+    def _mean_with(self, unknown: Unknown, vector: Field) -> list[Letter]:
+        """Return the mean of a training field with the field or noise of an unknown; empty where it vanishes."""
         if unknown.kind == "C":
             return [Letter.correlation(unknown.field, vector)]
         return [Letter.response(vector, unknown.field).T] if self.equations.responds(vector, unknown.field) else []
 
 
 class _DifferingSites:
-    """Sites differ by traits, or by normal fields on their diagonals: a site is solved before it is averaged over."""
+    """Sites differ by traits or Gaussian diagonal entries: each site is solved before it is averaged."""
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -71,78 +71,80 @@ class _DifferingSites:
     def row(self, unknown: Unknown) -> Drives:
         return [
             (other, self.sites.averaged(response * scale), word)
-            for response, probe in self.sites.answers(unknown.probe)
+            for response, probe in self.sites.responses_to_drives(unknown.probe)
             for other, scale, word in self._drives(unknown, probe)
         ]
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        response = self.sites.answer(unknown.probe, probe)
-        return [(self.sites.averaged(response * scale), word) for scale, word in self._seen(unknown, along)]
+        response = self.sites.response_to(unknown.probe, probe)
+        return [(self.sites.averaged(response * scale), word) for scale, word in self._mean_with(unknown, along)]
 
     def _drives(self, unknown: Unknown, probe: Field) -> Drives:
-        """What drives the equation of a probe field, projected as an unknown is: coefficients may hold traits."""
-        found: Drives = []
+        """Return the driving terms of a probe equation, projected for an unknown, with traits in the coefficients."""
+        drives: Drives = []
         for spike in self.equations.spikes(probe):
-            seen = self._seen(unknown, spike.vector)
-            found += [(spike.unknown, spike.scale * factor, (*letters, *spike.word)) for factor, letters in seen]
+            seen = self._mean_with(unknown, spike.vector)
+            drives += [(spike.unknown, spike.scale * factor, (*letters, *spike.word)) for factor, letters in seen]
         for g, own in self._projected_on(unknown):
             if own is not None:
-                found += [(other, g * scale, word) for other, scale, word in self.equations.stein(probe, own)]
+                drives += [(other, g * scale, word) for other, scale, word in self.equations.stein(probe, own)]
             if self.normal is not None:
                 for scale, noise, other in self.equations.shared_noises(probe):
-                    seen = self._going_along(unknown, own, self.normal.kicked(noise))
-                    found += [(other, g * scale * factor, word) for factor, word in seen]
-        return found
+                    seen = self._correlated_part(unknown, own, self.normal.derivatives(noise))
+                    drives += [(other, g * scale * factor, word) for factor, word in seen]
+        return drives
 
     def _parts(self, field: Field) -> Parts:
-        """A training field as functions of the site, each times a field that is none."""
+        """Return a training field as functions of the site, each times a field that does not depend on the site."""
         held = None if self.normal is None else self.normal.fields
-        found = site_parts(self.equations.saddle.system, self.equations.order, field, held)
-        assert found is not None, f"{field} has no law in closed form, so that its sites are sampled"
-        return found
+        parts = site_parts(self.equations.saddle.system, self.equations.order, field, held)
+        assert parts is not None, f"{field} has no law in closed form, so that its sites are sampled"
+        return parts
 
     def _projected_on(self, unknown: Unknown) -> tuple[tuple[sp.Expr, Field | None], ...]:
-        """The parts of the field of an overlap; a derivative by a noise is one part."""
+        """Return the parts of the field of an overlap; a derivative with respect to a noise is one part."""
         return self._parts(unknown.field) if unknown.kind == "C" else ((sp.S.One, None),)
 
-    def _seen(self, unknown: Unknown, vector: Field) -> Terms:
-        """What an unknown sees of a training field at a site given its traits: functions of traits, and letters."""
-        found: Terms = []
+    def _mean_with(self, unknown: Unknown, vector: Field) -> Terms:
+        """Return the mean, given the traits, of a training field with the field or noise of an unknown."""
+        terms: Terms = []
         for f, part in self._parts(vector):
             for g, own in self._projected_on(unknown):
                 if own is not None:
-                    found.append((f * g, (Letter.correlation(own, part),)))
+                    terms.append((f * g, (Letter.correlation(own, part),)))
                 elif self.equations.responds(part, unknown.field):
-                    found.append((f, (Letter.response(part, unknown.field).T,)))
+                    terms.append((f, (Letter.response(part, unknown.field).T,)))
                 if self.normal is not None:
-                    rows = None if part.role == "constant" else transposed(self.normal.along(part))
-                    found += [(f * g * scale, word) for scale, word in self._going_along(unknown, own, rows)]
-        return found
+                    rows = None if part.role == "constant" else transposed(self.normal.covariances(part))
+                    terms += [(f * g * scale, word) for scale, word in self._correlated_part(unknown, own, rows)]
+        return terms
 
-    def _going_along(self, unknown: Unknown, own: Field | None, rows: Along | None) -> Terms:
-        """How far two things go along with the fields on diagonals: `own` or the noise of an unknown, and what has
-        `rows`. The constant, which has none, goes along with nothing, but a function of the site that it multiplies
-        does."""
+    def _correlated_part(self, unknown: Unknown, own: Field | None, rows: Along | None) -> Terms:
+        """Return the part of a mean that is due to correlations of both factors with the fields on diagonals.
+
+        The factors are `own`, or the noise of an unknown, and the field with covariances `rows`. The constant has no
+        rows and is uncorrelated, but a function of the site that multiplies it is not.
+        """
         assert self.normal is not None
         if own is None:
-            columns: Along | None = transposed(self.normal.kicked(unknown.field))
+            columns: Along | None = transposed(self.normal.derivatives(unknown.field))
         else:
-            columns = None if own.role == "constant" else self.normal.along(own)
+            columns = None if own.role == "constant" else self.normal.covariances(own)
         x = [normal() for normal in self.normal.spread.normals]
         if columns is None or rows is None:
-            one = columns or rows or ()
-            return [(x[b] * scale, (letter,)) for b, terms in enumerate(one) for scale, letter in terms]
+            covariances = columns or rows or ()
+            return [(x[b] * scale, (letter,)) for b, terms in enumerate(covariances) for scale, letter in terms]
         return [
             ((x[b] * x[c] - (1 if b == c else 0)) * left * right, (column, row))
-            for b, some in enumerate(columns)
+            for b, terms_of_b in enumerate(columns)
             for c, others in enumerate(rows)
-            for left, column in some
+            for left, column in terms_of_b
             for right, row in others
         ]
 
 
 class _SampledSites:
-    """What stands on diagonals is sampled, and so are means of products for each value of it."""
+    """Diagonal entries are sampled, and so are means of products given these entries."""
 
     def __init__(self, sites: SpectralSites, sector: Sector):
         self.sites, self.equations = sites, sites.equations
@@ -151,27 +153,31 @@ class _SampledSites:
     def row(self, unknown: Unknown) -> Drives:
         return [
             (other, factor, (letter, *word))
-            for response, probe in self.sites.answers(unknown.probe)
+            for response, probe in self.sites.responses_to_drives(unknown.probe)
             for scale, thing, word, other in self._drives(probe)
-            for factor, letter in self._weighed(response * scale, unknown, thing)
+            for factor, letter in self._weighted_mean(response * scale, unknown, thing)
         ]
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Terms:
-        response = self.sites.answer(unknown.probe, probe)
-        return [(factor, (letter,)) for factor, letter in self._weighed(response, unknown, ("C", along))]
+        response = self.sites.response_to(unknown.probe, probe)
+        return [(factor, (letter,)) for factor, letter in self._weighted_mean(response, unknown, ("C", along))]
 
     def _drives(self, probe: Field) -> list[tuple[sp.Expr, tuple[str, Field], Word, Unknown]]:
-        """What drives the equation of a probe field: a coefficient, a training field or the noise that one of the probe
-        goes along with, and what they are multiplied with."""
+        """Return the driving terms of a probe field's equation as (coefficient, factor, what it multiplies).
+
+        The factor is a training field, or the training noise that a noise of the probe is correlated with.
+        """
         spikes = [(s.scale, ("C", s.vector), s.word, s.unknown) for s in self.equations.spikes(probe)]
         noises = [(scale, ("R", noise), (), other) for scale, noise, other in self.equations.shared_noises(probe)]
         return [*spikes, *noises]
 
-    def _weighed(
+    def _weighted_mean(
         self, weight: sp.Expr, unknown: Unknown, thing: tuple[str, Field]
     ) -> list[tuple[sp.Expr, Letter | Weighed]]:
-        """The mean over sites of a weight times what an unknown is projected on times another thing; none where it
-        vanishes: what is drawn independently of both is differentiated by."""
+        """Return the mean over sites of a weight times the field or noise of an unknown times another factor.
+
+        Factors that are independent of both are replaced by derivatives. Empty where the mean vanishes.
+        """
         own, responds = (unknown.kind, unknown.field), self.equations.responds
         if not traits_in(weight):
             if own[0] == thing[0]:
@@ -181,7 +187,7 @@ class _SampledSites:
             return [(weight, letter if own[0] == "C" else letter.T)] if responds(field, noise) else []
         fields, noises = ([field for kind, field in (own, thing) if kind == which] for which in ("C", "R"))
         for noise in noises:
-            if not self.sampled.answers(noise) and not any(responds(field, noise) for field in fields):
+            if not self.sampled.responds(noise) and not any(responds(field, noise) for field in fields):
                 return []
         whole = averaged(weight)
         (average,) = whole.atoms(TraitAverage)
@@ -203,21 +209,21 @@ class MixedOverlaps:
         }
 
     def row(self, unknown: Unknown) -> dict[Unknown, Combination]:
-        """Everything that multiplies other unknowns in the equation of this one."""
+        """Return the coefficients of all other unknowns in the equation of this one."""
         parts: dict[Unknown, Terms] = {}
         for other, scale, word in self._projectors[unknown.probe.sector].row(unknown):
             parts.setdefault(other, []).append((scale, word))
         return {other: combination for other, terms in parts.items() if (combination := combine(terms))}
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
-        """What a source along a training field in the equation of a probe field adds to that of an unknown."""
+        """Return what a source along a training field in a probe equation adds to the equation of an unknown."""
         if unknown.probe.sector != probe.sector:
             return ()
         return combine(self._projectors[probe.sector].driven(unknown, probe, along))
 
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
-        """The spikes on either side, and what a source along them adds to each equation."""
-        found = []
+        """Return the spikes on either side, and what a source along them adds to each equation."""
+        sides = []
         for side, probe in self.sides():
             terms = self.sites.equations.terms[probe]
             fields = tuple(dict.fromkeys(t.vector.field for t in terms if t.pair is not None))
@@ -228,25 +234,25 @@ class MixedOverlaps:
                 for column, f in enumerate(fields):
                     if added := self.driven(unknown, probe, f):
                         drive[row, column] = added
-            found.append(Directions(side, probe, fields, tuple(drive.items())))
-        return tuple(found)
+            sides.append(Directions(side, probe, fields, tuple(drive.items())))
+        return tuple(sides)
 
     def sides(self) -> list[tuple[str, Field]]:
-        """The probe fields that are an eigenvector psi0 and, where the matrix is K^T K, its image K psi0."""
+        """Return the probe field of the eigenvector psi0 and, if the matrix is K^T K, that of its image K psi0."""
         root = next(probe for probe in self.probes if probe in self.sites.equations.roots)
         middle = self.sites.equations.saddle.system.middle
         return [("right", root), *([("left", middle)] if middle is not None else [])]
 
     def neighbours(self) -> dict[Field, list[Field]]:
-        """The other probe fields in the equation of each, within one site."""
-        found: dict[Field, list[Field]] = {p: [] for p in self.probes}
+        """Return, by probe field, the other probe fields of the same site in its equation."""
+        neighbours: dict[Field, list[Field]] = {p: [] for p in self.probes}
         for i, j in self.sites.propagator():
             if i != j and self.probes[i].sector not in self.sites.differing:
-                found[self.probes[i]].append(self.probes[j])
-        return found
+                neighbours[self.probes[i]].append(self.probes[j])
+        return neighbours
 
     def reachable(self) -> dict[Unknown, dict[Unknown, Combination]]:
-        """The overlaps in the probe equations and what their own equations need, each with its equation."""
+        """Return the overlaps in the probe equations and all that their own equations need, each with its equation."""
         return self._reachable
 
     @cached_property
@@ -263,7 +269,7 @@ class MixedOverlaps:
         return rows
 
     def close(self) -> tuple[tuple[Unknown, ...], tuple[tuple[tuple[int, int], Combination], ...]]:
-        """The unknowns that do not vanish, in a fixed order, and what multiplies them in each other's equations."""
+        """Return the nonzero unknowns in a fixed order, and their coefficients in each other's equations."""
         rows = _without_zeros(self.reachable(), self.neighbours())
         position = {p: i for i, p in enumerate(self.probes)}
         order = sorted(rows, key=lambda u: (position[u.probe], u.kind, u.field.name))
@@ -274,7 +280,7 @@ class MixedOverlaps:
 def _without_zeros(
     rows: dict[Unknown, dict[Unknown, Combination]], neighbours: dict[Field, list[Field]]
 ) -> dict[Unknown, dict[Unknown, Combination]]:
-    """Keep unknowns that the source reaches: a response that no overlap drives, however indirectly, vanishes."""
+    """Return the unknowns that the source reaches: a response that no overlap drives, even indirectly, vanishes."""
     driven = {u for u in rows if u.kind == "C"}
     while True:
         more = {

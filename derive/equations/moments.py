@@ -1,7 +1,7 @@
-"""Laws whose averages are infinite: refused, because any number for them would be wrong.
+"""Refuse laws with infinite averages.
 
-A Gaussian field has a density everywhere, so that a law that grows like a negative power of its distance from some
-value has no mean square from the power 1/2 on, and no mean from the power 1 on.
+A Gaussian field has a density everywhere. So a law that diverges like |x - x0|^-p has no mean square for p >= 1/2, and
+no mean for p >= 1.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ from derive.language.vectors import Field, FieldAt, Mean, Mix, Total, shown
 from derive.records.system import System
 
 NUMBERS = (Mean, Total, Mix, AppliedUndef, DataAt)
-"""What a law holds of other sites, times and data."""
+"""Nodes of a law that are constants of the site: means, sums over labels and data."""
 POLES = {sp.tan: sp.cos, sp.sec: sp.cos, sp.cot: sp.sin, sp.csc: sp.sin, sp.coth: sp.sinh, sp.csch: sp.sinh}
-"""Functions with poles, and what vanishes there."""
-TRIES, FAR, CELLS = 3, 5.0, 200
-"""Values of everything else at which a law is looked at, and where zeros are looked for, in how many cells."""
+"""Functions with poles, and their denominators."""
+# The numerical search for poles of a law: more points find narrower poles, and cost time at each declaration.
+TRIES = 3
+"""Random points of the other values."""
+FAR = 5.0
+"""Half width of the interval that is searched for zeros, in units of the value."""
+CELLS = 200
+"""Grid cells of that interval."""
 NEAR, NEARER = "1e-8", "1e-12"
+"""Distances from a zero that give the power of a divergence, in units of the value."""
 
 
 def check_moments(system: System) -> None:
     """Raise DeclarationError if the law of a field has no mean square, or an observable no mean."""
-    everywhere = _with_a_density_everywhere(system)
+    everywhere = _fields_with_density(system)
     for each in system.fields:
         later = {each.time: each.time + each.shift} if each.shift else {}
         for rule in (each.rule, *each.starts):
@@ -43,18 +49,21 @@ def check_moments(system: System) -> None:
             _check(average.args[0], everywhere, 1.0, f"observable {name}: the mean of")
 
 
-def _with_a_density_everywhere(system: System) -> set[Field]:
-    """Normals, random matrices applied to anything, and sums with one of these at its own time."""
-    found = {source for source in system.sources if source.role == "normal"}
-    found |= {f.field for f in system.fields if f.product is not None}
+def _fields_with_density(system: System) -> set[Field]:
+    """Return the fields with a density on the whole line.
+
+    They are normals, random matrices applied to a vector, and sums with one of these at the same time.
+    """
+    fields = {source for source in system.sources if source.role == "normal"}
+    fields |= {f.field for f in system.fields if f.product is not None}
     for each in system.fields:
-        if any(term.vector.field in found and term.past is None for term in each.rule.terms):
-            found.add(each.field)
-    return found
+        if any(term.vector.field in fields and term.past is None for term in each.rule.terms):
+            fields.add(each.field)
+    return fields
 
 
 def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> None:
-    for base in _that_may_vanish(law):
+    for base in _denominators(law):
         for value in sorted(base.atoms(FieldAt), key=sp.default_sort_key):
             if value.field in everywhere and _diverges(law, base, value, everywhere, power):
                 raise DeclarationError(
@@ -63,8 +72,8 @@ def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> Non
                 )
 
 
-def _that_may_vanish(law: sp.Expr) -> Iterator[sp.Expr]:
-    """What the law has a negative power of, or a pole where it vanishes."""
+def _denominators(law: sp.Expr) -> Iterator[sp.Expr]:
+    """Yield the denominators of a law, and the functions at whose zeros it has a pole."""
     walk = sp.preorder_traversal(law)
     for node in walk:
         if isinstance(node, NUMBERS):
@@ -78,25 +87,25 @@ def _that_may_vanish(law: sp.Expr) -> Iterator[sp.Expr]:
 
 
 def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field], power: float) -> bool:
-    """Whether the law grows at least with this power near a zero of the base, whatever the other values are."""
+    """Return whether the law diverges with at least this power at a zero of the base, whatever the other values are."""
     affine = base.is_polynomial(value) and sp.degree(base, value) == 1
     others = base.atoms(FieldAt, *NUMBERS)
     if not affine and not all(isinstance(other, FieldAt) and other.field in everywhere for other in others):
         return False  # whether it vanishes depends on values that need not be everywhere
-    return all(_grows(law, base, value, power, attempt) for attempt in range(TRIES))
+    return all(_diverges_at(law, base, value, power, attempt) for attempt in range(TRIES))
 
 
-def _grows(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int) -> bool:
-    """The same with everything else at values drawn at random, parameters at their defaults."""
+def _diverges_at(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int) -> bool:
+    """Return whether a law diverges with at least this power, at random other values and default parameters."""
     x = sp.Symbol("x", real=True)
     draw = random.Random(seed)
-    given: dict[sp.Basic, sp.Basic] = {value: x}
+    point: dict[sp.Basic, sp.Basic] = {value: x}
     for node in (node for e in (law, base) for node in sp.preorder_traversal(e)):
-        if node not in given and isinstance(node, (FieldAt, *NUMBERS)):
-            given[node] = sp.Float(draw.uniform(0.5, 2.0))
+        if node not in point and isinstance(node, (FieldAt, *NUMBERS)):
+            point[node] = sp.Float(draw.uniform(0.5, 2.0))
         elif isinstance(node, Parameter):
-            given[node] = sp.sympify(node.default)
-    plain = [e.xreplace(given) for e in (law, base)]
+            point[node] = sp.sympify(node.default)
+    plain = [e.xreplace(point) for e in (law, base)]
     rest = {symbol: sp.Integer(draw.randint(2, 9)) for e in plain for symbol in e.free_symbols - {x}}
     function, vanishing = (sp.lambdify(x, e.xreplace(rest), "mpmath") for e in plain)
     try:
@@ -107,7 +116,7 @@ def _grows(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int)
 
 
 def _zeros(function: Callable[[Any], Any]) -> list[Any]:
-    """Places where a function changes its sign."""
+    """Return the sign changes of a function."""
     places = [mpmath.mpf(FAR) * (2 * k + 1 - CELLS) / CELLS + mpmath.mpf("0.01234") for k in range(CELLS)]
     values = [mpmath.re(function(place)) for place in places]
     return [
@@ -118,7 +127,7 @@ def _zeros(function: Callable[[Any], Any]) -> list[Any]:
 
 
 def _power_at(function: Callable[[Any], Any], zero: Any) -> float:
-    """The negative power of the distance that a function grows with."""
+    """Return the power p with which a function diverges as |x - zero|^-p."""
     near, nearer = (abs(function(zero + mpmath.mpf(step))) for step in (NEAR, NEARER))
     if not near or not nearer:
         return 0.0

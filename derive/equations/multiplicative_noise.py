@@ -1,8 +1,8 @@
-"""Noise that multiplies fields: laws that are linear in fields, with coefficients that are drawn afresh at each step.
+"""Multiplicative noise: laws that are linear in fields, with coefficients drawn afresh at each step.
 
-A mask s(t) that takes a mini-batch is one: s(t) e(t) = <s> e(t) + (s(t) - <s>) e(t). As s(t) is independent of e(t),
-the last term is uncorrelated with everything before it, and with itself at other times. For second moments it is a
-noise that is drawn afresh, with the covariance Var(s) C[e, e](t, t).
+A mask s(t) that selects a mini-batch is an example: s(t) e(t) = <s> e(t) + (s(t) - <s>) e(t). As s(t) is independent of
+e(t), the last term is uncorrelated with the past and with itself at other times. For second moments it is white noise
+with covariance Var(s) C[e, e](t, t).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from derive.records.saddle import TimeOrder
 
 @dataclass(frozen=True)
 class NoisyTerm:
-    """coefficient * the product of the noises * value; without a value it drives."""
+    """coefficient * product of noises * value; without a value it is additive noise."""
 
     coefficient: sp.Expr
     noises: tuple[FieldAt, ...]
@@ -28,7 +28,7 @@ class NoisyTerm:
 
     @property
     def mean(self) -> sp.Expr:
-        """The coefficient on average over the noises, which are independent of each other."""
+        """The coefficient averaged over the noises, which are independent of each other."""
         return sp.Mul(self.coefficient, *(mean_of(noise.field) for noise in self.noises))
 
 
@@ -41,12 +41,12 @@ def variance_of(noise: Field) -> sp.Expr:
 
 
 def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Field]) -> tuple[NoisyTerm, ...] | None:
-    """A law as a sum of products of one field at most and different noises; None where it is not of this form."""
-    found = []
+    """Return a law as a sum of products of at most one field and distinct noises; None if it has another form."""
+    terms = []
     for term in sp.Add.make_args(apart(sp.expand, law)):
         inside = sorted(term.atoms(FieldAt), key=sp.default_sort_key)
         if not any(value.field in fields for value in inside):
-            found.append(NoisyTerm(term, tuple(value for value in inside if value.field in noises), None))
+            terms.append(NoisyTerm(term, tuple(value for value in inside if value.field in noises), None))
             continue
         scale, drawn, values = sp.S.One, [], []
         for factor in sp.Mul.make_args(term):
@@ -60,28 +60,28 @@ def noisy_terms(law: sp.Expr, fields: Collection[Field], noises: Collection[Fiel
                 return None
         if len(values) > 1 or len({noise.field for noise in drawn}) < len(drawn):
             return None
-        found.append(NoisyTerm(scale, tuple(drawn), values[0]))
-    return tuple(found)
+        terms.append(NoisyTerm(scale, tuple(drawn), values[0]))
+    return tuple(terms)
 
 
-def covariance_of(one: NoisyTerm, other: NoisyTerm) -> sp.Expr:
-    """The covariance of what multiplies the values of two terms, where noises of one time are taken together."""
-    mine, others = ({noise.field for noise in term.noises} for term in (one, other))
-    factors = [one.coefficient, other.coefficient]
+def covariance_of(first: NoisyTerm, second: NoisyTerm) -> sp.Expr:
+    """Return the covariance of the random coefficients of two terms, with noises taken at the same time."""
+    mine, others = ({noise.field for noise in term.noises} for term in (first, second))
+    factors = [first.coefficient, second.coefficient]
     for noise in sorted(mine | others, key=str):
         mean = mean_of(noise)
         factors.append(variance_of(noise) + mean**2 if noise in mine & others else mean)
-    return sp.factor(sp.Mul(*factors) - one.mean * other.mean) if mine & others else sp.S.Zero
+    return sp.factor(sp.Mul(*factors) - first.mean * second.mean) if mine & others else sp.S.Zero
 
 
 def shortest_delay(order: TimeOrder, field: Field, noise: Field) -> int | None:
-    """The shortest delay with which a field depends on a noise; None if it never does."""
+    """Return the shortest delay with which a field depends on a noise; None if it never does."""
     steps = ((edge.lag, order.delay(field, edge.target)) for edge in order.edges if edge.source == noise)
     return min((lag + delay for lag, delay in steps if delay is not None), default=None)
 
 
 def drawn_before(order: TimeOrder, term: NoisyTerm, lag: Callable[[FieldAt], int]) -> FieldAt | None:
-    """The first noise of a term that its value may depend on; None where the value is independent of all of them."""
+    """Return the first noise of a term that its value may depend on; None if it is independent of all of them."""
     if term.value is None:
         return None
     for noise in term.noises:

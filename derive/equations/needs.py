@@ -1,4 +1,4 @@
-"""What probed matrices need of the training level."""
+"""The order parameters that probed matrices need from the training level."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from derive.records.probe import Aligned, BlockMatrix, SampledSiteValues
 
 @dataclass(frozen=True)
 class Needs:
-    """Order parameters that A(z) and the bulk are made of.
+    """Order parameters in A(z) and in the bulk equations.
 
-    letters: correlations and responses over training times. means: averages that weigh updates. sites: sectors whose
-    diagonal entries have a sampled law, or are functions of traits. tables: averages for each value of these entries.
+    `letters` are correlations and responses over training times. `means` are averages that multiply updates. `sites`
+    are sectors whose diagonal entries have a sampled law, or are functions of traits. `tables` are averages given these
+    entries.
     """
 
     letters: tuple[Letter, ...] = ()
@@ -31,12 +32,12 @@ NOTHING = Needs()
 
 
 def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
-    """What several probed matrices need together, each order parameter once."""
+    """Return the order parameters of several probed matrices, each once."""
     blocks = tuple(matrices)
-    letters = {order for one in blocks for letter in _letters(one) for order in letter.order_parameters}
-    tables = {table for one in blocks for letter in _letters(one) for table in letter.tables}
-    sites = tuple(dict.fromkeys(sites for one in blocks for sites in one.projected.sampled))
-    names = [one.sector.name for one in sites]
+    letters = {order for matrix in blocks for letter in _letters(matrix) for order in letter.order_parameters}
+    tables = {table for matrix in blocks for letter in _letters(matrix) for table in letter.tables}
+    sites = tuple(dict.fromkeys(sites for matrix in blocks for sites in matrix.projected.sampled))
+    names = [matrix.sector.name for matrix in sites]
     if len(names) > len(set(names)):
         raise DeclarationError(
             f"several matrices are probed with different sampled fields on the diagonals of {sites[0].sector}; probe "
@@ -44,9 +45,9 @@ def needs_of(matrices: Iterable[BlockMatrix]) -> Needs:
         )
     return Needs(
         tuple(sorted(letters, key=lambda x: x.name)),
-        tuple(dict.fromkeys(mean for one in blocks for mean in _means(one))),
+        tuple(dict.fromkeys(mean for matrix in blocks for mean in _means(matrix))),
         sites,
-        tuple(dict.fromkeys(table for one in blocks for table in sorted(tables, key=lambda table: table.key))),
+        tuple(dict.fromkeys(table for matrix in blocks for table in sorted(tables, key=lambda table: table.key))),
     )
 
 
@@ -64,16 +65,16 @@ def _means(blocks: BlockMatrix) -> list[Mean]:
 
 
 def _combinations(blocks: BlockMatrix) -> list[Combination]:
-    sides, asked = blocks.projected.directions, blocks.projected.alignments
+    sides, alignments = blocks.projected.directions, blocks.projected.alignments
     return [
         *(block.combination for _, block in blocks.blocks),
         *(combination for side in sides for _, combination in side.drive),
         *(((sp.S.One, (Letter.correlation(a, b),)),) for side in sides for a in side.fields for b in side.fields),
-        *(combination for one in asked for combination in one.combinations),
-        *(((sp.S.One, (squares_of(one),)),) for one in asked),
+        *(combination for aligned in alignments for combination in aligned.combinations),
+        *(((sp.S.One, (squares_of(aligned),)),) for aligned in alignments),
     ]
 
 
 def squares_of(aligned: Aligned) -> Letter:
-    """The correlation whose diagonal holds the mean squares of a direction."""
+    """Return the correlation whose diagonal holds the mean squares of a direction."""
     return Letter.correlation(aligned.direction.field, aligned.direction.field)

@@ -1,7 +1,8 @@
-"""Numbers under which derivation.md shows equations and generated code cites them.
+"""Equation numbers, shown in derivation.md and cited by generated code.
 
-Of the training level: E1, E2, ... Of a probed matrix: A1, A2, ... the rows of A(z), B1, B2, ... the equations of the
-bulk, S1, S2, ... the scalar maps, G1 the curve of the resolvent; behind a point its label, where it has one.
+The training level has E1, E2, ... A probed matrix has A1, A2, ... for the rows of A(z), B1, B2, ... for the bulk
+equations, S1, S2, ... for the scalar maps and G1 for the curve of the resolvent. Its label, if it has one, follows a
+point.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from derive.records.system import System
 
 
 def probe_tag(series: str, number: int, system: System) -> str:
-    """The tag of an equation of the probed matrix that a system is joined by, counted from zero."""
+    """Return the number of an equation of the probed matrix of a joined system, counted from zero."""
     (probe,) = system.probes
     return f"{series}{number + 1}{f'.{probe.label}' if probe.label else ''}"
 
 
 @dataclass(frozen=True)
 class Numbering:
-    """By field the tags of its values at the first times and of its law; by pair those of covariances of noises."""
+    """Equation numbers: by field, of its starting values and its law; by pair, of noise covariances."""
 
     starts: dict[tuple[Field, int], str]
     laws: dict[Field, str]
@@ -30,7 +31,7 @@ class Numbering:
 
     @staticmethod
     def of(system: System, covariances: Iterable[NoiseKernel]) -> Numbering:
-        """The training level in the order of its declaration, covariances of its noises last."""
+        """Number the training level in the order of its declaration, noise covariances last."""
         starts: dict[tuple[Field, int], str] = {}
         laws: dict[Field, str] = {}
         pairs: dict[tuple[Field, Field], str] = {}

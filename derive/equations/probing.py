@@ -1,4 +1,4 @@
-"""The probed matrix as equations: d psi0 / d tau = M psi0 + source, with one field for every intermediate product."""
+"""The probed matrix as equations: d psi0 / d tau = M psi0 + source, with one field per intermediate product."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sympy as sp
 
 from derive.algebra.scaling import cure, growth, norm_order, size_order
 from derive.algebra.sites import SiteValue
+from derive.equations.field_rules import FieldRules
 from derive.equations.history import History
-from derive.equations.made import FieldRules
 from derive.equations.rules import Rules
 from derive.equations.stopping import stopped, without_later
 from derive.errors import DeclarationError, SizeError
@@ -31,20 +31,25 @@ from derive.records.system import (
     SystemField,
 )
 
-WIDEST, GRID, HALVED = 8, 800, 60
-"""Numbers among which zeros of divisors are looked for, at how many places, and how often these are halved."""
+# The numerical search for poles of diagonal entries: a finer grid finds closer pairs of poles, and costs time.
+WIDEST = 8
+"""Half width of the interval that is searched, in units of the value."""
+GRID = 800
+"""Grid cells of that interval."""
+HALVED = 60
+"""Bisection steps in a cell: as many as double precision resolves."""
 
 
 def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
-    """A matrix in which training fields on diagonals are numbers of their sites, as traits are."""
+    """Return a matrix in which training fields on diagonals are constants of their sites, as traits are."""
     if not isinstance(matrix, DiagonalMatrix):
         return matrix.rebuilt(with_site_values)
     fields = [value for value in values(matrix.entries) if not is_trait(value)]
     return DiagonalMatrix(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
 
 
-def check_diagonals(matrix: MatrixExpression, made: FieldRules) -> None:
-    """Diagonal matrices in a probed matrix are bounded functions of what has a known law."""
+def check_diagonals(matrix: MatrixExpression, rules: FieldRules) -> None:
+    """Refuse diagonal matrices in a probed matrix that are not bounded functions of variables with a known law."""
     for entries in _diagonals(matrix):
         where = f"spectrum(...) has diag({shown(entries)})"
         if entries.has(Mean):
@@ -56,14 +61,14 @@ def check_diagonals(matrix: MatrixExpression, made: FieldRules) -> None:
                 raise DeclarationError(
                     f"{where}, and the values of {trait} are data; write them into the declaration, values=[...]"
                 )
-        _check_bounded(entries, _written_out(entries, made), where, made)
+        _check_bounded(entries, _written_out(entries, rules), where, rules)
 
 
-def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: FieldRules) -> None:
-    """written: the entries in terms of what they are made of."""
+def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, rules: FieldRules) -> None:
+    """Refuse unbounded diagonal entries. `written` are the entries in terms of the fields that they are made of."""
     if written.has(sp.zoo, sp.nan):
         raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
-    for value in (value for value in values(written) if is_trait(value) or _takes_all_numbers(value, made)):
+    for value in (value for value in values(written) if is_trait(value) or _has_full_support(value, rules)):
         place = _pole(written, value)
         if place is not None:
             there = f"next to {shown(value)} = {place:.3g}" if value in values(entries) else "at some sites"
@@ -72,21 +77,23 @@ def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: FieldRu
             )
     for value, sign in _infinite_ends(written):
         if _grows(written, value, sign):
-            told = value if value in values(entries) else values(entries)[0]
+            unbounded = value if value in values(entries) else values(entries)[0]
             raise DeclarationError(
-                f"{where}, which is unbounded because {shown(told)} is, so the bulk would have no edge; take a "
+                f"{where}, which is unbounded because {shown(unbounded)} is, so the bulk would have no edge; take a "
                 "bounded function of it, or a density that is cut off"
             )
 
 
-def _written_out(entries: sp.Expr, made: FieldRules) -> sp.Expr:
-    """Entries with what fields are made of entry by entry, at the same time: a square is not negative, and a constant
-    field is its number."""
-    known: dict[FieldAt, sp.Expr] = {}
+def _written_out(entries: sp.Expr, rules: FieldRules) -> sp.Expr:
+    """Return diagonal entries in terms of the fields that they are elementwise functions of, at the same time.
+
+    This shows that a square is not negative, and that a constant field is a number.
+    """
+    laws: dict[FieldAt, sp.Expr] = {}
     for value in values(entries):
-        whole = made.rules.get(value.field)
+        whole = rules.rules.get(value.field)
         if value.field.role == "constant":
-            known[value] = sp.S.One
+            laws[value] = sp.S.One
         if whole is None or whole.shift or whole.starts:
             continue
         law = whole.rule.expression(value.time)
@@ -96,44 +103,46 @@ def _written_out(entries: sp.Expr, made: FieldRules) -> sp.Expr:
             x.field.clock is not None and x.time != value.time for x in values(law)
         ):
             continue
-        written = _written_out(law, made)
+        written = _written_out(law, rules)
         if whole.rule.laws or written != law or not values(law):
-            known[value] = written  # else it is a sum of normal fields, which says no more
-    return sp.sympify(entries.xreplace(known))
+            laws[value] = written  # else it is a sum of normal fields, which says no more
+    return sp.sympify(entries.xreplace(laws))
 
 
-def _takes_all_numbers(value: FieldAt, made: FieldRules) -> bool:
-    """Whether a field is made by sums with normal parts, so that it may be any number at some sites."""
-    whole = made.rules.get(value.field)
+def _has_full_support(value: FieldAt, rules: FieldRules) -> bool:
+    """Return whether the law of a field is supported on the whole line, because it is a sum with a Gaussian part."""
+    whole = rules.rules.get(value.field)
     if whole is None:
         return bool(value.field.role == "normal")
     return not (whole.starts and value.time == 0) and not whole.rule.laws
 
 
-def _check_between(name: str, matrix: MatrixExpression, made: FieldRules) -> None:
-    """Between resolvents stand diagonals of traits only: training fields there are not projected."""
-    check_diagonals(matrix, made)
+def _check_between(name: str, matrix: MatrixExpression, rules: FieldRules) -> None:
+    """Refuse training fields on diagonals between resolvents: only traits are allowed there."""
+    check_diagonals(matrix, rules)
     for entries in _diagonals(matrix):
         for value in (value for value in values(entries) if not is_trait(value)):
             raise DeclarationError(
-                f"spectrum(..., between=...): {name} has diag({shown(entries)}), and {shown(value)} is no trait; "
+                f"spectrum(..., between=...): {name} has diag({shown(entries)}), and {shown(value)} is not a trait; "
                 "between resolvents diag(...) takes traits and functions of them"
             )
 
 
 def _check_time(value: FieldAt, where: str) -> None:
-    """A training field on a diagonal has no clock, or is taken at the first or at one of the last two times."""
+    """Refuse a training field on a diagonal with a clock, unless it is at the first or one of the last two times."""
     time, clock = value.time, value.field.clock
     if time is None:
         return
     ends = [sp.S.Zero, clock.steps - 1, *([clock.steps] if clock.endpoint else [])]
     if time not in ends:
-        told = " or ".join(f"{value.field}({shown(end)})" for end in ends)
-        raise DeclarationError(f"{where}: a field on a diagonal is taken at the first or at the last times; use {told}")
+        allowed = " or ".join(f"{value.field}({shown(end)})" for end in ends)
+        raise DeclarationError(
+            f"{where}: a field on a diagonal is taken at the first or at the last times; use {allowed}"
+        )
 
 
 def _law(value: FieldAt) -> sp.Tuple:
-    """What a trait has as its law: a density and its ends, where it is not a few values. Of another field the ends."""
+    """Return the law of a trait: its density and the ends of its support, or its values. For other fields, the ends."""
     if is_trait(value):
         law: sp.Tuple = value.field.law
         return law
@@ -142,26 +151,28 @@ def _law(value: FieldAt) -> sp.Tuple:
 
 
 def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
-    """What grows beyond all bounds on a diagonal, and towards which side: traits, and training fields."""
-    found = []
+    """Return the traits and training fields on a diagonal that are unbounded, with the sign of the unbounded end."""
+    ends = []
     for value in values(entries):
         law = _law(value)
         if len(law) > 2:
-            found += [(value, sign) for sign, end in ((-1, law[1]), (1, law[2])) if end in (sp.oo, -sp.oo)]
-    return found
+            ends += [(value, sign) for sign, end in ((-1, law[1]), (1, law[2])) if end in (sp.oo, -sp.oo)]
+    return ends
 
 
 def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
-    """Where entries are infinite inside the law of a value, parameters at their defaults and other values at one: at a
-    zero of what is divided by."""
+    """Return a pole of diagonal entries inside the support of a value; None if there is none.
+
+    Parameters are at their defaults, and other values at one.
+    """
     law = _law(value)
     if len(law) < 3:
         return None
     x = sp.Dummy("x", real=True)
-    given = {other: x if other == value else sp.S.One for other in values(entries)}
-    given |= {p: sp.sympify(p.default) for p in (entries.atoms(Parameter) | law.atoms(Parameter))}
-    function = entries.xreplace(given)
-    ends = [sp.sympify(end).xreplace(given) for end in law[1:]]
+    point = {other: x if other == value else sp.S.One for other in values(entries)}
+    point |= {p: sp.sympify(p.default) for p in (entries.atoms(Parameter) | law.atoms(Parameter))}
+    function = entries.xreplace(point)
+    ends = [sp.sympify(end).xreplace(point) for end in law[1:]]
     if not all(end.is_number for end in ends):
         return None
     low, high = (float(min(max(end, -WIDEST), WIDEST)) for end in ends)
@@ -185,8 +196,10 @@ def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
 
 
 def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:
-    """Whether entries grow without bound with a value, parameters at their defaults and other values at one: sizes far
-    away are larger than any closer."""
+    """Return whether diagonal entries are unbounded in a value, judged by their size far away.
+
+    Parameters are at their defaults, and other values at one.
+    """
     x = sp.Dummy("x", real=True)
     function = entries.xreplace({other: x if other == value else sp.S.One for other in values(entries)})
     function = function.xreplace({p: sp.sympify(p.default) for p in function.atoms(Parameter)})
@@ -205,10 +218,10 @@ def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:
 
 def _size(number: sp.Expr) -> float | None:
     try:
-        found = abs(complex(sp.N(number)))
+        size = abs(complex(sp.N(number)))
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if found < float("inf") else None
+    return size if size < float("inf") else None
 
 
 def _diagonals(matrix: MatrixExpression) -> list[sp.Expr]:
@@ -216,7 +229,7 @@ def _diagonals(matrix: MatrixExpression) -> list[sp.Expr]:
 
 
 def _multiple(matrix: MatrixExpression) -> tuple[sp.Expr, MatrixExpression]:
-    """A matrix as a number times another one."""
+    """Return a matrix as a scalar times another matrix."""
     terms = matrix.as_sum
     return terms[0] if len(terms) == 1 else (sp.S.One, matrix)
 
@@ -231,9 +244,12 @@ class Probing:
     def spectral_fields(
         self, label: str, matrix: MatrixExpression, between: tuple[tuple[str, MatrixExpression], ...] = ()
     ) -> SpectralFields:
-        """The fields of one probed matrix, taken out again: what the probe needs of the training level stays.
+        """Return the fields of one probed matrix, and remove them from the rules; additions to the training level stay.
 
-        The next probed matrix finds their names free. between: matrices A, which get fields A psi0 beside them.
+        The next probed matrix may use their names again.
+
+        Args:
+            between: named matrices A, which get fields A psi0 in addition.
         """
         check_diagonals(matrix, self.made)
         for name, other in between:
@@ -258,7 +274,7 @@ class Probing:
         return SpectralFields(label, fields, self._middle(matrix, root), images)
 
     def _check_sizes(self, matrix: MatrixExpression, wanted: sp.Expr) -> None:
-        """Raise SizeError for the first term whose norm grows with another power of the size than is wanted."""
+        """Raise SizeError for the first term whose norm scales with another power of the size than `wanted`."""
         for scale, part in matrix.as_sum:
             for factor in part.as_product:
                 if factor.as_sum[0][1] != factor:
@@ -279,14 +295,14 @@ class Probing:
         return image
 
     def _prepared(self, matrix: MatrixExpression) -> MatrixExpression:
-        """The matrix with numbers of the training level as parameters, and with its time as one where that is asked."""
+        """Return the matrix with means of the training level, and its time if needed, as parameters."""
         measured = self._measured(matrix)
         return measured if self.times is None else stopped(measured, self.times)
 
     def _measured(self, matrix: MatrixExpression) -> MatrixExpression:
-        """The matrix with means that multiply random matrices as parameters, which the training level gives.
+        """Return the matrix with means that multiply random matrices as parameters of known value.
 
-        The bulk then stays what it is: equations in responses, whose coefficients are numbers.
+        The bulk equations then keep their form: equations in responses with numerical coefficients.
         """
         return matrix.rebuilt(self._measured, lambda scale, part: scale if part.low_rank else self._number(scale))
 
@@ -294,7 +310,7 @@ class Probing:
         return scale.xreplace({average: self.made.measured(average) for average in outermost(scale, (Mean, Total))})
 
     def _middle(self, matrix: MatrixExpression, root: Field) -> Field | None:
-        """The field of K psi0, whose way on to the next factor is the only one."""
+        """Return the field of K psi0, if the probed matrix is a multiple of K^T K; None otherwise."""
         half = half_product(matrix)
         if not half:
             return None
@@ -307,7 +323,7 @@ class Probing:
 
     @ByKind
     def _applied(self, matrix: MatrixExpression, field: Field) -> sp.Expr:
-        """matrix @ field, where every inner product gets a spectral field of order one, shared wherever it occurs."""
+        """Return matrix @ field. Every inner product gets a spectral field of order one, shared wherever it occurs."""
         head, *others = matrix.as_product
         scale = sp.S.One
         for factor in reversed(others):
@@ -323,7 +339,7 @@ class Probing:
         return sp.Add(*(scale * self._applied(part, field) for scale, part in matrix.terms))
 
     def _product(self, factor: MatrixExpression, field: Field, order: sp.Expr) -> tuple[sp.Expr, Field]:
-        """factor @ field, of order one, as a number times a field: multiples of one matrix share the field."""
+        """Return factor @ field as a number times a field of order one; multiples of one matrix share the field."""
         number, bare = _multiple(factor)
         for (other, on), (multiple, inner) in self.products.items():
             first, alike = _multiple(other)
@@ -337,7 +353,7 @@ class Probing:
         return sp.S.One, inner
 
     def _at_start(self, matrix: MatrixExpression) -> MatrixExpression:
-        """Weights replaced by their initial matrices, which set their size."""
+        """Return the matrix with weights replaced by their initial matrices, which determine its size."""
         if matrix.weights is None:
             return matrix.rebuilt(self._at_start)
         parts = self.history.starts(matrix.weights)
@@ -363,7 +379,7 @@ class Probing:
             )
 
     def _letters(self, matrix: MatrixAtom) -> dict[Letters, sp.Expr]:
-        """Weights as initial matrices and outer products with coefficients; a random matrix as itself."""
+        """Return weights as initial matrices and outer products with coefficients; a random matrix as itself."""
         symbol, transposed = matrix.symbol, matrix.transposed
         if symbol.weights is None:
             return {((symbol, transposed),): sp.S.One}

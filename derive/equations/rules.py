@@ -1,13 +1,14 @@
-"""Right-hand sides taken apart: after this a field is a random matrix applied to a field, a linear combination of
-fields, or an elementwise law of fields."""
+"""Right-hand sides decomposed: each field becomes a random matrix applied to a field, a linear combination of fields,
+or an elementwise law of fields.
+"""
 
 from __future__ import annotations
 
 import sympy as sp
 
 from derive.algebra.scaling import size_free, size_order, split_sizes
+from derive.equations.field_rules import Applied, Content, FieldRules
 from derive.equations.history import History
-from derive.equations.made import Applied, Content, FieldRules
 from derive.equations.times import Moment, home_moment, in_clock, latest_moment
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
@@ -35,21 +36,21 @@ from derive.records.system import ElementwiseRule, LinearRule, Mixing, Rule, Sys
 
 
 class Rules:
-    """Makes rules, and the fields that they need, from expressions."""
+    """Makes rules, and the auxiliary fields that they need, from expressions."""
 
     def __init__(self, made: FieldRules, history: History):
         self.made, self.history = made, history
 
     def rule(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> Rule:
-        """The rule of a field from its right-hand side, whose times are relative to the clock."""
+        """Return the rule of a field from its right-hand side, whose times are relative to the clock."""
         expression = self._lowered(_distributed(self._without_weights(expression)), clock, where)
         if not _is_nonlinear(expression):
             terms: list[Term] = []
             for part in sp.Add.make_args(apart(sp.expand, expression)):
-                found = self._linear_terms(part, target, where)
-                if found is None:
+                linear = self._linear_terms(part, target, where)
+                if linear is None:
                     break
-                terms.extend(found)
+                terms.extend(linear)
             else:
                 return LinearRule(tuple(terms))
         return ElementwiseRule(self._elementwise(expression, clock, target, where))
@@ -57,7 +58,7 @@ class Rules:
     # -- linear laws
 
     def _linear_terms(self, part: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """An additive part as terms, or None if it is not linear in the fields."""
+        """Return an additive part as terms; None if it is not linear in the fields."""
         if part == 0:
             return ()
         scale, vectors = _split(part)
@@ -67,7 +68,7 @@ class Rules:
 
     @ByKind
     def _multiple(self, vector: sp.Expr, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """A number times a vector as terms, or None if the vector is a function of others."""
+        """Return a number times a vector as terms; None if the vector is a nonlinear function of others."""
         return None
 
     @_multiple.on(FieldAt)
@@ -89,7 +90,7 @@ class Rules:
 
     @_multiple.on(sp.Sum)
     def _past_terms(self, node: sp.Sum, scale: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
-        """A sum over earlier times as terms; what it has at the time of the target itself stands apart."""
+        """Return a sum over earlier times as terms; values at the time of the target itself are separate factors."""
         ((index, low, high),) = node.limits
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
@@ -130,14 +131,14 @@ class Rules:
         return tuple(terms)
 
     def _overlapping(self, scale: sp.Expr, both: Mean, vector: FieldAt, until: sp.Expr, where: str) -> list[Term]:
-        """A vector in a sum over s times the mean of values at s and at another time: what outer products do."""
+        """Return the terms of sum_s vector(s) * mean(a(s) b(t)), as a history of outer products gives."""
         terms = []
         for part in sp.Add.make_args(apart(sp.expand, both.expression)):
             factor, ones = _split(part)
             factor, of_traits = split_traits(factor)
-            values = [one for one in ones if isinstance(one, FieldAt)]
-            early = [one for one in values if one.time is not None and one.time.has(PAST)]
-            other = [one for one in values if one not in early]
+            values = [value for value in ones if isinstance(value, FieldAt)]
+            early = [value for value in values if value.time is not None and value.time.has(PAST)]
+            other = [value for value in values if value not in early]
             if (len(ones), len(early), len(other)) != (2, 1, 1) or axes_of(vector * both, where):
                 raise _too_many_times(both, where)
             left = self._at_past(vector, until, where)
@@ -146,7 +147,7 @@ class Rules:
         return terms
 
     def _times_traits(self, of_traits: sp.Expr, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
-        """A value at time s inside a mean, times what traits multiply it by there, as a field."""
+        """Return a value at time s inside a mean, times its trait-dependent factor, as a field."""
         if of_traits == 1:
             return self._at_past(value, past, where)
         clock = value.field.clock or _clock_in(past) or self.made.clock
@@ -166,7 +167,7 @@ class Rules:
         return Term(coefficient, left, (right, vector), past)
 
     def _at_past(self, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
-        """The value as a field at time s: a delayed copy, or a copy at every time of a vector without one."""
+        """Return a value as a field at time s: a delayed copy, or a copy at every time if it has no clock."""
         if value.time == PAST:
             return value
         clock = value.field.clock or _clock_in(past) or self.made.clock
@@ -175,7 +176,7 @@ class Rules:
             return self.named(value, Moment(PAST, 0), clock, where, f"{value.field}_each")
         if not value.time.has(PAST):
             raise DeclarationError(
-                f"{where}: {shown(value)} stands in a sum over earlier times s, but is not at s, s - 1, ...; only "
+                f"{where}: {shown(value)} occurs in a sum over earlier times s, but is not at s, s - 1, ...; only "
                 "means may have other times there"
             )
         lag = sp.expand(PAST - value.time)
@@ -191,8 +192,8 @@ class Rules:
     # -- nonlinear laws
 
     def _elementwise(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> sp.Expr:
-        """A nonlinear law, with sums over time, projections and mixtures of labels moved into fields of their own."""
-        for node in sorted(_moved(expression), key=sp.default_sort_key):
+        """Return a nonlinear law with sums over time, projections and sums over labels replaced by auxiliary fields."""
+        for node in sorted(_parts_to_lower(expression), key=sp.default_sort_key):
             now = Moment(clock, 0) if clock is not None else None
             size, limited = _sizes_outside(node, where)
             value = self.named(limited, now, clock or target.clock, where, f"{target}_input")
@@ -201,7 +202,7 @@ class Rules:
         sizes = expression.atoms(Sector)
         if sizes:
             raise DeclarationError(
-                f"{where}: the size {min(map(str, sizes))} stands inside a nonlinear law; write laws in terms of ratios"
+                f"{where}: the size {min(map(str, sizes))} occurs inside a nonlinear law; write laws in terms of ratios"
             )
         return expression
 
@@ -209,7 +210,7 @@ class Rules:
 
     @ByKind
     def _without_weights(self, expression: sp.Expr) -> sp.Expr:
-        """The expression with updated weights written as initial matrices plus history."""
+        """Return the expression with trained weights as initial matrices plus history."""
         if not expression.has(WeightsAt):
             return expression
         return expression.func(*map(self._without_weights, expression.args))
@@ -221,7 +222,7 @@ class Rules:
 
     @ByKind
     def _lowered(self, expression: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
-        """The expression with every applied matrix replaced by a field."""
+        """Return the expression with a field in place of every applied matrix."""
         if not expression.args:
             return expression
         return expression.func(*(self._lowered(arg, clock, where) for arg in expression.args))
@@ -243,7 +244,7 @@ class Rules:
 
     @_lowered.on(Total)
     def _(self, expression: Total, clock: Clock | None, where: str) -> sp.Expr:
-        """Over its only axis, which may be named and need not be."""
+        """Sum over the only axis, whether or not it is named."""
         if not _has_vector(expression):
             return expression
         factor, value = self._value(expression.expression, clock, where)
@@ -251,10 +252,10 @@ class Rules:
 
     @_lowered.on(Project)
     def _(self, expression: Project, clock: Clock | None, where: str) -> sp.Expr:
-        found = [self._value(arg, clock, where) for arg in expression.args]
-        if any(value is None for _, value in found):
+        arguments = [self._value(arg, clock, where) for arg in expression.args]
+        if any(value is None for _, value in arguments):
             return sp.S.Zero
-        return sp.Mul(*(factor for factor, _ in found)) * Project(*(value for _, value in found))
+        return sp.Mul(*(factor for factor, _ in arguments)) * Project(*(value for _, value in arguments))
 
     @_lowered.on(sp.Mul)
     def _(self, expression: sp.Mul, clock: Clock | None, where: str) -> sp.Expr:
@@ -270,7 +271,7 @@ class Rules:
         return sp.Add(*(PastSum(part, *expression.limits) for part in sp.Add.make_args(body)))
 
     def _product(self, node: Apply, scale: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
-        """scale * W @ vector as a multiple of the field that stands for that product."""
+        """Return scale * W @ vector as a multiple of the field that stands for the product."""
         drawn = Moment.of(node.matrix.time, where) if isinstance(node.matrix, DisorderAt) else None
         matrix = node.matrix if drawn is None else node.matrix.disorder
         factor, value = self._value(node.vector, clock, where, drawn)
@@ -279,9 +280,9 @@ class Rules:
         product = Applied(matrix, node.transposed and not matrix.symmetric, value.field)
         if product not in self.made.products:
             self._add_product(product, scale * factor, where)
-        made, coefficient = self.made.products[product]
+        field, coefficient = self.made.products[product]
         time = value.time if drawn is None else drawn.time
-        return scale * factor / coefficient * (made(time) if made.timed else made())
+        return scale * factor / coefficient * (field(time) if field.timed else field())
 
     def _add_product(self, product: Applied, scale: sp.Expr, where: str) -> None:
         matrix, argument = product.matrix, product.argument
@@ -290,7 +291,7 @@ class Rules:
         same = not sizes.has(Mean, DataAt, Total, Mix) and not _clock_in(sizes)  # at all times: it scales the noise
         if not same or size_order(sizes**2 * matrix.variance * columns, where) != 0:
             sizes = columns ** (-(1 + size_order(matrix.variance, where)) / 2)
-        made = self.made.new_field(
+        field = self.made.new_field(
             f"{matrix}{'T' if product.transposed else ''}_{argument}",
             rows,
             argument.clock or matrix.fresh,
@@ -298,14 +299,18 @@ class Rules:
             timed=argument.timed or matrix.fresh is not None,
             axes=argument.axes,
         )
-        self.made.add_product(made, product, sizes)
+        self.made.add_product(field, product, sizes)
 
     # -- fields for expressions
 
     def _value(
         self, expression: sp.Expr, clock: Clock | None, where: str, drawn: Moment | None = None
     ) -> tuple[sp.Expr, FieldAt | None]:
-        """The expression as (scalar, field value), the value at the time `drawn` if that is set; no value for 0."""
+        """Return the expression as (scalar, field value); the value is None for zero.
+
+        Args:
+            drawn: the time at which the value is taken, if it is fixed.
+        """
         expression = self._lowered(expression, clock, where)
         if expression == 0:
             return sp.S.Zero, None
@@ -333,7 +338,7 @@ class Rules:
     def named(
         self, expression: sp.Expr, moment: Moment | None, home: Clock | None, where: str, hint: str | None = None
     ) -> FieldAt:
-        """A value of the field whose value at the moment is the expression: one made before, or a new one."""
+        """Return a value of the field whose value at the moment is the expression; an equal field is used again."""
         dated = (moment, home) if moment is not None and home is not None else None
         canonical = expression if dated is None else in_clock(expression, *dated)
         sector, axes = sector_of(expression, where), axes_of(expression, where)
@@ -345,17 +350,20 @@ class Rules:
         role = "spectral" if any(v.field.role == "spectral" for v in values(expression)) else "field"
         content = Content(canonical, sector, clock, dated is not None, axes, role)
         if content not in self.made.contents:
-            made = self.made.new_field(
+            field = self.made.new_field(
                 hint or self.made.next_name(), sector, clock, role, timed=dated is not None, axes=axes
             )
-            self.made.put(SystemField(made, self.rule(canonical, home, made, where)))
-            self.made.contents[content] = made
-        made = self.made.contents[content]
-        return made() if dated is None else made(dated[0].time)
+            self.made.put(SystemField(field, self.rule(canonical, home, field, where)))
+            self.made.contents[content] = field
+        field = self.made.contents[content]
+        return field() if dated is None else field(dated[0].time)
 
 
 def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
-    """Cases that depend on no vector as a sum of them: SymPy puts every factor inside a sum into its cases."""
+    """Return a Piecewise whose conditions depend on no vector as a sum over its cases.
+
+    SymPy would move every factor into the cases.
+    """
     if not isinstance(expression, sp.Piecewise) or any(_has_vector(condition) for _, condition in expression.args):
         return expression
     parts = []
@@ -367,14 +375,14 @@ def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
-    """The mean in a coefficient of a sum over s that depends on s and on another time too, if there is one."""
+    """Return the mean, in a coefficient of a sum over s, of values at s and at another time; None if there is none."""
     means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
-    found = [m for m in means if m.has(PAST) and m.atoms(Clock)]
-    if not found:
+    mixed = [m for m in means if m.has(PAST) and m.atoms(Clock)]
+    if not mixed:
         return None
-    if len(found) > 1 or (factor / found[0]).has(found[0]):
-        raise _too_many_times(found[0], where)
-    return found[0]
+    if len(mixed) > 1 or (factor / mixed[0]).has(mixed[0]):
+        raise _too_many_times(mixed[0], where)
+    return mixed[0]
 
 
 def _too_many_times(average: Mean, where: str) -> DeclarationError:
@@ -385,18 +393,18 @@ def _too_many_times(average: Mean, where: str) -> DeclarationError:
 
 
 def _size_free(coefficient: sp.Expr, where: str) -> sp.Expr:
-    """A coefficient in terms of ratios of sizes, with functions of traits as they were written."""
+    """Return a coefficient in terms of ratios of sizes, with functions of traits unchanged."""
     return apart(lambda e: size_free(e, where), coefficient)
 
 
 def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
-    """The factors of a product without a site, multiplied, and those with one."""
+    """Split a product into the scalar factor and the factors that depend on the site."""
     factors = sp.Mul.make_args(product)
     return sp.Mul(*(f for f in factors if not _has_vector(f))), [f for f in factors if _has_vector(f)]
 
 
 def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
-    """A vector as (power of a size, vector of order one) where all its terms have the same power, else as it stands."""
+    """Return (power of a size, vector of order one) if all terms have the same power; otherwise (1, vector)."""
     terms = sp.Add.make_args(expression)
     orders = {_growth(term, where) for term in terms}
     sector = sector_of(expression, where)
@@ -408,7 +416,7 @@ def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
 
 @ByKind
 def _divided(term: sp.Expr, size: sp.Expr) -> sp.Expr:
-    """The term over a power of a size, which goes into a sum over earlier times."""
+    """Return the term divided by a power of a size, inside a sum over earlier times."""
     return term / size
 
 
@@ -419,7 +427,7 @@ def _(term: sp.Sum, size: sp.Expr) -> sp.Expr:
 
 @ByKind
 def _in_ratios(law: sp.Expr, where: str) -> sp.Expr:
-    """A nonlinear law with the factors that are made of sizes written as ratios, where they have a limit."""
+    """Return a nonlinear law with its size factors as ratios, where they have a limit."""
     return law.func(*(_in_ratios(arg, where) for arg in law.args)) if law.atoms(Sector) else law
 
 
@@ -437,7 +445,7 @@ def _(law: sp.Mul, where: str) -> sp.Expr:
 
 
 def _growth(term: sp.Expr, where: str) -> sp.Rational:
-    """The power of the size with which a term grows; an overlap is a sum over sites, so that it grows like the size."""
+    """Return the power of the size with which a term grows; a sum over sites counts as one power."""
     scale, vectors = _split(term)
     return size_order(scale, where) + sum(_growth_of(vector, where) for vector in vectors)
 
@@ -457,15 +465,15 @@ def _(vector: sp.Sum, where: str) -> sp.Rational:
     return max(_growth(part, where) for part in sp.Add.make_args(apart(sp.expand, vector.function)))
 
 
-def _moved(expression: sp.Expr) -> set[sp.Expr]:
-    """The outermost parts of a nonlinear law that are not elementwise."""
+def _parts_to_lower(expression: sp.Expr) -> set[sp.Expr]:
+    """Return the outermost parts of a nonlinear law that are not elementwise."""
     inner = expression.atoms(Project, sp.Sum) | {n for n in expression.atoms(Mix, Total) if _has_vector(n)}
     return {n for n in inner if not any(n != m and m.has(n) for m in inner)}
 
 
 @ByKind
 def _is_nonlinear(expression: sp.Expr) -> bool:
-    """Whether a power or a function of vectors stands in an expression; such laws are never multiplied out."""
+    """Return whether an expression holds a power or a function of vectors; such laws are never expanded."""
     return _has_vector(expression)
 
 
@@ -481,7 +489,7 @@ def _(expression: sp.Expr) -> bool:
 
 @ByKind
 def _has_vector(expression: sp.Basic) -> bool:
-    """Whether fields stand in an expression; traits do not count, because laws are linear or not given them."""
+    """Return whether an expression holds fields. Traits do not count: linearity is meant conditionally on them."""
     return any(map(_has_vector, expression.args))
 
 
@@ -506,7 +514,7 @@ def _(expression: Mean) -> bool:
 
 
 def _distributed(expression: sp.Expr) -> sp.Expr:
-    """Scalars multiplied into sums of applied matrices, so that each carries its own scale."""
+    """Distribute scalars over sums of applied matrices, so that each carries its own scale."""
     if expression.is_Mul and _has_vector(expression):
         return apart(sp.expand_mul, sp.Mul(*map(_distributed, expression.args)))
     if expression.is_Add:
@@ -515,7 +523,7 @@ def _distributed(expression: sp.Expr) -> sp.Expr:
 
 
 def _clock_in(expression: sp.Expr) -> Clock | None:
-    """The clock that an expression depends on."""
+    """Return the clock that an expression depends on; None if it depends on none."""
     clocks = {v.field.clock for v in expression.atoms(FieldAt) if v.field.clock is not None}
     clocks |= {v.data.clock for v in expression.atoms(DataAt) if v.data.clock is not None}
     clocks |= expression.atoms(Clock)

@@ -1,4 +1,6 @@
-"""The equations of the spectral fields of a probed matrix, taken apart: noises, spikes, and what noises bring along."""
+"""The equations of the spectral fields of a probed matrix, decomposed into noises, spikes and correlated training
+noises.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from derive.records.system import Term
 
 @dataclass(frozen=True)
 class Spike:
-    """scale * word * unknown * vector in the equation of a probe field, `vector` a training field."""
+    """scale * word * unknown * vector in the equation of a probe field, where `vector` is a training field."""
 
     scale: sp.Expr
     word: Word
@@ -33,7 +35,7 @@ class Spike:
 
 @dataclass(frozen=True)
 class SpectralEquations:
-    """By probe field the terms of its equation."""
+    """The terms of the equation of each probe field."""
 
     saddle: SaddlePoint
     order: TimeOrder
@@ -61,18 +63,18 @@ class SpectralEquations:
 
     @cached_property
     def roots(self) -> set[Field]:
-        """The probe field that is an eigenvector: its equation has a derivative by spectral time."""
+        """The probe field that is the eigenvector: its equation has a derivative in spectral time."""
         return {f.field for f in self.saddle.system.spectral if f.derivative}
 
     def coefficients(self, sector: Sector) -> list[sp.Expr]:
         return [t.coefficient for probe, terms in self.terms.items() if probe.sector == sector for t in terms]
 
     def responds(self, field: Field, noise: Field) -> bool:
-        """Whether a training field answers a kick to another, at any delay."""
+        """Return whether a training field responds to an impulse in another, at any delay."""
         return self.order.delay(field, noise) is not None
 
     def noise_terms(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
-        """(coefficient, spectral disorder field) pairs in the equation of a probe field."""
+        """Return the (coefficient, spectral disorder field) pairs in the equation of a probe field."""
         return [
             (t.coefficient, t.vector.field)
             for t in self.terms[probe]
@@ -80,8 +82,8 @@ class SpectralEquations:
         ]
 
     def spikes(self, probe: Field) -> list[Spike]:
-        """Overlaps with training fields, times training fields, in the equation of a probe field."""
-        found: list[Spike] = []
+        """Return the spike terms of a probe field's equation: overlaps with training fields, times training fields."""
+        spikes: list[Spike] = []
         for term in self.terms[probe]:
             vector = term.vector.field
             if vector.role == "spectral":
@@ -99,15 +101,15 @@ class SpectralEquations:
                 term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
             )
             word: Word = (DiagonalFactor(weight, vector),) if depends else ()
-            found.append(Spike(scale, word, Unknown("C", right.field, left.field), vector))
+            spikes.append(Spike(scale, word, Unknown("C", right.field, left.field), vector))
         for scale, noise in self.noise_terms(probe):
             for m in self.saddle.memories:
                 if m.target == noise and m.on.role != "spectral":
-                    found.append(Spike(scale * m.coefficient, (), Unknown("R", m.a, m.noise), m.on))
-        return found
+                    spikes.append(Spike(scale * m.coefficient, (), Unknown("R", m.a, m.noise), m.on))
+        return spikes
 
     def shared_noises(self, probe: Field) -> list[tuple[sp.Expr, Field, Unknown]]:
-        """Training noises that noises in the equation of a probe field are correlated with, times an overlap."""
+        """Return the training noises that are correlated with noises of a probe field's equation, times an overlap."""
         return [
             (scale * c.coefficient, c.right, Unknown("C", c.a, c.b))
             for scale, noise in self.noise_terms(probe)
@@ -116,22 +118,25 @@ class SpectralEquations:
         ]
 
     def stein(self, probe: Field, field: Field) -> list[tuple[Unknown, sp.Expr, Word]]:
-        """<noise of the probe equation * field>: covariance with each training noise times the field's response."""
+        """Return <noise of the probe equation * field> by Stein's lemma: covariances of noises times responses."""
         return [
             (unknown, scale, (Letter.response(field, noise),))
             for scale, noise, unknown in self.shared_noises(probe)
             if self.responds(field, noise)
         ]
 
-    # -- what stands on diagonals
+    # -- diagonal entries
 
     def diagonal_fields(self, sector: Sector) -> list[SiteValue]:
-        """The training fields on the diagonals of a sector."""
+        """Return the training fields on the diagonals of a sector."""
         return field_values(self.coefficients(sector))
 
     def is_sampled(self, sector: Sector, everywhere: bool, projecting: bool) -> bool:
-        """Whether what stands on the diagonals of a sector is sampled: wherever it holds a training field, or where the
-        law of such a field, or of one that is projected on there, is not known."""
+        """Return whether the diagonal entries of a sector are sampled.
+
+        They are if `everywhere` and they depend on a training field, or if the law of such a field, or of a field that
+        is projected on there, has no closed form.
+        """
         fields, system = self.diagonal_fields(sector), self.saddle.system
         if not any(map(traits_in, self.coefficients(sector))):
             return False
@@ -140,44 +145,48 @@ class SpectralEquations:
         forms = normal_forms(system, self.order, fields)
         if forms is None:
             return True
-        held = frozenset(one.value for one in field_values(forms.values()))
-        met = self.met[sector] if projecting else ()
+        held = frozenset(entry.value for entry in field_values(forms.values()))
+        met = self.projected_fields[sector] if projecting else ()
         return any(site_parts(system, self.order, field, held if fields else None) is None for field in met)
 
     def with_sampled(self, sampled: Mapping[Sector, SampledDiagonal]) -> SpectralEquations:
-        """The equations with what is sampled as numbers of their sites."""
+        """Return the equations with sampled diagonal entries as constants of their sites."""
 
         def written(probe: Field, term: Term) -> Term:
             return replace(term, coefficient=sampled[probe.sector].written(term.coefficient))
 
         terms = {
-            probe: tuple(written(probe, term) for term in some) if probe.sector in sampled else some
-            for probe, some in self.terms.items()
+            probe: tuple(written(probe, term) for term in equation) if probe.sector in sampled else equation
+            for probe, equation in self.terms.items()
         }
         return replace(self, terms=terms)
 
     @cached_property
-    def met(self) -> dict[Sector, list[Field]]:
-        """By sector the training fields that are projected on there: in spikes, in overlaps, in declared directions."""
+    def projected_fields(self) -> dict[Sector, list[Field]]:
+        """Return, by sector, the training fields that are projected on: in spikes, overlaps and declared directions."""
         spikes = [(probe.sector, spike) for probe in self.terms for spike in self.spikes(probe)]
-        found = {sector: dict.fromkeys(s.vector for where, s in spikes if where == sector) for sector in self.sectors}
+        projected = {
+            sector: dict.fromkeys(s.vector for where, s in spikes if where == sector) for sector in self.sectors
+        }
         directions = [a.direction.field for _, a in self.saddle.system.model.alignments if spikes]
-        waiting = [(field.sector, field) for field in directions if field.sector in found]
+        waiting = [(field.sector, field) for field in directions if field.sector in projected]
         waiting += [(s.unknown.probe.sector, s.unknown.field) for _, s in spikes if s.unknown.kind == "C"]
         overlaps = dict.fromkeys(waiting)
         while waiting:
             sector, field = waiting.pop(0)
-            found[sector].setdefault(field)
-            new = [overlap for overlap in self._brought(sector, field) if overlap not in overlaps]
+            projected[sector].setdefault(field)
+            new = [overlap for overlap in self._noise_overlaps(sector, field) if overlap not in overlaps]
             overlaps |= dict.fromkeys(new)
             waiting += new
-        return {sector: list(some) for sector, some in found.items()}
+        return {sector: list(fields) for sector, fields in projected.items()}
 
-    def _brought(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
-        """The overlaps that noises bring into the equation of one with a field: by Stein's lemma those whose training
-        noises the field, or one on the diagonal, answers."""
-        answering = [field, *(one.value.field for one in self.diagonal_fields(sector))]
+    def _noise_overlaps(self, sector: Sector, field: Field) -> Iterator[tuple[Sector, Field]]:
+        """Yield the overlaps that noises add to the equation of an overlap with a field.
+
+        By Stein's lemma these are the overlaps whose training noises the field, or one on the diagonal, responds to.
+        """
+        responding = [field, *(entry.value.field for entry in self.diagonal_fields(sector))]
         for probe in self.terms:
             for _, noise, unknown in self.shared_noises(probe):
-                if probe.sector == sector and any(self.responds(one, noise) for one in answering):
+                if probe.sector == sector and any(self.responds(entry, noise) for entry in responding):
                     yield unknown.probe.sector, unknown.field

@@ -1,7 +1,7 @@
-"""The spectral fields of one site: L psi = noises + spikes after the Laplace transform, and the equations of the bulk.
+"""The spectral fields of one site: L psi = noises + spikes after the Laplace transform, and the bulk equations.
 
-Where traits stand in L, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
-before they are averaged: unknowns are joined by averages of the site's response instead of by L.
+If L depends on traits, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
+before they are averaged: averages of the site's response take the place of L between unknowns.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ Propagator = dict[tuple[int, int], sp.Expr]
 
 
 class SpectralSites:
-    """Propagator, responses and bulk equations; images: fields besides that of the resolvent whose answers to its
-    source are wanted, with which nothing is projected on training fields.
+    """Propagator, responses and bulk equations of the spectral fields.
 
-    sampled, normal: by sector what stands on diagonals. differing: sectors at whose sites L differs.
+    `images` are fields besides that of the resolvent whose responses to its source are needed; they are not projected
+    on training fields. `sampled` and `normal` are the diagonal entries by sector. `differing` are the sectors in which
+    L depends on the site.
     """
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: bool, images: tuple[Field, ...] = ()):
@@ -52,18 +53,18 @@ class SpectralSites:
             for sector, fields in standing.items()
             if fields
         }
-        self.given = {value: made for one in self.normal.values() for value, made in one.given.items()}
-        # a law that traits make is known: only what fields are beside them is sampled
-        sites = (one.sites for one in self.sampled.values() if one.sites.of_traits)
-        self.given |= {entry(): entry.function for one in sites for entry in one.entries}
+        self.given = {value: form for diagonal in self.normal.values() for value, form in diagonal.given.items()}
+        # the law of entries that depend on traits alone is known: only fields given the entries are sampled
+        sites = (diagonal.sites for diagonal in self.sampled.values() if diagonal.sites.of_traits)
+        self.given |= {entry(): entry.function for diagonal in sites for entry in diagonal.entries}
         self._inverses: dict[Sector, sp.Matrix] = {}
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
-        """The average over sites, what stands on diagonals written as what it is made of."""
+        """Return the average over sites, with diagonal entries in terms of their Gaussian variables."""
         return averaged(sp.sympify(expression).xreplace(self.given))
 
     def propagator(self) -> Propagator:
-        """The entries of L, by places of probe fields."""
+        """Return the entries of L, by positions of probe fields."""
         equations, place = self.equations, {probe: i for i, probe in enumerate(self.probes)}
         table: Propagator = {}
 
@@ -82,11 +83,11 @@ class SpectralSites:
         return dict(sorted(table.items()))
 
     def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
-        """The responses of one site from its propagator."""
+        """Return the responses of one site: the inverse of its propagator."""
         return site_responses(rows)
 
-    def answers(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
-        """How a spectral field of a site answers drives in the equations of all of them: (response, driven field)."""
+    def responses_to_drives(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
+        """Return the responses of a spectral field to drives in all equations of its site: (response, driven field)."""
         rows = [i for i, other in enumerate(self.probes) if other.sector == probe.sector]
         if probe.sector not in self._inverses:
             table = self.propagator()
@@ -95,14 +96,14 @@ class SpectralSites:
         inverse, row = self._inverses[probe.sector], rows.index(self.probes.index(probe))
         return [(inverse[row, k], self.probes[j]) for k, j in enumerate(rows) if inverse[row, k] != 0]
 
-    def answer(self, probe: Field, driven: Field) -> sp.Expr:
-        """How a spectral field of a site answers a drive in the equation of another."""
-        return sp.Add(*(response for response, other in self.answers(probe) if other == driven))
+    def response_to(self, probe: Field, driven: Field) -> sp.Expr:
+        """Return the response of a spectral field of a site to a drive in the equation of another."""
+        return sp.Add(*(response for response, other in self.responses_to_drives(probe) if other == driven))
 
     # -- the bulk
 
     def bulk_equations(self) -> tuple[sp.Expr, ...]:
-        """L R = (coefficient of the noise in each equation), and the same for the source."""
+        """Return L R = (coefficient of the noise in each equation), and the same for the source."""
         table = self.propagator()
         terms = {place: sp.Add.make_args(sp.expand(entry)) for place, entry in table.items()}
         columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
@@ -112,8 +113,8 @@ class SpectralSites:
         for column in columns:
             if self.driven_by(column).sector in self.differing:
                 for probe in (p for p, noise in wanted if noise == column):
-                    answers = ((response, self._drive(other, column)) for response, other in self.answers(probe))
-                    total = self.averaged(sp.Add(*(response * drive for response, drive in answers)))
+                    responses = self.responses_to_drives(probe)
+                    total = self.averaged(sp.Add(*(value * self._drive(other, column) for value, other in responses)))
                     equations.append(self.response_symbol(probe, column) - total)
                 continue
             rows = self.connected(column, table)
@@ -126,12 +127,12 @@ class SpectralSites:
                         parts += [term * response for term in terms[i, j]]
                 equations.append(sp.Add(*parts))
         if self.differing and not any(equation.has(TraitAverage) for equation in equations):
-            # sites are alike after all, as where a constant field is on the diagonal
+            # sites turn out to be equal, for example with a constant field on the diagonal
             equations = [sp.expand(sp.fraction(sp.together(equation))[0]) for equation in equations]
         return tuple(equations)
 
     def driven_by(self, column: Field | None) -> Field:
-        """The first probe field in whose equation a noise, or the source, stands."""
+        """Return the first probe field whose equation holds a noise, or the source."""
         return next(p for p in self.probes if self._drive(p, column) != 0)
 
     def _drive(self, probe: Field, column: Field | None) -> sp.Expr:
@@ -140,7 +141,7 @@ class SpectralSites:
         return sp.Add(*(scale for scale, noise in self.equations.noise_terms(probe) if noise == column))
 
     def connected(self, column: Field | None, table: Propagator) -> list[int]:
-        """Probe fields that a kick reaches within one site."""
+        """Return the positions of probe fields that an impulse reaches within one site."""
         reached = {i for i, probe in enumerate(self.probes) if self._drive(probe, column) != 0}
         while True:
             more = {i for i, j in table if j in reached} - reached
@@ -149,12 +150,12 @@ class SpectralSites:
             reached |= more
 
     def response_symbol(self, probe: Field, column: Field | None) -> EngineSymbol:
-        """The symbol for the response of a probe field to a noise, or to the source."""
+        """Return the symbol for the response of a probe field to a noise, or to the source."""
         if column is None:
             return RESOLVENT if probe in self.equations.roots else EngineSymbol(f"G_{probe}", probe)
         if (probe, column) not in self.responses:
-            # underscores keep its printed name apart
+            # underscores keep its printed name distinct
             symbol = EngineSymbol(free_name(f"R_{probe}_{column}", self._taken), probe, column)
             self.responses[probe, column] = BulkResponse(symbol, probe, column)
-        found: EngineSymbol = self.responses[probe, column].symbol
-        return found
+        response: EngineSymbol = self.responses[probe, column].symbol
+        return response

@@ -1,4 +1,4 @@
-"""The probed matrix at any time of training: its time becomes a number of its own, and later spikes are left out."""
+"""The probed matrix at any time of training: its time becomes a parameter, and later spikes are omitted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import sympy as sp
 
+from derive.equations.field_rules import FieldRules
 from derive.equations.history import History
-from derive.equations.made import FieldRules
 from derive.language.matrices import MatrixExpression, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Parameter, whole_nonnegative
@@ -16,36 +16,38 @@ from derive.language.vectors import PAST, FieldAt, Mean, Total
 from derive.records.system import LinearRule, ProbeTimes, SystemField, Term
 
 
-def stopping(model: Model, made: FieldRules, history: History) -> ProbeTimes | None:
-    """The times of a probed matrix, where the number of steps cannot stand for all of them: a direction may be later
-    than the spikes, and what an update adds may depend on when training ends."""
-    clock = made.clock
+def stopping(model: Model, rules: FieldRules, history: History) -> ProbeTimes | None:
+    """Return the times of a probed matrix; None if the number of steps can stand for all of them.
+
+    It cannot if a declared direction may be later than the spikes, or if an update depends on when training ends.
+    """
+    clock = rules.clock
     if clock is None:
         return None
-    asked = any(value.direction.time is not None for _, value in model.alignments)
+    timed = any(value.direction.time is not None for _, value in model.alignments)
     schedules = [*(i.coefficient for i in history.increments), *_updates(history)]
     followed = model.alignments or any(_measures(probe.matrix) for _, probe in model.probes)
     if not followed and not any(sp.sympify(e).has(clock.steps) for e in schedules):
         return None
-    stop, run = (Parameter(made.free_name(word), clock.steps.default, whole_nonnegative) for word in ("stop", "run"))
-    return ProbeTimes(clock, stop, run, asked and clock.endpoint)
+    stop, run = (Parameter(rules.free_name(word), clock.steps.default, whole_nonnegative) for word in ("stop", "run"))
+    return ProbeTimes(clock, stop, run, timed and clock.endpoint)
 
 
 def _measures(matrix: MatrixExpression) -> bool:
-    """Whether means stand in the coefficients of a probed matrix, so that it depends on when they are taken."""
+    """Return whether the coefficients of a probed matrix hold means, so that it depends on the time of these means."""
     factors = (factor for _, part in matrix.as_sum for factor in part.as_product if factor != matrix)
     return any(sp.sympify(scale).has(Mean) for scale, _ in matrix.as_sum) or any(map(_measures, factors))
 
 
 def _updates(history: History) -> list[sp.Expr]:
-    """What multiplies weights and random matrices in updates, at a time of no meaning."""
+    """Return the coefficients of weights and random matrices in updates, at a dummy time."""
     at = sp.Symbol("at", integer=True, positive=True)
-    found = [scale(at) for scale in history.initial.values()] + [k(at, PAST) for k in history.kernels.values()]
-    return [*found, *(e for r in history.recurrences for row in (*r.matrix, r.entry, r.forcing) for e in row)]
+    coefficients = [scale(at) for scale in history.initial.values()] + [k(at, PAST) for k in history.kernels.values()]
+    return [*coefficients, *(e for r in history.recurrences for row in (*r.matrix, r.entry, r.forcing) for e in row)]
 
 
 def stopped(matrix: MatrixExpression, times: ProbeTimes) -> MatrixExpression:
-    """The matrix with its last time as a number of its own. Means are numbers of the training level, taken later."""
+    """Return the matrix with its last time as a parameter. Means keep theirs: the training level evaluates them."""
     if matrix.weights is not None:
         return matrix.mapped(lambda symbol: WeightsAt(symbol.weights, _at_stop(symbol.time, times)))
     return matrix.rebuilt(lambda part: stopped(part, times), lambda scale, _: _at_stop(scale, times))
@@ -58,7 +60,7 @@ def _at_stop(scale: sp.Expr, times: ProbeTimes) -> sp.Expr:
 
 
 def without_later(field: SystemField, times: ProbeTimes) -> SystemField:
-    """An equation of a probe without the spikes that are added after the matrix is taken."""
+    """Return an equation of a probe without the spikes that are added after the matrix is taken."""
     if not field.rule.terms:
         return field
     return replace(field, rule=LinearRule(tuple(_term(term, times) for term in field.rule.terms)))

@@ -1,4 +1,4 @@
-"""Times in an expression: which it uses, and the same expression written for another time."""
+"""The times in an expression, and the same expression shifted to another time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMED = (FieldAt, DataAt, DisorderAt, WeightsAt)
 
 @dataclass(frozen=True)
 class Moment:
-    """A time of an expression: a clock, or the index of a sum over earlier times, plus a whole number of steps."""
+    """A time in an expression: a clock, or the index of a sum over earlier times, plus an integer number of steps."""
 
     variable: sp.Symbol
     shift: int
@@ -31,7 +31,7 @@ class Moment:
 
     @staticmethod
     def of(time: sp.Expr, where: str) -> Moment:
-        """The time t + n as t and n."""
+        """Return t + n as the pair of t and n."""
         variables = list(_times_in(time))
         if not variables:
             raise DeclarationError(
@@ -47,33 +47,33 @@ class Moment:
 
 
 def _times_in(expression: sp.Basic) -> set[sp.Symbol]:
-    """The clock, and the time in a sum over earlier ones, where they stand in an expression."""
+    """Return the clock and the summation index over earlier times, where an expression depends on them."""
     return {symbol for symbol in expression.free_symbols if symbol == PAST or symbol in expression.atoms(Clock)}
 
 
 def used_times(expression: sp.Basic) -> tuple[list[sp.Expr], list[sp.Expr]]:
-    """The times at which an expression needs anything, also inside means: those of values, and the ends of sums.
+    """Return the times of all values in an expression, also inside means, and the upper ends of its sums.
 
-    The end of a sum over s < t is t, although t itself is not needed.
+    The end of a sum over s < t is t, although the value at t itself is not needed.
     """
-    found: dict[sp.Expr, None] = {}
+    times: dict[sp.Expr, None] = {}
     ends: dict[sp.Expr, None] = {}
     for node in parts(expression, (*TIMED, sp.Sum)):
         if isinstance(node, sp.Sum):
             ends.setdefault(node.limits[0][2] + 1)
             inside, later = used_times(node.function)
-            found.update(dict.fromkeys(time for time in inside if not time.has(PAST)))
+            times.update(dict.fromkeys(time for time in inside if not time.has(PAST)))
             ends.update(dict.fromkeys(later))
         elif node.time is not None:
-            found.setdefault(node.time)
-    return list(found), list(ends)
+            times.setdefault(node.time)
+    return list(times), list(ends)
 
 
 def home_moment(expression: sp.Expr, where: str) -> Moment | None:
-    """The time at which a field that stands for an expression is taken; None if it does not depend on time.
+    """Return the time at which an auxiliary field for an expression is defined; None if it does not depend on time.
 
-    It is the last time that the expression needs. But before the start a field is zero: an expression that is not,
-    because it has a part without time, say, must not be taken there.
+    This is the last time that the expression needs. But fields vanish before the start, so an expression that does not,
+    for example because of a constant term, must not be defined there.
     """
     latest = latest_moment(expression, where)
     if latest is None or latest.shift >= 0 or vanishes_before_start(expression):
@@ -83,7 +83,7 @@ def home_moment(expression: sp.Expr, where: str) -> Moment | None:
 
 @ByKind
 def vanishes_before_start(expression: sp.Basic) -> bool:
-    """Whether an expression is zero wherever its values with a time are."""
+    """Return whether an expression is zero wherever all its values with a time are."""
     inside = {arg: sp.S.Zero for arg in expression.args if vanishes_before_start(arg)}
     return bool(inside) and bool(expression.func(*(inside.get(arg, arg) for arg in expression.args)) == 0)
 
@@ -124,7 +124,7 @@ def _(expression: sp.Add) -> bool:
 
 
 def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
-    """The last time that an expression needs; None if it does not depend on time."""
+    """Return the last time that an expression needs; None if it does not depend on time."""
     expression = sp.sympify(expression)
     needed, ends = ([Moment.of(time, where) for time in times] for times in used_times(expression))
     variables = {m.variable for m in (*needed, *ends)} | _times_in(expression)
@@ -141,15 +141,15 @@ def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
 
 
 def in_clock(expression: sp.Expr, moment: Moment, clock: Clock) -> sp.Expr:
-    """The expression as a function of the clock, so that its value at the clock is the one that was at the moment."""
+    """Return the expression as a function of the clock, whose value at the clock is the value at the moment."""
     return expression.subs(moment.variable, clock - moment.shift)
 
 
 def from_time(first: int, expression: sp.Expr, clock: Clock) -> sp.Expr:
-    """The expression with coefficients that are finite before the first time at which it holds.
+    """Return the expression with coefficients that are finite before the first time at which it holds.
 
-    A rule is evaluated at every time, and starting values are put in afterwards: 1/t, from 1/(1 + t) in an equation at
-    t + 1, would leave infinities in covariances and in derivatives.
+    A rule is evaluated at every time before starting values replace it. So 1/t, from 1/(1 + t) in an equation at t + 1,
+    would leave infinities in covariances and derivatives.
     """
     return _finite(expression, first, clock) if first else expression
 

@@ -1,6 +1,6 @@
-"""Spectral fields with epsilon A added to the probed matrix M, for each matrix A that stands between resolvents.
+"""Spectral fields of M + epsilon A for each matrix A between resolvents of the probed matrix M.
 
-d R / d epsilon = R A R, so that the rate of tr R is tr R A R, and that of tr R B is tr R A R B.
+As d R / d epsilon = R A R, the derivative of tr R is tr R A R, and that of tr R B is tr R A R B.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from derive.records.saddle import SaddlePoint, TimeOrder
 
 
 class TracedSites(SpectralSites):
-    """The spectral sites of M + epsilon A. sources: epsilon by the field A psi."""
+    """The spectral sites of M + epsilon A. `sources` is epsilon by the field A psi."""
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: bool, images: tuple[Field, ...]):
         super().__init__(saddle, order, sampled, images)
@@ -25,24 +25,24 @@ class TracedSites(SpectralSites):
 
     @cached_property
     def small(self) -> tuple[sp.Symbol, ...]:
-        """What is put to zero, and is needed to first order only: epsilon of each matrix, and what vanishes with it."""
+        """The first-order symbols: epsilon of each matrix, and the responses that vanish with it."""
         return (*self.sources.values(), *sorted(self.vanishing(), key=str))
 
     def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
-        """To first order in what is small: 1 / (S + y E) = 1/S - y (1/S) E (1/S). S without the rest is sparse."""
+        """Return the inverse to first order: 1 / (S + y E) = 1/S - y (1/S) E (1/S), where S alone is sparse."""
         matrix = sp.Matrix(rows)
         bare = matrix.xreplace({symbol: sp.S.Zero for symbol in self.small})
-        found = site_responses(bare.tolist())
-        whole = found
+        inverse = site_responses(bare.tolist())
+        whole = inverse
         for symbol in self.small:
             rate = matrix.diff(symbol)
             if not rate.is_zero_matrix:
                 rate = rate.xreplace({other: sp.S.Zero for other in self.small})
-                whole = whole - symbol * (found * rate * found).applyfunc(sp.factor_terms)
+                whole = whole - symbol * (inverse * rate * inverse).applyfunc(sp.factor_terms)
         return whole
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
-        """What is small stands in front of averages."""
+        """Return the average with first-order symbols in front of it."""
         expression = sp.sympify(expression)
         here = [symbol for symbol in self.small if expression.has(symbol)]
         none = {symbol: sp.S.Zero for symbol in here}
@@ -59,31 +59,31 @@ class TracedSites(SpectralSites):
         return dict(sorted(table.items()))
 
     def vanishing(self) -> set[sp.Symbol]:
-        """Responses that are zero where epsilon is: no way leads from what is kicked to what answers."""
+        """Return the responses that are zero at epsilon = 0: no path leads from the impulse to the responding field."""
         table = super().propagator()
         every = {response.symbol for response in self.responses.values()}
         there: set[sp.Symbol] = set()
         while True:
             none = {symbol: sp.S.Zero for symbol in every - there}
             ways = {key: value for key, entry in table.items() if (value := entry.xreplace(none)) != 0}
-            found = {
+            vanishing = {
                 response.symbol
                 for (probe, noise), response in self.responses.items()
                 if self.probes.index(probe) in self.connected(noise, ways)
             }
-            if found == there:
+            if vanishing == there:
                 reached = self.connected(None, ways)
                 driven = {self.response_symbol(p, None) for i, p in enumerate(self.probes) if i not in reached}
                 return (every - there) | driven
-            there = found
+            there = vanishing
 
     def unreached(self) -> list[sp.Symbol]:
-        """Responses that vanish whatever epsilon is, as those of a matrix of low rank, and so have no equation."""
+        """Return the responses that vanish for every epsilon, as for a matrix of low rank, and so have no equation."""
         table = self.propagator()
-        asked = [*self.responses, *((image, None) for image in self.images)]
+        needed = [*self.responses, *((image, None) for image in self.images)]
         return [
             self.response_symbol(probe, column)
-            for probe, column in asked
+            for probe, column in needed
             if self.driven_by(column).sector not in self.differing
             and self.probes.index(probe) not in self.connected(column, table)
         ]

@@ -1,4 +1,4 @@
-"""Sentences about fields that the engine made, in terms of what was declared."""
+"""Sentences about auxiliary fields, in terms of declared expressions."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from derive.language.vectors import PAST, shown
 from derive.records.system import SystemField
 
 _TIME = r"(?:\((?P<time>[^()]*)\))?"
-"""The time that may stand behind a field."""
+"""The optional time after the name of a field."""
 
 
 def as_declared(model: Model, fields: Iterable[SystemField]) -> Callable[[str], str]:
-    """A function that writes a sentence with the declared expressions in place of fields that the engine made.
+    """Return a function that replaces auxiliary fields in a sentence by the declared expressions that they stand for.
 
-    Fields that probe a matrix by themselves stand for no declared expression and keep their names.
+    Spectral fields stand for no declared expression and keep their names.
     """
     declared = declared_names(model)
-    made = {f.field.name: f for f in fields if f.field.name not in declared and not f.derivative}
+    auxiliary = {f.field.name: f for f in fields if f.field.name not in declared and not f.derivative}
 
     def written(name: str, time: str | None) -> str:
-        f = made[name]
+        f = auxiliary[name]
         law = f.rule.expression(f.time)
         if time is not None and f.field.clock is not None:
             law = law.subs(f.field.clock, _parsed(time, f))
         return in_words(shown(law))
 
     def in_words(sentence: str) -> str:
-        if not made:
+        if not auxiliary:
             return sentence
-        names = "|".join(sorted(map(re.escape, made), key=len, reverse=True))
+        names = "|".join(sorted(map(re.escape, auxiliary), key=len, reverse=True))
         return re.sub(rf"(?<!\w)(?P<name>{names})(?!\w){_TIME}", lambda m: written(m["name"], m["time"]), sentence)
 
     return in_words
 
 
 def _parsed(time: str, f: SystemField) -> sp.Expr:
-    """A time as it stands in a sentence."""
+    """Return a time as it is written in a sentence."""
     symbols = {x.name: x for x in (f.field.clock, *f.field.clock.steps.free_symbols, PAST)}
     try:
         return sp.parse_expr(time, local_dict=symbols)

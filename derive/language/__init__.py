@@ -1,1 +1,1 @@
-"""The declaration language: what a theorist writes, and nothing of what follows from it."""
+"""The declaration language: sectors, disorder, fields, equations and probed matrices."""

@@ -1,4 +1,4 @@
-"""Directions that people ask about: how much of an outlier's vector points along a declared one."""
+"""Alignments: squared cosines of an outlier's vector with declared directions."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Alignment(Sited):
     is_commutative = True
 
     def __new__(cls, direction: FieldAt) -> Self:
-        found: Self = sp.Expr.__new__(cls, direction)
-        return found
+        node: Self = sp.Expr.__new__(cls, direction)
+        return node
 
     direction = property(lambda self: self.args[0])
 
@@ -44,11 +44,11 @@ class Alignment(Sited):
 
 @word
 def alignment(direction: Any) -> Alignment:
-    """For observe={...}: the squared cosine between each outlier's vector and a field or a normal.
+    """Return, for observe={...}, the squared cosine between each outlier's vector and a field or a normal.
 
-    The vector is the eigenvector of the probed matrix; of K.T @ K it is the right singular vector of K, or for a
-    direction over the rows of K the left one. `v(t)` stands for v at every time, `v(3)` and `v(T)` for one of them. The
-    probed matrix is that after the last step, or where the path is asked for that after every step.
+    The vector is the eigenvector of the probed matrix. For K.T @ K it is the right singular vector of K, or the left
+    one if the direction lives on the rows of K. `v(t)` means v at every time, `v(3)` and `v(T)` one of them. The probed
+    matrix is that after the last step, or after every step if the path is computed.
 
     >>> from derive import Model, alignment, goe, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -71,21 +71,22 @@ def alignment(direction: Any) -> Alignment:
 
 
 def sides_of(matrix: MatrixExpression) -> tuple[tuple[str, Sector], ...]:
-    """The vectors that belong to an eigenvalue of a probed matrix, with the sectors that they live on."""
-    found: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
+    """Return the vectors of an eigenvalue of a probed matrix, with the sectors that they live on."""
+    sides: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
     half = half_product(matrix)
     if half:
-        found.append((LEFT, matrix.as_sum[0][1].as_product[half].rows))
-    return tuple(found)
+        sides.append((LEFT, matrix.as_sum[0][1].as_product[half].rows))
+    return tuple(sides)
 
 
 def check_alignments(model: Declaration) -> None:
-    """Raise DeclarationError if a direction does not fit the probed matrices, or stands where it cannot."""
+    """Raise DeclarationError if a direction does not fit the probed matrices."""
     for expression in everything(model):
         if expression.has(Alignment) and not isinstance(expression, Alignment):
             inside = min(expression.atoms(Alignment), key=sp.default_sort_key)
             raise DeclarationError(
-                f"{shown(inside)} belongs to the outliers of a probed matrix and stands alone in observe={{...}}"
+                f"{shown(inside)} belongs to the outliers of a probed matrix; give it an entry of its own in "
+                "observe={...}"
             )
     for name, value in model.alignments:
         _check(model, f"observable {name}: {shown(value)}", value.direction)
@@ -106,29 +107,31 @@ def _check(model: Declaration, where: str, direction: FieldAt) -> None:
     steps = clock.steps
     before = sp.expand(steps - direction.time)
     late = before.is_Integer and before < (0 if clock.endpoint else 1)
-    known = direction.time == clock or (direction.time.is_Integer and direction.time >= 0) or before.is_Integer
-    if late or not known:
+    fixed = direction.time == clock or (direction.time.is_Integer and direction.time >= 0) or before.is_Integer
+    if late or not fixed:
         ends = (f"{steps}, " if clock.endpoint else "") + f"{steps} - 1, {steps} - 2, ..."
         raise DeclarationError(f"{where}: times are {clock} for all of them, 0, 1, ... or {ends}")
 
 
 def with_alignments(model: Any, texts: Iterable[str]) -> Any:
-    """A model with further directions, typed as "teacher" or "v(3)", which are their names; it has a name of its own,
-    because other code is generated from it."""
-    known = {name for name, _ in (*model.observe, *model.alignments)}
-    asked = {text.strip(): None for text in texts}
-    if len(asked) > ALIGNMENTS.most:
-        raise DeclarationError(f"align: {len(asked)} directions are asked for, and at most {ALIGNMENTS} are taken")
-    long = next((text for text in asked if len(text) > ALIGNMENT_LENGTH.most), None)
+    """Return a model with further directions, typed as "teacher" or "v(3)" and named after their text.
+
+    The model gets another name, because its generated code differs.
+    """
+    names = {name for name, _ in (*model.observe, *model.alignments)}
+    typed = {text.strip(): None for text in texts}
+    if len(typed) > ALIGNMENTS.most:
+        raise DeclarationError(f"align: {len(typed)} directions are requested, but at most {ALIGNMENTS} are allowed")
+    long = next((text for text in typed if len(text) > ALIGNMENT_LENGTH.most), None)
     if long is not None:
         raise DeclarationError(f"align={long[:40]}... is longer than {ALIGNMENT_LENGTH}; name a field and its time")
-    more = tuple((text, _typed(model, text)) for text in asked if text not in dict(model.alignments))
+    more = tuple((text, _typed(model, text)) for text in typed if text not in dict(model.alignments))
     if not more:
         return model
-    taken = next((text for text, _ in more if text in known), None)
+    taken = next((text for text, _ in more if text in names), None)
     if taken is not None:
         raise DeclarationError(f"align={taken}: {taken} is the name of an observable; rename that one")
-    digest = hashlib.sha256(repr(tuple(asked)).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(repr(tuple(typed)).encode()).hexdigest()[:8]
     return replace(
         model,
         name=f"{model.name}_align_{digest}",
@@ -139,7 +142,7 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
 
 
 def _typed(model: Declaration, text: str) -> Alignment:
-    """A direction from its text: a name, perhaps with a time in brackets."""
+    """Return a direction from its text: a name, perhaps with a time in brackets."""
     fields = {f.name: f for f in atoms(model, Field) if f.role in ("field", "normal")}
     symbols = {s.name: s for s in (*atoms(model, (Clock, Parameter)),)}
     try:
@@ -165,7 +168,7 @@ def _typed(model: Declaration, text: str) -> Alignment:
 
 @ByKind
 def _time(node: ast.expr, symbols: dict[str, Any], text: str) -> sp.Expr:
-    """A time: a whole number, a name, or one of these more or less another."""
+    """Return a time: an integer, a name, or a sum or difference of these."""
     raise DeclarationError(f"align={text}: write its time as a whole number, or as the last one less some: v(T - 1)")
 
 

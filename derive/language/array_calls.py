@@ -1,8 +1,8 @@
-"""Calls of NumPy in the source of a declaration that are given functions of fields.
+"""Refuse NumPy calls on functions of fields in the source of a declaration.
 
-NumPy takes SymPy's `tanh(x(t))` for an array of one object, whose numpy.mean is that object: a model with a mean would
-silently become another one without it. What flows where is read from the source that has run, assignments, arguments
-and returned values of its functions included.
+NumPy takes SymPy's `tanh(x(t))` for an array of one object, whose numpy.mean is that object: a mean would silently drop
+out of the model. A data-flow analysis of the executed source finds such calls, through assignments, arguments and
+returned values of its functions.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 
 
 def refuse_array_calls(expressions: list[sp.Basic]) -> None:
-    """Raise DeclarationError if the declaration that is running gives NumPy a function of fields.
+    """Raise DeclarationError if the running declaration passes a function of fields to NumPy.
 
     Args:
-        expressions: what the declaration says here; only SymPy's functions of fields can have gone through NumPy.
+        expressions: the expressions of the declaration so far; only SymPy functions of fields can have passed through
+            NumPy.
     """
     frame = declaring_frame()
     if frame is None or not any(map(_has_functions, expressions)):
@@ -46,15 +47,17 @@ def refuse_array_calls(expressions: list[sp.Basic]) -> None:
     flows, ran = _Flows(source, frame), _ran(source, frame) if calls else {}
     for call, line in calls:
         function, has_run = called_function(call, frame), line <= ran.get(source.scopes[call], 0)
-        given = next((one for one in _arguments(call) if has_run and flows.vectors(one)), None)
-        if given is not None and function[1] == "numpy":
-            told = DeclarationError(f"NumPy and JAX cannot take {ast.unparse(given)}: {cure_of_function(*function)}")
-            told.blame(place_in(tree, frame.f_code.co_filename, call))
-            raise told
+        argument = next((candidate for candidate in _arguments(call) if has_run and flows.vectors(candidate)), None)
+        if argument is not None and function[1] == "numpy":
+            error = DeclarationError(
+                f"NumPy and JAX cannot take {ast.unparse(argument)}: {cure_of_function(*function)}"
+            )
+            error.blame(place_in(tree, frame.f_code.co_filename, call))
+            raise error
 
 
 def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
-    """The functions of the source that have run, or may have, with the line that each is at."""
+    """Return the functions of the source that have run, or may have, with the line that each is at."""
     whole = inf
     lines = {source.scope: whole}
     file = "" if frame is None else frame.f_code.co_filename
@@ -66,8 +69,8 @@ def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
         frame = frame.f_back
     waiting = list(lines)
     for scope in waiting:
-        named = [one for name in scope.loads if (home := scope.holding(name)) for one in home.functions(name)]
-        for inner in (*scope.inner, *(source.bodies[one] for one in named)):
+        named = [function for name in scope.loads if (home := scope.holding(name)) for function in home.functions(name)]
+        for inner in (*scope.inner, *(source.bodies[function] for function in named)):
             if inner not in lines:
                 lines[inner] = whole if inner.is_named else lines[scope]
                 waiting.append(inner)
@@ -75,26 +78,26 @@ def _ran(source: _ScopeReader, frame: FrameType | None) -> dict[_Scope, float]:
 
 
 def _is_numpys(frame: FrameType, name: str) -> bool:
-    """Whether a name of a declaration stands for NumPy or for something of it."""
+    """Return whether a name of a declaration refers to NumPy or to an attribute of it."""
     value = frame.f_locals.get(name, frame.f_globals.get(name))
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return str(home or type(value).__module__).partition(".")[0] == "numpy"
 
 
 def _has_functions(expression: sp.Basic) -> bool:
-    """Whether SymPy has made a function or a root of fields, which is not of our class."""
-    found = expression.atoms(Application, sp.Pow)
-    return any(varies(node) for node in found if not (node.is_Pow and node.exp.is_Integer))
+    """Return whether an expression holds a SymPy function or root of fields, which is not an `Expression`."""
+    functions = expression.atoms(Application, sp.Pow)
+    return any(varies(node) for node in functions if not (node.is_Pow and node.exp.is_Integer))
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(one.value for one in call.keywords)]
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 class _Scope:
-    """A function of the source, a comprehension, or the whole: the expressions that each of its names stands for.
+    """A function of the source, a comprehension, or the module: the expressions bound to each of its names.
 
-    loads: names that it uses. inner: functions without a name and comprehensions, which run where they stand.
+    `loads` are names that it uses. `inner` are lambdas and comprehensions, which run in place.
     """
 
     def __init__(self, function: Any = None, outer: _Scope | None = None) -> None:
@@ -108,23 +111,23 @@ class _Scope:
             outer.inner.append(self)
 
     def holding(self, name: str) -> _Scope | None:
-        """The innermost scope that has a name."""
+        """Return the innermost scope that binds a name; None if there is none."""
         scope: _Scope | None = self
         while scope is not None and name not in scope.names:
             scope = scope.outer
         return scope
 
     def functions(self, name: str) -> list[Any]:
-        """The functions of the source that a name stands for."""
+        """Return the functions of the source that a name may refer to."""
         return [value for value in self.names[name] if isinstance(value, _FUNCTIONS)]
 
     def values(self, name: str) -> list[ast.expr]:
-        """The expressions that a name stands for."""
+        """Return the expressions that a name may refer to."""
         return [value for value in self.names[name] if not isinstance(value, _FUNCTIONS)]
 
 
 class _ScopeReader(ast.NodeVisitor):
-    """Finds the scope of every node, and what names stand for."""
+    """Finds the scope of every node, and the expressions bound to names."""
 
     def __init__(self) -> None:
         self.scope = _Scope()
@@ -153,8 +156,8 @@ class _ScopeReader(ast.NodeVisitor):
     def bind(self, target: ast.AST, value: Any) -> None:
         match target, value:
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-                for one, its in zip(names, values, strict=True):
-                    self.bind(one, its)
+                for part, its in zip(names, values, strict=True):
+                    self.bind(part, its)
             case _:
                 for name in (node.id for node in ast.walk(target) if hasattr(node, "id")):
                     self.scope.names.setdefault(name, []).append(value)
@@ -181,7 +184,7 @@ class _ScopeReader(ast.NodeVisitor):
         outer, self.scope = self.scope, _Scope(node, self.scope)
         if isinstance(node, ast.FunctionDef):
             outer.names.setdefault(node.name, []).append(node)
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             self.running[node.name, first] = self.scope
         self.bodies[node] = self.scope
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
@@ -211,22 +214,22 @@ def _scopes(tree: ast.Module) -> _ScopeReader:
 
 
 def _pass(call: ast.Call, function: Any, body: _Scope) -> None:
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    given = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
-    for name, value in given:
+    names = [entry.arg for entry in (*function.args.posonlyargs, *function.args.args)]
+    bindings = [*zip(names, call.args, strict=False), *((entry.arg, entry.value) for entry in call.keywords)]
+    for name, value in bindings:
         if name in body.names:
             body.names[name].append(value)
 
 
 class _Flows:
-    """What is a vector in the source of a declaration that runs in a frame."""
+    """Decides which expressions are vectors in the source of a declaration that runs in a frame."""
 
     def __init__(self, reader: _ScopeReader, frame: FrameType) -> None:
         self.scopes, self.bodies, self.frame = reader.scopes, reader.bodies, frame
         self.known: dict[ast.AST, bool] = {}
 
     def vectors(self, node: ast.AST) -> bool:
-        """Whether an expression of the source is a function of vectors."""
+        """Return whether an expression of the source is a function of vectors."""
         if node not in self.known:
             self.known[node] = False  # what depends on itself is what it depends on besides
             self.known[node] = self._are(node)
@@ -250,9 +253,9 @@ class _Flows:
 
     @_are.on(ast.Name)
     def _(self, node: ast.Name) -> bool:
-        scope, known = self.scopes[node].holding(node.id), self.frame.f_globals
-        if scope is None or (scope.function is None and node.id in known):
-            return _is_vector(known.get(node.id))
+        scope, bindings = self.scopes[node].holding(node.id), self.frame.f_globals
+        if scope is None or (scope.function is None and node.id in bindings):
+            return _is_vector(bindings.get(node.id))
         return any(map(self.vectors, scope.values(node.id)))
 
     @_are.on(ast.Call)
@@ -263,7 +266,7 @@ class _Flows:
         home = self.scopes[function].holding(function.id) if isinstance(function, ast.Name) else None
         own = [] if home is None else home.functions(ast.unparse(function))
         if own:
-            return any(self.vectors(value) for one in own for value in self.bodies[one].returned)
+            return any(self.vectors(value) for called in own for value in self.bodies[called].returned)
         if self.vectors(function):
             return True
         name, library = called_function(node, self.frame)

@@ -1,4 +1,4 @@
-"""Whether a declared model is well posed; if not, a sentence that names the place and the cure."""
+"""Checks that a declared model is well posed; errors name the place and the cure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from derive.language.vectors import (
 
 
 def check_kinds(model: Declaration) -> None:
-    """Raise DeclarationError if a part of the model is not of the kind that belongs there."""
+    """Raise DeclarationError if a part of the model has the wrong type."""
     for i, what in enumerate(model.parameters):
         if not isinstance(what, Parameter):
             raise DeclarationError(
@@ -67,18 +67,18 @@ def check(model: Declaration) -> None:
         _check_observable(name, value)
 
 
-def _no_equation(given: Any) -> str:
-    """What stands among the equations and is none, with the cure."""
-    if isinstance(given, sp.core.relational.Relational):
-        return f"is SymPy's {type(given).__name__} of {given.lhs}; take Eq from derive: from derive import Eq"
-    if isinstance(given, (bool, sp.logic.boolalg.BooleanAtom)):
+def _no_equation(item: Any) -> str:
+    """Return what is wrong with an object among the equations that is not an equation, with the cure."""
+    if isinstance(item, sp.core.relational.Relational):
+        return f"is SymPy's {type(item).__name__} of {item.lhs}; take Eq from derive: from derive import Eq"
+    if isinstance(item, (bool, sp.logic.boolalg.BooleanAtom)):
         return (
-            f"is {given}, the result of a comparison; an equation is written Eq(left, right) with Eq from derive, "
+            f"is {item}, the result of a comparison; an equation is written Eq(left, right) with Eq from derive, "
             "not with == and not with SymPy's Eq"
         )
-    if isinstance(given, (list, tuple)) and given and all(isinstance(e, Eq) for e in given):
+    if isinstance(item, (list, tuple)) and item and all(isinstance(e, Eq) for e in item):
         return "is a list of equations; put a star before it: [*these, Eq(...)]"
-    return f"{named(given)}, is not an equation; write Eq(v(t), ...) with Eq from derive"
+    return f"{named(item)}, is not an equation; write Eq(v(t), ...) with Eq from derive"
 
 
 def _check_probes(model: Declaration) -> None:
@@ -90,7 +90,7 @@ def _check_probes(model: Declaration) -> None:
     for label, probe in model.probes:
         if not isinstance(probe, DeclaredSpectrum):
             what = probe if isinstance(probe, MatrixExpression) else "W(T).T @ W(T) / N"
-            raise DeclarationError(f"probe: {named(probe)} is no spectrum; write probe=spectrum({what})")
+            raise DeclarationError(f"probe: {named(probe)} is not a spectrum; write probe=spectrum({what})")
         if label and not f"_{label}".isidentifier():
             raise DeclarationError(f"probe: the label {label!r} must be made of letters, digits and underscores")
         if probe.plus and probe.plus not in dict(model.observe):
@@ -116,15 +116,15 @@ def _check_names(model: Declaration) -> None:
 
 
 def _check_numbers(model: Declaration) -> None:
-    """Everything is real and finite: no theory, and no simulation, is of anything else."""
+    """Refuse numbers that are not real and finite."""
     places = [(f"the equation of {e.name}", expressions(e.value)) for e in model.equations]
     places += [(f"observable {name}", [value]) for name, value in model.observe]
     places += [("spectrum(...)", expressions(matrix)) for _, probe in model.probes for matrix in probe.matrices]
     places += [(f"the scale of {f}", [f.scale]) for f in atoms(model, Field)]
     places += [(f"the variance of {m}", [m.variance]) for m in atoms(model, Disorder)]
     places += [(f"the ratio of {s}", [s.ratio]) for s in atoms(model, Sector)]
-    for where, found in places:
-        for expression in found:
+    for where, held in places:
+        for expression in held:
             for number in (sp.I, sp.oo, -sp.oo, sp.zoo, sp.nan):
                 if expression.has(number):
                     raise DeclarationError(f"{where} holds {number}; it must be real and finite")
@@ -136,7 +136,7 @@ def _check_numbers(model: Declaration) -> None:
 
 @ByKind
 def _described(symbol: Any) -> str:
-    """A symbol with what tells it from another of its name."""
+    """Return a symbol with what distinguishes it from another of the same name."""
     return f"a {type(symbol).__name__.lower()}"
 
 
@@ -168,31 +168,31 @@ def _(symbol: Axis) -> str:
 
 def _check_parameters(model: Declaration) -> None:
     listed = set(model.parameters)
-    known = {*listed, *atoms(model, DECLARED)}
+    declared = {*listed, *atoms(model, DECLARED)}
     for part, inside in _parts(model):
         with blaming(part):
             for expression in inside:
-                _check_known(expression, known)
+                _check_known(expression, declared)
     for parameter in atoms(model, Parameter):
         if parameter not in listed:
             raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...); add it there")
 
 
 def _parts(model: Declaration) -> list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]]:
-    """The parts of a model that know where they were written, with the expressions in them."""
-    found: list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]] = [
+    """Return the parts of a model that record their source line, with their expressions."""
+    parts: list[tuple[Eq | DeclaredSpectrum | None, list[sp.Basic]]] = [
         (e, [*expressions(e.target), *expressions(e.value)]) for e in model.equations
     ]
-    found.append((None, [value for _, value in (*model.observe, *model.alignments)]))
+    parts.append((None, [value for _, value in (*model.observe, *model.alignments)]))
     probed = ((probe, [e for matrix in probe.matrices for e in expressions(matrix)]) for _, probe in model.probes)
-    return [*found, *probed]
+    return [*parts, *probed]
 
 
-def _check_known(expression: sp.Basic, known: set[sp.Basic]) -> None:
-    for symbol in sorted(expression.free_symbols - known, key=str):
+def _check_known(expression: sp.Basic, declared: set[sp.Basic]) -> None:
+    for symbol in sorted(expression.free_symbols - declared, key=str):
         if isinstance(symbol, Parameter):
             raise DeclarationError(f"parameter {symbol} is used but not listed in parameters=(...); add it there")
-        own = next((s for s in sorted(known, key=str) if str(s) == str(symbol)), None)
+        own = next((s for s in sorted(declared, key=str) if str(s) == str(symbol)), None)
         if own is not None:
             raise DeclarationError(
                 f"{symbol} in {shown(expression)} is a symbol of SymPy, not {_described(own)} of that name; use what "
@@ -238,7 +238,7 @@ def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
 
 
 def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict[tuple[str, int], Eq]) -> None:
-    """Put an equation with those before it, if it fits."""
+    """Add an equation to those before it, if it is consistent with them."""
     if equation.defined.given_by:
         raise DeclarationError(f"{equation.name} is a {equation.defined.given_by}, so it takes no equation")
     if equation.time is not None and equation.time.is_Integer:
@@ -293,7 +293,7 @@ def _check_use_of_disorder(model: Declaration) -> None:
 
 
 def _check_times(model: Declaration) -> None:
-    """One clock in the model, relative times on right sides, and the last time in the probe."""
+    """Refuse several clocks, absolute times on right-hand sides, and times in the probe other than the last."""
     for equation in model.equations:
         with blaming(equation):
             _check_times_of(model, equation)
@@ -312,7 +312,7 @@ def _check_times(model: Declaration) -> None:
 
 
 def _check_first_time(model: Declaration, equation: Eq) -> None:
-    """Coefficients are finite at the first time at which a rule is used, as 1/t is not at 0."""
+    """Refuse coefficients that are infinite at the first time at which a rule is used, as 1/t is at 0."""
     clock, times = equation.clock, clock_values(equation, model.equations)
     if clock is None or times is None or times[0] + clock.steps - times[1] > 0:
         return  # there may be fewer steps
@@ -327,7 +327,7 @@ def _check_first_time(model: Declaration, equation: Eq) -> None:
 
 
 def _of_time_alone(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
-    """The largest parts of an expression that are functions of the clock and nothing else."""
+    """Return the maximal subexpressions that depend on the clock and nothing else."""
     if isinstance(expression, sp.Expr) and expression.free_symbols == {clock}:
         return [] if expression == clock or expression.has(FieldAt, WeightsAt, DisorderAt, DataAt) else [expression]
     return [node for arg in expression.args for node in _of_time_alone(arg, clock)]
@@ -356,7 +356,7 @@ def _check_times_of_probe(probed: list[sp.Basic]) -> None:
 
 
 def _check_before_start(model: Declaration, equation: Eq) -> None:
-    """Weights have no values before their start: what they act on must vanish there, as fields do."""
+    """Refuse weights before their start, unless the vector that they act on vanishes there, as fields do."""
     if equation.time is None or equation.time.is_Integer:
         return
     clock, starts = equation.clock, {e.time for e in model.equations if e.name == equation.name}
@@ -376,7 +376,7 @@ def _check_before_start(model: Declaration, equation: Eq) -> None:
 
 @ByKind
 def _vanishes(expression: sp.Expr, time: sp.Expr) -> bool:
-    """Whether an expression is zero wherever fields at a time, or earlier, are."""
+    """Return whether an expression is zero wherever fields at a time, or earlier, are."""
     return False
 
 
@@ -420,7 +420,7 @@ def _check_times_of(model: Declaration, equation: Eq) -> None:
 
 @ByKind
 def _check_node(node: sp.Basic, equation: Eq, model: Declaration) -> None:
-    """Times of a node on the right side of an equation; most have none."""
+    """Check the times of a node on the right-hand side of an equation; most nodes have none."""
 
 
 @_check_node.on(sp.Sum)
@@ -483,7 +483,7 @@ def _(node: DataAt, equation: Eq, model: Declaration) -> None:
 
 
 def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
-    """A mean in the probed matrix is taken at the last time, some steps before it, or at the start."""
+    """Refuse a mean in the probed matrix that is not at the start, the last time, or a fixed lag before it."""
     timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
     if not timed:
         return
@@ -500,8 +500,8 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
         )
     for value in timed:
         before = sp.expand(clock.steps - value.time)
-        known = value.time.is_Integer and 0 <= value.time <= clock.steps.domain.low
-        if not known and not (before.is_Integer and before >= 0):
+        fixed = value.time.is_Integer and 0 <= value.time <= clock.steps.domain.low
+        if not fixed and not (before.is_Integer and before >= 0):
             raise DeclarationError(
                 f"{where}, which uses {value.field} at {value.time}; a coefficient is taken at {clock.steps}, "
                 f"{clock.steps} - 1, ..., or at 0"
@@ -525,7 +525,7 @@ def _check_observable(name: str, value: sp.Expr) -> None:
         raise DeclarationError(f"observable {name}: give {shown(inner)} a field of its own and average that field")
     each = value.atoms(Each)
     if each - {value}:
-        raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
+        raise DeclarationError(f"observable {name}: each(...) must enclose the whole expression")
     open_labels = axes_of(value, f"observable {name}") and value not in each
     if open_labels and (value.has(DataAt, Softmax, Mix) or any(node.axis for node in value.atoms(Total))):
         raise DeclarationError(f"observable {name} has labels; wrap it in total(...) to sum over them, or in each(...)")
@@ -551,7 +551,7 @@ def _check_observable(name: str, value: sp.Expr) -> None:
 
 
 def _check_linear(expression: sp.Expr, where: str) -> None:
-    """Matrices applied to vectors may only be added and multiplied by scalars."""
+    """Refuse applied matrices inside nonlinear functions: they may only be added and multiplied by scalars."""
     marks = {node: sp.Symbol(f"applied_{i}") for i, node in enumerate(_outermost(expression))}
     if not marks:
         return
@@ -574,7 +574,7 @@ def _matrix_name(node: Apply | Project) -> str:
 
 
 def _outermost(expression: sp.Basic) -> list[Any]:
-    """Applied matrices that are not inside another one, nor inside a mean."""
+    """Return the applied matrices that are not inside another one or inside a mean."""
     for average in parts(expression, (Mean,), (Apply, Project)):
         inner = min(_not_elementwise(average), key=sp.default_sort_key, default=None)
         if inner is not None:
@@ -585,9 +585,11 @@ def _outermost(expression: sp.Basic) -> list[Any]:
 
 
 def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
-    """What a mean or an observable cannot hold: matrices, tables, sums over times and over labels of vectors. Axes may
-    have other names."""
-    found: set[sp.Basic] = expression.atoms(Apply, Project, sp.Sum) | {
+    """Return the matrices, tables and sums over times or labels of vectors, which means and observables cannot hold.
+
+    Renamed axes are allowed.
+    """
+    nodes: set[sp.Basic] = expression.atoms(Apply, Project, sp.Sum) | {
         m for m in expression.atoms(Mix) if m.table.data is not None
     }
-    return found | {node for node in expression.atoms(Total) if sector_of(node) is not None}
+    return nodes | {node for node in expression.atoms(Total) if sector_of(node) is not None}

@@ -1,4 +1,4 @@
-"""What stands in a declaration: its expressions, symbols and names."""
+"""The expressions, symbols and names in a declaration."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.vectors import Field
 
 DECLARED = (Sector, Clock, Axis, Field, Disorder, Weights, Data)
-"""The kinds of symbols that a declaration names, besides parameters."""
+"""Classes of declared symbols besides parameters."""
 
 
 class Declaration(Protocol):
-    """What a model declares, as what looks at it sees it."""
+    """The attributes of a model that other modules read."""
 
     @property
     def parameters(self) -> Sequence[Parameter]: ...
@@ -52,24 +52,24 @@ class Declaration(Protocol):
 
 
 def expressions(node: Any) -> list[sp.Basic]:
-    """All SymPy expressions inside a matrix expression."""
+    """Return all SymPy expressions inside a matrix expression."""
     return node.expressions if isinstance(node, MatrixExpression) else [node]
 
 
 def everything(model: Declaration) -> list[sp.Basic]:
-    """All SymPy expressions of a model, in the order of the declaration."""
-    found: list[sp.Basic] = []
+    """Return all SymPy expressions of a model, in the order of the declaration."""
+    ordered: list[sp.Basic] = []
     for equation in model.equations:
-        found += [*expressions(equation.target), *expressions(equation.value)]
-    found += [value for _, value in (*model.observe, *model.alignments)]
+        ordered += [*expressions(equation.target), *expressions(equation.value)]
+    ordered += [value for _, value in (*model.observe, *model.alignments)]
     for _, probe in model.probes:
-        found += [e for matrix in probe.matrices for e in expressions(matrix)]
-    return found
+        ordered += [e for matrix in probe.matrices for e in expressions(matrix)]
+    return ordered
 
 
 def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
-    """All symbols, also those inside sizes, scales and variances, in order of first use."""
-    found: dict[sp.Symbol, None] = {}
+    """Return all symbols, including those in sizes, scales and variances, in order of first use."""
+    ordered: dict[sp.Symbol, None] = {}
 
     seen: set[sp.Basic] = set()
 
@@ -78,7 +78,7 @@ def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
             return
         seen.add(node)
         if isinstance(node, sp.Symbol):
-            found[node] = None
+            ordered[node] = None
             for part in getattr(node, "payload", ()):
                 if isinstance(part, sp.Basic):
                     visit(part)
@@ -87,14 +87,14 @@ def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
 
     for expression in everything(model):
         visit(expression)
-    return tuple(found)
+    return tuple(ordered)
 
 
 def atoms(model: Declaration, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
-    """The symbols of one kind, in order of first use."""
+    """Return the symbols of one class, in order of first use."""
     return tuple(symbol for symbol in model.symbols if isinstance(symbol, kind))
 
 
 def declared_names(model: Declaration) -> set[str]:
-    """The names that a declaration gives to anything; what the engine makes is named apart from them."""
+    """Return all names of a declaration; the engine's own names avoid them."""
     return {symbol.name for symbol in (*model.parameters, *atoms(model, DECLARED))}

@@ -1,7 +1,7 @@
-"""What Python's own exceptions mean where they come out of a declaration: one sentence with the cure.
+"""Translate Python exceptions raised inside a declaration into one sentence with the cure.
 
-Most slips are refused by the words of the language themselves. What is left are sums and products, which SymPy makes
-and which know nothing of this language, calls with arguments missing, and the file's own mistakes.
+The words of the language refuse most mistakes themselves. What remains are sums and products made by SymPy, which knows
+nothing of this language, calls with missing arguments, and errors in the file's own code.
 """
 
 from __future__ import annotations
@@ -81,55 +81,56 @@ _WORDS = {
     "Eq": "Eq(x(t + 1), x(t))",
     "Model": "Model(parameters=(eta, T), equations=[...], observe={...}, probe=spectrum(...))",
 }
-"""Each word as it is written."""
+"""An example of each word of the language."""
 OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
 OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
 _INTERNAL = (AttributeError, KeyError, IndexError, TypeError, ValueError, AssertionError, NotImplementedError)
-"""Exceptions that tell of the inside of a word where they arise there."""
+"""Exceptions that, raised inside a word of the language, say nothing to a user."""
 _NUMERICAL = ("numpy", "jax", "jaxlib", "scipy", "math", "cmath", "torch")
 
 
 def as_declaration_error(error: BaseException, fallback: str = "") -> DeclarationError:
-    """The exception as an error of the declaration, with the line at which it arose and what to do about it."""
+    """Return the exception as a DeclarationError, with the line at which it arose and the cure."""
     if isinstance(error, DeclarationError):
         return error
-    found = _user_frame(error.__traceback__) or _declaring()
-    word = _word_that_failed(error, found)
+    place = _user_frame(error.__traceback__) or _declaring()
+    word = _word_that_failed(error, place)
     if word:
-        told = DeclarationError(f"{word}(...) cannot take what it is given here; write it as in {_WORDS[word]}")
+        declared = DeclarationError(f"{word}(...) cannot take what it is given here; write it as in {_WORDS[word]}")
     else:
-        cure = _cure(error, found) or fallback or "change this line, or say it in another way"
-        told = DeclarationError(f"{in_plain_words(error)}; {cure}")
-    told.told_for = error
-    if found is not None:
-        frame, line, instruction = found
-        told.blame(place_of(frame, line, instruction))
-    return told
+        cure = _cure(error, place) or fallback or "change this line, or say it in another way"
+        declared = DeclarationError(f"{in_plain_words(error)}; {cure}")
+    declared.told_for = error
+    if place is not None:
+        frame, line, instruction = place
+        declared.blame(place_of(frame, line, instruction))
+    return declared
 
 
-def _word_that_failed(error: BaseException, found: tuple[FrameType, int, int] | None) -> str:
-    """The word of the language inside which an exception arose that says nothing to a user; "" if there is none."""
+def _word_that_failed(error: BaseException, place: tuple[FrameType, int, int] | None) -> str:
+    """Return the word of the language inside which an uninformative exception arose; "" if there is none."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     inside = trace is not None and not is_user_frame(trace.tb_frame)
-    if found is None or not inside or not isinstance(error, _INTERNAL):
+    if place is None or not inside or not isinstance(error, _INTERNAL):
         return ""
-    node = _failing(found[0], found[2])
-    name, library = called_function(node, found[0]) if isinstance(node, ast.Call) else ("", "")
+    node = _failing(place[0], place[2])
+    name, library = called_function(node, place[0]) if isinstance(node, ast.Call) else ("", "")
     ours = library == "derive" and name in _WORDS
     return name if ours and trace is not None and trace.tb_frame.f_code.co_name != "called" else ""
 
 
 def cure_of_call(taken: Any = None) -> str:
-    """What to write instead of the function that a declaration is just calling; "" if it calls none of another's.
+    """Return what to write instead of the library function that a declaration is calling; "" if it calls none.
 
-    `taken` is what the function was given, where it is neither a field nor a number.
+    Args:
+        taken: the argument of the function, if it is neither a field nor a number.
     """
-    found = _calling()
-    if found is None:
+    call = _calling()
+    if call is None:
         return ""
-    node, frame = found
+    node, frame = call
     name, library = called_function(node, frame)
     if library == "sympy" and name in ("Eq", "Equality"):
         return "this is SymPy's Eq: take Eq from derive, from derive import Eq"
@@ -139,38 +140,38 @@ def cure_of_call(taken: Any = None) -> str:
 
 
 def is_of_numbers_only() -> bool:
-    """Whether a declaration is just calling a function that is defined for floating point numbers and nothing else.
+    """Return whether a declaration is calling a function that is defined for floating point numbers only.
 
-    Functions of NumPy that take whole numbers are made of Python's operators, which expressions have too.
+    NumPy functions that accept integers use Python's operators, which expressions have too.
     """
-    found = _calling()
-    function = None if found is None else _function(found[0].func, found[1])
+    call = _calling()
+    function = None if call is None else _function(call[0].func, call[1])
     kinds = getattr(function, "types", ()) if type(function).__name__ == "ufunc" else ("l->l",)
     return not any(kind.startswith("l") for kind in kinds)
 
 
 def cure_of_attribute(name: str) -> str:
-    """What to write instead of an attribute that arrays have; "" if nothing is known."""
+    """Return what to write instead of an array attribute; "" if there is no advice."""
     if name in ("T", "transpose"):
         return f"only matrices have a transpose, written .T; {OF_TWO_VECTORS}"
     return f"write {_FORMULAS[name]}" if name in _FORMULAS else ""
 
 
 def _calling() -> tuple[ast.Call, FrameType] | None:
-    """The call that a declaration is just making."""
+    """Return the call that a declaration is executing."""
     frame = declaring_frame()
     node = None if frame is None else _failing(frame, frame.f_lasti)
     return (node, frame) if frame is not None and isinstance(node, ast.Call) else None
 
 
 def _user_frame(trace: TracebackType | None) -> tuple[FrameType, int, int] | None:
-    """The innermost frame of the declaration itself, with the line and the instruction that it was at."""
-    found = None
+    """Return the innermost frame of the declaration itself, with its line and instruction."""
+    innermost = None
     while trace is not None:
         if is_user_frame(trace.tb_frame):
-            found = trace.tb_frame, trace.tb_lineno, trace.tb_lasti
+            innermost = trace.tb_frame, trace.tb_lineno, trace.tb_lasti
         trace = trace.tb_next
-    return found
+    return innermost
 
 
 def _declaring() -> tuple[FrameType, int, int] | None:
@@ -178,17 +179,17 @@ def _declaring() -> tuple[FrameType, int, int] | None:
     return None if frame is None else (frame, frame.f_lineno, frame.f_lasti)
 
 
-def _cure(error: BaseException, found: tuple[FrameType, int, int] | None) -> str:
+def _cure(error: BaseException, place: tuple[FrameType, int, int] | None) -> str:
     if isinstance(error, RecursionError):
         return "the declaration calls itself without end, or an expression is nested too deeply; shorten it"
-    if found is None:
+    if place is None:
         return ""
-    return _cure_at(_failing(found[0], found[2]), error, found[0])
+    return _cure_at(_failing(place[0], place[2]), error, place[0])
 
 
 @ByKind
 def _cure_at(node: ast.expr | None, error: BaseException, frame: FrameType) -> str:
-    """What to write instead of an expression of the source."""
+    """Return what to write instead of an expression of the source."""
     if "truth value of Relational" in str(error):
         return "conditions on fields are written with Max, Min, Heaviside or Piecewise from sympy"
     return ""
@@ -205,7 +206,7 @@ def _(node: ast.Subscript, error: BaseException, frame: FrameType) -> str:
 
 
 def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
-    """The expression in the source that was being computed."""
+    """Return the expression in the source that was being evaluated."""
     here, tree = position(frame.f_code, instruction), syntax_of(frame)
     if here is None or tree is None:
         return None
@@ -228,7 +229,7 @@ def _(node: ast.Call, error: BaseException, frame: FrameType) -> str:
 
 
 def cure_of_function(name: str, library: str) -> str:
-    """What to write instead of a function that is not of this language; "" if it is."""
+    """Return what to write instead of a function of another library; "" if it belongs to this language."""
     if library in _NUMERICAL:
         return f"{library}'s {name} takes numbers, not symbols: use {_instead(name)}"
     if library == "builtins" and name in ("max", "min"):
@@ -243,7 +244,7 @@ def cure_of_function(name: str, library: str) -> str:
 
 
 def called_function(node: ast.Call, frame: FrameType) -> tuple[str, str]:
-    """The name of a called function and the library that it comes from."""
+    """Return the name of a called function and its library."""
     function = _function(node.func, frame)
     typed = getattr(node.func, "attr", getattr(node.func, "id", ""))
     home: Any = getattr(function, "__module__", None) or type(function).__module__
@@ -251,7 +252,7 @@ def called_function(node: ast.Call, frame: FrameType) -> tuple[str, str]:
 
 
 def _function(written: ast.expr, frame: FrameType) -> Any:
-    """The function that a name or a path of attributes stands for; None if it is neither."""
+    """Return the function that a name or a chain of attributes refers to; None if it is neither."""
     match written:
         case ast.Attribute(value=owner, attr=name):
             return getattr(_function(owner, frame), name, None)

@@ -1,6 +1,6 @@
-"""Data as arrays: numbers that the user gives, one for each label or each pair of labels, perhaps at each time.
+"""Data arrays: numbers per label or pair of labels, perhaps at each time, that the user provides.
 
-They are neither random nor averaged over. A table maps vectors with one kind of labels to vectors with another, as
+They are neither random nor averaged over. A table maps vectors with one axis of labels to vectors with another, as
 inputs do: `x(t) @ w(t)` with `x = data("x", P, D, clock=t)` has one entry for each of P samples.
 """
 
@@ -20,11 +20,11 @@ from derive.support.display import DisplayedFormula
 
 
 class Unusable(DeclarationError, sp.SympifyError):
-    """Data or a matrix stand where they cannot; SymPy first lets the other operand of a product speak."""
+    """Data or a matrix are used where they cannot be. SymPy lets the other operand of a product handle it first."""
 
 
 class Data(_Named):
-    """An array with one axis a kind of labels and, on a clock, one more in front for time."""
+    """An array with one dimension per axis of labels and, on a clock, time as the first dimension."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class DataAt(GivenNumbers):
 
 
 class RootAt(DataAt):
-    """The symmetric square root of a table, which is symmetric and has no negative eigenvalue."""
+    """The symmetric square root of a positive semidefinite table."""
 
     def _sympystr(self, printer: StrPrinter) -> str:
         return f"root({super()._sympystr(printer)})"
@@ -74,7 +74,7 @@ class EntriesAt(DataAt):
 
     @property
     def turned(self) -> bool:
-        """Whether its columns come before its rows in the order of names."""
+        """Whether its columns precede its rows in the alphabetical order of names."""
         return bool(self.own_axes("") != self.data.axes)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -119,8 +119,8 @@ class LabelTable(DisplayedFormula):
     __neg__ = _alone
 
     def __truediv__(self, scalar: Any) -> LabelTable:
-        found: LabelTable = self * (1 / exact(scalar))
-        return found
+        quotient: LabelTable = self * (1 / exact(scalar))
+        return quotient
 
     def __matmul__(self, other: Any) -> sp.Expr:
         vector = named_fields(exact(other))
@@ -146,8 +146,8 @@ class GivenData(DisplayedFormula):
     data: Data
 
     def __call__(self, time: Any) -> DataAt | LabelTable:
-        found: DataAt | LabelTable = declared(_used(DataAt(self.data, exact(time))))
-        return found
+        value: DataAt | LabelTable = declared(_used(DataAt(self.data, exact(time))))
+        return value
 
     def _untimed(self, *_: object) -> NoReturn:
         raise Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
@@ -174,11 +174,11 @@ def data(
 def data(
     name: str, *axes: Axis, clock: Clock | None = None, optional: bool = False, latex: str = ""
 ) -> GivenData | DataAt | LabelTable:
-    """An array that the user gives: one axis of labels or two, and time in front if there is a clock.
+    """Return an array that the user provides: one axis of labels or two, with time first if there is a clock.
 
-    With one axis it is a number for each label, with two a table that acts on vectors with labels. With a clock
-    write y(t), without one plainly y. Who gives arrays gives all of them, except those that are `optional`: these come
-    from Model(arrays=...) then. `latex` is how formulas write it.
+    With one axis it is a number for each label, with two a table that acts on vectors with labels. Write y(t) with a
+    clock, and y without one. Users provide all arrays or none, except those that are `optional`, which then come from
+    Model(arrays=...). `latex` sets its symbol in formulas.
 
     >>> from derive import axis, data, field, parameter, sectors, training_clock, whole_positive
     >>> T, P, D = (parameter(name, default=4, domain=whole_positive) for name in "TPD")
@@ -195,15 +195,15 @@ def data(
         raise DeclarationError(f"data {name}: give one axis or two besides the clock")
     if clock is not None:
         Clock.check(f"data {name}", clock)
-    made = Data(name, axes, clock, bool(optional), latex)
-    return GivenData(made) if clock is not None else _used(DataAt(made))
+    array = Data(name, axes, clock, bool(optional), latex)
+    return GivenData(array) if clock is not None else _used(DataAt(array))
 
 
 @word
 def root(table: LabelTable) -> LabelTable:
-    """The symmetric square root of a table of covariances: root(G) @ z, z with independent normals, has covariance G.
+    """Return the symmetric square root of a covariance table: for independent normals z, root(G) @ z has covariance G.
 
-    The table is data with one axis twice. It must be symmetric and without negative eigenvalues; zero ones are fine.
+    The table is data with one axis twice. It must be symmetric positive semidefinite.
 
     >>> from derive import axis, data, normal, parameter, root, sectors, whole_positive
     >>> D, c = sectors("D"), axis("c", parameter("C", default=3, domain=whole_positive))
@@ -225,7 +225,7 @@ def root(table: LabelTable) -> LabelTable:
 
 @word
 def entries(table: LabelTable) -> EntriesAt:
-    """A table of data as numbers, one per pair of labels, which are added and multiplied like any others.
+    """Return a table of data as numbers, one per pair of labels, which are added and multiplied like any others.
 
     >>> from derive import axis, data, entries, parameter, whole_positive
     >>> C, P = (parameter(name, default=3, domain=whole_positive) for name in "CP")
@@ -240,7 +240,9 @@ def entries(table: LabelTable) -> EntriesAt:
     if rows == columns:
         raise DeclarationError(f"entries({table}): it has the axis {rows} twice; give it two, such as axis('a', C)")
     if table.scale != 1 or table.transposed:
-        raise DeclarationError(f"entries({table}): take the entries of {table.value} itself; axes are told by name")
+        raise DeclarationError(
+            f"entries({table}): take the entries of {table.value} itself; axes are identified by name"
+        )
     return EntriesAt(*table.value.args)
 
 

@@ -1,4 +1,4 @@
-"""Diagonal matrices: what differs from site to site, as a factor or a term of a matrix."""
+"""Diagonal matrices of traits and training fields, as factors or terms of a matrix."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class DiagonalMatrix(MatrixExpression):
 
 
 class DiagonalLetter(NamedTuple):
-    """A diagonal matrix in a product that was multiplied out: a product of functions of the sites."""
+    """A diagonal factor in an expanded product: a product of functions of the site."""
 
     entries: sp.Expr
 
 
 def diagonal_words(entries: sp.Expr) -> dict[tuple[DiagonalLetter, ...], sp.Expr]:
-    """A diagonal matrix multiplied out, so that diag(2 s) and 2 diag(s) are the same."""
+    """Return an expanded diagonal matrix, so that diag(2 s) and 2 diag(s) are equal."""
     total: dict[tuple[DiagonalLetter, ...], sp.Expr] = {}
     for part in sp.Add.make_args(sp.expand(entries)):
         scale, of_sites = part.as_independent(FieldAt, as_Add=False)
@@ -57,9 +57,9 @@ def diagonal_words(entries: sp.Expr) -> dict[tuple[DiagonalLetter, ...], sp.Expr
 
 @word
 def diag(entries: Any) -> MatrixExpression:
-    """The diagonal matrix of a vector: diag(s) @ v is s * v, entry by entry.
+    """Return the diagonal matrix of a vector: diag(s) @ v is s * v, entry by entry.
 
-    In a probed matrix its entries are bounded functions of traits, or of training fields that come from linear laws:
+    In a probed matrix its entries are bounded functions of traits, or of training fields with linear laws. For example,
     diag(1 - tanh(h) ** 2) @ W is the Jacobian of a layer of saturating units with h = W @ x / sqrt(D).
 
     >>> from derive import diag, gaussian, parameter, positive, sectors, spectrum, trait
@@ -70,20 +70,20 @@ def diag(entries: Any) -> MatrixExpression:
     """
     if isinstance(entries, (MatrixExpression, Evolving)):
         raise DeclarationError(f"diag({entries}): {entries} is a matrix; diag takes a vector, such as a trait")
-    given = named_fields(exact(entries))
-    where = f"diag({shown(given)})"
-    sector = sector_of(given, where)
+    vector = named_fields(exact(entries))
+    where = f"diag({shown(vector)})"
+    sector = sector_of(vector, where)
     if sector is None:
-        raise DeclarationError(f"{where}: {shown(given)} is no vector; give a trait, trait('s', D, values=[1, 2])")
-    if given.has(Apply):
+        raise DeclarationError(f"{where}: {shown(vector)} is not a vector; give a trait, trait('s', D, values=[1, 2])")
+    if vector.has(Apply):
         raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
-    if axes_of(given, where) or given.has(Each, Total):
+    if axes_of(vector, where) or vector.has(Each, Total):
         raise DeclarationError(f"{where}: its entries have labels; a diagonal matrix has one entry per site")
-    scale, of_sites = given.as_independent(FieldAt, as_Add=False)
+    scale, of_sites = vector.as_independent(FieldAt, as_Add=False)
     if of_sites.atoms(Sector):
         raise DeclarationError(
-            f"{where}: a size stands inside a function of the sites; multiply the matrix by it, as in diag(s) / "
+            f"{where}: a size occurs inside a function of the sites; multiply the matrix by it, as in diag(s) / "
             f"{min(map(str, of_sites.atoms(Sector)))}"
         )
-    made = DiagonalMatrix(sector, sector, of_sites)
-    return made if scale == 1 else SumOfMatrices.of((scale, made))
+    matrix = DiagonalMatrix(sector, sector, of_sites)
+    return matrix if scale == 1 else SumOfMatrices.of((scale, matrix))

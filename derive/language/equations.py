@@ -1,4 +1,4 @@
-"""An equation of a declaration, and the matrix whose spectrum matters."""
+"""Equations of a declaration, and the matrix whose spectrum is probed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from derive.support.source_lines import Place, line_of_caller
 @word
 @dataclass(frozen=True, repr=False)
 class Eq(DisplayedFormula):
-    """A defining equation. The left side is a field or weights: at t, at t + k, or at a starting time.
+    """A defining equation. The left-hand side is a field or weights: at t, at t + k, or at a starting time.
 
-    `place` is where it was written, for messages.
+    `place` is the source line, for error messages.
 
     >>> from derive import Eq, field, goe, parameter, sectors, training_clock, whole_positive
     >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
@@ -52,10 +52,10 @@ class Eq(DisplayedFormula):
         object.__setattr__(self, "place", None if line is None else line.of_equation(self.name))
 
     def with_value(self, value: sp.Expr | MatrixExpression) -> Eq:
-        """The equation of the same field, at the same place, with another right side."""
-        made = Eq(self.target, value)
-        object.__setattr__(made, "place", self.place)
-        return made
+        """Return the equation of the same field, at the same source line, with another right-hand side."""
+        equation = Eq(self.target, value)
+        object.__setattr__(equation, "place", self.place)
+        return equation
 
     def __str__(self) -> str:
         return f"Eq({self.target}, {shown(self.value)})"
@@ -70,19 +70,21 @@ class Eq(DisplayedFormula):
 
     @property
     def clock(self) -> Clock | None:
-        found: Clock | None = self.defined.clock
-        return found
+        clock: Clock | None = self.defined.clock
+        return clock
 
     @property
     def defined(self) -> Field | Weights:
-        """The field or the weights that it is of."""
+        """The field or the weights that it defines."""
         owner: Field | Weights = self.target.owner
         return owner
 
 
 def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Expr] | None:
-    """The first value of the clock at which a rule is used, and the one after the last; None for what is no rule in
-    time. The rule of x(t + 1) with one start gives x(1) at t = 0, and x(T) at t = T - 1."""
+    """Return the first clock value at which a rule is used, and the one after the last; None without a time.
+
+    The rule of x(t + 1) with one starting value gives x(1) at t = 0, and x(T) at t = T - 1.
+    """
     if equation.clock is None or equation.time is None or equation.time.is_Integer:
         return None
     shift = sp.expand(equation.time - equation.clock)
@@ -92,7 +94,7 @@ def clock_values(equation: Eq, equations: Iterable[Eq]) -> tuple[sp.Expr, sp.Exp
 
 @ByKind
 def _sides(target: Any, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | MatrixExpression]:
-    """The sides of an equation, if they fit together."""
+    """Return both sides of an equation, if they are compatible."""
     raise DeclarationError(
         f"Eq({target!s}, ...): the left side must be a field such as v(t), or weights W(t + 1), and nothing else; "
         "bring the rest to the right side"
@@ -123,10 +125,10 @@ def _(target: MatrixAtom, value: Any) -> tuple[FieldAt | MatrixAtom, sp.Expr | M
 
 def _value_of_weights(target: MatrixAtom, value: Any) -> MatrixExpression:
     if not isinstance(value, MatrixExpression):
-        given = named_fields(exact(value))
-        if given != 0:
-            cure = "the matrix of two vectors is outer(a, b)" if sector_of(given) is not None else "give a matrix"
-            raise DeclarationError(f"{target} is a matrix, but its equation gives {shown(given)}; {cure}")
+        vector = named_fields(exact(value))
+        if vector != 0:
+            cure = "the matrix of two vectors is outer(a, b)" if sector_of(vector) is not None else "give a matrix"
+            raise DeclarationError(f"{target} is a matrix, but its equation gives {shown(vector)}; {cure}")
         value = SumOfMatrices(target.rows, target.columns, ())
     if (value.rows, value.columns) != (target.rows, target.columns):
         raise DeclarationError(
@@ -155,18 +157,21 @@ def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
         )
     axes = axes_of(expression, where)
     if not set(axes) <= set(field.axes):
-        told = ", ".join(map(str, axes)), ", ".join(map(str, field.axes)) or "none"
+        listing = ", ".join(map(str, axes)), ", ".join(map(str, field.axes)) or "none"
         raise DeclarationError(
-            f"{where} has the axes {told[0]} on its right-hand side, but {field} has {told[1]}; sum over labels with "
-            "total(...), or give the field axes=..."
+            f"{where} has the axes {listing[0]} on its right-hand side, but {field} has {listing[1]}; sum over labels "
+            "with total(...), or give the field axes=..."
         )
     return expression
 
 
 @dataclass(frozen=True, repr=False)
 class DeclaredSpectrum(DisplayedFormula):
-    """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity, and
-    `between` names matrices whose traces with its resolvent matter."""
+    """The symmetric matrix to probe.
+
+    `plus` names an observable whose multiple of the identity is added. `between` names matrices whose traces with the
+    resolvent are computed.
+    """
 
     matrix: MatrixExpression
     plus: str = ""
@@ -175,7 +180,7 @@ class DeclaredSpectrum(DisplayedFormula):
 
     @property
     def matrices(self) -> tuple[MatrixExpression, ...]:
-        """The matrix, and those that stand between its resolvents."""
+        """The matrix, and those between its resolvents."""
         return (self.matrix, *(matrix for _, matrix in self.between))
 
     def __str__(self) -> str:
@@ -188,11 +193,11 @@ class DeclaredSpectrum(DisplayedFormula):
 def spectrum(
     matrix: MatrixExpression, plus: str = "", between: Mapping[str, MatrixExpression] | None = None
 ) -> DeclaredSpectrum:
-    """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
+    """Return the declaration that probes the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
 
-    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables. With
-    between={"A": matrix} traces of its resolvent R(z) with other matrices are known too, tr R A and tr R A R: random
-    matrices, products of them, or diag(...) of a trait, such as the covariance of a population.
+    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables. With between={"A":
+    matrix} the traces tr R A and tr R A R of its resolvent R(z) with other matrices are computed too. Those are random
+    matrices, products of them, or diag(...) of a trait, such as a population covariance.
 
     >>> from derive import gaussian, parameter, positive, sectors, spectrum
     >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
@@ -215,13 +220,15 @@ def spectrum(
     return DeclaredSpectrum(matrix, plus, line_of_caller(), _between(matrix, between))
 
 
-def _between(matrix: MatrixExpression, given: Any) -> tuple[tuple[str, MatrixExpression], ...]:
-    """The matrices that stand between resolvents, by name."""
-    if given is None:
+def _between(matrix: MatrixExpression, between: Any) -> tuple[tuple[str, MatrixExpression], ...]:
+    """Return the matrices between resolvents, by name."""
+    if between is None:
         return ()
-    if not isinstance(given, Mapping):
-        raise DeclarationError(f"spectrum(..., between={named(given)}): name each, as in between={{'A': X.T @ X / N}}")
-    for name, other in given.items():
+    if not isinstance(between, Mapping):
+        raise DeclarationError(
+            f"spectrum(..., between={named(between)}): name each, as in between={{'A': X.T @ X / N}}"
+        )
+    for name, other in between.items():
         where = f"spectrum(..., between={{{name!r}: {other!s}}})"
         if not isinstance(name, str) or not name.isidentifier():
             raise DeclarationError(f"{where}: {name!r} is not a Python name; use letters, digits and underscores")
@@ -232,25 +239,25 @@ def _between(matrix: MatrixExpression, given: Any) -> tuple[tuple[str, MatrixExp
                 f"{where}: it is {other.rows} x {other.columns}, and the probed matrix {matrix.rows} x "
                 f"{matrix.columns}; give one of the same shape"
             )
-    return tuple(given.items())
+    return tuple(between.items())
 
 
 @ByKind
-def named(given: Any) -> str:
-    """Something that was given where it cannot stand, in a word."""
-    return f"a {type(given).__name__}"
+def named(argument: Any) -> str:
+    """Describe an argument of the wrong type in a word."""
+    return f"a {type(argument).__name__}"
 
 
 @named.on(str, type(None))
-def _(given: str | None) -> str:
-    return repr(given)
+def _(argument: str | None) -> str:
+    return repr(argument)
 
 
 @named.on(sp.Basic, MatrixExpression, Evolving)
-def _(given: Any) -> str:
-    return str(given)
+def _(argument: Any) -> str:
+    return str(argument)
 
 
 @named.on(Eq)
-def _(given: Eq) -> str:
-    return given.name
+def _(argument: Eq) -> str:
+    return argument.name

@@ -1,9 +1,9 @@
-"""Expressions of a declaration: SymPy's, held by a class of ours that answers Python, NumPy and JAX in sentences.
+"""Expressions of a declaration: a wrapper around SymPy's that refuses calls from Python, NumPy and JAX with a cure.
 
-SymPy leaves arithmetic to a class with an `_op_priority` of its own and reads what it holds through `_sympy_`. So sums
-and products of declared symbols stay of this class, SymPy's functions take them, and no class of SymPy is changed.
-`word` is where declarations and the engine meet: functions of the language get plain expressions of SymPy and their
-results are held again.
+SymPy leaves arithmetic to a class with its own `_op_priority`, and unwraps it through `_sympy_`. So sums and products
+of declared symbols stay in this class, SymPy's functions accept them, and no SymPy class is changed. `word` is the
+boundary between declarations and the engine: functions of the language receive plain SymPy expressions, and their
+results are wrapped again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OF_ARRAYS = ("T", "transpose", "mean", "sum", "dot")
 
 
 class Expression:
-    """A number or a vector of a declaration. `plain` is the expression of SymPy that the engine reads."""
+    """A number or a vector of a declaration. `plain` is the SymPy expression that the engine reads."""
 
     __slots__ = ("plain",)
     _op_priority = 100.0  # above all of SymPy's classes
@@ -61,7 +61,7 @@ class Expression:
         return repr(self.plain)
 
     def __str__(self) -> str:
-        """JAX swallows the answers of some arguments, and prints them only to say that it cannot take them."""
+        """Return the text. JAX swallows some exceptions and prints the argument only in its own error message."""
         if str(sys._getframe(1).f_globals.get("__name__", "")).startswith("jax."):
             raise _not_of_arrays(self)
         return str(self.plain)
@@ -82,14 +82,14 @@ class Expression:
             raise NotAMatrix(f"{operand(self)}.{name}: {cure_of_attribute(name)}")
         if name in ("plain", "args", "func") or name.startswith("__"):  # trees are taken apart as SymPy's
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        found = getattr(self.plain, name)
-        return _calling(found) if isinstance(found, MethodType) else declared(found)
+        attribute = getattr(self.plain, name)
+        return _calling(attribute) if isinstance(attribute, MethodType) else declared(attribute)
 
     def __call__(self, *arguments: Any) -> Any:
         return declared(self.plain(*plain(arguments)))
 
     def __getitem__(self, index: Any) -> NoReturn:
-        """Python asks for entries too, in sum(x(t))."""
+        """Refuse indexing; Python also calls this in sum(x(t))."""
         cure = cure_of_call() or f"times are given in round brackets, {self}({index}), and single entries have no names"
         raise DeclarationError(f"{self} has no entries: {cure}")
 
@@ -107,11 +107,10 @@ class Expression:
 
     @property
     def __array__(self) -> NoReturn:
-        """What NumPy is told when it asks for the array of an expression.
+        """Refuse the conversion to an array.
 
-        Without an answer NumPy takes an expression for an array of one object, whose numpy.mean is the expression
-        itself: a model with a mean would silently become another one without it. Arrays of expressions in parameters
-        are harmless.
+        Otherwise NumPy takes an expression for an array of one object, whose numpy.mean is the expression itself: a
+        mean would silently drop out of the model. Arrays of expressions in parameters are harmless.
         """
         if varies(self.plain) or is_of_numbers_only():
             raise _not_of_arrays(self)
@@ -167,18 +166,18 @@ _CONDITIONS = {
 
 
 def plain(value: Any) -> Any:
-    """What a declaration gives, as the engine reads it: expressions of SymPy in place of `Expression`."""
+    """Unwrap a value: SymPy expressions in place of `Expression`."""
     if isinstance(value, Expression):
         return value.plain
     if type(value) in (list, tuple):
         return type(value)(map(plain, value))
     if type(value) is dict:
-        return {plain(key): plain(one) for key, one in value.items()}
+        return {plain(key): plain(entry) for key, entry in value.items()}
     return value
 
 
 def declared(value: Any) -> Any:
-    """What the engine gives, as a declaration holds it: `Expression` in place of SymPy's; numbers stay numbers."""
+    """Wrap a value: `Expression` in place of SymPy expressions; numbers stay numbers."""
     if isinstance(value, sp.Expr):
         return value if isinstance(value, sp.Number) else Expression(value)
     if isinstance(value, Relational) and value.func in _CONDITIONS:
@@ -187,7 +186,7 @@ def declared(value: Any) -> Any:
 
 
 def word(made: Word) -> Word:
-    """A word of the language, a function or a class, that tells how it is written where its arguments are wrong."""
+    """Decorate a function or class of the language, so that wrong arguments raise an error that shows its use."""
     kind: Any = made if isinstance(made, type) else None
     function: Any = made if kind is None else kind.__init__
 
@@ -216,7 +215,7 @@ def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def varies(expression: sp.Basic) -> bool:
-    """Whether anything but numbers, parameters, sizes and times stands in an expression."""
+    """Return whether an expression depends on anything but numbers, parameters, sizes and times."""
     return any(getattr(symbol, "varies", False) for symbol in expression.atoms(sp.Symbol))
 
 
@@ -232,7 +231,7 @@ def _not_of_arrays(expression: Any) -> DeclarationError:
 
 
 def operand(value: Any) -> str:
-    """An operand as it was typed."""
+    """Return an operand as it was typed."""
     if getattr(value, "shape", ()) != ():
         return "an array"
     value = plain(value)
@@ -243,23 +242,25 @@ def operand(value: Any) -> str:
 def _not_joined(sign: str, left: Any, right: Any) -> DeclarationError:
     typed = f"{operand(left)} {sign} {operand(right)}"
     if sign == "@" and isinstance(left, Expression) and not isinstance(plain(right), sp.Basic):
-        return DeclarationError(f"{typed}: a matrix stands before the vector; write W.T @ v for v^T W")
+        return DeclarationError(f"{typed}: a matrix goes before the vector; write W.T @ v for v^T W")
     if sign == "@":
         return DeclarationError(f"{typed}: only matrices act with @; {OF_TWO_VECTORS}")
     if isinstance(left, str) or isinstance(right, str):
-        return DeclarationError(f"{left!r} {sign} {right!r}: a text is no expression; write it without the quotes")
+        return DeclarationError(
+            f"{left!r} {sign} {right!r}: a string is not an expression; write it without the quotes"
+        )
     return DeclarationError(f"{typed}: {'powers are written with **' if sign == '^' else OF_OPERATORS}")
 
 
 def _operation(name: str, side: str) -> Callable[..., Any]:
-    """An operator of SymPy's; what would end in an error of Python's about classes is refused."""
+    """Return a SymPy operator that refuses operands for which Python would report a TypeError about classes."""
     sign, reflected = _SIGNS.get(name, name), f"__r{name}__"
-    known = name in _ARITHMETIC
+    arithmetic = name in _ARITHMETIC
 
     def answer(self: Expression, other: Any, *more: Any) -> Any:
-        found = getattr(self.plain, f"__{side}{name}__")(plain(other), *more) if known else NotImplemented
-        if found is not NotImplemented:
-            return declared(found)
+        result = getattr(self.plain, f"__{side}{name}__")(plain(other), *more) if arithmetic else NotImplemented
+        if result is not NotImplemented:
+            return declared(result)
         kind = type(plain(other))
         speaks = hasattr(kind, reflected) and kind.__module__ != "builtins" and not issubclass(kind, sp.Basic)
         if not side and speaks:
@@ -296,8 +297,7 @@ for _name in _NUMBERS:
 
 
 def refuse_the_rest(kind: Any, answer: Callable[..., NoReturn]) -> None:
-    """Let a class of the language answer in this way whatever of Python, NumPy and JAX it has no answer of its own
-    to."""
+    """Let a class refuse all protocols of Python, NumPy and JAX that it does not implement."""
     operators = [f"__{side}{name}__" for name in (*_ARITHMETIC, *_OTHERS) for side in ("", "r")]
     more = [f"__{name}__" for name in (*_NUMBERS, *_COMPARISONS, "getitem", "invert", "abs")]
     for name in (*operators, *more):

@@ -1,7 +1,7 @@
-"""Declarations that depend on whole numbers or words which change their equations: a depth, a kind of data.
+"""Families of declarations: integers or words, such as a depth or a kind of data, that change the equations.
 
-A parameter such as gamma0 is a number inside the equations. A choice decides which equations there are, so every
-member of a family is a model of its own, derived when it is first asked for.
+A parameter such as gamma0 is a number inside the equations. A choice selects the equations, so every member of a family
+is a model of its own, derived on first use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Chosen = int | str
 
 @dataclass(frozen=True)
 class FormulaVariables:
-    """Any formula in these variables, some of which have names."""
+    """Any formula in these variables; some formulas have names."""
 
     variables: tuple[str, ...]
     named: tuple[tuple[str, str], ...]
@@ -37,7 +37,7 @@ class FormulaVariables:
 
 @dataclass(frozen=True)
 class Choice(ABC):
-    """What a family may be asked for: whole numbers of a domain, one of a few words, or a formula."""
+    """The options of a family: integers of a domain, one of several words, or a formula."""
 
     default: Chosen
     allowed: Any
@@ -50,49 +50,49 @@ class Choice(ABC):
         return str(self.allowed)
 
     def meaning(self, name: str, value: Chosen) -> Any:
-        """What the declaring function is given: the value, or for a formula a SymPy expression."""
+        """Return the argument of the declaring function: the value, or a SymPy expression for a formula."""
         return value
 
     def in_name(self, name: str, value: Chosen) -> str:
-        """How a value that is not the default stands in the name of a member."""
+        """Return how a non-default value appears in the name of a member."""
         return str(value)
 
     @abstractmethod
-    def read(self, name: str, given: Chosen) -> Chosen:
-        """A value as it was typed, if it is allowed."""
+    def read(self, name: str, typed: Chosen) -> Chosen:
+        """Return a typed value, if it is allowed."""
 
 
 class WholeChoice(Choice):
-    """Whole numbers of a domain."""
+    """Integers of a domain."""
 
     def in_name(self, name: str, value: Chosen) -> str:
         return f"{name}{value}"
 
-    def read(self, name: str, given: Chosen) -> Chosen:
+    def read(self, name: str, typed: Chosen) -> Chosen:
         try:
-            value = int(given)
-            whole = not isinstance(given, bool) and (isinstance(given, str) or value == given)
+            value = int(typed)
+            whole = not isinstance(typed, bool) and (isinstance(typed, str) or value == typed)
         except (TypeError, ValueError, OverflowError):
             whole = False
         if not whole:
-            raise ParameterError(f"{name}={given}: {name} must be {self}")
+            raise ParameterError(f"{name}={typed}: {name} must be {self}")
         if not self.allowed.contains(value):
-            raise ParameterError(f"{name}={given} is out of range: {name} must be {self}")
+            raise ParameterError(f"{name}={typed} is out of range: {name} must be {self}")
         return value
 
 
 class WordChoice(Choice):
-    """One of a few words."""
+    """One of several words."""
 
     words = property(lambda self: self.allowed)
 
     def __str__(self) -> str:
         return " or ".join(self.words)
 
-    def read(self, name: str, given: Chosen) -> Chosen:
-        if given not in self.words:
-            raise ParameterError(f"{name}={given} is not known: {name} must be {self}")
-        return given
+    def read(self, name: str, typed: Chosen) -> Chosen:
+        if typed not in self.words:
+            raise ParameterError(f"{name}={typed} is not known: {name} must be {self}")
+        return typed
 
 
 class FormulaChoice(Choice):
@@ -107,15 +107,15 @@ class FormulaChoice(Choice):
     def in_name(self, name: str, value: Chosen) -> str:
         return str(value) if value in self.offered else f"{name}_{hashlib.sha256(str(value).encode()).hexdigest()[:8]}"
 
-    def read(self, name: str, given: Chosen) -> Chosen:
-        text = str(given).strip()
+    def read(self, name: str, typed: Chosen) -> Chosen:
+        text = str(typed).strip()
         self.meaning(name, text)
         return text if text in self.offered else "".join(text.split())
 
 
 @word
 def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: str = "") -> Choice:
-    """A whole number that changes the equations, such as the number of layers.
+    """Return the choice of an integer that changes the equations, such as the number of layers.
 
     >>> from derive import whole_choice
     >>> layers = whole_choice(2, high=4, doc="layers")
@@ -132,7 +132,7 @@ def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: st
 
 @word
 def one_of(*words: str, doc: str = "") -> Choice:
-    """One of a few words; the first is the default.
+    """Return the choice of one of several words; the first is the default.
 
     >>> from derive import one_of
     >>> print(one_of("full_batch", "online", doc="the same samples at each step, or fresh ones"))
@@ -145,9 +145,9 @@ def one_of(*words: str, doc: str = "") -> Choice:
 
 @word
 def formula(variables: str, doc: str = "", **named: str) -> Choice:
-    """A function that the user may type; those given by name have short names, and the first is the default.
+    """Return the choice of a function that the user may type. Keywords name formulas, and the first is the default.
 
-    The declaring function gets a SymPy expression in real symbols of these names.
+    The declaring function receives a SymPy expression in real symbols of these names.
 
     >>> from derive import formula
     >>> activation = formula("x", tanh="tanh(x)", relu="Max(x, 0)")
@@ -166,7 +166,7 @@ def formula(variables: str, doc: str = "", **named: str) -> Choice:
 
 @dataclass(frozen=True, repr=False)
 class Family(Displayed):
-    """Models made by one function, one for each set of choices."""
+    """Models made by one function, one for each combination of choices."""
 
     declare: Callable[..., Model]
     choices: tuple[tuple[str, Choice], ...]
@@ -176,16 +176,16 @@ class Family(Displayed):
 
     @property
     def open_choices(self) -> tuple[tuple[str, Choice], ...]:
-        """What may be chosen, by name."""
+        """The choices, by name."""
         return self.choices
 
     def _word(self, name: str, word: str) -> str:
-        """A chosen word as part of a name: with the choice it belongs to where another has the same word."""
+        """Return a chosen word as part of a name, prefixed by its choice if another choice has the same word."""
         owners = [choice for choice, c in self.choices if word in c.words]
         return word if owners == [name] else f"{name}_{word}"
 
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
-        """The model for these choices, defaults filled in; named after those that are not the default."""
+        """Return the model for these choices and defaults for the others, named after the non-default ones."""
         values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
         key = tuple(values.values())
         if key not in self._members:
@@ -223,7 +223,7 @@ class Family(Displayed):
 
 @word
 def family(declare: Callable[..., Model], **choices: Choice) -> Family:
-    """A family of models: `declare` takes the choices by name and returns a Model.
+    """Return a family of models: `declare` takes the choices by name and returns a Model.
 
     >>> from derive import Model, family, gaussian, parameter, positive, sectors, spectrum, whole_choice
     >>> def declare(L):

@@ -1,4 +1,4 @@
-"""Functions that a user types, such as an activation or a loss, as SymPy expressions. Nothing typed is executed."""
+"""Parse functions that a user types, such as an activation or a loss, into SymPy expressions. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -42,13 +42,22 @@ OPERATORS: dict[type, Callable[..., sp.Expr]] = {
     ast.Pow: operator.pow,
 }
 SIGNS: dict[type, Callable[[sp.Expr], sp.Expr]] = {ast.USub: operator.neg, ast.UAdd: operator.pos}
-LONGEST, LARGEST_POWER, LARGEST_NUMBER, MOST_BITS = 500, 32, 1e100, 4096
+# Bounds on typed formulas, so that no input takes long to parse.
+LONGEST = 500
+"""Characters of a formula."""
+LARGEST_POWER = 32
+"""Absolute value of an exponent."""
+LARGEST_NUMBER = 1e100
+"""Absolute value of a number; its inverse bounds numbers from below."""
+MOST_BITS = 4096
+"""Bits of a numerator or denominator."""
 
 
 def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple[str, ...] = ()) -> sp.Expr:
-    """An expression in real symbols of the given names; anything but arithmetic and known functions is refused.
+    """Return an expression in real symbols of the given names; anything but arithmetic and known functions is refused.
 
-    named: words that stand for a formula of their own, to be told where a word is not known.
+    Args:
+        named: words that stand for a formula, listed in the error about an unknown word.
     """
     if len(text) > LONGEST:
         raise ParameterError(
@@ -62,16 +71,16 @@ def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple
         ) from None
     reader = _SyntaxReader({name: sp.Symbol(name, real=True) for name in variables}, where, named)
     try:
-        found = sp.sympify(reader.value(tree.body))
+        expression = sp.sympify(reader.value(tree.body))
     except RecursionError:
         raise ParameterError(f"{where} is nested too deeply; simplify it") from None
-    if found.has(sp.I, sp.nan, sp.zoo, sp.oo, -sp.oo):
+    if expression.has(sp.I, sp.nan, sp.zoo, sp.oo, -sp.oo):
         raise ParameterError(f"{where} is not a real number for real {' and '.join(variables)}; correct the formula")
-    return found
+    return expression
 
 
 class _SyntaxReader:
-    """Makes an expression of the syntax tree of a formula."""
+    """Converts the syntax tree of a formula into an expression."""
 
     def __init__(self, symbols: dict[str, sp.Symbol], where: str, named: tuple[str, ...]) -> None:
         self.symbols, self.where, self.named = symbols, where, named
@@ -96,13 +105,13 @@ class _SyntaxReader:
 
     @_part.on(ast.Name)
     def _(self, node: ast.Name) -> sp.Expr:
-        found = self.symbols.get(node.id, NUMBERS.get(node.id))
-        if found is None:
+        symbol = self.symbols.get(node.id, NUMBERS.get(node.id))
+        if symbol is None:
             words = f", and by name there are {', '.join(self.named)}" if self.named else ""
             raise ParameterError(
                 f"{self.where}: {node.id} is not known; its variables are {', '.join(self.symbols)}{words}"
             )
-        return found
+        return symbol
 
     @_part.on(ast.UnaryOp)
     def _(self, node: ast.UnaryOp) -> sp.Expr:
@@ -121,21 +130,21 @@ class _SyntaxReader:
         return _called(node.func.id, [self.value(argument) for argument in node.args], self.where)
 
 
-def _moderate(found: sp.Expr, where: str) -> sp.Expr:
-    """The same expression; if it is a number it must be real, finite, and no larger than anyone can mean."""
-    if not found.is_number:
-        return found
-    fine = found.is_real and found.is_finite is not False
-    if fine and isinstance(found, sp.Rational):
-        fine = max(abs(found.p).bit_length(), found.q.bit_length()) <= MOST_BITS
-    if fine and found != 0:
-        fine = 1 / LARGEST_NUMBER <= abs(found.evalf(15)) <= LARGEST_NUMBER
+def _moderate(expression: sp.Expr, where: str) -> sp.Expr:
+    """Return the expression; a number must be real, finite and of moderate size."""
+    if not expression.is_number:
+        return expression
+    fine = expression.is_real and expression.is_finite is not False
+    if fine and isinstance(expression, sp.Rational):
+        fine = max(abs(expression.p).bit_length(), expression.q.bit_length()) <= MOST_BITS
+    if fine and expression != 0:
+        fine = 1 / LARGEST_NUMBER <= abs(expression.evalf(15)) <= LARGEST_NUMBER
     if not fine:
         raise ParameterError(
             f"{where} has a part that is not a real number between {1 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}; "
             "change the formula"
         )
-    return found
+    return expression
 
 
 def _operated(sign: ast.operator, left: sp.Expr, right: sp.Expr, where: str) -> sp.Expr:

@@ -1,8 +1,7 @@
-"""Vectors whose entries are drawn from another law than the normal one, once or afresh at every time.
+"""Random vectors with a law other than the normal one, drawn once or afresh at every time.
 
-A law says what its mean and variance are, and which function of standard normals has it. Where everything is linear
-only the former enter; otherwise the entries are that function of Gaussian vectors, which is integrated or sampled like
-any other law.
+A law has a mean, a variance, and a function of standard normals with that law. In a linear model only the moments
+enter. Otherwise the entries are that function of Gaussian vectors, which is integrated or sampled like any other law.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ VALUE_FREE = "use numbers and parameters only"
 
 
 class DrawnLaw(sp.Basic):
-    """The law of one number: what kind it is, its numbers, and for a mixture the laws that are mixed."""
+    """The law of one random number: its kind, its parameters, and the components of a mixture."""
 
     def __new__(cls, kind: Any, *numbers: Any) -> Self:
-        found: Self = sp.Basic.__new__(cls, Str(str(kind)), *numbers)
-        return found
+        node: Self = sp.Basic.__new__(cls, Str(str(kind)), *numbers)
+        return node
 
     kind = property(lambda self: str(self.args[0]))
 
@@ -48,7 +47,7 @@ class DrawnLaw(sp.Basic):
             return sp.exp(a + b[0] ** 2 / 2)
         if self.kind == "normal_law":
             return a
-        return sp.Add(*(share * one.mean for share, one in self.parts))
+        return sp.Add(*(share * law.mean for share, law in self.parts))
 
     @property
     def variance(self) -> sp.Expr:
@@ -64,20 +63,20 @@ class DrawnLaw(sp.Basic):
         if self.kind == "normal_law":
             return b[0] ** 2
         mean = self.mean
-        return sp.Add(*(share * (one.variance + (one.mean - mean) ** 2) for share, one in self.parts))
+        return sp.Add(*(share * (law.variance + (law.mean - mean) ** 2) for share, law in self.parts))
 
     @property
     def parts(self) -> tuple[tuple[sp.Expr, DrawnLaw], ...]:
-        """What is mixed, with the share of each; a value alone is a law without spread."""
+        """The components with their weights; a discrete value is a point mass."""
         shares, others = self.args[1:]
-        laws = (one if isinstance(one, DrawnLaw) else DrawnLaw("normal_law", one, sp.S.Zero) for one in others)
+        laws = (part if isinstance(part, DrawnLaw) else DrawnLaw("normal_law", part, sp.S.Zero) for part in others)
         return tuple(zip(shares, laws, strict=True))
 
     @property
     def ends(self) -> tuple[sp.Expr, sp.Expr]:
-        """The smallest and the largest value; infinite where there is none."""
+        """The ends of the support; infinite if it is unbounded."""
         if self.kind in ("discrete", "mixture"):
-            lows, highs = zip(*(one.ends for _, one in self.parts), strict=True)
+            lows, highs = zip(*(law.ends for _, law in self.parts), strict=True)
             return sp.Min(*lows), sp.Max(*highs)
         if self.kind == "uniform":
             return self.args[1], self.args[2]
@@ -87,14 +86,14 @@ class DrawnLaw(sp.Basic):
 
     @property
     def normals(self) -> int:
-        """Of how many standard normals it is a function."""
+        """The number of standard normals of which it is a function."""
         if self.kind in ("discrete", "mixture"):
-            spread = [one.normals for _, one in self.parts if one.variance != 0]
+            spread = [law.normals for _, law in self.parts if law.variance != 0]
             return 1 + max(spread, default=0)
         return 2 if self.kind == "exponential" else 1
 
     def of_normals(self, normals: Sequence[sp.Expr]) -> sp.Expr:
-        """That function of them."""
+        """Return the function of standard normals that has this law."""
         a, *b = self.args[1:]
         n = normals[0]
         if self.kind == "uniform":
@@ -108,18 +107,18 @@ class DrawnLaw(sp.Basic):
         if self.kind == "normal_law":
             return a + b[0] * n if b[0] != 0 else a
         cases, below = [], sp.S.Zero
-        for share, one in self.parts[:-1]:
+        for share, law in self.parts[:-1]:
             below += share
-            cases.append((one.of_normals(normals[1:] or [n]), n < sp.sqrt(2) * sp.erfinv(2 * below - 1)))
+            cases.append((law.of_normals(normals[1:] or [n]), n < sp.sqrt(2) * sp.erfinv(2 * below - 1)))
         return sp.Piecewise(*cases, (self.parts[-1][1].of_normals(normals[1:] or [n]), True))
 
     @property
     def demands(self) -> tuple[tuple[str, sp.Expr, str], ...]:
-        """What its numbers must be: in words, the number, and "positive", "not negative" or "one"."""
+        """The constraints on its parameters: a description, the parameter, and "positive", "not negative" or "one"."""
         if self.kind in ("discrete", "mixture"):
-            found = [(f"a weight of {self}", share, "not negative") for share, _ in self.parts]
-            found.append((f"the sum of the weights of {self}", sp.Add(*(s for s, _ in self.parts)), "one"))
-            return (*found, *(demand for _, one in self.parts for demand in one.demands))
+            weights = [(f"a weight of {self}", share, "not negative") for share, _ in self.parts]
+            weights.append((f"the sum of the weights of {self}", sp.Add(*(s for s, _ in self.parts)), "one"))
+            return (*weights, *(demand for _, law in self.parts for demand in law.demands))
         if self.kind == "uniform":
             return ((f"the distance from low to high of {self}", self.args[2] - self.args[1], "not negative"),)
         scale = self.args[-1]
@@ -127,7 +126,7 @@ class DrawnLaw(sp.Basic):
 
 
 class Drawn(Field):
-    """A vector of independent entries that have a law."""
+    """A vector of independent entries with a given law."""
 
     __slots__ = ()
 
@@ -142,8 +141,8 @@ class Drawn(Field):
         latex: str = "",
     ) -> Self:
         plain = Field(name, sector, clock, timed=timed, axes=axes, latex=latex)
-        found: Self = _Named.__new__(cls, name, (*plain.payload, law), latex, real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, (*plain.payload, law), latex, real=True)
+        return node
 
     law = property(lambda self: self.payload[6])
     is_drawn = True
@@ -159,10 +158,13 @@ def drawn(
     axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Drawn:
-    """A vector of independent entries with a law: a start or a noise that is not normal.
+    """Return a vector of independent entries with a law: a start or a noise that is not normal.
 
-    law: uniform(...), exponential(...), half_normal(...), log_normal(...), discrete(...), or mixture(...) of them. With
-    a clock it is drawn afresh at every time; axes and latex as for `normal`.
+    Args:
+        law: uniform(...), exponential(...), half_normal(...), log_normal(...), discrete(...), or mixture(...) of them.
+        clock: if given, the vector is drawn afresh at every time.
+        axes: as for `normal`.
+        latex: as for `normal`.
 
     >>> from derive import drawn, mean, sectors, uniform
     >>> D = sectors("D")
@@ -171,28 +173,28 @@ def drawn(
     mean(start**2)
     """
     if not isinstance(law, DrawnLaw):
-        raise DeclarationError(f"drawn {name}: {law!s} is no law; give one, such as uniform(-1, 1)")
+        raise DeclarationError(f"drawn {name}: {law!s} is not a law; give one, such as uniform(-1, 1)")
     return Drawn(name, sector, law, clock, axes=axes, latex=latex)
 
 
 def _law(kind: str, *numbers: Any) -> DrawnLaw:
-    made = DrawnLaw(kind, *(_number(kind, number) for number in numbers))
-    _check(made)
-    return made
+    law = DrawnLaw(kind, *(_number(kind, number) for number in numbers))
+    _check(law)
+    return law
 
 
-def _number(kind: str, given: Any) -> sp.Expr:
-    found = exact(given)
-    unknown = other_symbols(found, Parameter)
+def _number(kind: str, value: Any) -> sp.Expr:
+    number = exact(value)
+    unknown = other_symbols(number, Parameter)
     if unknown:
-        raise DeclarationError(f"{kind}: {found} depends on {unknown[0]}; {VALUE_FREE}")
-    if found.has(sp.oo, -sp.oo, sp.nan, sp.zoo, sp.I):
-        raise DeclarationError(f"{kind}: {found} is not a finite real number")
-    return found
+        raise DeclarationError(f"{kind}: {number} depends on {unknown[0]}; {VALUE_FREE}")
+    if number.has(sp.oo, -sp.oo, sp.nan, sp.zoo, sp.I):
+        raise DeclarationError(f"{kind}: {number} is not a finite real number")
+    return number
 
 
 def _check(law: DrawnLaw) -> None:
-    """Refuse numbers that are known to be wrong."""
+    """Refuse parameters that are known to be outside their domain."""
     for what, value, kind in law.demands:
         wrong = {"positive": value.is_nonpositive, "not negative": value.is_negative}
         off = kind == "one" and value.is_Rational and abs(value - 1) > sp.Rational(1, 10**12)
@@ -202,7 +204,7 @@ def _check(law: DrawnLaw) -> None:
 
 @word
 def uniform(low: Any, high: Any) -> DrawnLaw:
-    """The law of a number that is anywhere between two ends with the same chance.
+    """Return the uniform law between two ends.
 
     >>> from derive import drawn, sectors, uniform
     >>> drawn("start", sectors("D"), uniform(-1, 1))
@@ -213,7 +215,7 @@ def uniform(low: Any, high: Any) -> DrawnLaw:
 
 @word
 def exponential(scale: Any = 1) -> DrawnLaw:
-    """The law with the density exp(-x/scale)/scale of positive numbers.
+    """Return the exponential law, with density exp(-x/scale)/scale for x > 0.
 
     >>> from derive import drawn, exponential, sectors
     >>> drawn("start", sectors("D"), exponential(2))
@@ -224,7 +226,7 @@ def exponential(scale: Any = 1) -> DrawnLaw:
 
 @word
 def half_normal(scale: Any = 1) -> DrawnLaw:
-    """The law of the size of a normal number of mean zero and that standard deviation.
+    """Return the law of |x| for a normal x of mean zero and standard deviation `scale`.
 
     >>> from derive import drawn, half_normal, sectors
     >>> drawn("start", sectors("D"), half_normal())
@@ -235,7 +237,7 @@ def half_normal(scale: Any = 1) -> DrawnLaw:
 
 @word
 def log_normal(center: Any = 0, spread: Any = 1) -> DrawnLaw:
-    """The law of exp(x) for a normal x with that mean and standard deviation.
+    """Return the law of exp(x) for a normal x with mean `center` and standard deviation `spread`.
 
     >>> from derive import drawn, log_normal, sectors
     >>> drawn("start", sectors("D"), log_normal(0, 0.5))
@@ -246,7 +248,7 @@ def log_normal(center: Any = 0, spread: Any = 1) -> DrawnLaw:
 
 @word
 def normal_law(center: Any = 0, spread: Any = 1) -> DrawnLaw:
-    """The normal law with that mean and standard deviation, as a part of a mixture.
+    """Return the normal law with mean `center` and standard deviation `spread`, as a component of a mixture.
 
     >>> from derive import mixture, normal_law
     >>> mixture([0.25, 0.75], [normal_law(-1, 0.1), normal_law(1, 0.1)])
@@ -257,7 +259,7 @@ def normal_law(center: Any = 0, spread: Any = 1) -> DrawnLaw:
 
 @word
 def discrete(values: Iterable[Any], weights: Iterable[Any] | None = None) -> DrawnLaw:
-    """The law that takes each value with its weight; with equal ones unless given.
+    """Return the discrete law with these values and weights; weights are equal unless given.
 
     >>> from derive import discrete, drawn, sectors
     >>> drawn("signs", sectors("D"), discrete([-1, 1]))
@@ -268,19 +270,19 @@ def discrete(values: Iterable[Any], weights: Iterable[Any] | None = None) -> Dra
 
 @word
 def mixture(weights: Iterable[Any], laws: Iterable[DrawnLaw]) -> DrawnLaw:
-    """The law that is one of several, each with its weight.
+    """Return the mixture of several laws with given weights.
 
     >>> from derive import drawn, exponential, mixture, normal_law, sectors
     >>> drawn("start", sectors("D"), mixture([0.5, 0.5], [normal_law(0, 1), exponential(2)]))
     start
     """
-    found = _listed("mixture", "laws", laws)
-    for one in found:
-        if not isinstance(one, DrawnLaw):
-            raise DeclarationError(f"mixture: {one!s} is no law; mix laws such as normal_law(0, 1)")
-        if one.kind in ("discrete", "mixture"):
-            raise DeclarationError(f"mixture: {one!s} is a mixture itself; write its parts into this one")
-    return _mixed("mixture", weights, found)
+    listed = _listed("mixture", "laws", laws)
+    for law in listed:
+        if not isinstance(law, DrawnLaw):
+            raise DeclarationError(f"mixture: {law!s} is not a law; mix laws such as normal_law(0, 1)")
+        if law.kind in ("discrete", "mixture"):
+            raise DeclarationError(f"mixture: {law!s} is a mixture itself; write its parts into this one")
+    return _mixed("mixture", weights, listed)
 
 
 def _mixed(kind: str, weights: Any, parts: list[Any]) -> DrawnLaw:
@@ -298,10 +300,10 @@ def _mixed(kind: str, weights: Any, parts: list[Any]) -> DrawnLaw:
     return DrawnLaw(kind, sp.Tuple(*(share for share, _ in kept)), sp.Tuple(*(part for _, part in kept)))
 
 
-def _listed(kind: str, what: str, given: Any) -> list[Any]:
-    if isinstance(given, (str, sp.Basic)) or not isinstance(given, Iterable):
-        raise DeclarationError(f"{kind}: {what}={given!s} is not a list; write [...]")
-    found = list(given)
-    if not found:
+def _listed(kind: str, what: str, values: Any) -> list[Any]:
+    if isinstance(values, (str, sp.Basic)) or not isinstance(values, Iterable):
+        raise DeclarationError(f"{kind}: {what}={values!s} is not a list; write [...]")
+    items = list(values)
+    if not items:
         raise DeclarationError(f"{kind}: {what}=[] is empty; give one or more")
-    return found
+    return items

@@ -1,7 +1,7 @@
-"""Random matrices, weights that are updated in time, and the matrices made of them.
+"""Random matrices, trained weights, and matrix expressions made of them.
 
-Matrices are kept apart from SymPy's scalars on purpose: only sums, scalar multiples, transposes and products
-exist, so a declaration cannot use disorder in any other way by accident.
+Matrices are separate from SymPy's scalars on purpose: only sums, scalar multiples, transposes and products exist, so a
+declaration cannot use disorder in any other way by accident.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from derive.support.display import DisplayedFormula, DisplayedNode
 class Disorder(_Named):
     """A Gaussian random matrix. Entries have mean 0 and the given variance.
 
-    Symmetric ones have <M_ij M_kl> = variance (d_ik d_jl + d_il d_jk); with variance 1/D this is the GOE whose
-    spectrum fills [-2, 2]. With a `fresh` clock the matrix is drawn anew at each step.
+    Symmetric ones have <M_ij M_kl> = variance (d_ik d_jl + d_il d_jk); with variance 1/D this is the GOE with spectrum
+    [-2, 2]. With a `fresh` clock the matrix is drawn anew at each step.
     """
 
     __slots__ = ()
@@ -95,7 +95,7 @@ class DisorderAt(MatrixAt):
 
 
 class Weights(_Named):
-    """A matrix given by its initial value and an update rule."""
+    """A matrix with an initial value and an update rule."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class Weights(_Named):
 
 
 class WeightsAt(MatrixAt):
-    """The value of updated weights at a time."""
+    """The value of trained weights at a time."""
 
     weights = property(lambda self: self.args[0])
 
@@ -120,7 +120,7 @@ def _as_it_is(scale: sp.Expr, part: MatrixExpression) -> sp.Expr:
 
 
 Scaling = Callable[[sp.Expr, "MatrixExpression"], sp.Expr]
-"""What becomes of the coefficient of a part."""
+"""The new coefficient of a term, from the old one and its matrix."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,41 +143,41 @@ class MatrixExpression(DisplayedFormula, ABC):
 
     @abstractmethod
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
-        """The matrix times a vector, as an elementwise expression."""
+        """Return the matrix times a vector, as an elementwise expression."""
 
     @property
     @abstractmethod
     def expressions(self) -> list[sp.Basic]:
-        """All SymPy expressions inside."""
+        """Return all SymPy expressions inside."""
 
     @property
     def as_sum(self) -> tuple[tuple[sp.Expr, MatrixExpression], ...]:
-        """The parts that it is the sum of, each behind its coefficient; none for zero."""
+        """Return its terms, each after its coefficient; none for zero."""
         return ((sp.S.One, self),)
 
     @property
     def as_product(self) -> tuple[MatrixExpression, ...]:
-        """The factors that it is the product of."""
+        """Return its factors."""
         return (self,)
 
     @property
     def scaled_factors(self) -> tuple[sp.Expr, tuple[MatrixExpression, ...]]:
-        """A coefficient and the factors behind it."""
+        """Return its coefficient and factors."""
         return sp.S.One, self.as_product
 
     @abstractmethod
     def mapped(self, change: Callable[[sp.Basic], Any]) -> MatrixExpression:
-        """The matrix with every SymPy expression in it changed."""
+        """Return the matrix with a function applied to every SymPy expression in it."""
 
     @property
     def leaves(self) -> list[MatrixExpression]:
-        """The matrices that are neither sums nor products, of which it is made."""
+        """Return the matrices in it that are neither sums nor products."""
         return [self]
 
     def rebuilt(
         self, part: Callable[[MatrixExpression], MatrixExpression], scale: Scaling = _as_it_is
     ) -> MatrixExpression:
-        """The sum or product of its parts, changed; itself if it has none."""
+        """Return the sum or product of its changed parts; itself if it has none."""
         return self
 
     def __add__(self, other: Any) -> MatrixExpression:
@@ -242,7 +242,7 @@ class MatrixExpression(DisplayedFormula, ABC):
 
     def __rmatmul__(self, other: Any) -> NoReturn:
         raise DeclarationError(
-            f"{operand(other)} @ {self}: a matrix stands before the vector; write {self.T} @ v for v^T {self}"
+            f"{operand(other)} @ {self}: a matrix goes before the vector; write {self.T} @ v for v^T {self}"
         )
 
     def __xor__(self, other: Any) -> NoReturn:
@@ -257,7 +257,7 @@ class MatrixExpression(DisplayedFormula, ABC):
     __len__ = __bool__ = _sympy_ = _no_meaning
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
-        """Numbers of NumPy multiply matrices as others do; its functions do not act on them."""
+        """Let NumPy scalars multiply matrices; other NumPy functions are refused."""
         reflected = {"multiply": self.__rmul__, "add": self.__radd__, "subtract": self.__rsub__}
         if ufunc.__name__ in reflected and method == "__call__" and inputs[1] is self:
             return reflected[ufunc.__name__](inputs[0])
@@ -286,7 +286,7 @@ def _scalar(value: Any, matrix: MatrixExpression) -> sp.Expr:
 
 
 def _scaled(scalar: sp.Expr, matrix: MatrixExpression) -> MatrixExpression:
-    """The multiple of a matrix. What depends on data or labels goes into the vectors of outer products."""
+    """Return the multiple of a matrix. Factors that depend on data or labels go into the vectors of outer products."""
     axes = axes_of(scalar, f"({shown(scalar)}) * ({matrix})")
     if not axes and not scalar.has(DataAt, Total, Mix):
         return SumOfMatrices.of((scalar, matrix))
@@ -313,22 +313,24 @@ def _scaled(scalar: sp.Expr, matrix: MatrixExpression) -> MatrixExpression:
 
 
 def _outside_totals(scalar: sp.Expr) -> sp.Expr:
-    """A scalar with sums over labels left out."""
+    """Return a scalar without its sums over labels."""
     return scalar.xreplace({node: sp.S.One for node in scalar.atoms(Total)})
 
 
 def product_of(left: MatrixExpression, right: MatrixExpression) -> MatrixExpression:
-    """left @ right in one form however it was bracketed: products inside are joined, and their scalars come first."""
+    """Return left @ right in canonical form: nested products are flattened, and their scalars come first."""
     if not left.as_sum or not right.as_sum:
         return SumOfMatrices(left.rows, right.columns, ())
     (before, first), (after, second) = left.scaled_factors, right.scaled_factors
-    made = ProductOfMatrices(left.rows, right.columns, (*first, *second))
-    return made if before * after == 1 else SumOfMatrices(made.rows, made.columns, ((before * after, made),))
+    product = ProductOfMatrices(left.rows, right.columns, (*first, *second))
+    return (
+        product if before * after == 1 else SumOfMatrices(product.rows, product.columns, ((before * after, product),))
+    )
 
 
 @dataclass(frozen=True, repr=False)
 class MatrixAtom(MatrixExpression):
-    """A random matrix or updated weights, or the transpose."""
+    """A random matrix or trained weights, or the transpose."""
 
     symbol: Disorder | DisorderAt | WeightsAt
     transposed: bool = False
@@ -378,7 +380,7 @@ class Evolving(DisplayedFormula):
         return MatrixAtom(rows, columns, WeightsAt(self.weights, exact(time)))
 
     def untimed(self) -> Unusable:
-        """The error of weights that are used without a time."""
+        """Return the error for weights that are used without a time."""
         return Unusable(f"{self} changes in time: write {self}({self.weights.clock}), or {self}(0) for its start")
 
     def _untimed(self, *_: object) -> NoReturn:
@@ -429,6 +431,7 @@ class SumOfMatrices(MatrixExpression):
 
     @staticmethod
     def of(*parts: tuple[sp.Expr, MatrixExpression]) -> MatrixExpression:
+        """Return the linear combination of (coefficient, matrix) pairs."""
         rows, columns = parts[0][1].rows, parts[0][1].columns
         total: dict[MatrixExpression, sp.Expr] = {}
         for coefficient, matrix in parts:
@@ -471,7 +474,7 @@ class SumOfMatrices(MatrixExpression):
         self, part: Callable[[MatrixExpression], MatrixExpression], scale: Scaling = _as_it_is
     ) -> MatrixExpression:
         return SumOfMatrices(
-            self.rows, self.columns, tuple((scale(factor, one), part(one)) for factor, one in self.terms)
+            self.rows, self.columns, tuple((scale(factor, matrix), part(matrix)) for factor, matrix in self.terms)
         )
 
     def __str__(self) -> str:
@@ -532,9 +535,9 @@ class ProductOfMatrices(MatrixExpression):
 def gaussian(
     name: str, rows: Sector, columns: Sector, variance: Any = 1, fresh: Clock | None = None, latex: str = ""
 ) -> MatrixAtom:
-    """A rows x columns matrix of independent Gaussian entries; with `fresh`, drawn anew at each step: write X(t).
+    """Return a rows x columns matrix of independent Gaussian entries.
 
-    `latex` is how formulas write it.
+    With `fresh` it is drawn anew at each step: write X(t). `latex` sets its symbol in formulas.
 
     >>> from derive import gaussian, normal, parameter, positive, sectors
     >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
@@ -549,9 +552,9 @@ def gaussian(
 
 @word
 def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> MatrixAtom:
-    """A symmetric Gaussian matrix with off-diagonal variance `variance`/size and twice that on the diagonal.
+    """Return a symmetric Gaussian matrix with off-diagonal variance `variance`/size and twice that on the diagonal.
 
-    With variance 1 its spectrum fills [-2, 2]. `latex` is how formulas write it.
+    With variance 1 its spectrum is [-2, 2]. `latex` sets its symbol in formulas.
 
     >>> from derive import goe, normal, outer, parameter, sectors
     >>> D, gamma = sectors("D"), parameter("gamma", default=2.0)
@@ -566,9 +569,9 @@ def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Matrix
 
 @word
 def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Evolving:
-    """A matrix that changes in training time: state Eq(W(0), ...) and Eq(W(t + 1), ...).
+    """Return a matrix that changes in training time: declare Eq(W(0), ...) and Eq(W(t + 1), ...).
 
-    `latex` is how formulas write it.
+    `latex` sets its symbol in formulas.
 
     >>> from derive import Eq, goe, normal, outer, parameter, sectors, training_clock, weights, whole_positive
     >>> T = parameter("T", default=3, domain=whole_positive)
@@ -584,10 +587,10 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str =
 
 @word
 def outer(left: Any, right: Any) -> MatrixExpression:
-    """The matrix left right^T; if the vectors have labels, summed over the labels.
+    """Return the matrix left right^T; if the vectors have labels, summed over the labels.
 
-    Both have the same axes, or one has some of the other's: what differs is then summed over on that side. A factor
-    with the same labels, such as mean(left**2) * outer(left, right), stands in that sum.
+    Both have the same axes, or the axes of one are among those of the other, which is then summed over its further
+    axes. A factor with the same labels, as in mean(left**2) * outer(left, right), is inside that sum.
 
     >>> from derive import normal, outer, sectors
     >>> D = sectors("D")
@@ -605,10 +608,10 @@ def outer(left: Any, right: Any) -> MatrixExpression:
         raise DeclarationError(f"{where}: each(...) is for observe={{...}} only")
     own, other = (set(axes_of(side, where)) for side in (left, right))
     if own != other and not (own and other and (own < other or other < own)):
-        told = (", ".join(sorted(map(str, axes))) or "none" for axes in (own, other))
+        listings = (", ".join(sorted(map(str, axes))) or "none" for axes in (own, other))
         raise DeclarationError(
-            f"{where}: the axes of the first are {next(told)}, those of the second {next(told)}, but labels are summed "
-            "over together; give both vectors the same"
+            f"{where}: the axes of the first are {next(listings)}, those of the second {next(listings)}, but labels "
+            "are summed over together; give both vectors the same"
         )
     for axis in sorted(own ^ other, key=str):
         left, right = (Total(left, axis), right) if axis in own else (left, Total(right, axis))

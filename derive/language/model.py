@@ -1,4 +1,4 @@
-"""A declared model: equations, observables and the matrix whose spectrum matters, checked when it is made."""
+"""A declared model: equations, observables and probed matrices, checked on construction."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from derive.support.display import Displayed
 @word
 @dataclass(frozen=True, repr=False)
 class Model(Displayed):
-    """Everything that is declared; nothing of what follows from it.
+    """A declaration.
 
-    parameters: in the order in which generated solvers take them.
-    equations: one for each field (and its starting values), two for each weight matrix.
-    observe: name to scalar, made of mean(...) and overlap(...), or to alignment(...); kept as pairs.
-    probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None when only the training
-    level matters; several are kept as pairs of a label and a spectrum.
-    choices, family: which member of a family this is; filled in by the family.
-    responses: how a sampled pass finds responses, "pathwise" or "stein"; "stein" if left out.
-    arrays: a function of the parameter values (a dictionary) that returns the arrays of data(...) by name, for those
-    who give none of their own.
-    refuses: a function of the arrays that a user gives (a dictionary) that returns what is wrong with them, or "".
-    alignments: those of observe, kept apart as pairs; filled in by the model.
+    Args:
+        parameters: in the order in which generated solvers take them.
+        equations: one for each field (and its starting values), two for each weight matrix.
+        observe: by name, scalars made of mean(...) and overlap(...), or alignment(...); stored as pairs.
+        probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None for the training
+            level alone; several are stored as pairs of a label and a spectrum.
+        choices, family: the member of a family; set by the family.
+        responses: the estimator of responses in a sampled pass, "pathwise" or "stein"; "stein" by default.
+        arrays: a function of the parameter values (a dictionary) that returns default arrays for data(...) by name.
+        refuses: a function of the user's arrays (a dictionary) that returns what is wrong with them, or "".
+        alignments: those of observe, stored as pairs; set by the model.
 
     >>> from derive import Model, goe, mean, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -78,26 +78,26 @@ class Model(Displayed):
         elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
             raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
         check_kinds(self)
-        given = self.equations
-        written = tuple((label, probe_written_out(probe, given)) for label, probe in self.probes)
+        equations = self.equations
+        written = tuple((label, probe_written_out(probe, equations)) for label, probe in self.probes)
         if self.probe is not None:
             object.__setattr__(self, "probe", written if isinstance(self.probe, tuple) else written[0][1])
-        object.__setattr__(self, "equations", starts_written_out(given))
+        object.__setattr__(self, "equations", starts_written_out(equations))
         check(self)
         refuse_array_calls(everything(self))
 
     def member(self, chosen: Mapping[str, int | str]) -> Model:
-        """The model itself: it is no family, and has no members to choose from."""
+        """Return the model itself: it is not a family and has no choices."""
         return self
 
     @property
     def open_choices(self) -> tuple[tuple[str, Any], ...]:
-        """What may be chosen: nothing."""
+        """The choices: none."""
         return ()
 
     @property
     def setting(self) -> str:
-        """The name that was asked for: the family's for a member of one."""
+        """The name of the setting: that of the family for a member of one."""
         return self.family or self.name
 
     @property
@@ -109,29 +109,29 @@ class Model(Displayed):
 
     @cached_property
     def symbols(self) -> tuple[sp.Symbol, ...]:
-        """All symbols, in order of first use: found once, for all who look for some of them."""
+        """All symbols, in order of first use; computed once."""
         return symbols(self)
 
     def probing(self, label: str) -> Model:
-        """The same model with one of its probed matrices only, and directions that its vectors live with."""
+        """Return the model with one of its probed matrices only, and the directions on its sectors."""
         probe = dict(self.probes)[label]
         sectors = [sector for _, sector in sides_of(probe.matrix)]
         kept = tuple(pair for pair in self.alignments if pair[1].direction.field.sector in sectors)
         return replace(self, probe=probe, observe=dict(self.observe), alignments=kept)
 
 
-def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:
-    """What was given as a list; one alone, a dictionary or a text is not one."""
-    if isinstance(given, (str, Mapping, sp.Basic, Eq)) or not isinstance(given, Iterable):
-        raise DeclarationError(f"{what}={named(given)}: give a list, as in {example}")
+def _listed(what: str, argument: Any, example: str) -> tuple[Any, ...]:
+    """Return an argument as a tuple; a single object, a dictionary or a text is refused."""
+    if isinstance(argument, (str, Mapping, sp.Basic, Eq)) or not isinstance(argument, Iterable):
+        raise DeclarationError(f"{what}={named(argument)}: give a list, as in {example}")
     try:
-        return tuple(map(plain, given))
+        return tuple(map(plain, argument))
     except TypeError:  # an array of no dimension says that it can be iterated over
-        raise DeclarationError(f"{what}={given!s}: give a list, as in {example}") from None
+        raise DeclarationError(f"{what}={argument!s}: give a list, as in {example}") from None
 
 
 def _are_pairs(probe: tuple[Any, ...]) -> bool:
-    """Whether probes are as a model keeps them."""
+    """Return whether probes are already pairs of a label and a spectrum."""
     return all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in probe)
 
 

@@ -1,4 +1,4 @@
-"""Matrices multiplied out, so that two of them can be compared however they were written."""
+"""Expanded matrix products, which make matrices comparable however they were written."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Spelling = Callable[[MatrixAtom], Words]
 
 @ByKind
 def words_of(matrix: MatrixExpression, letters: Spelling | None = None) -> Words:
-    """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or outer products.
+    """Return the expanded matrix: a coefficient for each product of letters (symbol, transposed) or outer products.
 
-    `letters` says what a matrix symbol stands for; itself if it is left out.
+    Args:
+        letters: the expansion of a matrix symbol; by default the symbol itself.
     """
     raise NotImplementedError(type(matrix).__name__)
 
@@ -65,7 +66,7 @@ def _(matrix: MatrixAtom, letters: Spelling | None = None) -> Words:
 
 
 def _joined(a: Letters, b: Letters) -> tuple[Letters, sp.Expr]:
-    """One word after another; diagonal matrices that meet are one, and the identity is none."""
+    """Concatenate two words; adjacent diagonal matrices merge, and the identity drops out."""
     if not (a and b and isinstance(a[-1], DiagonalLetter) and isinstance(b[0], DiagonalLetter)):
         return a + b, sp.S.One
     ((word, scale),) = diagonal_words(a[-1].entries * b[0].entries).items()
@@ -73,32 +74,33 @@ def _joined(a: Letters, b: Letters) -> tuple[Letters, sp.Expr]:
 
 
 def dyad_words(left: sp.Expr, right: sp.Expr) -> dict[Letters, sp.Expr]:
-    """An outer product multiplied out, so that 2 outer(a, b) and outer(a, 2 b) are the same.
+    """Return an expanded outer product, so that 2 outer(a, b) and outer(a, 2 b) are equal.
 
-    A letter is (left, right, weight): a factor with labels stands in the sum over them, whichever end it is written at.
+    A letter is (left, right, weight): a factor with labels is inside the sum over them, on whichever side it was
+    written.
     """
     total: dict[Letters, sp.Expr] = {}
     for a in sp.Add.make_args(sp.expand(left)):
         for b in sp.Add.make_args(sp.expand(right)):
             factors = sp.Mul.make_args(a), sp.Mul.make_args(b)
-            one, other = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
+            first, second = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
             numbers = [f for end in factors for f in end if sector_of(f) is None]
             weight = sp.Mul(*(f for f in numbers if axes_of(f)))
-            word = ((one, other, weight),)
+            word = ((first, second, weight),)
             total[word] = total.get(word, sp.S.Zero) + sp.Mul(*(f for f in numbers if not axes_of(f)))
     return total
 
 
-def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr]) -> bool:
-    """Whether two matrices that were multiplied out are multiples of each other."""
-    if not one or set(one) != set(other):
+def are_proportional(first: dict[Letters, sp.Expr], second: dict[Letters, sp.Expr]) -> bool:
+    """Return whether two expanded matrices are multiples of each other."""
+    if not first or set(first) != set(second):
         return False
-    word = next(iter(one))
-    return all(sp.simplify(one[w] * other[word] - other[w] * one[word]) == 0 for w in one)
+    word = next(iter(first))
+    return all(sp.simplify(first[w] * second[word] - second[w] * first[word]) == 0 for w in first)
 
 
 def half_product(matrix: MatrixExpression) -> int:
-    """How many factors the matrix has before those of K, if it is a multiple of K^T K; 0 if it is not."""
+    """Return the number of factors of K^T if the matrix is a multiple of K^T K; 0 if it is not."""
     if len(matrix.as_sum) == 1:
         matrix = matrix.as_sum[0][1]
     factors = matrix.as_product

@@ -1,5 +1,4 @@
-"""What stands at a starting time on the right side of a rule, or in a probed matrix, written out: W(0) is what the
-equation of W(0) says."""
+"""Substitute starting values: W(0) in a rule or a probed matrix is replaced by the right-hand side of its equation."""
 
 from __future__ import annotations
 
@@ -18,17 +17,17 @@ from derive.language.traversal import ByKind
 from derive.language.vectors import Apply
 
 Starts = dict[sp.Basic, sp.Expr | MatrixExpression]
-"""Fields and weights at starting times, and what their equations say."""
+"""Right-hand sides of starting equations, by field or weights at a starting time."""
 
 
 def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
-    """Rules with fields and weights at starting times replaced by the right sides of their starting equations."""
+    """Return the rules with fields and weights at starting times replaced by their starting equations."""
     starts = _starting_values(equations)
     return tuple(e if _starts(e) else _written_out(e, starts) for e in equations) if starts else tuple(equations)
 
 
 def probe_written_out(probe: DeclaredSpectrum, equations: Sequence[Eq]) -> DeclaredSpectrum:
-    """The same for weights in a probed matrix; fields there may be taken at their starts as they are."""
+    """Return the probed matrix with starting weights replaced likewise; fields may stay at their starts."""
     starts = {at: value for at, value in _starting_values(equations).items() if at.weights is not None}
     if not starts:
         return probe
@@ -69,19 +68,19 @@ def _in_vector(expression: sp.Expr, starts: Starts) -> sp.Expr:
 
     def applied(node: sp.Basic) -> sp.Expr:
         start = starts[node.matrix]
-        found: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
-        return found
+        replaced: sp.Expr = (start.T if node.transposed else start).applied_to(node.vector)
+        return replaced
 
     products = expression.atoms(Apply)
-    found = expression.replace(lambda node: node in products and node.matrix in starts, applied)
+    replaced = expression.replace(lambda node: node in products and node.matrix in starts, applied)
     fields = {at: value for at, value in starts.items() if at.weights is None}
-    result: sp.Expr = found.xreplace(fields)
+    result: sp.Expr = replaced.xreplace(fields)
     return result
 
 
 @ByKind
 def _in_matrix(value: sp.Expr | MatrixExpression, starts: Starts) -> Any:
-    """A vector or a matrix with starts in place of what they are the starts of."""
+    """Return a vector or a matrix with starting values substituted."""
     return _in_vector(value, starts)
 
 

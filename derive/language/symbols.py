@@ -1,7 +1,7 @@
-"""Scalars, index spaces and clocks of a declaration.
+"""Parameters, sectors, axes and clocks of a declaration.
 
-Each is a SymPy symbol that carries what the declaration said about it, so that expressions stay ordinary
-SymPy expressions and the engine can read the declaration back from them (`expression.atoms(Parameter)`).
+Each is a SymPy symbol that carries its declaration. So expressions stay ordinary SymPy expressions, and the engine
+reads the declaration back from them (`expression.atoms(Parameter)`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from derive.support.display import DisplayedNode
 
 
 def exact(value: Any) -> sp.Expr:
-    """The expression with decimals as the fractions that they are written as: 0.9 is 9/10. Elimination needs them.
+    """Return the expression with decimals as exact fractions: 0.9 is 9/10, as elimination requires.
 
-    What is no expression in real numbers is refused.
+    Anything but an expression in real numbers is refused.
     """
     value = plain(value)
     if isinstance(value, (sp.Symbol, sp.Rational)):
@@ -37,7 +37,7 @@ def exact(value: Any) -> sp.Expr:
         raise DeclarationError(f"{value!r} is a text where an expression is needed; write it without the quotes")
     if isinstance(value, (bool, type(None), list, tuple, dict, set)) or getattr(value, "shape", ()) != ():
         raise DeclarationError(
-            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions "
+            f"{_kind(value)} is used where an expression is needed; fields, parameters and numbers make expressions "
             "(for arrays of numbers, one per label, there is data(...))"
         )
     try:
@@ -46,17 +46,17 @@ def exact(value: Any) -> sp.Expr:
         if isinstance(error, DeclarationError):
             raise
         raise DeclarationError(
-            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions"
+            f"{_kind(value)} is used where an expression is needed; fields, parameters and numbers make expressions"
         ) from None
     if not isinstance(expression, sp.Expr):
         raise DeclarationError(f"{expression} is not an expression; {_other_than_expression(expression)}")
-    odd = sorted(expression.atoms(*_odd.kinds), key=str)  # one walk finds all that needs a second look
-    changes = {node: _odd(node, expression) for node in odd}
+    odd = sorted(expression.atoms(*_restricted.kinds), key=str)  # one walk finds all that needs a second look
+    changes = {node: _restricted(node, expression) for node in odd}
     return expression.xreplace({node: new for node, new in changes.items() if new is not node}) if odd else expression
 
 
 def _kind(value: Any) -> str:
-    """What something is, in a word or two."""
+    """Describe the type of a value in a word or two."""
     if value is None:
         return "None"
     if callable(value):
@@ -71,34 +71,34 @@ def _other_than_expression(value: Any) -> str:
 
 
 @ByKind
-def _odd(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
-    """A node that an expression holds only within limits, as the engine takes it."""
+def _restricted(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
+    """Return a node that is allowed only in restricted form, in the form that the engine accepts."""
     return node
 
 
-@_odd.on(sp.Float)
+@_restricted.on(sp.Float)
 def _(node: sp.Float, expression: sp.Expr) -> sp.Basic:
     return sp.Rational(repr(float(node)))
 
 
-@_odd.on(Condition)
+@_restricted.on(Condition)
 def _(node: Condition, expression: sp.Expr) -> sp.Basic:
     return node.func(*map(exact, node.args))
 
 
-@_odd.on(*(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo)))
+@_restricted.on(*(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo)))
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(
         "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
     )
 
 
-@_odd.on(type(sp.I))
+@_restricted.on(type(sp.I))
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
 
 
-@_odd.on(AppliedUndef)
+@_restricted.on(AppliedUndef)
 def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(
         f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or "
@@ -106,7 +106,7 @@ def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
     )
 
 
-@_odd.on(sp.Derivative, sp.Integral, sp.Limit, sp.Product)
+@_restricted.on(sp.Derivative, sp.Integral, sp.Limit, sp.Product)
 def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(f"{node}: time is discrete, so write x(t + 1) = x(t) + dt * ..., and past_sum(...) for sums")
 
@@ -114,7 +114,7 @@ def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
 _ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
 
 
-@_odd.on(*_ROUNDING)
+@_restricted.on(*_ROUNDING)
 def _(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
     if node.atoms(Sector):
         raise DeclarationError(f"{node}: {_ROUNDING[type(node)]} rounds a ratio of sizes; write / for the quotient")
@@ -123,7 +123,7 @@ def _(node: sp.Basic, expression: sp.Expr) -> sp.Basic:
 
 @dataclass(frozen=True)
 class Domain:
-    """The values a parameter may take: an interval, perhaps of whole numbers only.
+    """The values a parameter may take: an interval, perhaps of integers only.
 
     `real`, `positive`, `nonnegative`, `whole_positive` and `whole_nonnegative` are the usual ones.
 
@@ -160,19 +160,19 @@ class Domain:
 
     @property
     def assumptions(self) -> dict[str, bool]:
-        """What SymPy may assume of a symbol with this domain."""
-        known = {"real": True}
+        """Return the SymPy assumptions of a symbol with this domain."""
+        assumptions = {"real": True}
         if self.whole:
-            known["integer"] = True
+            assumptions["integer"] = True
         if self.low > 0 or (self.low == 0 and not self.low_included):
-            known["positive"] = True
+            assumptions["positive"] = True
         elif self.low == 0:
-            known["nonnegative"] = True
+            assumptions["nonnegative"] = True
         if self.high < 0 or (self.high == 0 and not self.high_included):
-            known["negative"] = True
+            assumptions["negative"] = True
         elif self.high == 0:
-            known["nonpositive"] = True
-        return known
+            assumptions["nonpositive"] = True
+        return assumptions
 
 
 real = Domain()
@@ -194,7 +194,7 @@ def _check_name(name: str, what: str) -> None:
 
 
 def _check_latex(latex: str, where: str) -> None:
-    """Refuse what could not stand in the middle of a formula."""
+    """Refuse LaTeX that cannot occur inside a formula."""
     if not isinstance(latex, str):
         raise DeclarationError(f"{where}: latex={latex!r} is not text; write it as latex=r'\\lambda'")
     wrong = ""
@@ -217,9 +217,9 @@ def _check_latex(latex: str, where: str) -> None:
 
 
 class _Named(DisplayedNode, sp.Symbol):
-    """A symbol with a payload; two are equal when name, payload, assumptions and how they are written in LaTeX are.
+    """A symbol with a payload; two are equal if name, payload, assumptions and LaTeX are.
 
-    `fingerprint` is what numbers can depend on, `tex` how the declaration writes the symbol ("": after its name).
+    `fingerprint` is what numbers can depend on; `tex` is the declared LaTeX ("": derived from the name).
     """
 
     __slots__ = ("fingerprint", "looks", "payload", "tex")
@@ -230,12 +230,12 @@ class _Named(DisplayedNode, sp.Symbol):
     tex: str
 
     called, maker = "a symbol", ""
-    """What messages call one, and how it is made."""
+    """Its name in error messages, and an example of its construction."""
 
     @classmethod
-    def check(cls, where: str, *given: Any) -> None:
-        """Refuse what stands where a symbol of this class belongs and is none."""
-        for value in given:
+    def check(cls, where: str, *values: Any) -> None:
+        """Refuse an argument that is not a symbol of this class."""
+        for value in values:
             if not isinstance(value, cls):
                 raise DeclarationError(f"{where}: {value!s} is not {cls.called}; make one with {cls.maker}")
 
@@ -247,7 +247,7 @@ class _Named(DisplayedNode, sp.Symbol):
         obj.tex = latex.strip()
         inner = [symbol for part in payload if isinstance(part, sp.Basic) for symbol in part.atoms(_Named)]
         obj.fingerprint = (str(payload), tuple(sorted(symbol.fingerprint for symbol in inner)))
-        # SymPy puts equal symbols for each other, so two that look different must differ
+        # SymPy caches equal symbols, so two with different LaTeX must not be equal
         obj.looks = (obj.tex, tuple(sorted((symbol.name, symbol.looks) for symbol in inner)))
         return obj
 
@@ -264,9 +264,9 @@ class _Named(DisplayedNode, sp.Symbol):
 
 
 class EngineSymbol(DisplayedNode, sp.Symbol):
-    """A symbol that the derivation itself uses. It is never equal to one of a declaration, whatever the names.
+    """A symbol of the derivation itself. It never equals a declared symbol, even of the same name.
 
-    Two are equal when their names, what they belong to and their assumptions are.
+    Two are equal if their names, owners and assumptions are.
     """
 
     __slots__ = ("belongs",)
@@ -285,17 +285,17 @@ class EngineSymbol(DisplayedNode, sp.Symbol):
 
     @classmethod
     def class_key(cls) -> Any:
-        """Printed in the same order as any other symbol."""
+        """Return the sort key of an ordinary symbol, so that printing orders them alike."""
         return sp.Symbol.class_key()
 
 
 def other_symbols(expression: sp.Basic, *kinds: type) -> list[sp.Symbol]:
-    """The symbols of an expression that are of none of these kinds, by name."""
+    """Return the symbols of an expression that belong to none of these classes, sorted by name."""
     return sorted((symbol for symbol in expression.free_symbols if not isinstance(symbol, kinds)), key=str)
 
 
 def symbol_order(symbol: sp.Symbol) -> tuple[str, str]:
-    """A key that sorts symbols the same way in every run, also where two have one name."""
+    """Return a sort key for symbols that is the same in every run, also for symbols of equal name."""
     return symbol.name, type(symbol).__name__
 
 
@@ -326,27 +326,27 @@ class Parameter(_Named):
 
     @property
     def follows(self) -> Parameter | None:
-        """The parameter whose value this one takes unless it is given one of its own."""
+        """The parameter whose value this one takes by default; None if there is none."""
         return self.payload[0] if isinstance(self.payload[0], Parameter) else None
 
     @property
     def domain(self) -> Domain:
-        found: Domain = self.payload[1]
-        return found
+        domain: Domain = self.payload[1]
+        return domain
 
     @property
     def doc(self) -> str:
         return str(self.payload[2])
 
     def checked(self, value: float) -> float:
-        """The value, if the domain has it."""
+        """Return the value, if it is in the domain."""
         if not self.domain.contains(value):
             raise ParameterError(f"{self.name}={value:g} is out of range: {self.name} must be {self.domain}")
         return int(value) if self.domain.whole else float(value)
 
 
 class MeasuredParameter(Parameter):
-    """A number that the training level gives, and that the bulk takes as a parameter: `average`, at the last time."""
+    """A number that the training level computes and the bulk takes as a parameter: `average` at the last time."""
 
     __slots__ = ()
 
@@ -361,7 +361,7 @@ class MeasuredParameter(Parameter):
 
 
 class Sector(_Named):
-    """An index space whose size grows; the symbol stands for its size. `ratio` is its size over the base's."""
+    """An index space whose size goes to infinity. The symbol is its size, `ratio` its size over that of the base."""
 
     __slots__ = ()
     varies = False
@@ -390,7 +390,7 @@ def sectors(base: str, /) -> Sector: ...
 def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...]: ...
 @word
 def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...] | Sector:
-    """Index spaces: the base first, every other one by its size over the base's. In formulas they are the sizes.
+    """Return index spaces: the base first, every other one by its ratio to the base. In formulas they are the sizes.
 
     >>> from derive import parameter, positive, sectors
     >>> alpha = parameter("alpha", default=2.0, domain=positive)
@@ -400,18 +400,18 @@ def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...] | Sector:
     >>> sectors("D")
     D
     """
-    made = (Sector(base), *(Sector(name, ratio) for name, ratio in ratios.items()))
-    return made if len(made) > 1 else made[0]
+    spaces = (Sector(base), *(Sector(name, ratio) for name, ratio in ratios.items()))
+    return spaces if len(spaces) > 1 else spaces[0]
 
 
 @word
 def parameter(
     name: str, default: float | Parameter, domain: Domain = real, doc: str = "", latex: str = ""
 ) -> Parameter:
-    """A named number with a default and a domain; `derive solve SETTING name=value` sets it.
+    """Return a named number with a default and a domain; `derive solve SETTING name=value` sets it.
 
-    Another parameter as the default means: the value of that one. `latex` is how formulas write it; left out, Greek
-    names become Greek letters and digits indices.
+    If the default is another parameter, the value follows that one. `latex` sets its symbol in formulas; by default
+    Greek names become Greek letters and digits become indices.
 
     >>> from derive import parameter, positive
     >>> lam = parameter("lam", default=0.1, domain=positive, doc="weight decay", latex=r"\\lambda")
@@ -424,7 +424,7 @@ def parameter(
 
 
 class Axis(_Named):
-    """Labels, such as classes or samples: what has this axis has one copy per label. `size`: how many there are."""
+    """An axis of labels, such as classes or samples. `size` is the number of labels."""
 
     __slots__ = ()
     called, maker = "an axis", "c = axis('c', C)"
@@ -444,31 +444,31 @@ class Axis(_Named):
 
 
 def axes_in_order(where: str, axes: Any) -> tuple[Axis, ...]:
-    """The axes that something is given, sorted by name: several make one list of labels, the last axis fastest."""
-    given = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
-    if not isinstance(given, (tuple, list)) or not all(isinstance(axis, Axis) for axis in given):
+    """Return the given axes, sorted by name: several form one list of labels, the last axis fastest."""
+    several = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
+    if not isinstance(several, (tuple, list)) or not all(isinstance(axis, Axis) for axis in several):
         raise DeclarationError(
             f"{where}: axes={axes!r} is not an axis; make one with c = axis('c', C), or give several"
         )
-    found = tuple(sorted(given, key=lambda axis: axis.name))
-    twice = [axis.name for axis, after in itertools.pairwise(found) if axis.name == after.name]
+    ordered = tuple(sorted(several, key=lambda axis: axis.name))
+    twice = [axis.name for axis, after in itertools.pairwise(ordered) if axis.name == after.name]
     if twice:
         raise DeclarationError(
             f"{where}: it has the axis {twice[0]} twice; make another of the same size with axis(...)"
         )
-    return found
+    return ordered
 
 
 def labels_along(axes: Iterable[Axis]) -> sp.Expr:
-    """How many labels some axes have together; one where there are none."""
+    """Return the number of labels along some axes; one if there are none."""
     return sp.Mul(*(axis.size for axis in axes))
 
 
 @word
 def axis(name: str, size: Parameter | int, latex: str = "") -> Axis:
-    """An axis of labels, such as classes or samples: fields, normals and data that have it have one copy per label.
+    """Return an axis of labels, such as classes or samples: fields, normals and data on it have one copy per label.
 
-    `size` is a whole-number parameter, or a number. `latex` is how formulas write a label.
+    `size` is an integer parameter, or a number. `latex` sets the symbol of a label in formulas.
 
     >>> from derive import axis, field, mean, normal, parameter, sectors, training_clock, whole_positive
     >>> T, C, P = (parameter(name, default=4, domain=whole_positive) for name in "TCP")
@@ -484,7 +484,7 @@ def axis(name: str, size: Parameter | int, latex: str = "") -> Axis:
 class Clock(_Named):
     """Discrete training time t = 0, 1, ..., steps.
 
-    With `endpoint=False` the last time is steps - 1: nothing happens after the last update.
+    With `endpoint=False` the last time is steps - 1: no field is computed after the last update.
     """
 
     __slots__ = ()
@@ -507,8 +507,8 @@ class Clock(_Named):
 
     @property
     def steps(self) -> Parameter:
-        found: Parameter = self.payload[0]
-        return found
+        steps: Parameter = self.payload[0]
+        return steps
 
     @property
     def endpoint(self) -> bool:
@@ -516,13 +516,13 @@ class Clock(_Named):
 
     @property
     def points(self) -> sp.Expr:
-        """How many times a field on this clock has."""
+        """The number of times of a field on this clock."""
         return self.steps + 1 if self.endpoint else self.steps
 
 
 @word
 def training_clock(name: str, steps: Parameter, endpoint: bool = True, latex: str = "") -> Clock:
-    """Discrete training time t = 0, 1, ..., steps, on which fields and weights live.
+    """Return discrete training time t = 0, 1, ..., steps, on which fields and weights live.
 
     With `endpoint=False` the last time is steps - 1.
 

@@ -1,7 +1,7 @@
-"""Traits: what differs from site to site and stays as it is, with a known law.
+"""Traits: quenched random numbers per site with a known law.
 
-A trait multiplies fields entry by entry, itself or a function of it: `sqrt(lam) * x(t)`. Sites of one value are alike,
-so that given the traits everything else is as without them, and means over sites are means over the values too.
+A trait, or a function of it, multiplies fields entry by entry: `sqrt(lam) * x(t)`. Sites with equal traits are
+equivalent. So everything holds conditionally on the traits, and means over sites average over their law as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUE = EngineSymbol("x", real=True)
 class Trait(Field):
     """A vector whose entries are drawn once from a law: values with weights, or a density between two ends.
 
-    Its law is kept as (values, weights) or (density, low, high); values may be data, with equal weights.
+    The law is stored as (values, weights) or (density, low, high); values may be data, with equal weights.
     """
 
     __slots__ = ()
@@ -33,8 +33,8 @@ class Trait(Field):
     def __new__(cls, name: str, sector: Sector, law: sp.Tuple, latex: str = "") -> Self:
         Sector.check(name, sector)
         payload = (sector, None, "trait", sp.S.One, False, sp.Tuple(), law)
-        found: Self = _Named.__new__(cls, name, payload, latex, real=True)
-        return found
+        node: Self = _Named.__new__(cls, name, payload, latex, real=True)
+        return node
 
     given_by = "trait(...): it has a law and never changes"
     law = property(lambda self: self.payload[6])
@@ -47,46 +47,46 @@ class Trait(Field):
 
 
 def is_trait(node: sp.Basic) -> bool:
-    """Whether a node is the value of a trait."""
+    """Return whether a node is the value of a trait."""
     return isinstance(node, FieldAt) and isinstance(node.field, Trait)
 
 
 def traits_in(expression: sp.Basic) -> tuple[FieldAt, ...]:
-    """The traits that an expression depends on, those inside means apart, in a fixed order."""
+    """Return the traits that an expression depends on outside of means, in a fixed order."""
     return tuple(value for value in values(expression) if is_trait(value))
 
 
 def split_traits(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A coefficient as (what is the same on all sites, what depends on traits)."""
+    """Split a coefficient into its constant factor and its trait-dependent factor."""
     factors = sp.Mul.make_args(coefficient)
     return sp.Mul(*(f for f in factors if not traits_in(f))), sp.Mul(*(f for f in factors if traits_in(f)))
 
 
 def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
-    """Change an expression in which functions of traits alone stay as they were written."""
+    """Apply a change to an expression outside of its functions of traits alone."""
     if not traits_in(expression):
         return change(expression)
-    found: dict[sp.Basic, None] = {}
+    functions: dict[sp.Basic, None] = {}
 
     def walk(node: sp.Basic) -> None:
         if isinstance(node, Mean):
             return
         if traits_in(node) and not _depends_on_more(node) and not isinstance(node, sp.Mul):
-            found[node] = None
+            functions[node] = None
         else:
             for arg in node.args:
                 walk(arg)
 
     walk(sp.sympify(expression))
-    if not found:
+    if not functions:
         return change(expression)
-    order = sorted(found, key=sp.default_sort_key)
+    order = sorted(functions, key=sp.default_sort_key)
     marks = {node: EngineSymbol(f"of_traits{number}", real=True) for number, node in enumerate(order)}
     return change(expression.xreplace(marks)).xreplace({mark: node for node, mark in marks.items()})
 
 
 def _depends_on_more(node: sp.Basic) -> bool:
-    """Whether anything but traits, parameters and numbers stands in an expression."""
+    """Return whether an expression depends on anything but traits, parameters and numbers."""
     if is_trait(node):
         return False
     return (not node.args and not (node.is_number or isinstance(node, Parameter))) or any(
@@ -107,12 +107,15 @@ def trait(
     law: DrawnLaw | None = None,
     latex: str = "",
 ) -> Trait:
-    """A vector that differs from site to site by a known law and never changes: a spectrum of inputs, say.
+    """Return a vector of quenched random numbers per site with a known law, such as a spectrum of inputs.
 
-    values, weights: numbers, parameters or formulas of them, and which share of the sites has each; equal shares
-    unless given. `values=data("lam", K)` takes them from the user. density, low, high: a formula in one symbol, or a
-    function, that is divided by its integral from low to high, which may be parameters or infinite. law: one of those
-    that `drawn` takes, such as log_normal(0, 0.5), instead of all these.
+    Args:
+        values: numbers, parameters or formulas of them; or data("lam", K), which the user provides.
+        weights: the fraction of sites with each value; equal unless given.
+        density: a formula in one symbol, or a function; it is normalised on the interval from low to high.
+        low: the lower end: a number, a parameter or minus infinity.
+        high: the upper end: a number, a parameter or infinity.
+        law: a law as for `drawn`, such as log_normal(0, 0.5), instead of all these.
 
     >>> from sympy import Symbol
     >>> from derive import mean, normal, parameter, positive, sectors, trait
@@ -124,8 +127,8 @@ def trait(
     >>> mu = trait("mu", D, density=x**-1.5, low=0.01, high=1)
     """
     if law is not None:
-        if any(given is not None for given in (values, weights, density, low, high)):
-            raise DeclarationError(f"trait {name}: law={law} stands for all of it; leave values and density out")
+        if any(argument is not None for argument in (values, weights, density, low, high)):
+            raise DeclarationError(f"trait {name}: law={law} already sets the law; leave values and density out")
         return Trait(name, sector, _of_law(name, law), latex)
     if (values is None) == (density is None):
         raise DeclarationError(
@@ -147,10 +150,12 @@ def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
         if weights is not None:
             raise DeclarationError(f"trait {name}: values from data have equal weights; leave weights out")
         return sp.Tuple(values.data, sp.Tuple())
-    some = _numbers(name, "values", values)
-    shares = _numbers(name, "weights", [sp.Rational(1, len(some))] * len(some) if weights is None else weights)
-    if len(some) != len(shares):
-        raise DeclarationError(f"trait {name}: {len(some)} values and {len(shares)} weights; give one weight per value")
+    numbers = _numbers(name, "values", values)
+    shares = _numbers(name, "weights", [sp.Rational(1, len(numbers))] * len(numbers) if weights is None else weights)
+    if len(numbers) != len(shares):
+        raise DeclarationError(
+            f"trait {name}: {len(numbers)} values and {len(shares)} weights; give one weight per value"
+        )
     for share in shares:
         if share.is_negative:
             raise DeclarationError(f"trait {name}: the weight {share} is negative; weights are shares of the sites")
@@ -159,27 +164,27 @@ def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
         raise DeclarationError(f"trait {name}: its weights add up to {float(total):g}; they must add up to one")
     if total.is_Rational:  # decimals such as 1/3 add up to one only nearly
         shares = [share / total for share in shares]
-    return sp.Tuple(sp.Tuple(*some), sp.Tuple(*shares))
+    return sp.Tuple(sp.Tuple(*numbers), sp.Tuple(*shares))
 
 
-def _numbers(name: str, what: str, given: Any) -> list[sp.Expr]:
-    if isinstance(given, (str, sp.Basic)) or not isinstance(given, Iterable):
-        raise DeclarationError(f"trait {name}: {what}={given!s} is not a list; write {what}=[...]")
+def _numbers(name: str, what: str, values: Any) -> list[sp.Expr]:
+    if isinstance(values, (str, sp.Basic)) or not isinstance(values, Iterable):
+        raise DeclarationError(f"trait {name}: {what}={values!s} is not a list; write {what}=[...]")
     try:
-        found = [_number(name, what, one) for one in iter(given)]
+        numbers = [_number(name, what, value) for value in iter(values)]
     except TypeError:  # an array of no dimension says that it can be iterated over
-        raise DeclarationError(f"trait {name}: {what}={given!s} is one number; write {what}=[...]") from None
-    if not found:
+        raise DeclarationError(f"trait {name}: {what}={values!s} is one number; write {what}=[...]") from None
+    if not numbers:
         raise DeclarationError(f"trait {name}: {what}=[] is empty; give one number or more")
-    return found
+    return numbers
 
 
-def _number(name: str, what: str, given: Any) -> sp.Expr:
-    found = exact(given)
-    unknown = other_symbols(found, Parameter)
+def _number(name: str, what: str, value: Any) -> sp.Expr:
+    number = exact(value)
+    unknown = other_symbols(number, Parameter)
     if unknown:
         raise DeclarationError(f"trait {name}: {what} depends on {unknown[0]}; use numbers and parameters only")
-    return found
+    return number
 
 
 def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
@@ -202,9 +207,9 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
 
 
 def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
-    """A named law as values with weights, or as a density with its ends."""
+    """Return a named law as values with weights, or as a density with its ends."""
     if not isinstance(law, DrawnLaw):
-        raise DeclarationError(f"trait {name}: law={law!s} is no law; give one, such as uniform(0, 1)")
+        raise DeclarationError(f"trait {name}: law={law!s} is not a law; give one, such as uniform(0, 1)")
     x, (a, *b) = VALUE, law.args[1:]
     if law.kind == "discrete":
         return sp.Tuple(b[0], a)
@@ -217,12 +222,12 @@ def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
     if law.kind == "log_normal":
         return sp.Tuple(sp.exp(-((sp.log(x) - a) ** 2) / (2 * b[0] ** 2)) / x, sp.S.Zero, sp.oo)
     parts = law.parts if law.kind == "mixture" else ((sp.S.One, law),)
-    if any(one.kind != "normal_law" for _, one in parts):
+    if any(bell.kind != "normal_law" for _, bell in parts):
         raise DeclarationError(f"trait {name}: law={law} mixes other laws than normal ones; write its density")
-    bells = (w / one.args[2] * sp.exp(-((x - one.args[1]) ** 2) / (2 * one.args[2] ** 2)) for w, one in parts)
+    bells = (w / bell.args[2] * sp.exp(-((x - bell.args[1]) ** 2) / (2 * bell.args[2] ** 2)) for w, bell in parts)
     return sp.Tuple(sp.Add(*bells), -sp.oo, sp.oo)
 
 
 def _ends(low: Any, high: Any) -> list[Any]:
-    """Infinite floats are infinite ends."""
+    """Return both ends, with infinite floats as SymPy's infinities."""
     return [sp.oo if x == float("inf") else -sp.oo if x == float("-inf") else x for x in (low, high)]

@@ -1,4 +1,4 @@
-"""Functions of expressions by rules, one for each class of node, and the parts of an expression by their classes."""
+"""Functions of expressions dispatched on the class of a node, and the parts of an expression of given classes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Kinds = tuple[type, ...]
 
 
 class ByKind(Generic[Result]):
-    """A function, or a method, of a node: the rule of the nearest of its classes says what it is.
+    """A function, or a method, dispatched on the class of its argument; the rule of the nearest base class applies.
 
-    What is decorated holds for nodes of all classes without a rule, and `on` adds the rules of some:
+    The decorated function is the default, and `on` adds rules for given classes:
 
     >>> import sympy as sp
     >>> @ByKind
@@ -36,7 +36,7 @@ class ByKind(Generic[Result]):
         self._nearest: dict[type, Callable[..., Result]] = {}
 
     def on(self, *kinds: type) -> Callable[[Rule], Rule]:
-        """Add the rule for nodes of some classes."""
+        """Add the rule for nodes of given classes."""
 
         def added(rule: Rule) -> Rule:
             self._rules.update(dict.fromkeys(kinds, rule))
@@ -46,7 +46,7 @@ class ByKind(Generic[Result]):
         return added
 
     def extended(self) -> ByKind[Result]:
-        """A copy to add rules to, for a class that inherits the method."""
+        """Return a copy to which a derived class adds rules."""
         copy = ByKind(self.default)
         copy._rules = dict(self._rules)
         return copy
@@ -58,7 +58,7 @@ class ByKind(Generic[Result]):
 
     def _rule(self, kind: type) -> Callable[..., Result]:
         if kind not in self._nearest:
-            self._nearest[kind] = next(self._rules[one] for one in kind.__mro__ if one in self._rules)
+            self._nearest[kind] = next(self._rules[base] for base in kind.__mro__ if base in self._rules)
         return self._nearest[kind]
 
     def __call__(self, node: Any, *more: Any) -> Result:
@@ -76,7 +76,7 @@ class ByKind(Generic[Result]):
 
 
 def parts(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> Iterator[Any]:
-    """Nodes of these kinds that stand inside no other of them, nor inside one of those named outside."""
+    """Yield the nodes of these classes that are outermost among them and not inside a node of the classes `outside`."""
     if isinstance(expression, kinds):
         yield expression
     elif not isinstance(expression, outside):
@@ -85,12 +85,12 @@ def parts(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> Iterator[A
 
 
 def outermost(expression: sp.Basic, kinds: Kinds, outside: Kinds = ()) -> list[Any]:
-    """The same, each once and in a fixed order."""
+    """Return those nodes, each once and in a fixed order."""
     return sorted({node: None for node in parts(sp.sympify(expression), kinds, outside)}, key=sp.default_sort_key)
 
 
 def changed(expression: sp.Basic, kinds: Kinds, change: Callable[[Any], sp.Basic]) -> Any:
-    """The expression with these outermost nodes changed."""
+    """Return the expression with a function applied to these outermost nodes."""
     if isinstance(expression, kinds):
         return change(expression)
     if not expression.args:

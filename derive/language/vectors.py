@@ -1,7 +1,7 @@
 """Fields, Gaussian vectors and the scalars made of them.
 
-`v(t)` is an ordinary SymPy expression: sums, products and functions of such values act site by site. The only
-new nodes are the value of a field at a time, a matrix applied to a vector, and the mean over sites.
+`v(t)` is an ordinary SymPy expression: sums, products and functions of such values act site by site. The only new nodes
+are the value of a field at a time, a matrix applied to a vector, and the mean over sites.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ class Sited(DisplayedNode, sp.Expr):
 
 
 class Field(Sited, _Named):
-    """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
+    """A vector over a sector. On a clock it is written `v(t)`, without one `v`.
 
-    `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
-    scale) or "spectral" (made by the engine to probe a matrix). `is_drawn`: its entries are independent
-    random numbers, drawn anew at each of its times. `axes`: it has one copy per label of each of them;
-    `labels` is how many copies these are.
+    `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a scale) or
+    "spectral" (added by the engine to probe a matrix). `is_drawn`: its entries are independent random numbers, drawn
+    anew at each of its times. `axes`: it has one copy per label of each of them; `labels` is the number of copies.
     """
 
     __slots__ = ()
@@ -81,11 +80,11 @@ class Field(Sited, _Named):
 
 
 def _checked_scale(name: str, scale: Any) -> sp.Expr:
-    found = exact(scale)
-    unknown = other_symbols(found, Parameter)
+    size = exact(scale)
+    unknown = other_symbols(size, Parameter)
     if unknown:
-        raise DeclarationError(f"{name}: its scale {found} depends on {unknown[0]}; use numbers and parameters only")
-    return found
+        raise DeclarationError(f"{name}: its scale {size} depends on {unknown[0]}; use numbers and parameters only")
+    return size
 
 
 class FieldAt(Sited):
@@ -98,8 +97,8 @@ class FieldAt(Sited):
             raise DeclarationError(f"{field} lives on clock {field.clock}: write {field}({field.clock})")
         if not field.timed and time:
             raise DeclarationError(f"{field} has no clock: write {field}, not {field}({time[0]})")
-        found: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
-        return found
+        node: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
+        return node
 
     field = owner = property(lambda self: self.args[0])
     symbol = property(lambda self: self)
@@ -113,7 +112,7 @@ class FieldAt(Sited):
         return True
 
     def _eval_subs(self, old: sp.Basic, new: sp.Basic) -> Any:
-        """Simplifications may put another symbol for a symbol; a field stays what it is."""
+        """Substitute symbols only; a field is never replaced."""
         return self if old == self.field else None
 
     def __call__(self, *_: object) -> NoReturn:
@@ -121,7 +120,7 @@ class FieldAt(Sited):
 
 
 class GivenNumbers(Sited):
-    """One number per label that the user gives; it says itself which axes it has."""
+    """One number per label that the user provides; it stores its own axes."""
 
     is_commutative = True
 
@@ -130,9 +129,11 @@ class GivenNumbers(Sited):
 
 
 class LabelSelection(Sited):
-    """The table that takes numbers with the axes `columns` to those with the axes `rows`: 1 where labels of an axis in
-    both agree, else 0. `named` are the axes of the columns as the rows call them. So it spreads labels, sums over
-    those that the rows lack, and gives an axis another name."""
+    """The 0/1 table that maps numbers with the axes `columns` to `rows`: 1 where labels on common axes agree.
+
+    `named` are the axes of the columns under the names of the rows. The table broadcasts labels, sums over axes that
+    the rows lack, and renames axes.
+    """
 
     is_commutative = True
     time = data = None
@@ -151,7 +152,7 @@ class LabelSelection(Sited):
 
 
 def spread(expression: sp.Expr, axes: tuple[Axis, ...], own: tuple[Axis, ...]) -> sp.Expr:
-    """What has some axes, given others: repeated along new ones, summed along those that are left out."""
+    """Return an expression on other axes: repeated along new ones, summed along those that are left out."""
     if own == axes:
         return expression
     return Mix(LabelSelection(sp.Tuple(*axes), sp.Tuple(*own), sp.Tuple(*own)), False, expression)
@@ -164,8 +165,8 @@ class Apply(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, matrix: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
-        found: Self = sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
-        return found
+        node: Self = sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
+        return node
 
     matrix = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
@@ -204,8 +205,8 @@ class Mix(Sited):
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, table: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
-        found: Self = sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
-        return found
+        node: Self = sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
+        return node
 
     table = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
@@ -224,14 +225,14 @@ class Mix(Sited):
 
 
 class Total(Sited):
-    """The sum over all labels, or over those of one axis, of a vector or of numbers that have labels."""
+    """The sum over all labels, or over those of one axis, of a vector or of numbers with labels."""
 
     is_commutative = True
     precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, expression: Any, axis: Axis | None = None) -> Self:
-        found: Self = sp.Expr.__new__(cls, sp.sympify(expression), *(() if axis is None else (axis,)))
-        return found
+        node: Self = sp.Expr.__new__(cls, sp.sympify(expression), *(() if axis is None else (axis,)))
+        return node
 
     expression = property(lambda self: self.args[0])
     axis = property(lambda self: self.args[1] if len(self.args) > 1 else None)
@@ -244,23 +245,23 @@ class Total(Sited):
 
 
 class Each(Total):
-    """Numbers that have labels, observed one by one."""
+    """Numbers with labels, observed one by one."""
 
 
 class Softmax(Total):
-    """exp of numbers that have labels, over its sum along one axis."""
+    """The softmax of numbers with labels along one axis."""
 
     precedence = PRECEDENCE["Func"]
 
 
 class Mean(Sited):
-    """The average over the sites of a sector: an order parameter. Of a vector with labels, one for each label."""
+    """The average over the sites of a sector: an order parameter. For a vector with labels, one per label."""
 
     is_commutative = True
 
     def __new__(cls, expression: Any) -> Self:
-        found: Self = sp.Expr.__new__(cls, sp.sympify(expression))
-        return found
+        node: Self = sp.Expr.__new__(cls, sp.sympify(expression))
+        return node
 
     expression = property(lambda self: self.args[0])
 
@@ -281,7 +282,7 @@ VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
 
 
 class _Typed(StrPrinter):
-    """Prints expressions as they are written in a declaration, sums over earlier times too."""
+    """Prints expressions as they are written in a declaration, including sums over earlier times."""
 
     def _print_Sum(self, node: sp.Basic) -> str:
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
@@ -289,42 +290,42 @@ class _Typed(StrPrinter):
 
 @ByKind
 def shown(expression: sp.Basic) -> str:
-    """An expression as it was typed, for messages."""
+    """Return an expression as it was typed, for messages."""
     return str(_Typed().doprint(expression))
 
 
 def named_fields(expression: sp.Expr) -> sp.Expr:
-    """The expression with fields that have no clock written as values, and its decimals as fractions."""
+    """Return the expression with fields without a clock as values, and with decimals as fractions."""
     expression = exact(expression)
     bare = {symbol: FieldAt(symbol) for symbol in expression.atoms(Field) if not symbol.timed}
     clocked = sorted((str(symbol), symbol) for symbol in parts(expression, (Field,), (FieldAt,)) if symbol.timed)
     if clocked:
         symbol = clocked[0][1]
         raise DeclarationError(f"{symbol} lives on clock {symbol.clock}: write {symbol}({symbol.clock})")
-    found: sp.Expr = changed(expression, (Field, FieldAt), lambda node: bare.get(node, node))
-    return found
+    replaced: sp.Expr = changed(expression, (Field, FieldAt), lambda node: bare.get(node, node))
+    return replaced
 
 
 def values(expression: sp.Basic) -> list[FieldAt]:
-    """The field values that act site by site (those inside a mean do not), in a fixed order."""
+    """Return the field values outside of means, in a fixed order."""
     return outermost(expression, (FieldAt,), (Mean,))
 
 
 def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | None:
-    """The sector that an elementwise expression lives on; None for a scalar."""
-    found: dict[Sector, str] = {}
+    """Return the sector that an elementwise expression lives on; None for a scalar."""
+    sectors: dict[Sector, str] = {}
     for sector, name in _sectors(expression, where):
-        found.setdefault(sector, name)
-    if len(found) > 1:
-        told = " and ".join(f"{name} over {sector}" for sector, name in found.items())
-        raise DeclarationError(f"{where} mixes sectors: {told}; elementwise operations need one sector")
-    return next(iter(found), None)
+        sectors.setdefault(sector, name)
+    if len(sectors) > 1:
+        listing = " and ".join(f"{name} over {sector}" for sector, name in sectors.items())
+        raise DeclarationError(f"{where} mixes sectors: {listing}; elementwise operations need one sector")
+    return next(iter(sectors), None)
 
 
 @ByKind
 def _sectors(node: sp.Basic, where: str) -> list[tuple[Sector, str]]:
-    """The sectors that an expression lives on, each with the name of what lives there."""
-    return [found for arg in node.args for found in _sectors(arg, where)]
+    """Return the sectors that an expression lives on, each with the name of a vector there."""
+    return [pair for arg in node.args for pair in _sectors(arg, where)]
 
 
 @_sectors.on(FieldAt)
@@ -365,14 +366,14 @@ def _(node: Mean, where: str) -> list[tuple[Sector, str]]:
 
 
 def axes_of(expression: sp.Basic, where: str = "an expression") -> tuple[Axis, ...]:
-    """The axes of a vector or number, sorted by name; none if it has no labels."""
+    """Return the axes of a vector or number, sorted by name; empty if it has no labels."""
     return tuple(sorted(_axes(expression, where), key=lambda axis: axis.name))
 
 
 @ByKind
 def _axes(node: sp.Basic, where: str) -> set[Axis]:
-    found: set[Axis] = set()
-    return found.union(*(_axes(arg, where) for arg in node.args))
+    axes: set[Axis] = set()
+    return axes.union(*(_axes(arg, where) for arg in node.args))
 
 
 @_axes.on(FieldAt)
@@ -435,9 +436,9 @@ def _having(axes: tuple[Axis, ...]) -> str:
 
 @word
 def total(expression: Any, axis: Axis | None = None) -> Total:
-    """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels.
+    """Return the sum over labels of a vector, or of numbers such as mean(w(t) * phi(t)) with labels.
 
-    With several axes give the one to sum over; without, the sum runs over all of them.
+    With several axes, `axis` is the one to sum over; by default the sum runs over all of them.
 
     >>> from derive import axis, field, mean, parameter, sectors, total, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
@@ -448,14 +449,14 @@ def total(expression: Any, axis: Axis | None = None) -> Total:
     >>> total(phi(t), p)
     total(phi(t), p)
     """
-    found = Total(named_fields(exact(expression)), _given_axis("total", axis))
-    axes_of(found)
-    return found
+    node = Total(named_fields(exact(expression)), _given_axis("total", axis))
+    axes_of(node)
+    return node
 
 
 @word
 def softmax(expression: Any, axis: Axis) -> Softmax:
-    """exp of numbers that have labels over its sum along an axis: one probability per label of that axis.
+    """Return the softmax of numbers with labels along an axis: one probability per label of that axis.
 
     The numbers are made of means over sites, data and parameters, such as the outputs of a network for each class.
 
@@ -466,18 +467,18 @@ def softmax(expression: Any, axis: Axis) -> Softmax:
     >>> softmax(mean(w(t) * h(t)), c)
     softmax(mean(h(t)*w(t)), c)
     """
-    found = Softmax(named_fields(exact(expression)), _given_axis("softmax", axis))
-    if found.axis is None:
-        raise DeclarationError(f"softmax({shown(found.expression)}): say along which axis, as in softmax(f, c)")
-    if sector_of(found.expression) is not None:
-        raise DeclarationError(f"{shown(found)} is of a vector; take it of means over sites, as in softmax(mean(v), c)")
-    axes_of(found, shown(found))
-    return found
+    node = Softmax(named_fields(exact(expression)), _given_axis("softmax", axis))
+    if node.axis is None:
+        raise DeclarationError(f"softmax({shown(node.expression)}): say along which axis, as in softmax(f, c)")
+    if sector_of(node.expression) is not None:
+        raise DeclarationError(f"{shown(node)} is of a vector; take it of means over sites, as in softmax(mean(v), c)")
+    axes_of(node, shown(node))
+    return node
 
 
 @word
 def relabel(expression: Any, old: Axis, new: Axis) -> sp.Expr:
-    """The same with another name for one of its axes, so that each label meets each: a matrix over labels.
+    """Return the expression with one of its axes renamed, so that products pair every label with every other.
 
     >>> from derive import axis, field, mean, parameter, relabel, sectors, training_clock, whole_positive
     >>> T, C = (parameter(name, default=4, domain=whole_positive) for name in "TC")
@@ -487,8 +488,8 @@ def relabel(expression: Any, old: Axis, new: Axis) -> sp.Expr:
     """
     value = named_fields(exact(expression))
     where = f"relabel({shown(value)}, {old}, {new})"
-    for given in (old, new):
-        _given_axis("relabel", given)
+    for axis in (old, new):
+        _given_axis("relabel", axis)
     own = axes_of(value, where)
     if old not in own:
         raise DeclarationError(f"{where}: {_having(own)}; give one of them")
@@ -520,9 +521,9 @@ def _given_axis(word: str, axis: Any) -> Axis | None:
 
 @word
 def each(expression: Any) -> Each:
-    """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels.
+    """Return, for observe={...}, numbers with labels as separate observables instead of their average over labels.
 
-    Results have one axis per axis of labels behind that of time, in the alphabetical order of their names.
+    Results have one axis per axis of labels after that of time, in alphabetical order.
 
     >>> from derive import axis, each, field, mean, parameter, sectors, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
@@ -541,9 +542,9 @@ def field(
     axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Field:
-    """A vector over `sector` that gets a defining equation; with a clock, one vector per time.
+    """Return a vector over `sector` that gets a defining equation; with a clock, one vector per time.
 
-    `axes`: an axis of labels, or several; it has one copy per label. `latex` is how formulas write it.
+    `axes`: one axis of labels or several; the field has one copy per label. `latex` sets its symbol in formulas.
 
     >>> from sympy import tanh
     >>> from derive import Eq, field, parameter, sectors, training_clock, whole_positive
@@ -559,7 +560,7 @@ def field(
 def fields(
     names: str, sector: Sector, clock: Clock | None = None, axes: Axis | tuple[Axis, ...] = ()
 ) -> tuple[Field, ...]:
-    """Several fields over the same sector and clock.
+    """Return several fields over the same sector and clock.
 
     >>> from derive import fields, parameter, sectors, training_clock, whole_positive
     >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
@@ -581,10 +582,10 @@ def normal(
     axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Field:
-    """A vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
+    """Return a vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
 
-    With a clock it is drawn afresh at every time; with `axes`, one axis of labels or several, once per label.
-    `latex` is how formulas write it.
+    With a clock it is drawn afresh at every time; with `axes`, one axis of labels or several, once per label. `latex`
+    sets its symbol in formulas.
 
     >>> from derive import mean, normal, sectors
     >>> D = sectors("D")
@@ -597,7 +598,7 @@ def normal(
 
 @word
 def mean(expression: Any) -> sp.Expr:
-    """The average of an elementwise expression over the sites of its sector.
+    """Return the average of an elementwise expression over the sites of its sector.
 
     >>> from derive import mean, normal, sectors
     >>> v = normal("v", sectors("D"))
@@ -613,15 +614,15 @@ def mean(expression: Any) -> sp.Expr:
         return sp.Add(*map(_mean_of_product, sp.Add.make_args(_multiplied_out(expression))))
     terms = sp.Add.make_args(expression)
     numbers = [part for part in terms if sector_of(part) is None and not part.has(GivenNumbers, Total, Mix)]
-    known = [part for part in terms if values(part) and all(v.field.role == "trait" for v in values(part))]
-    rest = [part for part in terms if part not in (*numbers, *known)]
-    if known and rest:  # moments of traits stand apart from means of fields
-        return sp.Add(*numbers, Mean(sp.Add(*known)), Mean(sp.Add(*rest)))
-    return sp.Add(*numbers, Mean(sp.Add(*known, *rest)))
+    of_traits = [part for part in terms if values(part) and all(v.field.role == "trait" for v in values(part))]
+    rest = [part for part in terms if part not in (*numbers, *of_traits)]
+    if of_traits and rest:  # moments of traits stand apart from means of fields
+        return sp.Add(*numbers, Mean(sp.Add(*of_traits)), Mean(sp.Add(*rest)))
+    return sp.Add(*numbers, Mean(sp.Add(*of_traits, *rest)))
 
 
 def _multiplied_out(expression: sp.Expr) -> sp.Expr:
-    """Products of sums as sums of products; what stands below a fraction line stays as it is written."""
+    """Return the expression with products of sums expanded; denominators stay as they are."""
     if expression.is_Add:
         return sp.Add(*map(_multiplied_out, expression.args))
     if expression.is_Mul:
@@ -631,20 +632,20 @@ def _multiplied_out(expression: sp.Expr) -> sp.Expr:
 
 
 def _mean_of_product(term: sp.Expr) -> sp.Expr:
-    """The mean of a product, with other means and functions of time before it: they are the same on all sites."""
+    """Return the mean of a product, with other means and functions of time in front: they are constant over sites."""
     outside = [f for f in sp.Mul.make_args(term) if sector_of(f) is None and not f.has(GivenNumbers, Total, Mix)]
     inside = [f for f in sp.Mul.make_args(term) if f not in outside]
     return sp.Mul(*outside, Mean(sp.Mul(*inside)) if inside else sp.S.One)
 
 
 def _times_outside_values(expression: sp.Basic) -> bool:
-    """Whether time itself stands in an expression, not as the time of a value."""
+    """Return whether an expression depends on time other than through values."""
     return any(True for _ in parts(expression, (Clock, EngineSymbol), (FieldAt, GivenNumbers)))
 
 
 @word
 def overlap(left: Any, right: Any) -> sp.Expr:
-    """mean(left * right): the normalised scalar product of two vectors.
+    """Return mean(left * right): the normalised scalar product of two vectors.
 
     >>> from derive import normal, overlap, sectors
     >>> D = sectors("D")
@@ -659,15 +660,14 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 
 
 class PastSum(sp.Sum):
-    """A sum over earlier times that leaves cases where they are.
+    """A sum over earlier times that does not move factors into a `Piecewise`.
 
-    SymPy's own puts what stands around a `Piecewise` into its cases. A mean or an outer product does not go in there:
-    the case is another one at every site.
+    SymPy's Sum does. A mean or an outer product must stay outside, because the case differs from site to site.
     """
 
     def __new__(cls, function: sp.Expr, *limits: tuple[sp.Expr, ...]) -> PastSum:
-        made: PastSum = sp.Expr.__new__(cls, sp.sympify(function), *(sp.Tuple(*limit) for limit in limits))
-        return made
+        node: PastSum = sp.Expr.__new__(cls, sp.sympify(function), *(sp.Tuple(*limit) for limit in limits))
+        return node
 
     @property
     def is_commutative(self) -> bool:
@@ -676,7 +676,7 @@ class PastSum(sp.Sum):
 
 @word
 def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
-    """The sum over all earlier times s = 0, ..., t - 1 of term(s).
+    """Return the sum over all earlier times s = 0, ..., t - 1 of term(s).
 
     >>> from derive import field, parameter, past_sum, sectors, training_clock, whole_positive
     >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
@@ -685,7 +685,7 @@ def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
     Sum(xi(s), (s, 0, t - 1))
     """
     ends = clock.atoms(Clock) if isinstance(clock, sp.Expr) else set()
-    if not callable(term) or not any((clock - one).is_Integer for one in ends):
+    if not callable(term) or not any((clock - end).is_Integer for end in ends):
         raise DeclarationError(
             "past_sum takes a function of the earlier time and the clock; write past_sum(lambda s: x(s), t)"
         )

@@ -1,1 +1,1 @@
-"""The settings that ship with the project: one declaration a file."""
+"""The settings that ship with the project, one declaration per file."""

@@ -39,7 +39,7 @@ S = parameter("S", default=3, domain=whole_positive, doc="number of spikes")
 
 
 def declare(phi_law: Callable[[Expr, Expr], Expr], g_law: Callable[[Expr, Expr], Expr]) -> Model:
-    """The model for laws phi(t) = phi_law(a(t), sum of earlier xi) and g(t) = g_law(b(t), sum of earlier chi)."""
+    """Return the model with phi(t) = phi_law(a(t), sum of earlier xi), g(t) = g_law(b(t), sum of earlier chi)."""
     N0, N1 = sectors("N0", N1=alpha)
     t = training_clock("t", steps=S, endpoint=False)
     W0 = gaussian("W0", N1, N0, variance=sigma**2)

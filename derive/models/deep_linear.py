@@ -83,7 +83,7 @@ LAWS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
 
 
 def alike(values: dict[str, Any]) -> dict[str, Any]:
-    """Teachers of strength one that are orthogonal."""
+    """Return the arrays of orthogonal teachers of strength one."""
     import numpy as np
 
     count = values["C"]
@@ -91,7 +91,7 @@ def alike(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def unusable(arrays: dict[str, Any]) -> str:
-    """What is wrong with given shares of classes."""
+    """Return what is wrong with the given weights of classes; empty if nothing is."""
     shares = arrays.get("classes")
     if shares is None or ((shares >= 0).all() and abs(shares.sum() - 1) < 1e-9):
         return ""
@@ -99,17 +99,17 @@ def unusable(arrays: dict[str, Any]) -> str:
 
 
 def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
-    """The core of the tangent kernel but for a multiple of the identity: the sum over layers of what is below each."""
+    """Return the core of the neural tangent kernel up to a multiple of the identity: a sum over layers."""
     below, size = W[0](T), N[1]
-    found = []
+    terms = []
     for k in range(1, len(W)):
-        found.append(squares[k + 1] / size * below.T @ below)
+        terms.append(squares[k + 1] / size * below.T @ below)
         below, size = W[k](T) @ below, size * N[k + 1]
-    return reduce(add, found, below.T @ below / size)
+    return reduce(add, terms, below.T @ below / size)
 
 
 def check_choices(spectrum: str, kernel: str) -> None:
-    """Refuse choices that do not go together."""
+    """Refuse choices that exclude each other."""
     if kernel == "sample" and spectrum == "power_law":
         raise ParameterError(
             "kernel=sample does not go with spectrum=power_law: sites with a density have no groups in which the data "
@@ -118,7 +118,7 @@ def check_choices(spectrum: str, kernel: str) -> None:
 
 
 def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel: str) -> Model:
-    """The network with L layers of weights below its readout."""
+    """Return the network with L layers of weights below its readout."""
     check_choices(spectrum, kernel)
     scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
     sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})

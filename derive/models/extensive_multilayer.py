@@ -24,7 +24,7 @@ from derive.errors import ParameterError
 
 
 def declare(L: int, layer: int, sample: str) -> Model:
-    """The network with L weight matrices below the readout, probed at one of its square layers."""
+    """Return the network with L weight matrices below the readout, probed at one of its square layers."""
     if not 1 <= layer < L:
         raise ParameterError(f"layer={layer} is out of range: with L={L} the hidden layers are 1 to {L - 1}")
     nu = parameter("nu", default=2.0, domain=positive, doc="width over input dimension, N / D")

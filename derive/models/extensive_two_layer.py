@@ -30,7 +30,7 @@ gamma0 = parameter("gamma0", default=1.0, domain=positive, doc="output scale; la
 
 
 def declare(sample: str, steps: int, output: str) -> Model:
-    """The network after a number of steps, on finitely many samples or on the population."""
+    """Return the network after a number of steps, on finitely many samples or on the population."""
     finite, own = sample == "finite", output == "included"
     D, N, C, P = sectors("D", N=nu, C=chi, P=alpha)
     W, A, B, X = gaussian("W0", N, D), gaussian("A", N, C), gaussian("B", C, D), gaussian("X", P, D)

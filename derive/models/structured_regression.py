@@ -66,19 +66,19 @@ K = parameter("K", default=8, domain=whole_positive, doc="how many variances are
 
 
 def halving(values: dict[str, Any]) -> dict[str, Any]:
-    """Variances 1, 1/2, 1/4, ... for those who give none."""
+    """Return the default variances 1, 1/2, 1/4, ..."""
     import numpy as np
 
     return {"variances": 0.5 ** np.arange(values["K"])}
 
 
 def unusable(arrays: dict[str, Any]) -> str:
-    """What is wrong with given variances."""
+    """Return what is wrong with the given variances; empty if nothing is."""
     return "" if (arrays["variances"] >= 0).all() else "variances must not be negative"
 
 
 def declare(spectrum: str, batch: str, hessian: str) -> Model:
-    """One spectrum of the inputs, one way to take samples, and whether the spectrum of the curvature is asked for."""
+    """Return the regression for one spectrum of the inputs and one sampling of batches, with or without the Hessian."""
     if hessian == "yes" and spectrum == "given":
         raise ParameterError(
             "hessian=yes does not go with spectrum=given: the spectrum of the curvature takes variances that the "

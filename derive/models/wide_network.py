@@ -57,7 +57,7 @@ draw = parameter("draw", default=0, domain=whole_nonnegative, doc="which draw of
 
 
 def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
-    """Points of the teacher, or only the signs of their labels, in the order in which training takes them."""
+    """Return samples of the teacher, or only the signs of their labels, in the order of training."""
     import numpy as np
 
     rng = np.random.default_rng(values["draw"])
@@ -70,14 +70,14 @@ def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
 
 
 def signs_only(arrays: dict[str, Any]) -> str:
-    """What is wrong with labels that must be signs."""
+    """Return what is wrong with labels that must be signs; empty if nothing is."""
     if (abs(arrays["y"]) == 1).all():
         return ""
     return "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1"
 
 
 def derivatives(activation: Expr, hidden: Symbol, loss: Expr, output: Symbol) -> tuple[Expr, Expr]:
-    """How the activation rises and the loss falls: what gradients are made of."""
+    """Return the derivative of the activation, and minus the derivative of the loss by the output."""
     slope, pull = diff(activation, hidden), -diff(loss, output)
     if not activation.has(hidden) or slope == 0:
         raise ParameterError(f"activation={activation} does not depend on x; give a function such as tanh(x)")
@@ -93,7 +93,7 @@ def derivatives(activation: Expr, hidden: Symbol, loss: Expr, output: Symbol) ->
 
 
 def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
-    """The network with L hidden layers; activation is an expression in x, loss one in f and y."""
+    """Return the network with L hidden layers; activation is an expression in x, loss one in f and y."""
     hidden, output, label = (Symbol(name, real=True) for name in ("x", "f", "y"))
     slope, pull = derivatives(activation, hidden, loss, output)
     signs = loss == log(1 + exp(-label * output))

@@ -1,4 +1,4 @@
-"""Records and expressions as plain text, LaTeX and Markdown."""
+"""Print records and expressions as plain text, LaTeX and Markdown."""
 
 from derive.printing.documents import (
     latex,

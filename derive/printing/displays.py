@@ -1,4 +1,4 @@
-"""What shows itself, and how: a short line, the whole as text and as LaTeX, and what a notebook displays."""
+"""Representations of models, derivations and records: summary, plain text, LaTeX, and Markdown for notebooks."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ from derive.records.base import Record
 
 COLUMNS = 100
 LONGEST_LINE = 60
-"""How much of a formula stands in a summary."""
+"""Characters of a formula in a summary."""
 
 
 @singledispatch
 def summary_of(shown: Any) -> str:
-    """One or a few short lines for a terminal."""
+    """Return one or a few short lines for a terminal."""
     return str(shown)
 
 
 @singledispatch
 def text_of(shown: Any) -> str:
-    """The whole as plain text."""
+    """Return the object in full as plain text."""
     raise TypeError(f"a {type(shown).__name__} has no printed form")
 
 
 @singledispatch
 def latex_of(shown: Any) -> str:
-    """The whole as LaTeX."""
+    """Return the object in full as LaTeX."""
     raise TypeError(f"a {type(shown).__name__} has no printed form")
 
 
 @singledispatch
 def markdown_of(shown: Any) -> str:
-    """What a notebook shows: Markdown with formulas between $$."""
+    """Return Markdown for a notebook, with formulas between $$."""
     raise TypeError(f"a {type(shown).__name__} has no printed form")
 
 
@@ -209,7 +209,7 @@ def _(shown: DerivedProbe) -> str:
 
 @markdown_of.register
 def _(shown: Derivation) -> str:
-    """The declaration, what one site does, and where the rest is; nothing is derived only to be shown."""
+    """Return the declaration, the single-site process and a table of records, without further derivation."""
     rows = [f"| `.{_attribute(stage)}` | {_title(shown.record(stage))} |" for stage in TRAINING_STAGES]
     for label in shown.probes:
         place = f".probes[{label!r}]"
@@ -220,7 +220,7 @@ def _(shown: Derivation) -> str:
 
 @markdown_of.register
 def _(shown: DerivedProbe) -> str:
-    """The matrix and A(z), and where the rest is; nothing is eliminated only to be shown."""
+    """Return the matrix, A(z) and a table of records, without elimination."""
     model = shown.training.model
     rows = [f"| `.{stage}` | {title} |" for stage, title in zip(PROBE_STAGES, _PROBE_TITLES, strict=True)]
     table = ["| record | what it is |", "| --- | --- |", *rows, ""]
@@ -237,12 +237,12 @@ _PROBE_TITLES = (
 
 
 def _all_records(derivation: Derivation) -> list[Record]:
-    """The training level once, then what is told of each probed matrix."""
+    """Return the records of the training level once, followed by those of each probed matrix."""
     first = derivation.first if len(derivation.probes) == 1 else derivation
-    found = [first.record(stage) for stage in TRAINING_STAGES]
+    records = [first.record(stage) for stage in TRAINING_STAGES]
     for probed in derivation.probes.values():
-        found += [probed.record(stage) for stage in PROBE_STAGES]
-    return found
+        records += [probed.record(stage) for stage in PROBE_STAGES]
+    return records
 
 
 def _title(record: Record) -> str:
@@ -263,8 +263,8 @@ def _of(record: Record) -> str:
 
 
 def _opening(name: str, doc: str) -> list[str]:
-    told = textwrap.dedent(doc).strip()
-    return [f"#### {name}", "", *([told, ""] if told else [])]
+    text = textwrap.dedent(doc).strip()
+    return [f"#### {name}", "", *([text, ""] if text else [])]
 
 
 def _lines(formulas: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Whole records as text, LaTeX and Markdown."""
+"""Print whole records as text, LaTeX and Markdown."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from derive.records.base import Record
 
 COLUMNS = 100
 WHOLE = "A"
-"""How A(z) as a whole is called."""
+"""The name of A(z) as a whole."""
 TEX_COLUMNS = 72
-"""How wide a line of LaTeX may be, in letters as `visible` counts them."""
+"""Width of a line of LaTeX, in letters as counted by `visible`."""
 BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
 FRACTION = re.compile(r"\\frac" + BRACED + BRACED)
 
 
 def text_of_record(record: Record) -> str:
-    """The record as plain ASCII for a terminal of 100 columns."""
+    """Return the record as plain ASCII for a terminal of 100 columns."""
     printer = TextPrinter(PrintedNames.of(record))
     lines = [record.title, "=" * len(record.title)]
     for section in sections_of(record):
@@ -46,7 +46,7 @@ def text_of_record(record: Record) -> str:
 
 
 def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
-    """One statement as indented lines."""
+    """Return one statement as indented lines."""
     if statement.left is None:
         return textwrap.wrap(statement.remark, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
     line = printer.doprint(tidy(statement.left))
@@ -69,9 +69,9 @@ def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
 
 
 def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> list[str]:
-    """A matrix of blocks: whole where it fits; else the names of its blocks, and below it what each of them is.
+    """Return a block matrix as lines: in full if it fits, otherwise by the names of its blocks, followed by each block.
 
-    The blocks of A(z) have a section of their own, and stand in the whole by their names.
+    The blocks of A(z) have a section of their own, so that A(z) is shown by their names.
     """
     indent = " " * (4 + len(name) + 3)
     whole = printer.doprint(matrix).split("\n")
@@ -88,7 +88,7 @@ def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> l
 
 
 def break_text(line: str, width: int) -> list[str]:
-    """The line broken before a + or - as far outside of brackets as possible; later lines are shorter by 4."""
+    """Break a line before a + or - with the fewest enclosing brackets; later lines are shorter by 4."""
     lines: list[str] = []
     while len(line) > width:
         depth, best = 0, None
@@ -113,7 +113,7 @@ def break_text(line: str, width: int) -> list[str]:
 
 
 def latex_of_record(record: Record) -> str:
-    """The record as LaTeX for a document body; it needs amsmath and nothing else."""
+    """Return the record as LaTeX for a document body; it needs amsmath and nothing else."""
     printer = TexPrinter(PrintedNames.of(record))
     lines = [rf"\subsection*{{{prose(record.title)}}}"]
     for section in sections_of(record):
@@ -126,7 +126,7 @@ def latex_of_record(record: Record) -> str:
 
 
 def explained(why: str) -> str:
-    """A sentence for LaTeX: words between the mathematics, which stands between dollar signs."""
+    """Return a sentence as LaTeX, with mathematics between dollar signs."""
     parts = why.split("$")
     return "".join(prose(part) if number % 2 == 0 else f"${part}$" for number, part in enumerate(parts))
 
@@ -144,7 +144,7 @@ def latex_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
 
 
 def display(statement: Statement, printer: TexPrinter) -> str:
-    """The mathematics of a statement, broken over lines where it is long."""
+    """Return the mathematics of a statement, broken over lines if it is long."""
     left = tidy(statement.left)
     if statement.right is None:
         return broken_tex("", printer.terms(left), "")
@@ -159,7 +159,7 @@ def display(statement: Statement, printer: TexPrinter) -> str:
 
 
 def broken_tex(opening: str, terms: list[tuple[bool, str]], closing: str) -> str:
-    """opening, terms, closing: on one line if short, else in `aligned` with a break between terms."""
+    """Return opening, terms and closing: on one line if short, otherwise in `aligned` with breaks between terms."""
     if visible(opening) + sum(visible(printed) + 2 for _, printed in terms) <= TEX_COLUMNS or len(terms) == 1:
         return opening + signed_sum(terms) + closing
     lines: list[list[tuple[bool, str]]] = [[]]
@@ -178,18 +178,18 @@ def broken_tex(opening: str, terms: list[tuple[bool, str]], closing: str) -> str
 
 
 def visible(source: str) -> int:
-    """About how many letters wide a piece of LaTeX is: of a fraction, the wider of its two parts."""
+    """Return the approximate width of a piece of LaTeX in letters; a fraction is as wide as its wider part."""
     while True:
-        found = FRACTION.search(source)
-        if found is None:
+        fraction = FRACTION.search(source)
+        if fraction is None:
             break
-        source = source[: found.start()] + max(found[1], found[2], key=visible) + source[found.end() :]
+        source = source[: fraction.start()] + max(fraction[1], fraction[2], key=visible) + source[fraction.end() :]
     plain = re.sub(r"\\(left|right|bigl|bigr|mathrm|mathbf|hat|widehat|top|quad)\b|[{}_^]", "", source)
     return len(re.sub(r"\s+", "", re.sub(r"\\[a-zA-Z]+", "x", re.sub(r"\\[,;]", "", plain))))
 
 
 def prose(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Plain words for LaTeX, with comparisons as mathematics; `written` says how some names are spelled there."""
+    """Return plain words as LaTeX, with comparisons as mathematics; `written` is the LaTeX of some names."""
     escaped = words.replace("\\", r"\textbackslash{}")
     for letter in "&%$#_":
         escaped = escaped.replace(letter, "\\" + letter)
@@ -198,21 +198,21 @@ def prose(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
 
 
 def comparisons(words: str, written: Mapping[str, str]) -> str:
-    """Comparisons of two plain names, as mathematics."""
+    """Return text with comparisons of two plain names as mathematics."""
     signs = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 
-    def formula(found: re.Match[str]) -> str:
-        left, sign, right, rest = found.groups()
+    def formula(match: re.Match[str]) -> str:
+        left, sign, right, rest = match.groups()
         return f"${written.get(left, left)} {signs[sign]} {written.get(right, right)}{rest or ''}$"
 
     return re.sub(r"(\w+) (<=|>=|<|>) (\w+)( - \d+)?", formula, words)
 
 
 def markdown_of_derivation(derivation: Derivation) -> str:
-    """The whole derivation: docstring, parameters, every stage, and at the end everything that was assumed.
+    """Return the whole derivation: docstring, parameters, every stage, and all assumptions at the end.
 
-    The training level is told once: with the spectral fields of the probed matrix, or, where there are several, with
-    those of each in front of its own stages.
+    The training level comes once, with the spectral fields of the probed matrix. If there are several probed matrices,
+    the spectral fields of each precede its own stages.
     """
     model = derivation.model
     lines = [f"# {model.name}", ""]
@@ -246,7 +246,7 @@ def markdown_of_derivation(derivation: Derivation) -> str:
 def markdown_of_sections(
     record: Record, sections: tuple[Section, ...] | None = None, heading: str = "### {}"
 ) -> list[str]:
-    """The record, or some sections that speak of it."""
+    """Return the record, or the given sections of it, as Markdown lines."""
     printer = TexPrinter(PrintedNames.of(record))
     lines = []
     for section in sections_of(record) if sections is None else sections:
@@ -266,6 +266,7 @@ def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str
 
 
 def parameter_table(model: Model) -> list[str]:
+    """Return the Markdown table of parameters."""
     if not model.parameters:
         return []
     rows = [
@@ -276,7 +277,7 @@ def parameter_table(model: Model) -> list[str]:
 
 
 def declared(model: Model) -> list[str]:
-    """The declaration itself: its equations, what is observed and the matrix that is probed."""
+    """Return the declaration: its equations, observables and probed matrix."""
     formulas = [latex_of_equation(equation) for equation in model.equations]
     formulas += [latex_of_observable(name, value) for name, value in (*model.observe, *model.alignments)]
     lines = [line for formula in formulas for line in ("$$", formula, "$$", "")]
@@ -295,38 +296,40 @@ def latex_of_observable(name: str, value: sp.Expr) -> str:
 
 
 def latex_of_spectrum(probe: DeclaredSpectrum) -> str:
+    """Return the probed matrix as LaTeX."""
     plus = rf" + {latex_word(probe.plus)} \, I" if probe.plus else ""
     return str(TexPrinter().doprint(probe.matrix)) + plus
 
 
 def latex_word(name: str) -> str:
-    """The name of an observable: a word, not a symbol."""
+    """Return the name of an observable as an upright word."""
     return rf"\mathrm{{{prose(name)}}}"
 
 
 def spectrum_words(label: str) -> str:
+    """Return the sentence that introduces a probed matrix."""
     return f"The spectrum {'of layer ' + label + ' ' if label else ''}is that of"
 
 
 def cell(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Plain words for Markdown."""
+    """Return plain words as Markdown."""
     return comparisons(re.sub(r"([|*\\])", r"\\\1", words).replace("\n", " "), written)
 
 
 def text(expression: Any, record: Record | None = None) -> str:
-    """One expression, or a matrix of a declaration, as plain ASCII; a record tells what the engine's names mean."""
+    """Return an expression, or a matrix of a declaration, as plain ASCII. The record resolves the engine's names."""
     printer = TextPrinter(PrintedNames.of(record))
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
 def latex(expression: Any, record: Record | None = None) -> str:
-    """One expression, or a matrix of a declaration, as LaTeX; a record tells what the engine's names mean."""
+    """Return an expression, or a matrix of a declaration, as LaTeX. The record resolves the engine's names."""
     printer = TexPrinter(PrintedNames.of(record))
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
 def sections_as_data(record: Record) -> list[dict[str, Any]]:
-    """The record for machines: each section with its statements as text and LaTeX."""
+    """Return the record for machines: each section with its statements as text and LaTeX."""
     names = PrintedNames.of(record)
     plain, tex = TextPrinter(names), TexPrinter(names)
 

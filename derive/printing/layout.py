@@ -1,4 +1,4 @@
-"""What text and LaTeX have in common: how sums and products are ordered, and which factors stand where."""
+"""The order of terms and factors, common to text and LaTeX."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_memory(expression: sp.Basic) -> bool:
 
 @ByKind
 def tidy(expression: sp.Basic) -> sp.Basic:
-    """The same mathematics with constant factors in front of sums over times."""
+    """Return the expression with constant factors in front of sums over times."""
     return expression
 
 
@@ -56,12 +56,12 @@ def _(expression: AppliedUndef) -> sp.Basic:
 
 
 def is_negative(term: sp.Expr) -> bool:
-    """Whether a term is printed with a minus sign."""
+    """Return whether a term is printed with a minus sign."""
     return bool(term.as_coeff_Mul()[0].is_negative)
 
 
 def juxtaposed(factors: list[str], space: str, sign: str) -> str:
-    """Factors side by side: a space between them, none behind a number, a sign where two numbers would run together."""
+    """Join factors by spaces, with none after a number, and with a sign where two numbers would run together."""
     text, last = "", ""
     for factor in factors:
         between = sign if factor[0].isdigit() else " " if last.isdigit() else space
@@ -71,7 +71,7 @@ def juxtaposed(factors: list[str], space: str, sign: str) -> str:
 
 
 def with_positive_first(terms: list[Any]) -> list[Any]:
-    """Terms of a sum with one that carries no minus sign in front, if there is one."""
+    """Return the terms of a sum with a positive one first, if there is one."""
     for position, term in enumerate(terms):
         if not is_negative(term):
             return [term, *terms[:position], *terms[position + 1 :]]
@@ -79,7 +79,10 @@ def with_positive_first(terms: list[Any]) -> list[Any]:
 
 
 def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
-    """The terms of a sum in reading order: fields and scalars first, sums over times last, no minus sign in front."""
+    """Return the terms of a sum in reading order: fields and scalars first, sums over times last.
+
+    A positive term comes first, if there is one.
+    """
     terms = expression.as_ordered_terms()
     plain = [t for t in terms if not has_sum(t)]
     return with_positive_first([*plain, *(t for t in terms if has_sum(t))])
@@ -90,7 +93,7 @@ def has_sum(term: sp.Expr) -> bool:
 
 
 def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Expr], list[sp.Expr], list[sp.Expr]]:
-    """A product as (negative, scalars above the line, scalars below it, field values, sums over times)."""
+    """Split a product into (negative, numerator scalars, denominator scalars, field values, sums over times)."""
     negative = is_negative(expression)
     if negative:
         expression = -expression
@@ -114,7 +117,7 @@ def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Exp
 
 
 def in_reading_order(scalars: list[sp.Expr], names: PrintedNames) -> list[sp.Expr]:
-    """Plain symbols, then sums in brackets, then order parameters such as R[a, b](z)."""
+    """Sort scalars: plain symbols, then sums in brackets, then order parameters such as R[a, b](z)."""
 
     def rank(factor: sp.Expr) -> int:
         base = factor.base if factor.is_Pow else factor
@@ -126,26 +129,26 @@ def in_reading_order(scalars: list[sp.Expr], names: PrintedNames) -> list[sp.Exp
 
 
 def matrix_terms(expression: sp.MatrixExpr) -> list[tuple[sp.Expr, tuple[sp.MatrixExpr, ...]]]:
-    """A sum of matrix products as (scalar, factors), multiples of the identity first, then a fixed order."""
+    """Return a sum of matrix products as (scalar, factors), multiples of the identity first, in a fixed order."""
     parts = expression.args if isinstance(expression, sp.MatAdd) else (expression,)
-    found = []
+    terms = []
     for part in parts:
         if isinstance(part, sp.MatMul):
             scalar = sp.Mul(*(f for f in part.args if not f.is_Matrix))
-            found.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
+            terms.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
         else:
-            found.append((sp.S.One, (part,)))
-    return sorted(found, key=lambda item: (not isinstance(item[1][0], sp.Identity), str(item[1])))
+            terms.append((sp.S.One, (part,)))
+    return sorted(terms, key=lambda item: (not isinstance(item[1][0], sp.Identity), str(item[1])))
 
 
 class Times:
-    """Which time a spectral field is at: the second of two spectral times is tau'."""
+    """The time arguments of spectral fields: the second of two spectral times is tau'."""
 
     def __init__(self) -> None:
         self.later = False
 
     def later_copy(self, printer: StrPrinter, node: sp.Basic) -> str:
-        """A node printed with tau' for its spectral time."""
+        """Print a node with tau' for its spectral time."""
         before, self.later = self.later, True
         try:
             return str(printer._print(node))
@@ -153,7 +156,7 @@ class Times:
             self.later = before
 
     def pair(self, printer: StrPrinter, left: sp.Basic, right: sp.Basic) -> tuple[str, str]:
-        """Two values at two times: tau and tau' if both are spectral."""
+        """Print two values at two times: tau and tau' if both are spectral."""
         if is_spectral(left) and is_spectral(right):
             return printer._print(left), self.later_copy(printer, right)
         return printer._print(left), printer._print(right)
@@ -165,17 +168,17 @@ def is_spectral(node: sp.Basic) -> bool:
 
 
 def memory_is_spectral(body: sp.Expr) -> bool:
-    """Whether a memory term runs over spectral time rather than over training times."""
+    """Return whether a memory term runs over spectral time rather than over training times."""
     return not body.has(PAST) and body.has(TAU)
 
 
 def signed(printed: str) -> tuple[bool, str]:
-    """A printed term as (negative, the rest)."""
+    """Split a printed term into (negative, the rest)."""
     return (True, printed[1:]) if printed.startswith("-") else (False, printed)
 
 
 def signed_sum(parts: list[tuple[bool, str]]) -> str:
-    """Terms joined by their signs."""
+    """Join terms by their signs."""
     text = ""
     for negative, printed in parts:
         sign = " - " if negative else " + "

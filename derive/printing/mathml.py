@@ -1,7 +1,7 @@
-"""LaTeX as the printer of this project writes it, as MathML that browsers draw without help.
+"""Translate the LaTeX of this project into MathML.
 
-The mathematics is written once, as LaTeX; what a page shows is made from the very text that it lets a reader copy.
-A formula becomes a row of pieces, one for each term, so that a page can break a long sum where its width asks for it.
+The mathematics is written once, as LaTeX, and a page renders the same LaTeX that it lets a reader copy. A formula
+becomes a row of pieces, one per term, so that a page can break a long sum to fit its width.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from derive.printing.names import GREEK
 
 ALIGNED = re.compile(r"\\begin\{aligned\}((?:(?!\\begin\{aligned\}).)*)\\end\{aligned\}", re.DOTALL)
 MANY = 2
-"""A sum in brackets with this many signs may be broken inside them."""
+"""Signs from which a sum in brackets may be broken inside them."""
 TALL = re.compile("<mfrac|<munder|<mtable|[∫∑∏]")
 TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[0-9]+(?:\.[0-9]+)?|\s+|.", re.DOTALL)
 
@@ -81,15 +81,15 @@ assert set(GREEK) <= set(LETTERS), "every Greek name of a declaration has a lett
 
 
 class UnknownMathematics(DeriveError):
-    """LaTeX that has no translation here."""
+    """LaTeX without a translation."""
 
 
 @dataclass(frozen=True)
 class MathPiece:
-    """A piece of MathML and how it behaves.
+    """A piece of MathML with its class.
 
-    ord, open and close as in TeX; rel: a line may end behind it; bin: one may begin with it; sign: in front of a term;
-    dot: a product, never broken; big: a sum or an integral; space; cell and line: of a table.
+    The classes ord, open and close are those of TeX. rel: a line may end after it. bin: a line may begin with it. sign:
+    in front of a term. dot: a product, never broken. big: a sum or an integral. space. cell and line: of a table.
     """
 
     kind: str
@@ -97,7 +97,7 @@ class MathPiece:
 
 
 def mathml_pieces(source: str) -> tuple[str, ...]:
-    """The formula as one or more whole `math` elements, one a term, to be set side by side or below each other."""
+    """Return the formula as one or more `math` elements, one per term, to be set side by side or below each other."""
     whole = ALIGNED.fullmatch(source.strip())
     rows: list[list[MathPiece]] = [[]]
     depth = 0
@@ -117,7 +117,7 @@ def mathml_pieces(source: str) -> tuple[str, ...]:
 
 
 def mathml(source: str) -> str:
-    """The formula as one `math` element for a line of text."""
+    """Return the formula as one `math` element for a line of text."""
     return f"<math>{_row([a for a in _FormulaReader(source).formula() if a.kind not in ('cell', 'line')])}</math>"
 
 
@@ -126,7 +126,7 @@ def _has_ink(row: list[MathPiece]) -> bool:
 
 
 def _ends_a_factor(row: list[MathPiece]) -> bool:
-    """Whether a row ends with a closing bracket of a fixed size."""
+    """Return whether a row ends with a closing bracket of fixed size."""
     last = next(atom for atom in reversed(row) if atom.kind != "space")
     return last.kind == "ord" and "mathsize" in last.xml
 
@@ -145,7 +145,7 @@ def _row(atoms: list[MathPiece]) -> str:
 
 
 class _FormulaReader:
-    """One formula, read from left to right; used once and thrown away."""
+    """A recursive-descent parser of one formula; used once."""
 
     def __init__(self, source: str):
         self.source = source
@@ -179,7 +179,7 @@ class _FormulaReader:
             raise self._unknown(f"a missing {token}")
 
     def _braced_text(self) -> str:
-        """The letters between braces as they stand."""
+        """Read the letters between braces literally."""
         self._expect("{")
         depth, start = 1, self.place
         while depth:
@@ -192,17 +192,17 @@ class _FormulaReader:
     # -- lists of atoms
 
     def _atoms(self, ends: tuple[str, ...]) -> list[MathPiece]:
-        """Everything up to one of the ends, which is left to be taken."""
-        found: list[MathPiece] = []
+        """Read everything up to one of the end tokens, which is not consumed."""
+        atoms: list[MathPiece] = []
         while self._peek() and self._peek() not in ends:
             if self._peek() in ("}", "\\right", "\\end"):
                 break
-            new = self._scripted(found)
-            found += new
-        return found
+            new = self._scripted(atoms)
+            atoms += new
+        return atoms
 
     def _scripted(self, before: list[MathPiece]) -> list[MathPiece]:
-        """The next atom with its indices; several where a group only holds others together."""
+        """Read the next atom with its indices; several atoms if a group only encloses others."""
         atoms = [] if self._peek() in ("^", "_") else self._atom(before)
         low, high, primes = None, "", ""
         while self._peek() in ("^", "_", "'"):
@@ -221,7 +221,7 @@ class _FormulaReader:
         return [*atoms[:-1], replace(base, xml=_with_indices(base, low, high))]
 
     def _argument(self) -> str:
-        """What a command or an index takes: a group in braces, or one atom."""
+        """Read the argument of a command or an index: a group in braces, or one atom."""
         if self._peek() != "{":
             return _row(self._atom([]))
         self._take()
@@ -285,13 +285,13 @@ class _FormulaReader:
         raise self._unknown(token)
 
     def _gap(self) -> str:
-        """A thin space between the name of a function and an argument without brackets."""
+        """Return a thin space between the name of a function and an argument without brackets."""
         following = self._peek()
         bracketed = following in ("(", "\\left", "{", "^", "_", "")
         return "" if bracketed else '<mspace width="0.1667em"/>'
 
     def _binary(self, sign: str, before: list[MathPiece]) -> MathPiece:
-        """A sign between two terms, or in front of the first."""
+        """Return a sign between two terms, or in front of the first."""
         skipped = ("space",) if self.tables else ("space", "cell", "line")
         left = next((a for a in reversed(before) if a.kind not in skipped), None)
         if left is None or left.kind in ("rel", "bin", "sign", "dot", "open", "big", "cell", "line"):
@@ -325,7 +325,7 @@ class _FormulaReader:
         return MathPiece("ord", f"<msqrt>{self._argument()}</msqrt>")
 
     def _left(self) -> list[MathPiece]:
-        """What stands between \\left and \\right: one atom, or many where a long low sum may be broken inside."""
+        """Read the contents of \\left ... \\right: one atom, or several if a long low sum may be broken inside."""
         opening = self._fence()
         atoms = [a for a in self._atoms(("\\right",)) if a.kind not in ("cell", "line")]
         self._expect("\\right")
@@ -338,7 +338,7 @@ class _FormulaReader:
         return [MathPiece("ord", before), *atoms, MathPiece("ord", after)]
 
     def _word(self) -> str | None:
-        """The letters between braces, if there is nothing else; otherwise nothing is taken."""
+        """Read the letters between braces; None, with nothing consumed, if there is anything else."""
         start = self.place
         written = self._braced_text() if self._peek() == "{" else "\\"
         if re.search(r"[\\{}^_']", re.sub(r"\\[_%&#$]", "", written)):
@@ -417,7 +417,7 @@ class _FormulaReader:
 
 
 def styled(letter: str, style: str) -> str:
-    """A letter or digit of one of the alphabets of mathematics."""
+    """Return a letter or digit in a mathematical alphabet."""
     kind = "DIGIT" if letter.isdigit() else "CAPITAL" if letter.isupper() else "SMALL"
     name = unicodedata.name(letter).rsplit(" ", 1)[-1]
     holes = {"FRAKTUR": "BLACK-LETTER"}  # a few letters are older than their alphabets
@@ -430,7 +430,7 @@ def styled(letter: str, style: str) -> str:
 
 
 def _fenced(opening: str, body: str, closing: str) -> str:
-    """Brackets around a body. Around a low one they keep their size: browsers leave a gap beside those that stretch."""
+    """Return brackets around a body, of fixed size around a low one: browsers leave a gap beside stretchy brackets."""
     tall = "true" if TALL.search(body) else "false"
 
     def fence(letter: str, form: str) -> str:
@@ -441,7 +441,7 @@ def _fenced(opening: str, body: str, closing: str) -> str:
 
 
 def _with_indices(base: MathPiece, low: str | None, high: str) -> str:
-    """The base with what stands below and above it; sums carry their limits under and over."""
+    """Return the base with its subscript and superscript; sums carry their limits under and over."""
     over = base.kind == "big" and "∫" not in base.xml
     if low is not None and high:
         tag = "munderover" if over else "msubsup"

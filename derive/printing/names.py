@@ -1,4 +1,4 @@
-"""What the engine's names stand for, read from a record, so that printers never guess from spelling."""
+"""The meaning of the engine's names, read from a record, so that printers never guess from spelling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GREEK = (
 
 @dataclass(frozen=True)
 class ProductName:
-    """A field that the engine made for a random matrix (or its transpose) times another field."""
+    """An auxiliary field for a random matrix (or its transpose) times another field."""
 
     matrix: Disorder
     transposed: bool
@@ -31,8 +31,10 @@ class ProductName:
 
 @dataclass(frozen=True)
 class PairName:
-    """C[a, b], R[a, b] or L[a, b], perhaps a function of z. Without b: the response to the source. time: one time at
-    which b of a correlation, or a of a response, is taken."""
+    """C[a, b], R[a, b] or L[a, b], perhaps a function of z. Without b: the response to the source.
+
+    `time` fixes one time of b of a correlation, or of a of a response.
+    """
 
     kind: str
     a: Field
@@ -42,7 +44,7 @@ class PairName:
 
     @property
     def places(self) -> tuple[sp.Expr | None, ...]:
-        """Times of both, none for all times; nothing where neither is taken at one."""
+        """The times of both; None for all times. Empty if neither has a fixed time."""
         if self.time is None:
             return ()
         return (None, self.time) if self.kind == "C" else (self.time, None)
@@ -57,7 +59,7 @@ class OverlapName:
 
 @dataclass(frozen=True)
 class Conjugate:
-    """The matrix that multiplies a random matrix in the action."""
+    """The matrix X that multiplies a random matrix W in the action, as in Tr W^T X."""
 
     matrix: Disorder
 
@@ -75,10 +77,10 @@ Meaning = PairName | OverlapName | Conjugate | Drive | None
 
 @dataclass(frozen=True)
 class PrintedNames:
-    """Fields that stand for products, and symbols that stand for order parameters. Empty: print names as they are.
+    """Fields that stand for products, and symbols that stand for order parameters; empty to print names as they are.
 
-    `written` holds the names that the declaration writes in a LaTeX of its own, for words that mention them;
-    `mentioned` all names that no reader takes for a word, with the LaTeX of each.
+    `written` holds the names with declared LaTeX, for sentences that mention them; `mentioned` all names that cannot be
+    read as words, with the LaTeX of each.
     """
 
     products: dict[Field, ProductName] = data_field(default_factory=dict)
@@ -101,8 +103,8 @@ class PrintedNames:
         symbols: dict[str, Meaning] = {}
 
         def add(name: str, meaning: Meaning) -> None:
-            known = symbols.setdefault(name, meaning)
-            if known != meaning:
+            previous = symbols.setdefault(name, meaning)
+            if previous != meaning:
                 symbols[name] = None  # two objects share the name, so the plain name is all that is safe
 
         for matrix in system.disorder:
@@ -130,8 +132,8 @@ class PrintedNames:
                 for aligned in projected.alignments:
                     pair = PairName(unknown.kind, unknown.probe, unknown.field, False)
                     add(f"source_{aligned.side}_{unknown.name}", Drive(aligned.side, pair))
-            asked = [combination for aligned in projected.alignments for combination in aligned.combinations]
-            for combination in (*(made for _, made in projected.couplings), *asked):
+            aligned_terms = [combination for aligned in projected.alignments for combination in aligned.combinations]
+            for combination in (*(coupling for _, coupling in projected.couplings), *aligned_terms):
                 for _, word in combination:
                     for letter in word:
                         for order in letter.order_parameters:
@@ -146,23 +148,23 @@ class PrintedNames:
 
 
 def system_of(record: Record | None) -> System | None:
-    """The equations that a record speaks of."""
+    """Return the equations that a record refers to; None if there are none."""
     return record if isinstance(record, System) else getattr(record, "system", None)
 
 
 def projected_of(record: Record | None) -> ProjectedProbe | None:
-    """The projected probe that a record speaks of, if it comes after that stage."""
+    """Return the projected probe that a record refers to; None if it precedes that stage."""
     return record if isinstance(record, ProjectedProbe) else getattr(record, "projected", None)
 
 
 def is_no_word(name: str) -> bool:
-    """Whether a name cannot be read as a word of a sentence: a letter, a Greek letter, one with digits."""
+    """Return whether a name cannot be read as a word of a sentence: a letter, a Greek letter, a name with digits."""
     letters = name.rstrip("0123456789")
     return letters in GREEK or letters != name or (len(name) == 1 and name not in "aAI")
 
 
 def latex_symbol(symbol: sp.Symbol, accent: str = "") -> str:
-    """A symbol as its declaration writes it in LaTeX, or else after its name."""
+    """Return the declared LaTeX of a symbol, or LaTeX derived from its name."""
     written: str = getattr(symbol, "tex", "")
     if not written:
         return latex_name(symbol.name, accent)

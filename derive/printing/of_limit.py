@@ -1,4 +1,4 @@
-"""The limit of long training, as it is printed."""
+"""Print the stationary limit and the recursion of linear training."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from derive.records.limit import LinearPart, LinearSites, OverlapTerm, Recursion
 from derive.records.system import Rule
 
 SITES = (
-    "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
-    "linear equation per field, which each site inverts; the last value of $x(t)$ is $x(z)$ at $z = 0$. With labels "
+    "The transform $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ turns linear laws with constant coefficients into "
+    "one linear equation per field, which each site inverts; the limit of $x(t)$ is $x(z)$ at $z = 0$. With labels "
     "all symbols are matrices over labels."
 )
-RESPONSES = "R[a, b] is the mean over sites of how a answers to the noise of b, an entry of the inverse."
+RESPONSES = "R[a, b] is the mean over sites of the response of a to the noise of b, an entry of the inverse."
 CORRELATIONS = "Noises have the covariances of the saddle point, both times at the same $z$."
 
 
 def limit_sections(record: StationaryLimit) -> tuple[Section, ...]:
-    """The equations of one site in z, its responses, the covariances of its noises, and the observables."""
+    """Return the equations of one site in z, its responses, the covariances of its noises, and the observables."""
     rules = {f.field: f.rule for f in record.system.training}
     sites = tuple(Statement(_at(field), _equation(record, field, rules[field])) for field in record.fields)
     responses = () if record.labelled else tuple(_closed(record))
@@ -35,36 +35,36 @@ def limit_sections(record: StationaryLimit) -> tuple[Section, ...]:
     observables = tuple(
         Statement(value.xreplace(dict(record.mean_symbols)), remark=n) for n, value in record.observables
     )
-    found = (
+    sections = (
         Section("one site", sites, SITES),
         Section("responses", responses, RESPONSES),
         Section("noises", noises, CORRELATIONS),
         Section("observables", observables),
     )
-    return tuple(section for section in found if section.statements)
+    return tuple(section for section in sections if section.statements)
 
 
 def _closed(record: StationaryLimit) -> Iterator[Statement]:
-    """The responses as averages of rational functions of each other."""
+    """Yield the responses as averages of rational functions of each other."""
     rules = {f.field: f.rule for f in record.system.training}
-    for sector, some in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
+    for sector, pairs in groupby(sorted(record.responses, key=lambda pair: pair[1].sector.name), lambda p: p[1].sector):
         rows = [field for field in record.fields if field.sector == sector]
         equations = [_at(f) - _equation(record, f, rules[f]) for f in rows]
         inverse = site_responses([[sp.expand(e).coeff(_at(f)) for f in rows] for e in equations])
-        for a, noise in some:
+        for a, noise in pairs:
             answer = inverse[rows.index(a), rows.index(noise)] if a in rows else sp.S.Zero
             yield Statement(_pair("R", a, noise), averaged(answer))
 
 
 RECURSION = (
-    "A step that is applied over and over, with $1/(1+z)$ for a delay by one step: training is stable if nothing has a "
-    "singularity outside of the circle $|1+z| = 1$. What is constant in time drives it and is left out."
+    "The linear map of one step, with $1/(1+z)$ for a delay by one step: training is stable if the responses have no "
+    "singularity outside of the circle $|1+z| = 1$. Constant sources do not matter and are left out."
 )
 FRESH = "drawn afresh: at equal times only"
 
 
 def recursion_sections(record: Recursion) -> tuple[Section, ...]:
-    """The equations of one site in z without what drives it, the covariances of its noises, and overlaps."""
+    """Return the homogeneous equations of one site in z, the covariances of its noises, and overlaps."""
     rules = {f.field: f.rule for f in record.system.training}
     fresh = {m.target for m in record.memories if m.fresh}
     sites = [
@@ -75,8 +75,8 @@ def recursion_sections(record: Recursion) -> tuple[Section, ...]:
         Statement(_pair("C", c.left, c.right), c.coefficient * _pair("C", c.a, c.b), remark=FRESH if c.fresh else "")
         for c in record.covariances
     ]
-    found = (Section("one site", tuple(sites), RECURSION), Section("noises", tuple(noises)))
-    return tuple(section for section in found if section.statements)
+    sections = (Section("one site", tuple(sites), RECURSION), Section("noises", tuple(noises)))
+    return tuple(section for section in sections if section.statements)
 
 
 def _overlap(term: OverlapTerm) -> sp.Expr:
@@ -112,5 +112,5 @@ def _term(part: LinearPart) -> sp.Expr:
     factor = part.coefficient * Z**part.power / (1 + Z) ** part.delay
     if part.mixing is None:
         return factor * _at(part.of)
-    told = "total" if part.mixing.table is None else str(part.mixing.table) + ("^T" if part.mixing.transposed else "")
-    return factor * EngineSymbol(told) * _at(part.of)
+    mixing = "total" if part.mixing.table is None else str(part.mixing.table) + ("^T" if part.mixing.transposed else "")
+    return factor * EngineSymbol(mixing) * _at(part.of)

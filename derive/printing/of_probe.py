@@ -1,4 +1,4 @@
-"""The probed matrix as mathematics: projected equations, A(z), its reduction to eigenproblems, the bulk."""
+"""Print the probed matrix: projected equations, A(z), its reduction to eigenproblems, and the bulk."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, Aligned, BlockCycle, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
 
 LARGEST_WHOLE = 6
-"""With more unknowns than this the blocks of A(z) stand in the whole by their names."""
+"""Unknowns up to which A(z) is printed with its blocks in full; otherwise by their names."""
 
 
 def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
-    """Propagators, bulk responses, projected equations and sources."""
+    """Return propagators, bulk responses, projected equations and sources."""
     propagators = tuple(
         Statement(sp.Symbol(f"L_{record.probes[i]}_{record.probes[j]}"), value) for (i, j), value in record.propagator
     )
@@ -46,7 +46,7 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
             Section(
                 "numbers of the training level",
                 measured,
-                "Means at the last time multiply random matrices. They do not fluctuate, so that the bulk takes them "
+                "Means at the last time multiply random matrices. They do not fluctuate, so the bulk takes them "
                 "as parameters.",
             ),
             Section(
@@ -66,15 +66,15 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
                 tuple(projected),
                 r"The probe's equation times a training field is averaged. Where the probe meets a noise $u$, Stein's "
                 r"lemma $\langle u f \rangle = \sum \langle u u' \rangle \langle \partial f / \partial u' \rangle$ "
-                "puts a covariance times a mean response in its place; differentiating the probe's equation by the "
-                "training noises gives the equations of these responses. Overlaps and responses are then all the "
-                "unknowns there are.",
+                "replaces it by a covariance times a mean response; differentiating the probe's equation by the "
+                "training noises gives the equations of these responses. The system "
+                "of overlaps and responses is then closed.",
             ),
             Section(
                 "what a source along the spikes adds to the equations of the unknowns",
                 sources,
                 "With a source in the direction of a spike the unknowns are a projected resolvent, and its residue at "
-                "an outlier tells how much of the spike is in the eigenvector.",
+                "an outlier is the overlap of the eigenvector with the spike.",
             ),
             *(_alignment(record, aligned) for aligned in record.alignments),
         )
@@ -83,30 +83,30 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
 
 
 Couplings = dict[Unknown, Combination]
-"""What multiplies other unknowns in the equation of one."""
+"""Coefficients of other unknowns in the equation of one."""
 
 
 def _projected_lines(record: ProjectedProbe, rows: Iterable[int]) -> list[Statement]:
-    """The equations of some unknowns, as far as they are among each other."""
-    known = tuple(record.unknowns[row] for row in rows)
-    table: dict[Unknown, Couplings] = {unknown: {} for unknown in known}
+    """Return the equations of some unknowns, restricted to couplings among them."""
+    unknowns = tuple(record.unknowns[row] for row in rows)
+    table: dict[Unknown, Couplings] = {unknown: {} for unknown in unknowns}
     for (row, column), value in record.couplings:
         if record.unknowns[row] in table and record.unknowns[column] in table:
             table[record.unknowns[row]][record.unknowns[column]] = value
-    return [_projected_line(record, unknown, table[unknown], known) for unknown in known]
+    return [_projected_line(record, unknown, table[unknown], unknowns) for unknown in unknowns]
 
 
 def _projected_line(
-    record: ProjectedProbe, unknown: Unknown, couplings: Couplings, known: tuple[Unknown, ...]
+    record: ProjectedProbe, unknown: Unknown, couplings: Couplings, kept: tuple[Unknown, ...]
 ) -> Statement:
-    """The equation of one unknown."""
+    """Return the equation of one unknown."""
     whole = [((i, j), value) for (i, j), value in record.propagator if record.probes[i] not in record.differing]
     whole += [((i, i), sp.S.One) for i, probe in enumerate(record.probes) if probe in record.differing]
     left = sp.Add(
         *(
             value * sp.Symbol(Unknown(unknown.kind, record.probes[j], unknown.field).name)
             for (i, j), value in whole
-            if record.probes[i] == unknown.probe and Unknown(unknown.kind, record.probes[j], unknown.field) in known
+            if record.probes[i] == unknown.probe and Unknown(unknown.kind, record.probes[j], unknown.field) in kept
         )
     )
     terms = [
@@ -117,7 +117,7 @@ def _projected_line(
 
 
 def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
-    """A declared direction: the unknowns that it adds, what a source along it adds, and where its cosine is read."""
+    """Return the section of a declared direction: the unknowns that it adds, its source, and its overlap."""
     everything = (*record.unknowns, *aligned.later)
     seen: dict[int, Couplings] = {row: {} for row in range(len(aligned.later))}
     for (row, column), value in aligned.couplings:
@@ -150,13 +150,13 @@ def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
     return Section(
         f"alignment {aligned.name} of {aligned.side} vectors",
         (*lines, Statement(remark=cosine)),
-        "The same for a direction that was asked about. The overlaps that its equation needs feed nothing back, and "
-        "nothing feeds the responses that only its own source drives, so that A(z) keeps its zeros.",
+        "The same for a declared direction. No equation of A(z) depends on the overlaps that its equation needs, and "
+        "the responses that only its own source drives depend on no unknown of A(z). So A(z) keeps its zeros.",
     )
 
 
 def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
-    """The unknowns, A(z) whole and block by block, the right-hand side."""
+    """Return the unknowns, A(z) as a whole and by blocks, and the right-hand side."""
     unknowns = record.projected.unknowns
     if not unknowns:
         return (
@@ -195,23 +195,23 @@ def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
 
 
 def _named_block(record: BlockMatrix, row: int, column: int) -> sp.MatrixExpr:
-    """A block by its name only, or zero."""
+    """Return a block by its name only, or zero."""
     size = (record.projected.unknowns[row].size, record.projected.unknowns[column].size)
     zero = isinstance(record.matrix_block(row, column), sp.ZeroMatrix)
     return sp.ZeroMatrix(*size) if zero else sp.MatrixSymbol(f"A_{row + 1}_{column + 1}", *size)
 
 
 def pencil_sections(record: Pencil) -> tuple[Section, ...]:
-    """The eigenproblems, and what is left."""
+    """Return the eigenproblems, and the part of A(z) without a reduction."""
     labels = record.blocks.labels
-    found = []
+    sections = []
     for number, cycle in enumerate(record.cycles, start=1):
-        ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
-        one = len(cycle.groups) == 1
-        fed = "unknowns" if one else "unknowns, each group fed by the next, the last by the first"
+        members = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
+        single = len(cycle.groups) == 1
+        fed = "unknowns" if single else "unknowns, each group fed by the next, the last by the first"
         size = _words(record.size(cycle.groups[0]))
-        lines = [Statement(sp.Function("ring")(*ring), remark=fed), *_couplings(record, cycle)]
-        whose = "this matrix" if one else "the product of these matrices, in this order,"
+        lines = [Statement(sp.Function("cycle")(*members), remark=fed), *_couplings(record, cycle)]
+        whose = "this matrix" if single else "the product of these matrices, in this order,"
         lines += [
             Statement(remark=f"{whose} is free of z, {size} by {size}; s is an eigenvalue of it at an outlier"),
             Statement(
@@ -235,35 +235,34 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
             lines.append(Statement(sp.Symbol("eigenvalue"), cycle.eigenvalue))
             if cycle.inverse is not None:
                 lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
-        found.append(Section(f"eigenproblem {number}", tuple(lines), EIGENPROBLEM))
+        sections.append(Section(f"eigenproblem {number}", tuple(lines), EIGENPROBLEM))
     if record.rest:
-        why = "For these unknowns no matrix free of z was found whose eigenvalues give the outliers."
-        found.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record)), why))
+        why = "For these unknowns the outliers are not eigenvalues of a matrix free of z."
+        sections.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record)), why))
     if record.idle:
         lines = [
-            Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; what it feeds never leads back to it")
-            for row in record.idle
+            Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; it lies on no cycle") for row in record.idle
         ]
-        told = (
-            "each of these rows gives the determinant a power of the scalar on its diagonal, which vanishes nowhere "
+        prose = (
+            "each of these rows contributes to the determinant a power of its diagonal scalar, which has no zero "
             "outside the bulk: no outlier comes from them"
         )
-        found.append(Section("rows that do not contribute", (*lines, Statement(remark=told))))
-    if not found:
-        found.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
-    return tuple(found)
+        sections.append(Section("rows that do not contribute", (*lines, Statement(remark=prose))))
+    if not sections:
+        sections.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
+    return tuple(sections)
 
 
 EIGENPROBLEM = (
-    "A(z) is a scalar function of z times the identity minus a matrix that does not depend on z, up to a ring of such "
+    "A(z) is a scalar function of z times the identity minus a matrix that does not depend on z, up to a cycle of such "
     "groups. So all outliers follow from eigenvalues of one matrix: each eigenvalue is a value of the scalar map, and "
     "the inverse of the map sends it to the outlier."
 )
 
 
 def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
-    """The matrices of an eigenproblem: what each group of a ring receives from the next."""
-    found: list[Statement] = []
+    """Return the matrices of an eigenproblem: the couplings from each group of a cycle to the next."""
+    statements: list[Statement] = []
     unknowns = record.projected.unknowns
     several = len(cycle.groups) > 1
     for number, group in enumerate(cycle.groups, start=1):
@@ -276,23 +275,21 @@ def _couplings(record: Pencil, cycle: BlockCycle) -> list[Statement]:
             for r in group
         ]
         name = sp.Symbol(f"K_{number}" if several else "K")
-        found.append(Statement(name, rows[0][0] if rows == [[rows[0][0]]] else sp.BlockMatrix(rows)))
-    return found
+        statements.append(Statement(name, rows[0][0] if rows == [[rows[0][0]]] else sp.BlockMatrix(rows)))
+    return statements
 
 
 def _nonlinear_lines(record: Pencil) -> list[Statement]:
-    """The homogeneous equations whose solutions are sought, what makes them irreducible, and their size."""
+    """Return the homogeneous equations of the nonlinear eigenproblem, why they do not reduce, and their dimension."""
     rest, whole = record.rest, range(len(record.blocks.labels))
     lines = _projected_lines(record.projected, rest)
     solved = (
         f"a solution other than zero exists at an outlier: {len(rest)} unknowns, {_words(record.size(rest))} numbers"
     )
     if any(record.blocks.block(r, c).scalar != 0 for r in rest for c in rest if r != c):
-        reason = "scalars that depend on z also stand off the diagonal, so these rows form no ring of groups"
+        reason = "scalars that depend on z also occur off the diagonal, so these rows form no cycle of groups"
     else:
-        reason = (
-            "groups of unknowns feed each other otherwise than in one ring, or a row has averages over sites of its own"
-        )
+        reason = "groups of unknowns do not form a single cycle, or a row has averages over sites that no other row has"
     joint = ", and with them those of the eigenproblems above" if record.cycles else ""
     size = _words(record.size(whole))
     contour = f"its zeros{joint} are found by contour integrals of A(z) as a whole, {size} by {size}"
@@ -313,22 +310,22 @@ def _words(size: sp.Expr) -> str:
 
 
 CURVE = (
-    "All responses but the resolvent are eliminated. Many functions solve what is left; the physical one is known far "
-    "from the spectrum and followed from there, and its imaginary part on the real line is the density."
+    "All responses but the resolvent are eliminated. The remaining curve has several branches. The physical one is "
+    "continued from 1/z at infinity; -1/pi times its imaginary part above the real line is the density."
 )
 EDGES = "At an edge of the bulk two solutions of the curve meet, so the edges are among the roots of its discriminant."
 
 
 def bulk_sections(record: Bulk) -> tuple[Section, ...]:
-    """The curve, the resolvent in closed form, the edges."""
+    """Return the curve, the resolvent in closed form, and the edges."""
     if record.curve is None:
         count = len(record.projected.bulk_equations)
         why = "too large to eliminate" if record.projected.polynomials is not None else "averages over sites remain"
-        told = (
+        prose = (
             f"{why}: {record.projected.resolvent} is followed as one of {count} unknowns of the "
             f"{count} response equations of the probe, and edges are where their Jacobian is singular"
         )
-        return (Section("curve", (Statement(remark=told),)),)
+        return (Section("curve", (Statement(remark=prose),)),)
     tag = probe_tag("G", 0, record.projected.system)
     lines = [Statement(record.curve, sp.S.Zero, remark="algebraic curve of the resolvent", tag=tag)]
     if record.resolvent is not None:

@@ -1,4 +1,4 @@
-"""The training level as mathematics: equations, action and average, saddle point and single site, order in time."""
+"""Print the training level: equations, action and average, saddle point and single site, order in time."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from derive.records.saddle import NoiseKernel, SaddlePoint, SingleSite, TimeOrde
 from derive.records.system import System, SystemField
 
 WRITTEN_OUT = (
-    "Weights are replaced by their initial matrix plus all that learning has added, a sum of outer products, and each "
-    "product of a random matrix with a vector is a field of its own: the average below needs nothing else."
+    "Weights are replaced by their initial matrix plus the sum of outer products that training has added. Each product "
+    "of a random matrix with a vector is a separate field: the average below needs nothing else."
 )
 FLOW = (
-    "A vector follows the probed matrix in a time of its own and is driven from rest. Its Laplace transform is the "
-    "resolvent of that matrix applied to the source, so its poles are the eigenvalues."
+    "A vector evolves under the probed matrix in spectral time, driven by a source from zero. Its Laplace transform is "
+    "the resolvent of that matrix applied to the source, so its poles are the eigenvalues."
 )
 
 
 def system_sections(record: System) -> tuple[Section, ...]:
-    """Random matrices, equations of the fields, coefficients of weights, labels."""
+    """Return random matrices, equations of the fields, coefficients of weights, and labels."""
     printer = TextPrinter(PrintedNames.of(record))
 
     def plain(field: Field) -> str:
@@ -105,7 +105,7 @@ def _sides(f: SystemField) -> list[sp.Expr]:
 
 
 def trait_law(trait: Trait, printer: TextPrinter) -> str:
-    """The law of a trait in words."""
+    """Return the law of a trait in words."""
     if not trait.discrete:
         low, high = (printer.doprint(end) for end in trait.law[1:])
         formula = printer.doprint(trait.density)
@@ -122,12 +122,12 @@ def trait_law(trait: Trait, printer: TextPrinter) -> str:
 
 
 def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = None) -> tuple[Statement, ...]:
-    """The equations of some fields, each with its starting values, which are numbered here."""
-    found = []
+    """Return the equations of some fields, each with its numbered starting values."""
+    lines = []
     for f in fields:
         value = at(f.field, f.time)
         right = f.rule.expression(f.time) + (ProbeSource() if f.derivative else 0)
-        found.append(
+        lines.append(
             Statement(
                 TauDerivative(value) if f.derivative else value,
                 right,
@@ -137,17 +137,17 @@ def field_lines(fields: Iterable[SystemField], numbering: Numbering | None = Non
         for first, rule in enumerate(f.starts):
             start = rule.expression(sp.Integer(first)).subs(f.time, first)
             tag = "" if numbering is None else numbering.starts[f.field, first]
-            found.append(Statement(f.field(first), start, tag=tag))
-    return tuple(found)
+            lines.append(Statement(f.field(first), start, tag=tag))
+    return tuple(lines)
 
 
 def spectral_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
-    """What the spectral fields of one probed matrix add to the training level: equations, noises and memory."""
+    """Return what the spectral fields of one probed matrix add to the training level: equations, noises and memory."""
     return (Section("spectral fields", field_lines(saddle.system.spectral)), *saddle_sections(saddle))
 
 
 def action_sections(record: Action) -> tuple[Section, ...]:
-    """The deterministic part, and what multiplies each random matrix."""
+    """Return the deterministic part of the action, and the couplings of each random matrix."""
     deterministic, linear = [], []
     for f in record.system.fields:
         value = at(f.field, f.time)
@@ -165,21 +165,20 @@ def action_sections(record: Action) -> tuple[Section, ...]:
             "deterministic part, summed over times",
             tuple(deterministic),
             r"Each equation is a delta function, $\delta(x) = \int \mathrm{d}\hat{x}\, e^{i \hat{x} x} / 2\pi$, and "
-            "each line is its exponent. There is no Jacobian: every value is given by others that are already known.",
+            "each line is its exponent. There is no Jacobian: every value is an explicit function of earlier ones.",
         ),
         Section(
             "disorder part: minus i times the trace of a random matrix with its X, summed over times",
             tuple(linear),
-            r"All that multiplies a random matrix is gathered in its $X$: the exponent is "
-            r"$-i\, \mathrm{Tr}\, W^{\top} X_{W}$ for each random matrix $W$, linear in it, which is why its Gaussian "
-            "average can be done exactly.",
+            r"The terms that multiply a random matrix $W$ are collected in $X_{W}$: the exponent is "
+            r"$-i\, \mathrm{Tr}\, W^{\top} X_{W}$. It is linear in $W$, so the Gaussian average is exact.",
         ),
     )
 
 
 def average_sections(record: AveragedAction) -> tuple[Section, ...]:
-    """The quartic terms, matrix by matrix."""
-    found = []
+    """Return the quartic terms, matrix by matrix."""
+    sections = []
     for matrix in record.system.disorder:
         terms = [term for term in record.terms if term.matrix == matrix]
         lines = tuple(Statement(term.expression()) for term in joined_terms(terms))
@@ -189,34 +188,34 @@ def average_sections(record: AveragedAction) -> tuple[Section, ...]:
         )
         if len(lines) < len(terms):
             why += "Terms that differ in the names of the times alone are joined."
-        found.append(Section(f"from {matrix}, summed over both times{fresh}", lines, why.strip()))
-    return tuple(found)
+        sections.append(Section(f"from {matrix}, summed over both times{fresh}", lines, why.strip()))
+    return tuple(sections)
 
 
 def joined_terms(terms: Iterable[Quartic]) -> list[Quartic]:
-    """Terms that are equal once the two times have exchanged their names, or the two brackets their places, as one."""
-    found: dict[tuple[tuple[Leg, Leg], tuple[Leg, Leg]], Quartic] = {}
+    """Merge terms that are equal after exchanging the two times or the two brackets."""
+    joined: dict[tuple[tuple[Leg, Leg], tuple[Leg, Leg]], Quartic] = {}
     for term in terms:
         left, right = term.left, term.right
         mirrored = (left[::-1], right[::-1])
         alike = ((left, right), (right, left), mirrored, mirrored[::-1])
-        key = next((pair for pair in alike if pair in found), (left, right))
-        known = found.get(key)
-        found[key] = term if known is None else replace(known, weight=known.weight + term.weight)
-    return list(found.values())
+        key = next((pair for pair in alike if pair in joined), (left, right))
+        equal = joined.get(key)
+        joined[key] = term if equal is None else replace(equal, weight=equal.weight + term.weight)
+    return list(joined.values())
 
 
 def each_pair_once(covariances: Iterable[NoiseKernel]) -> tuple[NoiseKernel, ...]:
-    """Covariances of noises without those that say the same of the noises in the opposite order."""
-    found: dict[tuple[Field, Field, Field, Field], NoiseKernel] = {}
+    """Return the covariances of noises without those that repeat a pair in the opposite order."""
+    distinct: dict[tuple[Field, Field, Field, Field], NoiseKernel] = {}
     for c in covariances:
-        if (c.right, c.left, c.b, c.a) not in found:
-            found[c.left, c.right, c.a, c.b] = c
-    return tuple(found.values())
+        if (c.right, c.left, c.b, c.a) not in distinct:
+            distinct[c.left, c.right, c.a, c.b] = c
+    return tuple(distinct.values())
 
 
 def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
-    """Order parameters, noises, memory, and what vanishes."""
+    """Return order parameters, noises, memory, and the bilinears that vanish."""
     covariances = each_pair_once(record.covariances)
     correlations: dict[tuple[Field, Field], None] = {}
     for c in covariances:
@@ -247,32 +246,32 @@ def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
             "A bracket of the averaged action is a sum over all sites, so at large size it does not fluctuate and its "
             "mean takes its place: of two fields a correlation, of a field and a response field a response; of two "
             r"response fields it is zero, because probabilities add up to one. $C_{b a}(s, t) = C_{a b}(t, s)$, so "
-            "each pair stands here once.",
+            "each pair is listed once.",
         ),
         Section("covariances of the noises", tuple(covariance_line(c) for c in covariances), NOISES),
         Section(
             "memory that joins each noise",
             kernels,
-            "A term with one response field and one field adds to the equation of that response field: what a field "
-            "does to all other sites comes back to it later.",
+            "A term with one response field and one field adds a memory term to the equation of that response "
+            "field: the action of a field on all other sites returns to it later.",
         ),
         Section(
             "vanish by causality",
             tuple(Statement(v, sp.S.Zero) for v in record.vanishing),
-            "No field answers to a kick that comes later or that cannot reach it.",
+            "By causality, no field responds to an impulse that comes later or cannot reach it.",
         ),
     )
 
 
 NOISES = (
-    "A term with two response fields is what the average over a Gaussian noise leaves behind, so it is written as a "
-    "noise again, with the correlation of the fields as its covariance."
+    "A term with two response fields is the average over a Gaussian noise whose covariance is the correlation of the "
+    "fields (Hubbard-Stratonovich)."
 )
 
 
 def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
-    """The equations of one site of each sector, and its noises."""
-    found, numbering = [], Numbering.of(record.system, record.saddle.covariances)
+    """Return the equations of one site of each sector, and its noises."""
+    sections, numbering = [], Numbering.of(record.system, record.saddle.covariances)
     for sector in record.system.sectors:
         lines = []
         for f in record.system.fields:
@@ -287,20 +286,19 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
                 right = f.rule.expression(f.time) + (ProbeSource() if f.derivative else 0)
             tag = numbering.laws.get(f.field, "")
             lines.append(Statement(TauDerivative(value) if f.derivative else value, right, tag=tag))
-        found.append(Section(f"a site of {sector}", tuple(lines)))
+        sections.append(Section(f"a site of {sector}", tuple(lines)))
     noises = tuple(
         replace(covariance_line(c), tag=numbering.covariances.get((c.left, c.right), ""))
         for c in each_pair_once(record.saddle.covariances)
     )
     closed = (
-        "Means over many copies of this process are the correlations and responses that stand in it: that is the "
-        "condition which fixes them."
+        "Self-consistency: means over many copies of this process are the correlations and responses in its equations."
     )
-    return (*found, Section("noises", noises, closed))
+    return (*sections, Section("noises", noises, closed))
 
 
 def order_sections(record: TimeOrder) -> tuple[Section, ...]:
-    """The sequence within one time, and the reach of the responses."""
+    """Return the sequence of computation within one time, and the delays of responses."""
     sequence = tuple(Statement(at(f, clock_of(f)), remark=f"step {i + 1}") for i, f in enumerate(record.order))
     reach = []
     for a, j, lag in record.lags:
@@ -313,13 +311,13 @@ def order_sections(record: TimeOrder) -> tuple[Section, ...]:
         Section(
             "each time is computed in this order",
             sequence,
-            "Every value needs only what stands above it or is older, so one pass forward in time solves the "
+            "Every value depends only on values above it or at earlier times, so one pass forward in time solves the "
             "equations.",
         ),
         Section(
             "reach of the responses",
             tuple(reach),
-            "How late a kick is first felt says where the sums over the past end.",
+            "The delay of the first response to an impulse is where the sums over the past end.",
         ),
     )
 
@@ -331,17 +329,17 @@ RESPONSES = {
 
 
 def method_sections(record: Method) -> tuple[Section, ...]:
-    """The closure of each sector with its reason, and how responses are estimated."""
+    """Return the closure of each sector with its reason, and the estimator of responses."""
     closures = tuple(
-        Statement(sp.Function("closure")(one.sector), remark=f"{one.closure.value}: {one.reason}")
-        for one in record.sectors
+        Statement(sp.Function("closure")(sector.sector), remark=f"{sector.closure.value}: {sector.reason}")
+        for sector in record.sectors
     )
-    found = [Section("averages over the sites of each sector", closures, CLOSURES)]
+    sections = [Section("averages over the sites of each sector", closures, CLOSURES)]
     if record.labels is not None:
-        found.append(Section("symmetry of labels", (_symmetry(record.labels),), LABELS))
+        sections.append(Section("symmetry of labels", (_symmetry(record.labels),), LABELS))
     if record.sampled:
-        found.append(Section("responses", (Statement(remark=RESPONSES[record.responses]),)))
-    return tuple(found)
+        sections.append(Section("responses", (Statement(remark=RESPONSES[record.responses]),)))
+    return tuple(sections)
 
 
 def _symmetry(labels: LabelSymmetry) -> Statement:
@@ -350,7 +348,7 @@ def _symmetry(labels: LabelSymmetry) -> Statement:
 
 LABELS = (
     "Permutations of labels that leave the equations as they are make every order parameter with two labels a multiple "
-    "of the unit matrix plus a constant; signed ones, a multiple of the unit matrix. One label stands for all then."
+    "of the unit matrix plus a constant; signed ones, a multiple of the unit matrix. One label then represents all."
 )
 CLOSURES = (
     "Exact: moments of Gaussian fields in closed form. Quadrature: Gaussian integrals, with more nodes until they "
@@ -359,7 +357,7 @@ CLOSURES = (
 
 
 def covariance_line(covariance: NoiseKernel) -> Statement:
-    """The covariance of two noises."""
+    """Return the covariance of two noises."""
     t, s = clock_of(covariance.left), PAST
     value = covariance.coefficient * Correlation(
         covariance.a, covariance.b, *times_of(covariance.a, t), *times_of(covariance.b, s)

@@ -1,4 +1,4 @@
-"""Expressions as plain ASCII."""
+"""Print expressions as plain ASCII."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
 
 
 def in_brackets(rows: list[list[str]]) -> str:
-    """The entries of a matrix, one row per line, in columns."""
+    """Return the entries of a matrix, one row per line, in columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "[ " + "  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)) + " ]" for row in rows
@@ -43,10 +43,10 @@ def in_brackets(rows: list[list[str]]) -> str:
 
 
 class TextPrinter(StrPrinter):
-    """SymPy's text printer with the words of this project; products are written with spaces, powers with ^."""
+    """SymPy's text printer with the nodes of this project; products are written with spaces, powers with ^."""
 
     printmethod = ""
-    """Nodes of a declaration know how they are typed there; here all are printed by the methods below."""
+    """Disables the nodes' own printing, which reproduces the declaration; the methods below print all of them."""
 
     def __init__(self, names: PrintedNames | None = None):
         super().__init__({"order": None})
@@ -63,8 +63,8 @@ class TextPrinter(StrPrinter):
     def _product(self, field: Field) -> str:
         if field not in self.names.products:
             return self._print_Field(field)
-        made = self.names.products[field]
-        return f"{made.matrix}{'^T' if made.transposed else ''} {self._product(made.argument)}"
+        product = self.names.products[field]
+        return f"{product.matrix}{'^T' if product.transposed else ''} {self._product(product.argument)}"
 
     def _index(self, *fields: Field) -> str:
         names = [self._product(f) for f in fields]
@@ -209,7 +209,7 @@ class TextPrinter(StrPrinter):
             return "d {}/d {}".format(*self.times.pair(self, *arguments))
         if name == "outer":
             return f"{self._print(arguments[0])} {self._print(arguments[1])}^T"
-        if name == "ring":
+        if name == "cycle":
             return " <- ".join(self._print(group) for group in arguments)
         return f"{self._meaning(name)}({','.join(map(self._time, arguments))})"
 

@@ -1,4 +1,4 @@
-"""Which prose belongs to which record."""
+"""The sections that each record is printed as."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from derive.records.system import System
 
 @singledispatch
 def sections_of(record: Record) -> tuple[Section, ...]:
-    """The record as mathematics, in reading order."""
+    """Return the sections of a record, in reading order."""
     raise TypeError(f"a {type(record).__name__} has no printed form")
 
 

@@ -1,4 +1,4 @@
-"""The form that records are printed in, and lines that several of them share."""
+"""The common form of printed records, and lines that several of them share."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from derive.records.system import Recurrence
 
 @dataclass(frozen=True)
 class Statement:
-    """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose. tag: the
-    number under which code cites it."""
+    """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose.
+
+    `tag` is the equation number that generated code cites.
+    """
 
     left: sp.Basic | None = None
     right: sp.Basic | None = None
@@ -29,7 +31,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Section:
-    """Statements under a title. `why` says what was done and why, with mathematics between dollar signs."""
+    """Statements under a title. `why` explains the step, with mathematics between dollar signs."""
 
     title: str
     statements: tuple[Statement, ...]
@@ -37,7 +39,7 @@ class Section:
 
 
 def remembered(memory: MemoryKernel) -> sp.Expr:
-    """The memory term as it is printed: summed over the training times that count, or over spectral time."""
+    """Return the memory term as it is printed: summed over training times, or over spectral time."""
     value = memory.expression()
     if memory.on.role == "spectral":
         return sp.Function("sum_s")(value)
@@ -52,14 +54,14 @@ def remembered(memory: MemoryKernel) -> sp.Expr:
 
 
 def matrix_law(matrix: Disorder) -> str:
-    """Shape and law of a random matrix in words."""
+    """Return the shape and law of a random matrix in words."""
     kind = "symmetric, the diagonal with twice the variance" if matrix.symmetric else "independent Gaussian entries"
     fresh = f", drawn afresh at each {matrix.fresh}" if matrix.fresh is not None else ""
     return f"{matrix.rows} x {matrix.columns}, {kind}{fresh}"
 
 
 def recurrence_lines(recurrence: Recurrence, model: Model) -> list[Statement]:
-    """k(t+1) = matrix k(t) + forcing and the starting value, for each weight matrix."""
+    """Return k(t+1) = matrix k(t) + forcing and the starting value, for each weight matrix."""
     t = next(w.clock for w in atoms(model, Weights) if w.name == recurrence.weights[0])
     rest = () if recurrence.initial else (PAST,)
     functions = [sp.Function(name) for name in recurrence.names]

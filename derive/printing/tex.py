@@ -1,4 +1,4 @@
-"""Expressions as LaTeX that amsmath understands."""
+"""Print expressions as LaTeX for amsmath."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LATEX_SYMBOLS = {
 
 
 class TexPrinter(LatexPrinter):
-    """SymPy's LaTeX printer with the words of this project."""
+    """SymPy's LaTeX printer with the nodes of this project."""
 
     printmethod = None  # nodes say themselves that they are printed here
 
@@ -59,8 +59,8 @@ class TexPrinter(LatexPrinter):
     def _product(self, field: Field) -> str:
         if field not in self.names.products:
             return self._print_Field(field)
-        made = self.names.products[field]
-        return f"{latex_symbol(made.matrix)}{TOP if made.transposed else ''} {self._product(made.argument)}"
+        product = self.names.products[field]
+        return f"{latex_symbol(product.matrix)}{TOP if product.transposed else ''} {self._product(product.argument)}"
 
     def _index(self, *fields: Field) -> str:
         names = [self._product(f) for f in fields]
@@ -220,7 +220,7 @@ class TexPrinter(LatexPrinter):
             return r"\frac{{\partial {}}}{{\partial {}}}".format(*self.times.pair(self, *arguments))
         if name == "outer":
             return rf"{self._print(arguments[0])}\, {self._print(arguments[1])}{TOP}"
-        if name == "ring":
+        if name == "cycle":
             return r" \leftarrow ".join(self._print(group) for group in arguments)
         return f"{latex_name(name)}({', '.join(map(self._print, arguments))})"
 
@@ -247,7 +247,7 @@ class TexPrinter(LatexPrinter):
     # -- sums, products, powers
 
     def terms(self, expression: sp.Basic | matrices.MatrixExpression) -> list[tuple[bool, str]]:
-        """The terms of a sum, each with its sign; line breaks go between them."""
+        """Return the terms of a sum, each with its sign; line breaks go between them."""
         if isinstance(expression, sp.MatrixExpr) and not isinstance(expression, sp.BlockMatrix):
             return self._matrix_parts(
                 [

@@ -1,1 +1,1 @@
-"""The frozen records that flow between stages. Each prints itself as text and as LaTeX."""
+"""The frozen records between stages. Each prints itself as text and as LaTeX."""

@@ -1,4 +1,4 @@
-"""The Martin-Siggia-Rose action, and what is left of it after the disorder average."""
+"""The Martin-Siggia-Rose action before and after the disorder average."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from derive.records.system import System
 
 @dataclass(frozen=True)
 class Coupling:
-    """The term -i coefficient hat(field) . matrix argument: how a field meets the disorder."""
+    """The term -i coefficient hat(field) . matrix argument, which couples a field to the disorder."""
 
     matrix: Disorder
     transposed: bool
@@ -38,6 +38,8 @@ class Leg:
 
 @dataclass(frozen=True, repr=False)
 class Action(Record):
+    """The Martin-Siggia-Rose action: the deterministic part, and the couplings to each random matrix."""
+
     system: System
     couplings: tuple[Coupling, ...]
     assumptions: tuple[str, ...]
@@ -45,7 +47,7 @@ class Action(Record):
 
 
 def clock_of(field: Field) -> sp.Expr:
-    """The time at which a field is written: its clock, or spectral time."""
+    """Return the time variable of a field: its clock, or spectral time."""
     return TAU if field.role == "spectral" else (field.clock or sp.Symbol("t"))
 
 
@@ -67,7 +69,7 @@ class Quartic:
 
 @dataclass(frozen=True, repr=False)
 class AveragedAction(Record):
-    """Products of bilinears. For a probed matrix: those with a spectral field; the others are the training level's."""
+    """The disorder-averaged action as products of bilinears. For a probed matrix: only those with a spectral field."""
 
     system: System
     terms: tuple[Quartic, ...]
@@ -75,5 +77,5 @@ class AveragedAction(Record):
     title = "Averaged over the disorder"
 
     def joined(self, probed: AveragedAction) -> AveragedAction:
-        """The whole averaged action of a probed matrix, the training level's terms first."""
+        """Return the whole averaged action of a probed matrix, with the terms of the training level first."""
         return replace(probed, terms=(*self.terms, *probed.terms))

@@ -1,4 +1,4 @@
-"""What every record has: a title, and everything that was assumed so far."""
+"""The base of all records: a title and the assumptions made so far."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from derive.support.display import DisplayedSections
 
 
 class Record(DisplayedSections):
-    """A stage's result. `assumptions` holds everything assumed so far, so the last record shows them all."""
+    """The result of a stage. `assumptions` accumulates, so the last record shows all of them."""
 
     title: str = ""
     assumptions: tuple[str, ...]
 
 
 def gathered(*records: Record, new: str) -> tuple[str, ...]:
-    """Everything that the records assume, each once, and what is assumed on top of it."""
+    """Return all assumptions of the records, each once, followed by the new one."""
     return tuple(dict.fromkeys([*(a for record in records for a in record.assumptions), new]))

@@ -1,4 +1,4 @@
-"""Linear training with constant laws: its stationary limit, and the step that it applies over and over."""
+"""Linear training with constant coefficients: its stationary limit, and the linear map of one step."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from derive.records.system import Mixing, System
 
 @dataclass(frozen=True)
 class LinearPart:
-    """coefficient * z^power * (1 + z)^(-delay) times a field or a source, perhaps after `mixing` has acted on its
-    labels."""
+    """coefficient * z^power * (1 + z)^(-delay) times a field or a source, whose labels `mixing` may have mapped."""
 
     target: Field
     of: Field
@@ -30,10 +29,10 @@ class LinearPart:
 
 @dataclass(frozen=True, repr=False)
 class LinearSites(Record):
-    """Linear laws with constant coefficients, where every symbol is a matrix over labels: with one label a number.
+    """Linear laws with constant coefficients. Every symbol is a matrix over labels, or a number if there is one label.
 
-    In z, the variable of z/(1 + z) sum_t x(t) (1 + z)^(-t), a site inverts S(z) = 1 - parts - memories, whose blocks
-    belong to fields.
+    In the variable z of z/(1 + z) sum_t x(t) (1 + z)^(-t), the response of a site is the inverse of S(z) = 1 - parts -
+    memories, whose blocks belong to fields.
     """
 
     system: System
@@ -46,7 +45,7 @@ class LinearSites(Record):
 
     @property
     def responses(self) -> tuple[tuple[Field, Field], ...]:
-        """Pairs (a, noise): R[a, noise] is the mean over sites of the block of the inverse of S."""
+        """Pairs (a, noise): R[a, noise] is the mean over sites of a block of the inverse of S."""
         return tuple(dict.fromkeys((m.a, m.noise) for m in self.memories))
 
     @property
@@ -56,26 +55,26 @@ class LinearSites(Record):
         return any(f.labelled for f in fields) or any(part.mixing is not None for part in self.parts)
 
     def _own(self) -> list[sp.Expr]:
-        """Coefficients beside those of parts, memories and covariances."""
+        """Coefficients besides those of parts, memories and covariances."""
         return []
 
     @cached_property
     def coefficients(self) -> tuple[sp.Expr, ...]:
-        """All that may depend on parameters, data and traits, once each."""
-        found = [part.coefficient for part in self.parts]
-        found += [m.coefficient for m in self.memories] + [c.coefficient for c in self.covariances]
-        return tuple(dict.fromkeys(map(sp.sympify, [*found, *self._own()])))
+        """All coefficients that may depend on parameters, data and traits, each once."""
+        coefficients = [part.coefficient for part in self.parts]
+        coefficients += [m.coefficient for m in self.memories] + [c.coefficient for c in self.covariances]
+        return tuple(dict.fromkeys(map(sp.sympify, [*coefficients, *self._own()])))
 
     @cached_property
     def traits(self) -> tuple[Trait, ...]:
-        """What differs from site to site."""
+        """The traits in the coefficients."""
         inside = {value.field for e in self.coefficients for value in traits_in(e)}
         return tuple(trait for trait in self.system.traits if trait in inside)
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """mean(scale * source * field(t - delay)), linear in the field, as the source is drawn."""
+    """mean(scale * source * field(t - delay)), which is linear in the field."""
 
     source: Field
     field: Field
@@ -95,10 +94,10 @@ class OverlapTerm:
 
 @dataclass(frozen=True, repr=False)
 class Recursion(LinearSites):
-    """The step that linear training applies over and over, with what is drawn afresh at each step.
+    """The linear map of one training step, with the noise drawn afresh at each step.
 
-    observed: by observable the fields in it. stirred: fields whose equations hold what is drawn afresh at each step.
-    overlap_terms: means over sites that are linear in fields, which planted directions bring.
+    `observed` holds the fields of each observable. `stirred` are fields whose equations hold white noise.
+    `overlap_terms` are means over sites that are linear in fields, as planted directions give.
     """
 
     observed: tuple[tuple[str, tuple[Field, ...]], ...]
@@ -117,12 +116,12 @@ class Recursion(LinearSites):
 
 @dataclass(frozen=True, repr=False)
 class StationaryLimit(LinearSites):
-    """The stationary limit of linear training: x(z) tends to the last value of x(t) as z -> 0.
+    """The stationary limit of linear training: x(z) tends to the limit of x(t) as z -> 0.
 
-    drives: what is drawn in the equations of fields. means: by symbol, those in the observables, each as (coefficient,
-    a, b) with the mean of a b label by label; without fields for a mean of traits alone. forgotten: a start that has
-    been left out, because what is drawn does not give it at once; it does not count where training forgets how it
-    began.
+    `drives` are the random terms in the equations of fields. `means` holds, by symbol, the means in the observables as
+    triples (coefficient, a, b) for the mean of a b label by label; a and b are None for a mean of traits alone.
+    `forgotten` names a starting value that is omitted because it is not linear in the sources; it does not matter if
+    training forgets its start.
     """
 
     drives: tuple[LinearPart, ...]
@@ -133,6 +132,6 @@ class StationaryLimit(LinearSites):
     title = "Limit of long training"
 
     def _own(self) -> list[sp.Expr]:
-        found = [part.coefficient for part in self.drives]
-        found += [source.scale**2 for source in self.sources]
-        return found + [scale for pairs in self.means for scale, _, _ in pairs]
+        coefficients = [part.coefficient for part in self.drives]
+        coefficients += [source.scale**2 for source in self.sources]
+        return coefficients + [scale for pairs in self.means for scale, _, _ in pairs]

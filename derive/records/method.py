@@ -1,4 +1,4 @@
-"""How the averages over sites are computed."""
+"""The closure of each sector: how averages over sites are computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ClosureKind(Enum):
-    """How averages over the sites of a sector are closed. The value is the word that users read."""
+    """How averages over the sites of a sector are computed. The value is the word shown to users."""
 
     EXACT = "exact"
     QUADRATURE = "quadrature"
@@ -24,7 +24,7 @@ class ClosureKind(Enum):
 
 @dataclass(frozen=True)
 class SectorMethod:
-    """The closure of one sector, and why it is that one."""
+    """The closure of one sector, and the reason for it."""
 
     sector: Sector
     closure: ClosureKind
@@ -32,7 +32,7 @@ class SectorMethod:
 
 
 class LabelGroup(Enum):
-    """Permutations of labels that leave the training level as it is. The value is the word that users read."""
+    """The permutations of labels that leave the training level invariant. The value is the word shown to users."""
 
     SIGNED = "signed permutations"
     PERMUTATIONS = "permutations"
@@ -40,13 +40,13 @@ class LabelGroup(Enum):
 
     @property
     def components(self) -> int:
-        """How many irreducible representations the labels of a vector fall into; 0 where they fall into none."""
+        """The number of distinct irreducible representations in the labels of a vector; 0 without symmetry."""
         return {LabelGroup.SIGNED: 1, LabelGroup.PERMUTATIONS: 2, LabelGroup.NONE: 0}[self]
 
 
 @dataclass(frozen=True)
 class LabelSymmetry:
-    """The symmetry of the labels along some axes, and why it is that one."""
+    """The symmetry of the labels along some axes, and the reason for it."""
 
     axes: tuple[Axis, ...]
     group: LabelGroup
@@ -57,8 +57,8 @@ class LabelSymmetry:
 class Method(Record):
     """The closure of every sector, and the symmetry of labels.
 
-    laws: where averages are Gaussian integrals, the nonlinear laws and averages taken apart. responses: how a sampled
-    pass estimates responses, "stein" or "pathwise".
+    `laws` are the decomposed nonlinear laws and averages, if averages are Gaussian integrals. `responses` is the
+    estimator of responses in a sampled pass: "stein" or "pathwise".
     """
 
     system: System
@@ -72,4 +72,4 @@ class Method(Record):
     @property
     def sampled(self) -> bool:
         """Whether results have a sampling error."""
-        return any(one.closure is ClosureKind.SAMPLED for one in self.sectors)
+        return any(sector.closure is ClosureKind.SAMPLED for sector in self.sectors)

@@ -1,4 +1,4 @@
-"""The probe, projected on the training fields; A(z); its reduction; the bulk."""
+"""Records of a probed matrix: its projection on training fields, A(z), the reduction to eigenproblems, and the bulk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from derive.records.system import System
 
 @dataclass(frozen=True)
 class BulkResponse:
-    """The symbol for the response of a spectral field to a spectral noise (noise None: to the source)."""
+    """The symbol for the response of a spectral field to a spectral noise, or to the source if `noise` is None."""
 
     symbol: sp.Symbol
     field: Field
@@ -46,10 +46,10 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Directions:
-    """The spikes that span one side: "right" for the eigenvector psi0, "left" for K psi0 where the matrix is K^T K.
+    """The spikes that span one side: "right" for the eigenvector psi0, "left" for K psi0 if the matrix is K^T K.
 
-    With a source along the spike `fields[column]` in the equation of `probe`, the equation of unknown `row` gains
-    drive[(row, column)]; what the spikes then see of `probe` is the projected resolvent.
+    A source along the spike `fields[column]` in the equation of `probe` adds drive[(row, column)] to the equation of
+    unknown `row`. The resulting overlaps of the spikes with `probe` are the projected resolvent.
     """
 
     side: str
@@ -62,12 +62,16 @@ class Directions:
 class Aligned:
     """A declared direction on one side of the probed matrix: its overlap with `probe` joins the unknowns of A(z).
 
-    later: the unknowns that its equation needs besides those of A(z), its own among them; they feed nothing back. Their
-    couplings[(row, column)] multiply unknowns of A(z), or `later` behind them, in the equation of later[row].
-    earlier: responses that a source along the direction drives, and that vanish without it; nothing feeds them. Their
-    sources[(row, column)] multiply earlier[column] in the equation of earlier[row], and feeds[(row, column)] in that of
-    an unknown of A(z). Neither adds a zero to A(z). drive: what the source adds to the equations of the unknowns of
-    A(z), and of `earlier` behind them.
+    `later` are the unknowns that its equation needs besides those of A(z), its own among them; no equation of A(z)
+    depends on them. couplings[(row, column)] multiplies an unknown of A(z), or one of `later`, which follow them, in
+    the equation of later[row].
+
+    `earlier` are responses that a source along the direction drives and that vanish without it; they depend on no
+    unknown of A(z). sources[(row, column)] multiplies earlier[column] in the equation of earlier[row], and feeds[(row,
+    column)] does so in the equation of an unknown of A(z).
+
+    Neither adds a zero to det A(z). `drive` is what the source adds to the equations of the unknowns of A(z), followed
+    by those of `earlier`.
     """
 
     name: str
@@ -88,16 +92,16 @@ class Aligned:
 
     @property
     def combinations(self) -> tuple[Combination, ...]:
-        return tuple(made for _, made in (*self.couplings, *self.sources, *self.feeds, *self.drive))
+        return tuple(combination for _, combination in (*self.couplings, *self.sources, *self.feeds, *self.drive))
 
 
 @dataclass(frozen=True)
 class DiagonalSpread:
-    """Training fields of a site that stand on diagonals, as combinations of independent standard normal numbers.
+    """Training fields on diagonals as linear combinations of independent standard normals.
 
-    values[a] = sum_b lower[a][b] normals[b], b <= a, where lower is the triangular root of the covariance of the
-    values, and inverse that of lower, zero in directions in which the values do not vary. Both are numbers that the
-    training level gives.
+    values[a] = sum_b lower[a][b] normals[b], b <= a, where lower is the Cholesky factor of the covariance of the
+    values. `inverse` is the inverse of lower, zero in directions without variance. Both are numbers of the training
+    level.
     """
 
     values: tuple[FieldAt, ...]
@@ -107,16 +111,16 @@ class DiagonalSpread:
 
     @property
     def covariances(self) -> tuple[tuple[Mean, ...], ...]:
-        """The means of products that lower is the root of, rows of the lower triangle."""
+        """The covariances whose Cholesky factor is lower, as rows of the lower triangle."""
         return tuple(tuple(Mean(a * b) for b in self.values[: row + 1]) for row, a in enumerate(self.values))
 
 
 @dataclass(frozen=True)
 class SampledSiteValues:
-    """What stands on diagonals at the sites of a sector, where its law is sampled.
+    """The diagonal entries of a sector whose law is sampled.
 
-    entries: each a function of training fields and traits of the site. reach: between which numbers they lie, and law:
-    values of them all with the share of the sites that has each; both are numbers that the training level gives.
+    `entries` are functions of training fields and traits of the site. `reach` holds bounds on them. `law` holds joint
+    values of all entries with their weights. Both are numbers of the training level.
     """
 
     sector: Sector
@@ -126,46 +130,51 @@ class SampledSiteValues:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Under which name order parameters have the law."""
+        """The key of the law among the order parameters."""
         return ("S", self.sector.name)
 
     @property
     def of_traits(self) -> bool:
-        """Whether it is made of traits alone, so that its law is known; what fields are beside it is sampled still."""
+        """Whether the entries depend on traits alone, so that only fields given the entries are sampled."""
         return all(isinstance(value.field, Trait) for value in self.values)
 
     @property
     def bounded(self) -> bool:
-        """Whether these traits say between which ends it lies."""
+        """Whether the traits bound the entries."""
         fields = [value.field for value in self.values]
         return self.of_traits and all(f.discrete or f.low.is_finite and f.high.is_finite for f in fields)
 
     @property
     def known(self) -> bool:
-        """Whether these traits have few values: then each makes a group of sites, and nothing is sampled where fields
-        are normal in each."""
+        """Whether the traits take few values.
+
+        Each value is then a group of sites, and fields that are Gaussian within a group need no samples.
+        """
         return self.of_traits and all(value.field.discrete for value in self.values)
 
     @property
     def values(self) -> tuple[FieldAt, ...]:
-        """The training fields and traits that the entries are made of."""
-        found = {v for entry in self.entries for v in values_in(entry.function)}
-        return tuple(sorted(found, key=sp.default_sort_key))
+        """The training fields and traits that the entries depend on."""
+        values = {v for entry in self.entries for v in values_in(entry.function)}
+        return tuple(sorted(values, key=sp.default_sort_key))
 
 
 @dataclass(frozen=True, repr=False)
 class ProjectedProbe(Record):
-    """propagator: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
+    """The projected equations of a probe: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
 
-    couplings[(row, column)]: the matrix that multiplies unknown `column` in the equation of unknown `row`.
-    directions: sources along the spikes, whose residues at an outlier are the overlaps of its vectors with them.
-    alignments: the same for directions that the declaration asks about.
-    differing: spectral fields of sites that differ by traits. Their equations are solved site by site before they are
-    averaged, so that couplings to their unknowns hold averages of the sites' responses, and bulk equations too.
-    images: by the name of a matrix A the symbol of tr R A. sources: for each of them the derivative of the bulk
-    equations by epsilon in the matrix M + epsilon A, at epsilon = 0; both where traces are asked for. slopes: for each
-    response that vanishes at epsilon = 0 the derivative by it of the equations before it was put to zero in them.
-    spreads: what training fields on diagonals are made of. sampled: what stands on diagonals where its law is sampled.
+    `propagator` is L. couplings[(row, column)] is the matrix that multiplies unknown `column` in the equation of
+    unknown `row`. `directions` are sources along the spikes; their residues at an outlier are the overlaps of its
+    vectors with the spikes. `alignments` are the same for declared directions.
+
+    `differing` are the spectral fields of sites that differ by traits. Their equations are solved site by site before
+    they are averaged, so that their couplings and the bulk equations hold averages of the sites' responses. `spreads`
+    are the Gaussian variables behind training fields on diagonals. `sampled` are the diagonal entries with a sampled
+    law.
+
+    For traces with other matrices: `images` holds the symbol of tr R A by the name of A. `sources` are the derivatives
+    of the bulk equations with respect to epsilon in M + epsilon A, at epsilon = 0. `slopes` are the derivatives with
+    respect to each response that vanishes at epsilon = 0.
     """
 
     system: System
@@ -190,26 +199,28 @@ class ProjectedProbe(Record):
     @cached_property
     def bulk_symbols(self) -> tuple[sp.Symbol, ...]:
         """The unknowns of the bulk equations."""
-        given = (Parameter, Field)
-        found = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, given)}
-        return tuple(sorted(found, key=lambda s: s.name))
+        inputs = (Parameter, Field)
+        unknowns = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, inputs)}
+        return tuple(sorted(unknowns, key=lambda s: s.name))
 
     @cached_property
     def measured(self) -> tuple[MeasuredParameter, ...]:
-        """The numbers of the training level that its equations take as parameters."""
+        """The numbers of the training level that the equations take as parameters."""
         scales = (scale for _, combination in self.couplings for scale, _ in combination)
         entries = (entry for _, entry in self.propagator)
-        found = {s for e in (*self.bulk_equations, *entries, *scales) for s in sp.sympify(e).atoms(MeasuredParameter)}
-        return tuple(sorted(found, key=lambda s: s.name))
+        parameters = {
+            s for e in (*self.bulk_equations, *entries, *scales) for s in sp.sympify(e).atoms(MeasuredParameter)
+        }
+        return tuple(sorted(parameters, key=lambda s: s.name))
 
     @cached_property
     def polynomials(self) -> tuple[sp.Expr, ...] | None:
-        """The bulk equations as polynomials; None where averages over sites have no such form."""
+        """The bulk equations as polynomials; None if averages over sites have no such form."""
         return as_polynomials(self.bulk_equations)
 
     @property
     def algebraic(self) -> tuple[sp.Expr, ...]:
-        """The polynomials, for what is refused before where there are none."""
+        """The polynomials, for callers that have refused the case without them."""
         assert self.polynomials is not None
         return self.polynomials
 
@@ -248,7 +259,7 @@ class BlockMatrix(Record):
         return dict(self.blocks)
 
     def matrix_block(self, row: int, column: int) -> sp.MatrixExpr:
-        """The block as one SymPy matrix expression."""
+        """Return the block as one SymPy matrix expression."""
         unknowns = self.projected.unknowns
         block = self.block(row, column)
         minus = tuple((-scale, word) for scale, word in block.combination)
@@ -258,12 +269,12 @@ class BlockMatrix(Record):
 
 @dataclass(frozen=True)
 class BlockCycle:
-    """Groups of unknowns that feed each other in a ring: det = det(product of scalars * I - product of couplings).
+    """Groups of unknowns in a cycle: det = det(product of scalars * I - product of couplings).
 
-    groups[i] feeds on groups[i + 1]; scalars[i] multiplies the identity in the rows of groups[i].
-    `inverse` gives z as a rational function of the map's value s, if there is one; `relation` is the polynomial
-    relation between z and s, None where it is too large or where averages over sites have none; `critical` are the
-    values of s where an outlier leaves the bulk.
+    The equations of groups[i] depend on groups[i + 1]; scalars[i] multiplies the identity in the rows of groups[i].
+    `inverse` is z as a rational function of the map's value s, if there is one. `relation` is the polynomial relation
+    between z and s; None if it exceeds the size bound or averages over sites have none. `critical` are the values of s
+    where an outlier leaves the bulk.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -275,12 +286,12 @@ class BlockCycle:
 
     @property
     def scalar_map(self) -> sp.Expr:
-        """The map, with averages over sites where there are any."""
+        """The map s(z), with averages over sites if there are any."""
         return sp.Mul(*self.scalars)
 
     @property
     def known(self) -> bool:
-        """Whether z and the map are related by a polynomial."""
+        """Whether z and s satisfy a polynomial relation."""
         return self.relation is not None
 
 
@@ -292,8 +303,8 @@ MAP = EngineSymbol("s_map", real=True)
 class Pencil(Record):
     """A(z) reduced: each cycle is one eigenproblem that does not depend on z; `rest` has no such reduction.
 
-    `idle` rows belong to neither: nothing that they feed leads back to them, and the determinant has no zero from them.
-    `divided` is A(z) with rows of sites that differ divided by the averages that are their scalars: what rings are of.
+    `idle` rows belong to neither: they lie on no cycle, and the determinant has no zero from them. `divided` is A(z)
+    with rows of differing sites divided by their averages; cycles refer to it.
     """
 
     blocks: BlockMatrix
@@ -317,16 +328,16 @@ class Pencil(Record):
         return tuple(row for row in range(len(self.blocks.labels)) if row not in used)
 
     def size(self, rows: Iterable[int]) -> sp.Expr:
-        """How many numbers the unknowns of some rows hold together."""
+        """Return the total dimension of the unknowns of some rows."""
         return sp.Add(*(self.projected.unknowns[row].size for row in rows))
 
 
 @dataclass(frozen=True, repr=False)
 class Bulk(Record):
-    """The bulk's algebraic curve and what follows from it. Everything downstream starts here.
+    """The algebraic curve of the bulk, its edges and closed forms.
 
-    `curve` is None where the responses could not be eliminated within the work bound: then the response equations of
-    the probe are all there is, and edges are where their Jacobian is singular.
+    `curve` is None if the elimination exceeds its size bound. The response equations of the probe then define the bulk,
+    and edges are where their Jacobian is singular.
     """
 
     projected: ProjectedProbe

@@ -1,4 +1,4 @@
-"""The saddle point and the single-site process it describes."""
+"""The saddle point and the single-site process that it describes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NoiseKernel:
 
 @dataclass(frozen=True)
 class MemoryKernel:
-    """The equation of `target` receives coefficient * sum_s R[a, noise](t, s) * on(s)."""
+    """The memory term coefficient * sum_s R[a, noise](t, s) * on(s) in the equation of `target`."""
 
     target: Field
     coefficient: sp.Expr
@@ -49,7 +49,7 @@ class MemoryKernel:
 
 @dataclass(frozen=True, repr=False)
 class SaddlePoint(Record):
-    """Noises and memory. For a probed matrix: those that a spectral field takes part in, as in its averaged action."""
+    """Noises and memory kernels. For a probed matrix: only those with a spectral field, as in its averaged action."""
 
     system: System
     covariances: tuple[NoiseKernel, ...]
@@ -59,7 +59,7 @@ class SaddlePoint(Record):
     title = "Saddle point"
 
     def joined(self, probed: SaddlePoint) -> SaddlePoint:
-        """The whole saddle point of a probed matrix, the training level's noises and memory first."""
+        """Return the whole saddle point of a probed matrix, with noises and memory of the training level first."""
         return replace(
             probed,
             covariances=(*self.covariances, *probed.covariances),
@@ -70,7 +70,7 @@ class SaddlePoint(Record):
 
 @dataclass(frozen=True, repr=False)
 class SingleSite(Record):
-    """One representative site of each sector: the saddle point read together with the rules of the declaration."""
+    """One representative site of each sector: the saddle point together with the rules of the declaration."""
 
     saddle: SaddlePoint
     assumptions: tuple[str, ...]
@@ -94,7 +94,7 @@ class SingleSite(Record):
 
 @dataclass(frozen=True)
 class Edge:
-    """`target` at t needs `source` at t - lag or earlier. `through_mean`: only through an average over sites."""
+    """`target` at t depends on `source` at t - lag or earlier. `through_mean`: only through an average over sites."""
 
     target: Field
     source: Field
@@ -104,10 +104,10 @@ class Edge:
 
 @dataclass(frozen=True, repr=False)
 class TimeOrder(Record):
-    """In which order the training fields of one time are computed, and how far back each response reaches.
+    """The order in which training fields of one time are computed, and the delays of responses.
 
-    edges: who needs whom. delays: (a, b, the shortest delay with which a answers a kick to b); pairs that are missing
-    never do.
+    `edges` are the dependencies. `delays` holds (a, b, shortest delay of the response of a to an impulse in b); pairs
+    without a response are absent.
     """
 
     system: System
@@ -118,7 +118,7 @@ class TimeOrder(Record):
     title = "Order in time"
 
     def delay(self, field: Field, kicked: Field) -> int | None:
-        """The shortest delay with which a field answers a kick to another; None if it never does."""
+        """Return the shortest delay of the response of a field to an impulse in another; None if it vanishes."""
         return self._table.get((field, kicked))
 
     @cached_property

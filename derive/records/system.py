@@ -1,4 +1,4 @@
-"""The declaration with weights written out as initial matrices plus low-rank history, one rule a field."""
+"""The declaration with one rule per field, and weights as initial matrices plus low-rank history."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from derive.records.base import Record
 
 @dataclass(frozen=True)
 class Mixing:
-    """What is summed over the labels of a vector: with the rows of a table, or plainly."""
+    """A linear map over the labels of a vector: the rows of a table, or the sum."""
 
     table: DataAt | LabelSelection | None
     transposed: bool = False
@@ -36,8 +36,8 @@ class Mixing:
 class Term:
     """coefficient * vector, times the overlap mean(pair) if there is one, summed over s < past if that is set.
 
-    In a sum the vector and the left of the pair are at time s and their labels are summed over together. With
-    `mixing` the labels of the vector itself are.
+    In a sum the vector and the left of the pair are at time s, and their labels are summed over together. With `mixing`
+    the labels of the vector itself are.
     """
 
     coefficient: sp.Expr
@@ -54,7 +54,7 @@ class Term:
 
 
 class RuleParts:
-    """What a rule is made of: linear terms, nonlinear laws, or the product of a random matrix and a field."""
+    """The parts of a rule: linear terms, nonlinear laws, or the product of a random matrix and a field."""
 
     @property
     def product(self) -> DisorderRule | None:
@@ -88,6 +88,8 @@ class DisorderRule(RuleParts):
 
 @dataclass(frozen=True)
 class LinearRule:
+    """field = sum of linear terms."""
+
     terms: tuple[Term, ...]
     laws = ()
     product = None
@@ -98,6 +100,8 @@ class LinearRule:
 
 @dataclass(frozen=True)
 class ElementwiseRule(RuleParts):
+    """field = a nonlinear function of field values of the same site."""
+
     law: sp.Expr
 
     @property
@@ -125,7 +129,7 @@ class SystemField:
 
     @property
     def product(self) -> DisorderRule | None:
-        """The random matrix and the field whose product it is, if it is one."""
+        """The rule as a random matrix times a field; None if it has another form."""
         return self.rule.product
 
     @property
@@ -140,11 +144,11 @@ class SystemField:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """Coefficients of updated weights that have no closed form in time.
+    """Coefficients of trained weights that have no closed form in time.
 
-    The vector of coefficients over `weights` obeys k(t+1) = matrix(t) k(t) + forcing; names[i] is the function of
-    (t, s) that holds the coefficient in weights[i] of the dyad added at s, starting from `entry` at t = s + 1.
-    For an initial matrix the functions depend on t alone and start from `entry` at t = 0.
+    The vector of coefficients over `weights` obeys k(t+1) = matrix(t) k(t) + forcing. names[i] is the function of (t,
+    s) for the coefficient in weights[i] of the dyad added at s; it starts from `entry` at t = s + 1. For an initial
+    matrix the functions depend on t alone and start from `entry` at t = 0.
     """
 
     weights: tuple[str, ...]
@@ -157,8 +161,10 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class ProbeTimes:
-    """Times of a probed matrix that is followed through training: it is taken at `stop`, after so many updates, in a
-    training of `run` steps. ahead: whether order parameters are kept at the last time too, not only before it."""
+    """Times of a probed matrix that is followed through training: after `stop` updates of a training of `run` steps.
+
+    `ahead` says whether order parameters include the last time.
+    """
 
     clock: Clock
     stop: Parameter
@@ -167,27 +173,27 @@ class ProbeTimes:
 
     @property
     def mask(self) -> sp.Expr:
-        """One for spikes that are there when the matrix is taken, zero for later ones."""
+        """One for spikes that are present when the matrix is taken, zero for later ones."""
         return sp.Piecewise((sp.S.One, self.stop > PAST), (sp.S.Zero, True))
 
 
 @dataclass(frozen=True)
 class SpectralFields:
-    """The fields that probe one matrix, the one that follows it in spectral time first.
+    """The fields that probe one matrix; the first is the one that evolves in spectral time.
 
-    `middle` is the field K psi0 where the probed matrix is a multiple of K^T K.
+    `middle` is the field K psi0 if the probed matrix is a multiple of K^T K.
     """
 
     label: str
     fields: tuple[SystemField, ...]
     middle: Field | None
     images: tuple[tuple[str, Field], ...] = ()
-    """By name the fields A psi0 of the matrices that stand between resolvents, where there are any."""
+    """The fields A psi0 of matrices between resolvents, by name."""
 
 
 @dataclass(frozen=True, repr=False)
 class System(Record):
-    """Every training field with its rule, and apart from them the spectral fields of each probed matrix.
+    """Every training field with its rule, and separately the spectral fields of each probed matrix.
 
     `joined` gives the system of one probed matrix, in which its spectral fields are fields like any other.
     """
@@ -200,18 +206,18 @@ class System(Record):
     assumptions: tuple[str, ...]
     middle: Field | None = None
     traces: tuple[SpectralFields, ...] = ()
-    """The fields of probed matrices once more, with those of the matrices that stand between their resolvents."""
+    """The fields of probed matrices, with those of the matrices between their resolvents."""
     stopping: ProbeTimes | None = None
-    """Where probed matrices are followed through training, or directions are taken after their last spike."""
+    """The times of probed matrices that are followed through training, or whose directions follow their last spike."""
     title = "Equations with weights written out"
 
     def joined(self, label: str) -> System:
-        """The training fields and, behind them, the spectral fields of one probed matrix."""
+        """Return the training fields, followed by the spectral fields of one probed matrix."""
         probe = next(probe for probe in self.probes if probe.label == label)
         return replace(self, fields=(*self.fields, *probe.fields), probes=(probe,), middle=probe.middle)
 
     def traced(self, label: str) -> System | None:
-        """The same with the matrices that stand between resolvents of one probed matrix; None where there are none."""
+        """Return the same with the fields for traces of one probed matrix; None if no traces are declared."""
         probe = next((probe for probe in self.traces if probe.label == label), None)
         return None if probe is None else replace(self, fields=(*self.fields, *probe.fields), probes=(probe,))
 
@@ -226,30 +232,30 @@ class System(Record):
 
     @cached_property
     def traits(self) -> tuple[Trait, ...]:
-        """What differs from site to site by a known law."""
+        """The traits of the model."""
         return atoms(self.model, Trait)
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
-        """Vectors whose entries have another law than the normal one."""
+        """The random vectors with a law other than the normal one."""
         return atoms(self.model, Drawn)
 
     @cached_property
     def trained_traits(self) -> tuple[Trait, ...]:
-        """Those among them that fields, means or observables of the training level depend on."""
+        """The traits that fields, means or observables of the training level depend on."""
         rules = [rule for f in self.training for rule in f.rules]
         laws = [law for rule in rules for law in rule.laws]
         laws += [term.coefficient for rule in rules for term in rule.terms]
         laws += [value for _, value in self.model.observe]
         probing = [f.rule for probe in self.probes for f in probe.fields]
         laws += [m for rule in probing for term in rule.terms for m in term.coefficient.atoms(Mean)]
-        found = {trait for law in laws for trait in law.atoms(Trait)}
-        return tuple(trait for trait in self.traits if trait in found)
+        traits = {trait for law in laws for trait in law.atoms(Trait)}
+        return tuple(trait for trait in self.traits if trait in traits)
 
     def traits_beside(self, standing: Iterable[FieldAt]) -> tuple[Trait, ...]:
-        """Those that sites of the training level differ by where these values stand on diagonals of what is probed."""
-        found = {*self.trained_traits, *(value.field for value in standing)}
-        return tuple(trait for trait in self.traits if trait in found)
+        """Return the traits by which training sites differ if these values are diagonal entries of a probed matrix."""
+        traits = {*self.trained_traits, *(value.field for value in standing)}
+        return tuple(trait for trait in self.traits if trait in traits)
 
     @cached_property
     def training(self) -> tuple[SystemField, ...]:
@@ -261,7 +267,7 @@ class System(Record):
 
     @cached_property
     def linear(self) -> bool:
-        """Whether every law and every average is linear or quadratic, so that all fields are Gaussian."""
+        """Whether every law is linear and every average at most quadratic, so that all fields are Gaussian."""
         rules = [rule for f in self.training for rule in f.rules]
         probing = [f.rule for probe in self.probes for f in probe.fields]
         averages = [m for rule in (*rules, *probing) for term in rule.terms for m in term.coefficient.atoms(Mean)]
@@ -270,9 +276,9 @@ class System(Record):
 
 
 def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:
-    """A mean in the probed matrix as one at the clock, and the time at which it is taken; None for all times.
+    """Return a mean in the probed matrix as a mean at the clock, and the time at which it is taken; None for all times.
 
-    One in a history of updates is taken at all times before the last update.
+    A mean in a history of updates is taken at all times before the last update.
     """
     times = [v.time for v in average.atoms(FieldAt) if v.time is not None]
     if clock is None or not times:
@@ -285,17 +291,17 @@ def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:
 
 
 def is_quadratic(average: Mean) -> bool:
-    """Whether a mean is of a sum of products of two field values, or of traits alone."""
+    """Return whether a mean is of a sum of products of two field values, or of traits alone."""
     return is_moment(average) or quadratic_pairs(average) is not None
 
 
 def is_moment(average: Mean) -> bool:
-    """Whether a mean is of traits alone, so that it is known from their law."""
+    """Return whether a mean is of traits alone, so that it follows from their law."""
     return all(map(is_trait, average.atoms(FieldAt)))
 
 
 def quadratic_pairs(average: Mean) -> tuple[tuple[sp.Expr, FieldAt, FieldAt], ...] | None:
-    """A quadratic mean as (coefficient, a, b) triples, traits in the coefficients; None if it is not quadratic."""
+    """Return a quadratic mean as (coefficient, a, b) triples, traits in the coefficients; None if it is not one."""
     pairs = []
     for term in sp.Add.make_args(apart(sp.expand, average.expression)):
         scale, vectors = sp.S.One, []

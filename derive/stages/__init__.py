@@ -1,1 +1,1 @@
-"""The stages: each a function from one record to the next. No stage imports another, and none knows a setting."""
+"""The stages: each is a function from records to the next record. No stage imports another or names a setting."""

@@ -7,7 +7,7 @@ from derive.records.system import System
 
 
 def build_action(system: System) -> Action:
-    """Collect what multiplies each random matrix: exp(-i Tr W^T X)."""
+    """Return the Martin-Siggia-Rose action, with the couplings X of each random matrix W in exp(-i Tr W^T X)."""
     couplings = tuple(
         Coupling(product.matrix, product.transposed, product.coefficient, f.field, product.argument)
         for f in system.fields

@@ -1,7 +1,7 @@
 """Action -> AveragedAction: <exp(-i Tr W^T X)> = exp(-variance/2 Tr X^T X), expanded into bilinears.
 
-For a symmetric matrix the exponent is -variance/2 (Tr X^T X + Tr X X). The square is a sum over pairs of couplings, so
-joining the spectral fields of a probe to a system adds the pairs in which one of them takes part and changes no other.
+For a symmetric matrix the exponent is -variance/2 (Tr X^T X + Tr X X). The square is a sum over pairs of couplings. So
+the spectral fields of a probe add the pairs that hold one of them and change no other.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from derive.records.action import Action, AveragedAction, Coupling, Leg, Quartic
 
 
 def average_disorder(action: Action) -> AveragedAction:
-    """Square X for each matrix: one quartic term for every ordered pair of couplings.
+    """Return the quartic terms of Tr X^T X for each matrix: one for every ordered pair of couplings.
 
-    Where spectral fields have joined, only the pairs with one of them: the others are averaged with the training level.
+    With spectral fields in the action, only pairs that hold one of them are returned; the others belong to the training
+    level.
     """
     uses: dict[Disorder, list[Coupling]] = {}
     for c in action.couplings:
@@ -40,6 +41,6 @@ def average_disorder(action: Action) -> AveragedAction:
 
 
 def _dyad(coupling: Coupling) -> tuple[Leg, Leg]:
-    """The coupling's contribution to X as (row vector, column vector)."""
+    """Return the coupling's contribution to X as (row vector, column vector)."""
     hat, argument = Leg(coupling.field, True), Leg(coupling.argument, False)
     return (argument, hat) if coupling.transposed else (hat, argument)

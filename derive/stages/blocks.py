@@ -8,9 +8,9 @@ from derive.records.probe import Block, BlockMatrix, ProjectedProbe
 
 
 def assemble_blocks(projected: ProjectedProbe) -> BlockMatrix:
-    """Propagators on the diagonal of each training field, minus the couplings between unknowns.
+    """Return A(z): propagators on the diagonal of each training field, minus the couplings between unknowns.
 
-    Where sites differ, propagators have been inverted site by site, and stand in the couplings.
+    Where sites differ, propagators have been inverted site by site and are part of the couplings.
     """
     unknowns, propagator, couplings = projected.unknowns, dict(projected.propagator), dict(projected.couplings)
     index = {probe: i for i, probe in enumerate(projected.probes)}

@@ -1,4 +1,4 @@
-"""ProjectedProbe -> Bulk: eliminate the responses to one curve P(z, G) = 0; edges are roots of its discriminant."""
+"""ProjectedProbe -> Bulk: eliminate the responses to one curve P(z, G) = 0; its edges are roots of the discriminant."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from derive.records.probe import Bulk, ProjectedProbe
 
 
 def find_bulk(projected: ProjectedProbe) -> Bulk:
-    """The curve, its edge polynomial, and closed forms where the degree allows them.
+    """Return the curve, its edge polynomial, and closed forms where the degree admits them.
 
-    Beyond the work bound of the elimination there is no curve, and the response equations stand for themselves; so
-    they do where they hold averages over sites that are no polynomials.
+    There is no curve beyond the size bound of the elimination, or if averages over sites are not polynomial. The bulk
+    then consists of the response equations.
     """
     assumptions = gathered(projected, new="the support ends where the physical branch turns")
     if projected.polynomials is None:
         return Bulk(projected, None, (), (), None, assumptions)
     names = plain_names(s for s in projected.bulk_symbols if s != projected.resolvent)
     equations = tuple(e.xreplace(names) for e in projected.polynomials)
-    found = _eliminated(equations, tuple(names.values()), projected.resolvent)
-    if found is None:
+    elimination = _eliminated(equations, tuple(names.values()), projected.resolvent)
+    if elimination is None:
         return Bulk(projected, None, (), (), None, assumptions)
-    return Bulk(projected, *found, assumptions)
+    return Bulk(projected, *elimination, assumptions)
 
 
 @lru_cache(maxsize=64)
 def _eliminated(
     equations: tuple[sp.Expr, ...], others: tuple[sp.Symbol, ...], resolvent: sp.Symbol
 ) -> tuple[sp.Expr, tuple[sp.Expr, ...], tuple[sp.Expr, ...], sp.Expr | None] | None:
-    """Curve, edge factors, edges and resolvent in closed form; None beyond the work bound."""
+    """Return the curve, edge factors, edges and resolvent in closed form; None beyond the size bound."""
     try:
         check_size(list(others))
         physical = PhysicalPoint.of(equations, (resolvent, *others))
@@ -65,15 +65,15 @@ def _eliminated(
 
 
 def _place(edge: sp.Expr, samples: tuple[Sample, ...]) -> float:
-    """Where an edge lies at a generic point of the parameters."""
+    """Return an edge at a generic point of the parameters."""
     return float(mpmath.re(samples[0].value(edge))) if samples else 0.0
 
 
 def _closed_resolvent(poly: sp.Poly, samples: tuple[Sample, ...]) -> sp.Expr | None:
-    """The root that is the physical one at all points, for curves of degree two or less.
+    """Return the root of a curve of degree at most two that is the Stieltjes transform; None if there is none.
 
-    The square root is written as sqrt(z - e1) sqrt(z - e2) with the edges e1, e2, whose principal values make the
-    formula right in the whole complex plane.
+    The square root is written as sqrt(z - e1) sqrt(z - e2) with the edges e1, e2. Its principal values are the physical
+    branch in the whole complex plane.
     """
     if poly.degree() > 2:
         return None
@@ -95,7 +95,7 @@ def _closed_resolvent(poly: sp.Poly, samples: tuple[Sample, ...]) -> sp.Expr | N
 
 
 def _is_physical(candidate: sp.Expr, resolvent: sp.Symbol, sample: Sample) -> bool:
-    """Whether a formula has the value of the resolvent, or none because its leading coefficient vanishes."""
+    """Return whether a formula equals the resolvent, or is undefined because its leading coefficient vanishes."""
     try:
         value = mpmath.mpmathify(sample.value(candidate))
     except ZeroDivisionError:
@@ -104,7 +104,7 @@ def _is_physical(candidate: sp.Expr, resolvent: sp.Symbol, sample: Sample) -> bo
 
 
 def _tidy(root: sp.Expr) -> sp.Expr:
-    """A root factorised in the square roots of the parameters it holds, so that squares show."""
+    """Return a root factorised over the square roots of its parameters, so that perfect squares show."""
     positive = sorted((p for p in root.atoms(Parameter) if p.is_positive), key=lambda p: p.name)
     roots = {p: sp.Symbol(f"root_{p}", positive=True) for p in positive}
     plain = sp.powdenest(hide_functions(root).subs({p: r**2 for p, r in roots.items()}))

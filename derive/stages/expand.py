@@ -1,7 +1,7 @@
-"""Declaration -> System: one rule per field, weights written out, the probe made of fields of its own.
+"""Declaration -> System: one rule per field, weights as initial matrices plus history, the probe as spectral fields.
 
-After this stage a field is either a random matrix applied to another field, a linear combination of fields, or an
-elementwise law of fields. Nothing has been averaged yet: the equations are those of the declaration.
+After this stage a field is a random matrix applied to another field, a linear combination of fields, or an elementwise
+law of fields. Nothing has been averaged: the equations are those of the declaration.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import sympy as sp
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
 from derive.algebra.sites import SiteValue
-from derive.equations.axes import with_labels_alike
+from derive.equations.axes import broadcast_labels
+from derive.equations.field_rules import Applied, FieldRules
 from derive.equations.history import History, check_sizes_of_updates, write_out
-from derive.equations.made import Applied, FieldRules
 from derive.equations.moments import check_moments
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
@@ -43,18 +43,18 @@ from derive.records.system import (
 
 
 def expand_declaration(model: Model) -> System:
-    """Write out weights, name every intermediate vector, and make the fields that probe the matrix."""
-    model = with_labels_alike(model)
+    """Return the system: weights with their history, a field for every intermediate vector, and the spectral fields."""
+    model = broadcast_labels(model)
     history = write_out(model)
-    made = FieldRules(model)
-    with wording(lambda: as_declared(model, made.rules.values())):
+    rules = FieldRules(model)
+    with wording(lambda: as_declared(model, rules.rules.values())):
         try:
-            times = stopping(model, made, history)
-            probes, traces = _taken_apart(model, made, history, times)
+            times = stopping(model, rules, history)
+            probes, traces = _add_fields(model, rules, history, times)
         except SizeError:
             check_sizes_of_updates(model)  # what an update adds shows only where the weights are used
             raise
-    fields = tuple(made.rules.values())
+    fields = tuple(rules.rules.values())
     spectral = [f for probe in (*probes, *traces) for f in probe.fields]
     valued = [v for f in (*fields, *spectral) for v in _rule_values(f)]
     valued += [v.field.value for v in valued if isinstance(v.field, SiteValue)]
@@ -62,10 +62,10 @@ def expand_declaration(model: Model) -> System:
         v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
     vectors = sorted((x for x in used if isinstance(x, Drawn)), key=lambda x: x.name)
-    normals = {x: _normals(made, x) for x in vectors}
+    normals = {x: _normals(rules, x) for x in vectors}
 
     def system(rule: Callable[[Drawn, Sequence[FieldAt], FieldAt], Rule]) -> System:
-        drawn = tuple(SystemField(x, rule(x, normals[x], made.constant(x.sector)())) for x in vectors)
+        drawn = tuple(SystemField(x, rule(x, normals[x], rules.constant(x.sector)())) for x in vectors)
         inside = used | {v.field for f in drawn for v in _rule_values(f)}
         sources = tuple(sorted((x for x in inside if x.role in ("normal", "constant")), key=lambda x: x.name))
         return System(
@@ -79,53 +79,53 @@ def expand_declaration(model: Model) -> System:
             assumptions=("all sizes grow together at fixed ratios; times and labels stay finite",),
         )
 
-    found = system(_by_moments)
+    expanded = system(_by_moments)
     on_diagonals = {v.field.value.field for v in valued if isinstance(v.field, SiteValue)}
-    if not found.linear or any(isinstance(x, Drawn) for x in _made_of(on_diagonals, fields)):
-        found = system(_by_law)
-    with wording(lambda: as_declared(model, found.fields)):
-        check_moments(found)
-    return found
+    if not expanded.linear or any(isinstance(x, Drawn) for x in _ancestors(on_diagonals, fields)):
+        expanded = system(_by_law)
+    with wording(lambda: as_declared(model, expanded.fields)):
+        check_moments(expanded)
+    return expanded
 
 
-def _made_of(some: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]:
-    """Some fields, and all that their rules lead back to."""
+def _ancestors(roots: Iterable[Field], fields: Iterable[SystemField]) -> set[Field]:
+    """Return the fields and all that their rules depend on, directly or not."""
     rules = {f.field: f for f in fields}
-    found: set[Field] = set()
-    open_ones = list(some)
+    reached: set[Field] = set()
+    open_ones = list(roots)
     while open_ones:
         field = open_ones.pop()
-        if field not in found:
-            found.add(field)
+        if field not in reached:
+            reached.add(field)
             open_ones += [v.field for v in _rule_values(rules[field])] if field in rules else []
-    return found
+    return reached
 
 
-def _normals(made: FieldRules, vector: Drawn) -> tuple[FieldAt, ...]:
-    """The standard normals that the entries of a drawn vector are a function of."""
+def _normals(rules: FieldRules, vector: Drawn) -> tuple[FieldAt, ...]:
+    """Return the standard normals of which the entries of a drawn vector are a function."""
     like = {"role": "normal", "timed": vector.timed, "axes": vector.axes}
     fields = (
-        made.new_field(f"{vector}_normal", vector.sector, vector.clock, **like) for _ in range(vector.law.normals)
+        rules.new_field(f"{vector}_normal", vector.sector, vector.clock, **like) for _ in range(vector.law.normals)
     )
     return tuple(at(field, vector.clock) for field in fields)
 
 
-def _by_moments(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
-    """A drawn vector as its mean and a normal with its variance: all that enters where everything is linear."""
-    terms = (Term(vector.law.mean, one), Term(sp.sqrt(vector.law.variance), normals[0]))
+def _by_moments(vector: Drawn, normals: Sequence[FieldAt], constant: FieldAt) -> Rule:
+    """Return a drawn vector as its mean plus a normal of its variance, which is exact in a linear model."""
+    terms = (Term(vector.law.mean, constant), Term(sp.sqrt(vector.law.variance), normals[0]))
     return LinearRule(tuple(term for term in terms if term.coefficient != 0))
 
 
-def _by_law(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
-    """A drawn vector as the function of normals that has its law."""
+def _by_law(vector: Drawn, normals: Sequence[FieldAt], constant: FieldAt) -> Rule:
+    """Return a drawn vector as the function of standard normals that has its law."""
     law = vector.law.of_normals(normals)
-    return ElementwiseRule(law) if law.has(FieldAt) else LinearRule((Term(law, one),))
+    return ElementwiseRule(law) if law.has(FieldAt) else LinearRule((Term(law, constant),))
 
 
-def _taken_apart(
+def _add_fields(
     model: Model, made: FieldRules, history: History, times: ProbeTimes | None
 ) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
-    """Put every field into `made`, and return those that probe matrices, and those for traces of their resolvents."""
+    """Add a rule for every field, and return the spectral fields of the probed matrices and those for their traces."""
     rules = Rules(made, history)
     fields = [(e, e.defined) for e in model.equations if e.target.weights is None]
     for take in (_claim_product, partial(_add_equation, rules=rules)):
@@ -134,13 +134,13 @@ def _taken_apart(
             with blaming(equation):
                 take(model, made, equation, field)
     made.equation = None
-    found, traces = [], []
+    probes, traces = [], []
     for label, probe in model.probes:
         with blaming(probe):
-            found.append(Probing(made, rules, history, times).spectral_fields(label, probe.matrix))
+            probes.append(Probing(made, rules, history, times).spectral_fields(label, probe.matrix))
             if probe.between:
                 traces.append(Probing(made, rules, history, times).spectral_fields(label, probe.matrix, probe.between))
-    return tuple(found), tuple(traces)
+    return tuple(probes), tuple(traces)
 
 
 def _claim_product(model: Model, made: FieldRules, equation: Eq, field: Field) -> None:
@@ -175,8 +175,8 @@ def _add_equation(model: Model, made: FieldRules, equation: Eq, field: Field, ru
     if equation.time.is_Integer:
         return
     shift = int(equation.time - clock)
-    given = [e for e in model.equations if e.defined == field]
-    fixed = [(int(e.time), e) for e in given if e.time is not None and e.time.is_Integer]
+    own = [e for e in model.equations if e.defined == field]
+    fixed = [(int(e.time), e) for e in own if e.time is not None and e.time.is_Integer]
     starts = sorted(fixed, key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
         raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")
@@ -191,7 +191,7 @@ def _add_equation(model: Model, made: FieldRules, equation: Eq, field: Field, ru
 
 
 def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp.Expr:
-    """The right side of a starting equation, with its fixed times written relative to the clock."""
+    """Return the right-hand side of a starting equation, with its fixed times relative to the clock."""
     timed = [v for v in expression.atoms(FieldAt, WeightsAt, DisorderAt) if v.time is not None]
     for value in sorted(timed, key=sp.default_sort_key):
         if not value.time.is_Integer:
@@ -202,12 +202,12 @@ def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp
 
 
 def _rule_values(f: SystemField) -> list[FieldAt]:
-    found: list[FieldAt] = []
+    values: list[FieldAt] = []
     for rule in f.rules:
         if rule.product is not None:
-            found.append(at(rule.product.argument, f.time))
+            values.append(at(rule.product.argument, f.time))
         for term in rule.terms:
-            found += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
+            values += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
         for law in rule.laws:
-            found += sorted(law.atoms(FieldAt), key=str)
-    return found
+            values += sorted(law.atoms(FieldAt), key=str)
+    return values

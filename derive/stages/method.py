@@ -1,4 +1,4 @@
-"""Layout, Needs -> Method: which averages over sites are exact, which are quadratures, which have to be sampled."""
+"""Layout, Needs -> Method: the closure of each sector, exact, by quadrature or sampled."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ STEIN = "stein"
 
 
 def choose_method(layout: Layout, needs: Needs) -> Method:
-    """How the training level is solved so that it gives what the probed matrices need.
+    """Return the closure of the training level that gives the order parameters of the probed matrices.
 
-    One sampled average makes all others sampled: the samples of one sector enter the order parameters of the others.
+    If one sector is sampled, all are: its samples enter the order parameters of the others.
     """
     laws: Laws | None = None
     reason = _sampled_diagonals(layout, needs)
@@ -33,7 +33,7 @@ def choose_method(layout: Layout, needs: Needs) -> Method:
 
 
 def _sampled_diagonals(layout: Layout, needs: Needs) -> str:
-    """Why diagonals of a probed matrix need samples; empty if they do not."""
+    """Return why diagonals of a probed matrix need samples; empty if they do not."""
     for sites in needs.sites:
         values = ", ".join(shown(value) for value in sites.values)
         if not sites.of_traits:
@@ -57,5 +57,5 @@ def _of_sector(layout: Layout, needs: Needs, laws: Laws | None, reason: str, sec
     if densities:
         names = ", ".join(map(str, densities))
         return SectorMethod(sector, ClosureKind.QUADRATURE, f"fields are Gaussian given {names}, which has a density")
-    given = f" given {', '.join(map(str, traits))}" if traits else ""
-    return SectorMethod(sector, ClosureKind.EXACT, f"laws are linear, so all fields are jointly Gaussian{given}")
+    condition = f" given {', '.join(map(str, traits))}" if traits else ""
+    return SectorMethod(sector, ClosureKind.EXACT, f"laws are linear, so all fields are jointly Gaussian{condition}")

@@ -1,4 +1,4 @@
-"""System -> TimeOrder: which field at t needs which at s < t and which at s <= t, read off the microscopic rules."""
+"""System -> TimeOrder: which field at t needs which at s < t or s <= t, read off the microscopic rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from derive.records.system import Rule, System, SystemField
 
 
 def order_in_time(system: System) -> TimeOrder:
-    """Sort the training fields of one time by need, and compute the delay of every response; a cycle is an error."""
+    """Return a topological order of the training fields at one time, and the delay of every response.
+
+    Raises:
+        DeclarationError: if equal-time dependencies form a cycle.
+    """
     fields = tuple(f.field for f in system.training)
     edges = _edges(system)
     origins = {f.field: f.origin for f in system.training}
@@ -33,31 +37,31 @@ def order_in_time(system: System) -> TimeOrder:
 
 
 def _edges(system: System) -> tuple[Edge, ...]:
-    """All dependencies between training fields, in the order of the equations."""
-    found: dict[Edge, None] = {}
+    """Return all dependencies between training fields, in the order of the equations."""
+    edges: dict[Edge, None] = {}
     for f in system.training:
         for rule in f.rules:
             with blaming(f.origin):
                 for edge in _rule_edges(f, rule):
-                    found[edge] = None
-    return tuple(found)
+                    edges[edge] = None
+    return tuple(edges)
 
 
 def _rule_edges(f: SystemField, rule: Rule) -> list[Edge]:
     target, clock = f.field, f.field.clock
     if rule.product is not None:
         return [Edge(target, rule.product.argument, 0, False)]
-    found = []
+    edges = []
     for law in rule.laws:
         direct = set(values(law))
         for value in sorted(law.atoms(FieldAt), key=sp.default_sort_key):
-            found.append(Edge(target, value.field, _lag(target, value, clock, None), value not in direct))
+            edges.append(Edge(target, value.field, _lag(target, value, clock, None), value not in direct))
     for term in rule.terms:
-        found.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
+        edges.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
         inside = (v for v in term.coefficient.atoms(FieldAt) if not is_trait(v))
         averaged = [*(term.pair or ()), *sorted(inside, key=sp.default_sort_key)]
-        found += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
-    return found
+        edges += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
+    return edges
 
 
 def _lag(target: Field, value: FieldAt, clock: Clock, past: sp.Expr | None) -> int:
@@ -85,7 +89,7 @@ def _lag(target: Field, value: FieldAt, clock: Clock, past: sp.Expr | None) -> i
 def _equal_time_order(
     fields: tuple[Field, ...], edges: tuple[Edge, ...], origins: Mapping[Field, Eq | None]
 ) -> tuple[Field, ...]:
-    """Fields in an order in which each can be computed at a given time; an error if there is a cycle."""
+    """Return the fields in topological order of their equal-time dependencies; a cycle is an error."""
     place = {field: i for i, field in enumerate(fields)}
     needs: list[set[int]] = [set() for _ in fields]
     for edge in edges:
@@ -114,7 +118,7 @@ def _equal_time_order(
 
 
 def _cycle(left: list[Field], needs: dict[Field, set[Field]]) -> list[Field]:
-    """Fields of which each needs the next one at the same time, and the last the first."""
+    """Return a cycle of equal-time dependencies: each field needs the next, and the last needs the first."""
     path = [left[0]]
     while True:
         following = min((f for f in needs[path[-1]] if f in left), key=lambda f: f.name)
@@ -124,7 +128,7 @@ def _cycle(left: list[Field], needs: dict[Field, set[Field]]) -> list[Field]:
 
 
 def _refuse_cycle(loop: list[Eq]) -> NoReturn:
-    """Name the equations of a loop; what the engine made on the way is left out."""
+    """Raise an error that names the declared equations of a cycle; auxiliary fields are left out."""
     equations = dict.fromkeys(loop)
     names = [*dict.fromkeys(e.name for e in equations)]
     lines = ", ".join(dict.fromkeys(str(e.place.line) for e in equations if e.place is not None))

@@ -1,10 +1,10 @@
 """BlockMatrix -> Pencil: scalar functions of z times matrices that do not depend on z.
 
-Unknowns whose rows carry the same scalar d(z) form a group. Where groups feed each other in a ring,
-det A(z) = det(d1 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s = d1 ... dn to invert.
+Unknowns whose rows have the same scalar d(z) on the diagonal form a group. If groups form a cycle, det A(z) = det(d1
+... dn I - K1 ... Kn): one eigenproblem, and one scalar map s = d1 ... dn to invert.
 
-A row of sites that differ has the scalar one. If one average E(z) over the sites stands in all of its couplings, the
-row is divided by it: its scalar is then 1 / E(z), and its couplings are free of z.
+A row of sites that differ has the scalar one. If a single average E(z) over the sites occurs in all of its couplings,
+the row is divided by it. Its scalar is then 1 / E(z), and its couplings are free of z.
 """
 
 from __future__ import annotations
@@ -24,36 +24,35 @@ from derive.records.probe import MAP, Block, BlockCycle, BlockMatrix, Pencil
 
 
 def reduce_blocks(blocks: BlockMatrix) -> Pencil:
-    """Find the rings of groups, invert the scalar map of each, and list the rows that need a nonlinear eigenproblem.
+    """Return the cycles of groups, the inverse scalar map of each, and the rows that need a nonlinear eigenproblem.
 
-    The determinant of A(z) is the product over the sets of rows that feed each other. A row outside of all of them
-    gives a power of its own scalar, which vanishes nowhere outside the bulk.
+    The determinant of A(z) is the product over strongly connected sets of rows. A row outside of all of them
+    contributes a power of its own scalar, which has no zero outside the bulk.
     """
-    whole, blocks = blocks, _divided(blocks)
+    whole, blocks = blocks, _divide_rows(blocks)
     scalars = _diagonal_scalars(blocks)
     groups: dict[sp.Expr, list[int]] = {}
     for row, scalar in enumerate(scalars):
         if scalar is not None:
             groups.setdefault(scalar, []).append(row)
-    # rows with scalars off the diagonal belong to no group: each stands for itself, and no ring leads through it
+    # rows with scalars off the diagonal belong to no group: each is its own, and no cycle passes through it
     members = [*groups.values(), *([row] for row, scalar in enumerate(scalars) if scalar is None)]
-    into = _feeds(blocks, members)
+    into = _dependencies(blocks, members)
     cycles, reduced = [], set()
     for component in _components(into):
-        ring = _ring(component, into)
+        ring = _cyclic_order(component, into)
         if ring is None or max(ring) >= len(groups):
             continue
         rows = tuple(tuple(members[i]) for i in ring)
         cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
         reduced |= {r for group in rows for r in group}
-    by_row = _feeds(blocks, [[row] for row in range(len(scalars))])
+    by_row = _dependencies(blocks, [[row] for row in range(len(scalars))])
     rest = sorted({row for component in _components(by_row) for row in component} - reduced)
     return Pencil(whole, tuple(cycles), tuple(rest), blocks.assumptions, blocks)
 
 
-def _divided(blocks: BlockMatrix) -> BlockMatrix:
-    """A(z) with those rows of sites that differ divided by the average in their couplings in which it is the only
-    one."""
+def _divide_rows(blocks: BlockMatrix) -> BlockMatrix:
+    """Return A(z) with rows of differing sites divided by the average in their couplings, if there is only one."""
     divided = dict(blocks.blocks)
     for row, unknown in enumerate(blocks.projected.unknowns):
         if unknown.probe not in blocks.projected.differing:
@@ -64,7 +63,7 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
         if len(averages) != 1:
             continue
         (average,) = averages
-        if any(_depends_on_z(scale / average, blocks) for scale in scales) or any(map(_weighs, fed.values())):
+        if any(_depends_on_z(scale / average, blocks) for scale in scales) or any(map(_is_weighted, fed.values())):
             continue
         for key, block in fed.items():
             combination = tuple((scale / average, word) for scale, word in block.combination)
@@ -76,13 +75,13 @@ def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
     return scale.has(TraitAverage) or bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
 
 
-def _weighs(block: Block) -> bool:
-    """Whether a block holds means over sampled sites, whose weights depend on z."""
+def _is_weighted(block: Block) -> bool:
+    """Return whether a block holds means over sampled sites, whose weights depend on z."""
     return any(letter.tables for _, word in block.combination for letter in word)
 
 
-def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
-    """For each set of rows the sets whose unknowns stand in its equations."""
+def _dependencies(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
+    """Return, for each set of rows, the sets whose unknowns occur in its equations."""
     home = {row: i for i, rows in enumerate(members) for row in rows}
     into: dict[int, set[int]] = {i: set() for i in range(len(members))}
     for (row, column), block in blocks.blocks:
@@ -92,19 +91,21 @@ def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]
 
 
 def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
-    """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal, or couplings that
-    depend on z."""
+    """Return the scalar on the diagonal of each row.
+
+    It is None for a row with scalars off the diagonal, or with couplings that depend on z.
+    """
     count = len(blocks.labels)
     off = {r for (r, c), b in blocks.blocks if r != c and b.scalar != 0} | {
         c for (r, c), b in blocks.blocks if r != c and b.scalar != 0
     }
     off |= {r for (r, _), b in blocks.blocks if any(_depends_on_z(scale, blocks) for scale, _ in b.combination)}
-    off |= {r for (r, _), b in blocks.blocks if _weighs(b)}
+    off |= {r for (r, _), b in blocks.blocks if _is_weighted(b)}
     return [None if r in off else blocks.block(r, r).scalar for r in range(count)]
 
 
 def _components(into: dict[int, set[int]]) -> list[list[int]]:
-    """Strongly connected components: sets that reach each other; one alone only if it feeds itself."""
+    """Return the strongly connected components; a single set counts only if it depends on itself."""
 
     def reach(start: int) -> set[int]:
         seen, waiting = set(), [start]
@@ -117,15 +118,15 @@ def _components(into: dict[int, set[int]]) -> list[list[int]]:
         return seen
 
     reached = {i: reach(i) for i in into}
-    found: list[list[int]] = []
+    components: list[list[int]] = []
     for i in into:
-        if i in reached[i] and not any(i in component for component in found):
-            found.append(sorted(j for j in into if j in reached[i] and i in reached[j]))
-    return found
+        if i in reached[i] and not any(i in component for component in components):
+            components.append(sorted(j for j in into if j in reached[i] and i in reached[j]))
+    return components
 
 
-def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
-    """The groups of a component in ring order, if each feeds on exactly one of them."""
+def _cyclic_order(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
+    """Return the groups of a component in the order of their cycle; None if a group depends on more than one."""
     following = {i: into[i] & set(component) for i in component}
     if any(len(f) != 1 for f in following.values()):
         return None
@@ -136,7 +137,7 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
 
 
 def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> BlockCycle:
-    """The ring with the inverse of its scalar map, or the relation to it, if there is one within the work bound."""
+    """Return the cycle with its inverse scalar map, or with the relation between z and s within the size bound."""
     projected = blocks.projected
     resolvent = projected.resolvent
     names = {resolvent: resolvent, **plain_names(s for s in projected.bulk_symbols if s != resolvent)}
@@ -144,8 +145,8 @@ def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tupl
     relation, inverse, critical = None, None, ()
     if projected.polynomials is not None and product is not None:
         equations = tuple(e.xreplace(names) for e in projected.polynomials)
-        found = _inverted(equations, tuple(names.values()), product.xreplace(names))
-        relation, inverse, critical = found or (None, None, ())
+        inversion = _inverted(equations, tuple(names.values()), product.xreplace(names))
+        relation, inverse, critical = inversion or (None, None, ())
     return BlockCycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
 
 
@@ -153,7 +154,7 @@ def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tupl
 def _inverted(
     equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], product: sp.Expr
 ) -> tuple[sp.Expr, sp.Expr | None, tuple[sp.Expr, ...]] | None:
-    """The relation between z and the map, z as a function of it, and where that turns back."""
+    """Return the relation between z and the map s, z as a function of s, and the critical values of s."""
     try:
         physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
         relation = eliminate([*equations, MAP - product], list(unknowns), physical)
@@ -170,20 +171,20 @@ def _inverted(
 
 
 def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
-    """Where dz/ds = 0: the map turns back, so an outlier meets the bulk there."""
+    """Return the zeros of dz/ds, where an outlier meets the bulk."""
     numerator = sp.fraction(sp.together(sp.diff(inverse, MAP)))[0]
-    found: list[sp.Expr] = []
+    points: list[sp.Expr] = []
     for factor in factors(numerator):
         if factor.has(MAP) and sp.Poly(factor, MAP).degree() <= 2:
             roots = list(dict.fromkeys(roots_of(factor, MAP)))
-            found += [decode(sp.simplify(hide_functions(r))) for r in roots]
-            for root, simple in zip(roots, found[-len(roots) :], strict=True):
+            points += [decode(sp.simplify(hide_functions(r))) for r in roots]
+            for root, simple in zip(roots, points[-len(roots) :], strict=True):
                 check_same(root, simple, "pencil", "a critical value of the scalar map")
-    return sorted(found, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)
+    return sorted(points, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)
 
 
 def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...]) -> sp.Expr | None:
-    """The eigenvalue of a one-by-one pencil whose letters are known: directions drawn independently of everything."""
+    """Return the eigenvalue of a one-by-one pencil in closed form, for spikes independent of all other variables."""
     if any(len(group) != 1 for group in rows):
         return None
     total = sp.S.One

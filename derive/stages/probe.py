@@ -1,9 +1,9 @@
 """SaddlePoint, TimeOrder -> ProjectedProbe: close the mixed order parameters between probe and training fields.
 
-The single-site equations of the spectral fields are linear (`derive.equations.spectral_sites`). Multiplying them by a
-training field and averaging closes by Stein's lemma (`derive.equations.mixed_overlaps`); what stands on diagonals is a
-trait of the site, a normal number, or sampled (`derive.equations.diagonals`). The Laplace transform turns d/dtau into z
-and convolutions into products.
+The single-site equations of the spectral fields are linear (`derive.equations.spectral_sites`). Multiplied by a
+training field and averaged, they close by Stein's lemma (`derive.equations.mixed_overlaps`). A diagonal entry is a
+trait of the site, a Gaussian variable, or sampled (`derive.equations.diagonals`). The Laplace transform turns d/dtau
+into z and convolutions into products.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 def project_probe(
     saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...] = (), sampled: bool = False
 ) -> ProjectedProbe:
-    """Propagators, bulk equations and the closed set of projected equations, from what the spectral fields add.
+    """Return the propagators, the bulk equations and the closed set of projected equations of a probe.
 
-    images: fields A psi0 of matrices that stand between resolvents. Then the bulk equations are those of traces with
-    them, and nothing is projected. sampled: whether training fields on diagonals are sampled where their law is known.
+    Args:
+        images: fields A psi0 of matrices between resolvents. With them the bulk equations are those of traces, and
+            nothing is projected.
+        sampled: whether training fields on diagonals are sampled even if their law has a closed form.
     """
     if images:
         return _traced(saddle, order, images, sampled)
@@ -54,26 +56,26 @@ def project_probe(
 
 
 def _of_sites(sites: SpectralSites) -> dict[str, Any]:
-    """What a projected probe has of its sites, once their bulk equations are known."""
+    """Return the fields of a projected probe that follow from its bulk equations."""
     return {
         "probes": tuple(sites.probes),
         "propagator": tuple(sites.propagator().items()),
         "responses": tuple(sites.responses.values()),
         "resolvent": RESOLVENT,
         "differing": tuple(probe for probe in sites.probes if probe.sector in sites.differing),
-        "spreads": tuple(one.spread for one in sites.normal.values()),
-        "sampled": tuple(one.sites for one in sites.sampled.values()),
+        "spreads": tuple(diagonal.spread for diagonal in sites.normal.values()),
+        "sampled": tuple(diagonal.sites for diagonal in sites.sampled.values()),
     }
 
 
 def _traced(
     saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...], sampled: bool
 ) -> ProjectedProbe:
-    """Bulk equations of a probed matrix M with those of tr R A, and what they gain where M becomes M + epsilon A."""
+    """Return the bulk equations of M with those of tr R A, and their derivative along M + epsilon A."""
     sites = TracedSites(saddle, order, sampled, tuple(image for _, image in images))
     whole = (*sites.bulk_equations(), *sites.unreached())
     none = {source: sp.S.Zero for source in sites.sources.values()}
-    # what vanishes without epsilon is put to zero where others stand, so that it is exactly zero and not rounding
+    # responses that vanish at epsilon = 0 are set to zero in the other equations, so that no rounding remains
     gone = sites.vanishing() & {symbol for equation in whole for symbol in equation.free_symbols}
     nothing = {symbol: sp.S.Zero for symbol in gone}
     bare = [at_source(equation, none) for equation in whole]

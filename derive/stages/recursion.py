@@ -1,4 +1,4 @@
-"""SaddlePoint, TimeOrder -> Recursion: the step that linear training applies over and over, on fixed or fresh data."""
+"""SaddlePoint, TimeOrder -> Recursion: the linear map that each training step applies, on fixed or fresh data."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from derive.records.system import SystemField, Term, quadratic_pairs
 
 
 def find_recursion(saddle: SaddlePoint, order: TimeOrder) -> Recursion:
-    """The step of training; refused where laws are not linear or change with time. What is constant in time drives it
-    and is left out."""
-    return _Repeated(saddle, order).recursion()
+    """Return the homogeneous linear map of a training step, without constant sources.
+
+    Raises:
+        DeclarationError: if laws are not linear, or change with time.
+    """
+    return _HomogeneousStep(saddle, order).recursion()
 
 
-class _Repeated(LinearLaws):
-    """The step of training alone: neither starts nor what is constant in time takes part."""
+class _HomogeneousStep(LinearLaws):
+    """The homogeneous part of a training step: without starting values and constant sources."""
 
     def __init__(self, saddle: SaddlePoint, order: TimeOrder):
         super().__init__(saddle.system)
@@ -40,7 +43,7 @@ class _Repeated(LinearLaws):
                 self._check(f)
 
     def _check(self, f: SystemField) -> None:
-        """Refuse what is not linear with constant coefficients, noise that is drawn afresh at each step apart."""
+        """Refuse laws that are not linear with constant coefficients, up to noise drawn afresh at each step."""
         terms = noisy_terms(f.rule.laws[0], self.fields, self.noises) if f.rule.laws else None
         if terms is None:
             self.check_rule(f.field, f.rule)
@@ -93,16 +96,16 @@ class _Repeated(LinearLaws):
             covariances=(*covariances, *self._noise_covariances()),
             observed=tuple(observed),
             stirred=tuple(field for field in self.fields if field in stirred),
-            overlap_terms=tuple(term for some in overlaps for term in some),
+            overlap_terms=tuple(term for group in overlaps for term in group),
             assumptions=gathered(self.saddle, self.order, new="training goes on for ever with the same laws"),
         )
 
     def _drawn_afresh(self, term: Term) -> bool:
-        """Whether a term is noise of its own time: what a mean over sites multiplies is not."""
+        """Return whether a term is white noise; noise times a mean over sites is not."""
         return term.vector.field in self.noises and not term.coefficient.has(Mean)
 
     def _mean_parts(self, field: Field) -> list[LinearPart]:
-        """What multiplies fields in a law with noise, on average over the noise."""
+        """Return the coefficients of fields in a law with noise, averaged over the noise."""
         return [
             LinearPart(field, term.value.field, mean, self.lag(field, term.value))
             for term in self.noisy.get(field, ())
@@ -110,18 +113,18 @@ class _Repeated(LinearLaws):
         ]
 
     def _noise_covariances(self) -> Iterator[NoiseKernel]:
-        """Those of what noise adds to its mean, which is uncorrelated with everything before."""
+        """Yield the covariances of the fluctuating part of the law, which is uncorrelated with the past."""
         noisy = [(f, term) for f, terms in self.noisy.items() for term in terms if term.noises and term.value]
-        for (f, one), (g, other) in product(noisy, repeat=2):
-            covariance = covariance_of(one, other)
-            if covariance == 0 or one.value is None or other.value is None:
+        for (f, first), (g, second) in product(noisy, repeat=2):
+            covariance = covariance_of(first, second)
+            if covariance == 0 or first.value is None or second.value is None:
                 continue
             with blaming(self.fields[f].origin):
-                self._check_times((f, one), (g, other))
-            yield NoiseKernel(f, g, covariance, one.value.field, other.value.field, fresh=True)
+                self._check_times((f, first), (g, second))
+            yield NoiseKernel(f, g, covariance, first.value.field, second.value.field, fresh=True)
 
     def _check_times(self, *both: tuple[Field, NoisyTerm]) -> None:
-        """Refuse one noise that enters two terms at different times."""
+        """Refuse a noise that enters two terms at different times."""
         lags = [{v.field: self.lag(f, v) for v in term.noises} for f, term in both]
         values = [self.lag(f, term.value) for f, term in both if term.value is not None]
         for noise in lags[0]:
@@ -132,7 +135,7 @@ class _Repeated(LinearLaws):
                 )
 
     def _overlap_terms(self, field: Field, term: Term) -> tuple[OverlapTerm, ...] | None:
-        """A term with one mean over sites that is linear in a field; None if it has another form."""
+        """Return a term with one mean over sites that is linear in a field; None if it has another form."""
         means = term.coefficient.atoms(Mean)
         if not means or term.vector.field in self.fields or field.labelled or term.vector.field.labelled:
             return None
@@ -141,7 +144,7 @@ class _Repeated(LinearLaws):
         pairs = quadratic_pairs(mean)
         if means or pairs is None or factor.has(Mean) or sp.expand(factor * mean - term.coefficient) != 0:
             return None
-        found = []
+        terms = []
         for scale, *both in pairs:
             inside = [value for value in both if value.field in self.fields]
             sources = [value for value in both if value.field in self.system.sources]
@@ -150,17 +153,17 @@ class _Repeated(LinearLaws):
             if len(sources) != 1 or len(inside) != 1 or not self._together(field, sources[0], inside[0], term.vector):
                 return None
             overlap = Overlap(sources[0].field, inside[0].field, self.lag(field, inside[0]), scale)
-            found.append(OverlapTerm(field, term.vector.field, factor, overlap))
-        return tuple(found)
+            terms.append(OverlapTerm(field, term.vector.field, factor, overlap))
+        return tuple(terms)
 
     def _together(self, target: Field, source: FieldAt, value: FieldAt, vector: FieldAt) -> bool:
-        """Whether sources that are drawn afresh are taken at the time of what they meet."""
+        """Return whether sources drawn afresh are taken at the same time as the values that they multiply."""
         met = not source.field.timed or self.lag(target, source) == self.lag(target, value)
         return met and (not vector.field.timed or self.lag(target, vector) == 0)
 
 
 def _drawn_by_law(f: SystemField) -> bool:
-    """Whether a field is a noise whose law is known."""
+    """Return whether a field is a noise with a known law."""
     return isinstance(f.field, Drawn) and bool(f.rule.laws)
 
 

@@ -1,8 +1,8 @@
 """AveragedAction, TimeOrder -> SaddlePoint: vary the action, and read off noises and memory.
 
-At the saddle every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0. Varying
-a product of two bilinears leaves one of them, multiplied by the mean of the other. What multiplies hat . hat is the
-covariance of a Gaussian noise; what multiplies hat . field is a memory term.
+At the saddle point every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0.
+The variation of a product of two bilinears is one of them times the mean of the other. The coefficient of hat . hat is
+the covariance of a Gaussian noise; that of hat . field is a memory kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from derive.records.saddle import MemoryKernel, NoiseKernel, SaddlePoint, TimeOr
 
 
 def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint:
-    """Collect the effective quadratic action and drop responses that causality forbids."""
+    """Return the effective quadratic action, without responses that causality forbids."""
     covariances: dict[tuple[Field, Field, Field, Field, bool], sp.Expr] = {}
     memories: dict[tuple[Field, Field, Field, Field, bool], sp.Expr] = {}
     for term in averaged.terms:
@@ -45,14 +45,14 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
             with blaming(origins[target]):
                 scale = size_free(coefficient, "what returns from a random matrix")
             kept_memories.append(MemoryKernel(target, scale, a, kicked, on, fresh, lag))
-    found = []
+    kernels = []
     for (left, right, a, b, fresh), coefficient in covariances.items():
         with blaming(origins[left]):
             scale = size_free(coefficient, "the noise from a random matrix")
-        found.append(NoiseKernel(left, right, scale, a, b, fresh))
+        kernels.append(NoiseKernel(left, right, scale, a, b, fresh))
     return SaddlePoint(
         averaged.system,
-        tuple(found),
+        tuple(kernels),
         tuple(kept_memories),
         tuple(dict.fromkeys(vanishing)),
         gathered(
@@ -72,7 +72,10 @@ def _hat_first(pair: tuple[Leg, Leg]) -> tuple[Leg, Leg]:
 
 
 def _lag(a: Field, kicked: Field, order: TimeOrder) -> int | None:
-    """How soon field a answers a kick to another; None if never. The probe never acts on the training."""
+    """Return the delay of the response of field a to an impulse in another; None if it vanishes.
+
+    The probe never acts on training.
+    """
     if kicked.role == "spectral":
         return 0 if a.role == "spectral" else None
     if a.role == "spectral":

@@ -182,7 +182,7 @@ MODEL = Model((), [Eq(x, v)], {"norm": mean(x**2)}, probe=%s)
     ("probe", "word"),
     [
         ("{}", "names no matrix"),
-        ("{0: M}", "is no spectrum"),
+        ("{0: M}", "is not a spectrum"),
         ("{0: spectrum(M), '0': spectrum(M)}", "two matrices have the label 0"),
         ("{'a b': spectrum(M)}", "letters, digits and underscores"),
         ("spectrum(M, plus='size')", "no observable of that name"),

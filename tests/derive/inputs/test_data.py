@@ -130,7 +130,7 @@ def test_equations_refuse_with_one_sentence(declared, case):
 
 OBSERVABLES = {
     "data without a sum": ("{'q': mean(v(t)**2) * y}", "observable q has labels; wrap it in total(...)"),
-    "each inside": ("{'q': 2 * each(mean(v(t)))}", "observable q: each(...) stands alone"),
+    "each inside": ("{'q': 2 * each(mean(v(t)))}", "observable q: each(...) must enclose"),
     "each without labels": ("{'q': each(mean(n))}", "each(mean(n)) is over labels, but there are none"),
     "a table in a mean": ("{'q': mean(x @ parts)}", "give x @ parts a field of its own"),
     "data of the future": ("{'q': total(late(t + 1) * mean(v(t)))}", "observable q uses late(t + 1)"),

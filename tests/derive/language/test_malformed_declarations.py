@@ -121,7 +121,7 @@ BAD = {
     ),
     "value of now in a sum over earlier times": (
         "model(*START, Eq(x(t + 1), v), Eq(y(t), past_sum(lambda s: mean(x(s) * v) * x(t), t)))",
-        r"x\(t\) stands in a sum over earlier times s",
+        r"x\(t\) occurs in a sum over earlier times s",
     ),
     "imaginary number": ("model(*START, Eq(x(t + 1), sympy.I * x(t)))", "the equation of x: .* not real"),
     "infinite number": (

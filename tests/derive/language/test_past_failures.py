@@ -319,8 +319,8 @@ def test_a_root_of_a_mean_is_refused_where_arithmetic_is_exact():
 @pytest.mark.parametrize(
     ("law", "told"),
     [
-        (lambda x: x ** sqrt(D), "D stands inside a nonlinear law"),
-        (lambda x: tanh(x + D), "D stands inside a nonlinear law"),
+        (lambda x: x ** sqrt(D), "D occurs inside a nonlinear law"),
+        (lambda x: tanh(x + D), "D occurs inside a nonlinear law"),
         (lambda x: x * log(D), r"log\(D\) is not a power of a size"),
         (lambda x: x / (1 + D), "is not a power of a size"),
     ],

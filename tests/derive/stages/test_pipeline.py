@@ -150,7 +150,7 @@ def test_rows_that_nothing_leads_back_to_are_listed_with_the_reason():
     pencil = reduce_blocks(cut)
     assert pencil.idle == (row,) and row not in pencil.rest and len(pencil.rest) == 5
     shown = " ".join(text_of_record(pencil).split())
-    assert "C[psi1,h](z) (fed by none; what it feeds never leads back to it)" in shown
+    assert "C[psi1,h](z) (fed by none; it lies on no cycle)" in shown
     assert "no outlier comes from them" in shown
 
 

@@ -247,7 +247,7 @@ def test_what_is_refused(population):
         ({"A": "alpha"}, "give a matrix"),
         ({"A": "X @ X.T"}, "one of the same shape"),
         ({"A": "X.T @ X"}, "grows"),
-        ({"A": "diag(tanh(normal('v', D)))"}, "is no trait"),
+        ({"A": "diag(tanh(normal('v', D)))"}, "is not a trait"),
     ],
 )
 def test_matrices_that_cannot_stand_between(between, told):

@@ -413,13 +413,13 @@ def learned(start, probe) -> Model:
 
 REFUSED = {
     "a matrix": (lambda: diag(W), "is a matrix; diag takes a vector"),
-    "a number": (lambda: diag(2), "is no vector"),
-    "a parameter": (lambda: diag(kappa), "is no vector"),
+    "a number": (lambda: diag(2), "is not a vector"),
+    "a parameter": (lambda: diag(kappa), "is not a vector"),
     "a product": (lambda: diag(M @ v), "give W @ v a field of its own"),
     "two sectors": (lambda: diag(FEW * ROWS), "sector"),
     "wrong sector": (lambda: W.T @ diag(FEW) @ W, "columns meet"),
     "sum of sectors": (lambda: M + diag(ROWS), "cannot add"),
-    "size inside": (lambda: diag(FEW + 1 / D), "a size stands inside"),
+    "size inside": (lambda: diag(FEW + 1 / D), "a size occurs inside"),
     "no trait": (lambda: derive_model(model(M + diag(v))), "which is unbounded because v is"),
     "not symmetric": (lambda: derive_model(model(diag(FEW) @ M)), "not symmetric"),
     "nothing random": (lambda: derive_model(model(diag(FEW) + outer(v, v) / D)), "there is no random matrix"),

@@ -402,7 +402,7 @@ def test_the_command_line_asks_for_any_field():
         (lambda v, t: alignment(2 * v(t)), "name one field"),
         (lambda v, t: alignment(mean(v(t) ** 2)), "name one field"),
         (lambda v, t: alignment(v), "write v(t)"),
-        (lambda v, t: 2 * alignment(v(t)), "stands alone"),
+        (lambda v, t: 2 * alignment(v(t)), "an entry of its own"),
         (lambda v, t: alignment(v(T + 1)), "times are t for all of them"),
         (lambda v, t: alignment(v(t - 1)), "times are t for all of them"),
         (lambda v, t: alignment(v(-1)), "times are t for all of them"),

@@ -1,7 +1,7 @@
-"""The fields of a system while it is built: those of the declaration, and those that the engine makes.
+"""The fields of a system under construction: those of the declaration, and those that the engine adds.
 
-What has been made before is found by what it is: its expression written for the clock, its sector, clock, axes and
-role. Printed names are hints; nothing is looked up by them.
+A field that was added before is looked up by its content: its expression in terms of the clock, its sector, clock, axes
+and role. Names are for printing and identify nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from derive.records.system import DisorderRule, SystemField
 
 @dataclass(frozen=True)
 class Content:
-    """What a made field is, whatever its name."""
+    """The identity of an added field, independent of its name."""
 
     expression: sp.Expr
     sector: Sector
@@ -52,12 +52,12 @@ class Applied:
 
 
 class FieldRules:
-    """Every field with its rule, in the order in which they were put."""
+    """Every field with its rule, in the order of insertion."""
 
     def __init__(self, model: Model):
         self.rules: dict[Field, SystemField] = {}
         self.equation: Eq | None = None
-        """The equation that is being taken apart, which what is made now belongs to."""
+        """The declared equation that new fields belong to."""
         self.contents: dict[Content, Field] = {}
         self.products: dict[Applied, tuple[Field, sp.Expr]] = {}
         self.ones: dict[Sector, Field] = {}
@@ -67,8 +67,9 @@ class FieldRules:
         self.unnamed = 0
         self.probe_names: set[str] = set()
 
-    def put(self, made: SystemField) -> None:
-        self.rules[made.field] = replace(made, origin=self.equation)
+    def put(self, rule: SystemField) -> None:
+        """Add a field with its rule and the equation that it comes from."""
+        self.rules[rule.field] = replace(rule, origin=self.equation)
 
     def new_field(
         self,
@@ -79,47 +80,47 @@ class FieldRules:
         timed: bool = True,
         axes: tuple[Axis, ...] = (),
     ) -> Field:
-        """A field unlike any other."""
+        """Return a new field, with a name that no other field has."""
         name = self.free_name(hint, () if role == "spectral" else self.probe_names)
         return Field(name, sector, clock, role=role, timed=timed, axes=axes)
 
     def free_name(self, hint: str, others: Collection[str] = ()) -> str:
-        """A name unlike any other, `others` included: underscores keep it apart."""
+        """Return an unused name, also different from `others`, made of the hint and underscores."""
         while hint in self.taken or hint in others:
             hint += "_"
         self.taken.add(hint)
         return hint
 
     def measured(self, average: sp.Expr) -> MeasuredParameter:
-        """A mean of the training level as a parameter of what is probed, the same wherever it stands."""
+        """Return the parameter of the probe that stands for a mean of the training level; the same for equal means."""
         if average not in self.numbers:
             inside = sorted({value.field.name for value in average.atoms(FieldAt)})
             self.numbers[average] = MeasuredParameter(self.free_name("_".join(["mean", *inside])), average)
         return self.numbers[average]
 
     def next_name(self) -> str:
-        """A hint for a field that stands for an expression."""
+        """Return the name hint of the next field that stands for an expression."""
         self.unnamed += 1
         return f"vector{self.unnamed}"
 
     def probe_field(self, sector: Sector) -> Field:
-        """The next field of the probe."""
+        """Return the next field of the probe."""
         hint = next(f"psi{n}" for n in range(len(self.taken) + 1) if f"psi{n}" not in self.taken)
         return self.new_field(hint, sector, role="spectral")
 
     def take_spectral(self) -> tuple[SystemField, ...]:
-        """The fields of the probe, which are forgotten here; only other probes may use their names again."""
+        """Remove and return the fields of the probe; only other probes may use their names again."""
         taken = tuple(f for f in self.rules.values() if f.field.role == "spectral")
         names = {field.name for field in self.rules if field.role == "spectral"} | self.probe_names
         self.taken -= names
         self.probe_names = names
         self.rules = {field: rule for field, rule in self.rules.items() if field.role != "spectral"}
         self.contents = {content: field for content, field in self.contents.items() if field.role != "spectral"}
-        self.products = {p: made for p, made in self.products.items() if p.argument.role != "spectral"}
+        self.products = {p: entry for p, entry in self.products.items() if p.argument.role != "spectral"}
         return taken
 
     def constant(self, sector: Sector) -> Field:
-        """The vector of ones over a sector, the same wherever a constant stands."""
+        """Return the vector of ones over a sector."""
         if sector not in self.ones:
             self.ones[sector] = self.new_field(f"one_{sector}", sector, role="constant")
         return self.ones[sector]
