@@ -1,7 +1,7 @@
-"""Traces of the resolvent with other matrices: tr R A, tr R A R and tr R A R B, each over the number of sites.
+"""Normalised traces of the resolvent with other matrices: tr R A, tr R A R and tr R A R B.
 
-tr R A is one of the responses. With epsilon A added to the matrix the resolvent changes by R A R, so that the others
-are rates of responses, which solve linear equations.
+tr R A is one of the responses. Adding epsilon A to the matrix changes the resolvent by epsilon R A R, so the others are
+derivatives of responses, which solve linear equations.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numerics.runtime.interface import BulkLaw
 from numerics.support.precision import in_float64
 
 SETTLED, MOST = 1e-9, 4096
-"""How far traces may move with twice as many values of a density, relatively, and the most values that are tried."""
+"""Relative change of traces on doubling the quadrature nodes at which they have converged, and most nodes."""
 
 
 @dataclass(frozen=True)
 class ResolventTraces:
-    """Traces at one point: beside[k] is tr R A_k, between[k] tr R A_k R, and both[k][l] tr R A_k R A_l."""
+    """Traces at one point: beside[k] = tr R A_k, between[k] = tr R A_k R, both[k][l] = tr R A_k R A_l."""
 
     beside: np.ndarray
     between: np.ndarray
@@ -30,7 +30,7 @@ class ResolventTraces:
 
 @in_float64
 def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
-    """The traces at points on the real axis or above it; branch: that of the bulk alone."""
+    """Return the traces at points with Im z >= 0; branch: that of the bulk alone."""
     nodes = branch.law.nodes
     found = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
     while law.settles:
