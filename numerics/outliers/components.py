@@ -1,7 +1,7 @@
 """A(z) as a direct sum over the irreducible representations of permutations of its labels.
 
-Where labels are alike, every order parameter is a delta_cd + b over two labels. On the sum over labels it is a + C b,
-and on each of the C - 1 differences it is a: A(z) is there what it would be with one label and these order parameters.
+Where labels are alike, every order parameter is a delta_cd + b. On the symmetric representation it is a + C b, and on
+the standard one, of dimension C - 1, it is a. On each, A(z) is that of one label with these order parameters.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from numerics.runtime.program import AlikeLabels, size_of
 
 @dataclass(frozen=True)
 class Component:
-    """A direct summand of A(z) as a problem of its own, and how often it is there. labels: how many there are."""
+    """A direct summand of A(z) as a problem of its own, with its multiplicity; labels: their number C."""
 
     problem: SpikedProblem
     multiplicity: int = 1
     labels: int = 1
 
     def steps(self, steps: Steps) -> Steps:
-        """How the summand depends on time, where the whole does so."""
+        """Return the time dependence of the summand from that of the whole."""
         strides: Any = {key: tuple(one // self.labels for one in axes) for key, axes in steps.strides.items()}
         return replace(steps, strides=strides)
 
 
 def components_of(problem: SpikedProblem) -> tuple[Component, ...]:
-    """The direct summands of A(z); the whole where labels differ or there is one."""
+    """Return the direct summands of A(z); the whole where labels differ or there is one."""
     alike = problem.probe.alike
     if alike is None or (labels := size_of(problem.p, alike.axes)) == 1:
         return (Component(problem),)
@@ -47,7 +47,7 @@ def components_of(problem: SpikedProblem) -> tuple[Component, ...]:
 
 
 def at_one_label(probe: Probe, p: Point, order: Order) -> tuple[Point, Order]:
-    """A point and its order parameters as they are for one label, where A(z) is the same for each; else unchanged."""
+    """Return point and order parameters for one label, where A(z) is the same for each; else unchanged."""
     alike = probe.alike
     if alike is None or alike.components > 1:
         return p, order
@@ -55,12 +55,12 @@ def at_one_label(probe: Probe, p: Point, order: Order) -> tuple[Point, Order]:
 
 
 def _with_one_label(p: Point, alike: AlikeLabels) -> Point:
-    """The point of a summand."""
+    """Return the point of a summand."""
     return replaced(p, **dict.fromkeys(alike.axes, 1))
 
 
 def component_orders(order: Order, labels: int, components: int) -> tuple[dict[Key, Array], ...]:
-    """The order parameters of each summand: of the sum over labels and of a difference, or of any label."""
+    """Return the order parameters of each summand: symmetric and standard representation, or any label."""
     found: list[dict[Key, Array]] = [{} for _ in range(components)]
     for key, table in order.items():
         if key[0] not in ("C", "R"):
@@ -76,7 +76,7 @@ def component_orders(order: Order, labels: int, components: int) -> tuple[dict[K
 
 
 def joined_paths(courses: Sequence[Course], parts: Sequence[Component]) -> Course:
-    """Outliers of the whole at every time, from those of its summands."""
+    """Return the outliers of the whole at every time from those of its summands."""
     if len(parts) == 1 and parts[0].multiplicity == 1:
         return courses[0]
     path = [
@@ -87,6 +87,6 @@ def joined_paths(courses: Sequence[Course], parts: Sequence[Component]) -> Cours
 
 
 def repeated(values: Iterable[Sequence[float]], parts: Sequence[Component]) -> list[float]:
-    """Numbers of each summand as often as it is there, descending."""
+    """Return the numbers of each summand, repeated by multiplicity, descending."""
     found = [z for some, part in zip(values, parts, strict=True) for z in some for _ in range(part.multiplicity)]
     return sorted(found, reverse=True)

@@ -1,12 +1,11 @@
-"""Outliers of eigenproblems that are too large to be written down, at all times, and of all replicas.
+"""Outliers of eigenproblems that are too large to assemble, at all times and for all Monte Carlo replicates.
 
-The matrix is a product of factors, and what it does to a few vectors is enough: its leading eigenvalues come from
-Arnoldi's method, those of earlier times, whose factors are corners of the last ones, start where those of later times
-ended. Errors need derivatives only: what a replica moves an eigenvalue by is, to first order, what its difference to
-the mean does between left and right vectors of the mean, and that difference is never written down. To second order
-large differences, such as those of responses to noises with little variance, do something else: they repel eigenvalues,
-as noise does, or make new ones. Order parameters that are no small step away, such as those of half of the sites, are
-solved for.
+The matrix is a product of factors and is applied as a linear operator. Its leading eigenvalues come from the block
+Arnoldi method; those of earlier times, whose factors are leading blocks of the last ones, start from the vectors of
+later times. A replicate moves an eigenvalue, to first order, by its difference to the mean between left and right
+eigenvectors of the mean. Large differences, such as those of responses to noises of small variance, also act to second
+order: they repel eigenvalues or create new ones. Replicates far from the mean, such as half of the sites, are solved in
+full.
 """
 
 from __future__ import annotations
@@ -33,25 +32,24 @@ from numerics.support.precision import in_float64
 from numerics.support.progress import Report, part
 
 ROWS = 1000
-"""Larger eigenproblems are not written down."""
+"""Rows above which an eigenproblem is not assembled."""
 WITHIN = 1e-8
-"""Residual of eigenvalues of replicas, relative to the largest."""
+"""Residual of eigenvalues of replicates, relative to the largest."""
 STEP, HALF, TURNS = 1e-4, 0.03, 4
-"""Steps along the change of a replica: one that is taken between the vectors of the mean, and one to either side that
-right vectors follow in so many products."""
+"""Finite-difference steps along the change of a replicate: between the vectors of the mean, and central with right
+vectors updated by TURNS products."""
 OFF = 0.15
-"""What a replica does to first order may be off by so many errors: the error changes by a third of that at most, since
-each of ten replicas makes up a third of it."""
+"""Tolerated error of first-order perturbation, in standard errors. The error bar changes by at most a third of it,
+since each of ten replicates contributes a third."""
 APART = 1e-6
-"""Left and right vectors whose spaces are so close to a right angle do not belong to the same eigenvalues."""
+"""Smallest cosine between left and right eigenspaces that belong to the same eigenvalues."""
 
 Shapes = dict[Key, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class LargeSpectrum:
-    """Outliers of the last time, those of each replica, and both at all times if they were asked for; rows of the
-    largest matrix."""
+    """Outliers of the last time and of each replicate, and both at all times if requested; rows of the largest matrix."""
 
     outliers: list[Outlier]
     replicas: Replicas
@@ -60,8 +58,10 @@ class LargeSpectrum:
 
 
 def is_large(problem: SpikedProblem) -> bool:
-    """Whether the matrix of a ring has too many rows to be written down. Where the bulk moves with order parameters, or
-    vectors are asked about, it is all the same."""
+    """Return whether a cycle's matrix is too large to assemble.
+
+    False where the bulk depends on order parameters or eigenvectors are requested, which need A(z) itself.
+    """
     probe = problem.probe
     if not (probe.unknowns and probe.reduced) or problem.moves or probe.directions:
         return False
@@ -69,12 +69,12 @@ def is_large(problem: SpikedProblem) -> bool:
 
 
 def largest_rows(problem: SpikedProblem) -> int:
-    """Of the matrix of a ring, for the ring with most."""
+    """Return the number of rows of the largest cycle's matrix."""
     return max(rows_of(problem, ring) for ring in problem.probe.rings)
 
 
 def rows_of(problem: SpikedProblem, ring: Cycle) -> int:
-    """Of the matrix of a ring, from the shapes of the order parameters."""
+    """Return the number of rows of a cycle's matrix, from the shapes of the order parameters."""
     struct: type = jax.ShapeDtypeStruct
     shapes = {key: struct(np.shape(x), float) for key, x in problem.order.items()}
     return int(jax.eval_shape(lambda order: ring.factors(problem.p, order), shapes)[0].shape[0])
@@ -82,9 +82,9 @@ def rows_of(problem: SpikedProblem, ring: Cycle) -> int:
 
 @in_float64
 def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, tell: Report) -> LargeSpectrum:
-    """Outliers without the matrices that they are eigenvalues of; Lost where that cannot be done.
+    """Return the outliers of a problem by matrix-vector products; raise Lost where that fails.
 
-    steps: how the problem depends on time, where outliers at all times are wanted.
+    steps: the time dependence, where outliers at all times are requested.
     """
     rings = problem.probe.rings
     if steps is not None and not problem.probe.steady:
@@ -115,7 +115,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
 
 
 def _told(off: list[float]) -> str:
-    """How the outliers of replicas were found."""
+    """Return a sentence on how the outliers of replicates were computed."""
     if not off:
         return "each solved from the mean's vectors"
     if max(off) > OFF:
@@ -125,8 +125,8 @@ def _told(off: list[float]) -> str:
 
 @dataclass(frozen=True)
 class _Found:
-    """Of one ring: outliers of the last time, by time those of the mean and those of each replica, and how far what
-    replicas do to first order was from differences, in errors, if there are such replicas."""
+    """Result of one cycle: outliers of the last time; by time those of the mean and of each replicate; and the largest
+    error of first-order perturbation in standard errors, if it was used."""
 
     last: int
     outliers: list[Outlier]
@@ -141,8 +141,10 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Vectors:
-    """Leading eigenvalues of the mean at one time, and left and right vectors where replicas may have outliers. start:
-    right vectors of a few more."""
+    """Leading eigenvalues of the mean at one time, with left and right eigenvectors where replicates may have outliers.
+
+    start: right vectors of a few more.
+    """
 
     right: Leading
     left: np.ndarray | None
@@ -150,7 +152,7 @@ class _Vectors:
     start: np.ndarray
 
     def small(self, images: np.ndarray) -> np.ndarray:
-        """A matrix between the vectors; images: what it makes of the right ones."""
+        """Return the Petrov-Galerkin projection of a matrix; images: the matrix times the right vectors."""
         assert self.left is not None, "asked only where there are some"
         return np.linalg.solve(self.between, self.left.T @ images)
 
@@ -171,17 +173,17 @@ class _OfRing:
         self.mean = self.written(problem.order)
 
     def written(self, order: Order) -> dict[Key, np.ndarray]:
-        """Order parameters that the matrix is made of."""
+        """Return the order parameters that the matrix reads, as arrays."""
         found = read(order, self.ring.reads)
         check_size(*found.values())
         return found
 
     def matrix(self, order: Mapping[Key, Any]) -> Operator:
-        """Of the last time, rows and columns as they are; order: order parameters, as arrays or operators."""
+        """Return the operator of the last time in natural row order; order: arrays or operators."""
         return self.ring.pencil(self.problem.p, order)
 
     def matrices(self, order: Order) -> Callable[[int], Operator]:
-        """Of every time, rows and columns as they appear in time where there is more than one."""
+        """Return the operator of every time, rows in order of appearance where there are several times."""
         if self.restriction is None:
             found = self.matrix(self.mean if order is self.problem.order else self.written(order))
             return lambda time: found
@@ -189,7 +191,7 @@ class _OfRing:
         return lambda time: Composed(tuple(map(operator, of.at(time, order, whole))))
 
     def spectrum(self, nearby: Nearby, tell: Report) -> _Found:
-        """Of the mean and of all replicas."""
+        """Return the spectra of the mean and of all replicates."""
         last, orders = self.times[-1], nearby.orders
         at_time = self.matrices(self.problem.order)
         vectors = self._vectors(at_time, bool(orders), part(tell, 0.0, 0.4))
@@ -226,7 +228,7 @@ class _OfRing:
         return _Found(last, outliers, path, replicas, off, rows)
 
     def _stepped(self, changes: Mapping[Key, Operator], step: float) -> Operator:
-        """The matrix a step along a change of the order parameters."""
+        """Return the matrix at order parameters moved by `step` along a change."""
         return self.matrix({key: operator(x) + step * changes[key] for key, x in self.mean.items()})
 
     def _checked(
@@ -238,9 +240,14 @@ class _OfRing:
         vectors: _Vectors,
         tell: Report,
     ) -> float:
-        """How far, in errors, what replicas do to first order at the last time is from differences where vectors
-        follow. Where it is too far, differences take its place. here: eigenvalues of the mean; slopes: theirs, by
-        replica."""
+        """Return the largest error, in standard errors, of first-order perturbation at the last time.
+
+        It is compared with central differences in which the vectors follow. Where it is too large, these replace it.
+
+        Args:
+            here: eigenvalues of the mean.
+            slopes: their first-order changes, by replicate.
+        """
         errors = np.maximum(np.sqrt(np.sum(np.square(list(slopes.values())), axis=0)), 1e-9 * np.abs(here))
 
         def difference(number: int) -> np.ndarray:
@@ -262,8 +269,7 @@ class _OfRing:
         return off
 
     def _improved(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:
-        """Eigenvalues of a matrix of the last time, rows as they are, from right vectors that are turned to its own by
-        products, as far as other eigenvalues are smaller."""
+        """Return eigenvalues of a matrix of the last time from right vectors refined by subspace iteration."""
         assert vectors.left is not None, "asked only where there are some"
         right, left = self._natural(vectors.right.vectors), self._natural(vectors.left)
         images = matrix.apply(right)
@@ -274,7 +280,7 @@ class _OfRing:
         return found
 
     def _natural(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors of the last time, rows as they are."""
+        """Return vectors of the last time in natural row order."""
         if self.restriction is None:
             return vectors
         found = np.zeros((len(self.restriction.appearing[0]), vectors.shape[1]))
@@ -282,17 +288,17 @@ class _OfRing:
         return found
 
     def _placed(self, values: dict[int, list[float]]) -> dict[int, list[float]]:
-        """The outliers, descending, of eigenvalues by time."""
+        """Return the outliers, descending, of eigenvalues by time."""
         places = placed(self.points, list(values.values()))
         return {time: sorted(zs, reverse=True) for time, zs in zip(values, places, strict=True)}
 
     def _again(self, matrix: Operator, start: np.ndarray) -> list[float]:
-        """Eigenvalues of a matrix near that of the mean, solved for; start: vectors of the mean."""
+        """Return eigenvalues of a matrix near that of the mean by Arnoldi's method; start: vectors of the mean."""
         found = self._leading(matrix, start, WITHIN)
         return self._real(found.small, found.found)
 
     def _vectors(self, at_time: Callable[[int], Operator], wanted: bool, tell: Report) -> dict[int, _Vectors]:
-        """Of all times, the last one first; wanted: whether replicas will be asked for."""
+        """Return eigenvectors at all times, the last one first; wanted: whether replicates will be evaluated."""
         found: dict[int, _Vectors] = {}
         start = left_start = None
         last = self.times[-1]
@@ -318,18 +324,18 @@ class _OfRing:
             raise Lost("eigenvalues near the edge lie too close together") from None
 
     def _real(self, matrix: np.ndarray, values: np.ndarray) -> list[float]:
-        """Real eigenvalues that outliers may come from; matrix: a small one that has them."""
+        """Return real eigenvalues that outliers may belong to; matrix: a small one that has them."""
         large = values[np.abs(values) >= self.floor]
         found: list[float] = real_among(matrix, large).tolist() if len(large) else []
         return found
 
     def _check_floor(self, values: Sequence[float]) -> None:
-        """Eigenvalues smaller than what the map is at any edge have no outliers, or smaller ones may have some too."""
+        """Refuse eigenvalues below the search floor that have outliers, since smaller ones may be missing."""
         if any(self.points(values)):
             raise Lost("an eigenvalue smaller than those at the edges belongs to an outlier")
 
     def _outliers(self, matrix: Operator, vectors: _Vectors, real: Sequence[float]) -> list[Outlier]:
-        """Those of real eigenvalues, with residuals and conditions."""
+        """Return the outliers of real eigenvalues, with residuals and condition numbers."""
         right = vectors.right
         scale = max(1.0, float(np.abs(right.values[0]))) if len(right.values) else 1.0
         found = []
@@ -349,10 +355,9 @@ class _OfRing:
 
 
 class _Ends:
-    """Left and right vectors of several times beside each other, so that a matrix is applied to all of them at once.
+    """Left and right vectors of several times side by side, so that one product serves all of them.
 
-    Rows of the matrices of a time are those of the last one that are there by then; what the last one makes of the
-    others, between any two of its factors too, is left out.
+    The matrix of an earlier time is that of the last one restricted to rows that exist by then, between all factors.
     """
 
     def __init__(self, restriction: Restriction | None, vectors: Mapping[int, _Vectors]) -> None:
@@ -361,7 +366,7 @@ class _Ends:
         self.sizes = None if restriction is None else restriction.sizes
 
     def smalls(self, matrix: Operator) -> dict[int, np.ndarray]:
-        """The matrix of each time between its vectors; matrix: that of the last one, rows as they are."""
+        """Return the projection of the matrix of each time; matrix: that of the last one in natural row order."""
         if self.appearing is None or self.sizes is None:
             return {time: one.small(matrix.apply(one.right.vectors)) for time, one in self.vectors.items()}
         widths = [one.right.vectors.shape[1] for one in self.vectors.values()]
@@ -381,24 +386,24 @@ class _Ends:
         return {time: one.small(moving[self._there(0, time), columns[time]]) for time, one in self.vectors.items()}
 
     def _there(self, number: int, time: int) -> np.ndarray:
-        """Rows of a factor that hold something at a time, in the order in which they appear."""
+        """Return the rows of a factor that are non-zero at a time, in order of appearance."""
         assert self.appearing is not None and self.sizes is not None
         return self.appearing[number][: self.sizes[time][number]]
 
 
 def _null_space(matrix: np.ndarray, s: float, count: int) -> np.ndarray:
-    """Orthonormal vectors that a small matrix sends to s times themselves."""
+    """Return orthonormal eigenvectors of a small matrix for the eigenvalue s."""
     found: np.ndarray = np.linalg.svd(matrix - s * np.eye(len(matrix)))[2][-count:].T
     return found
 
 
 def _moving_most(slopes: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
-    """The replica that moves an eigenvalue by the largest part of its error."""
+    """Return the replicate that moves an eigenvalue by the largest part of its standard error."""
     return max(slopes, key=lambda number: float(np.max(np.abs(slopes[number]) / errors, initial=0.0)))
 
 
 def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Of others the one that is nearest to each value; the value itself where there are none."""
+    """Return the nearest of `others` to each value; the value itself where there are none."""
     if not len(others):
         return values
     found: np.ndarray = np.asarray(others)[np.argmin(np.abs(np.subtract.outer(values, others)), axis=1)]
@@ -406,7 +411,7 @@ def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.nda
 
 
 def _paired(right: Leading, left: Leading) -> tuple[Leading, np.ndarray, np.ndarray]:
-    """Right and left vectors of the same eigenvalues, those that have converged, and their products."""
+    """Return biorthogonal right and left vectors of the eigenvalues that both sides have converged, and their products."""
     if right.count != left.count:
         raise Lost("eigenvalues near the edge lie too close together")
     one, other = right.cut(right.count), left.cut(left.count)

@@ -1,4 +1,4 @@
-"""The largest outlier as a pure function of the parameters, for compilation and derivatives."""
+"""The largest outlier as a pure function of the parameters, for jit and grad."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from numerics.runtime.interface import Array, Order
 from numerics.runtime.point import Point
 
 REAL, SAME, PHYSICAL, MARGIN = 1e-9, 1e-7, 1e-6, 1e-9
-"""Relative: imaginary part of what counts as real, distance of equal outliers, defect of the scalar map at a point of
-the physical branch, distance from the edge that is no distance."""
+"""Relative tolerances: imaginary part of a real eigenvalue, distance of equal outliers, defect of the scalar map on the
+physical branch, distance from the edge."""
 
 
 def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Array]:
-    """The largest outlier above the bulk at a point and its order parameters; NaN where there is none.
+    """Return a function for the largest outlier above the bulk at a point and its order parameters; NaN where there is
+    none.
 
-    Its first derivatives follow from the null vectors of A(z), also where equal outliers share them; second
-    derivatives, which would need those of the vectors, are NaN.
+    First derivatives come from the null vectors of A(z), degenerate outliers included. Second derivatives would need
+    those of the vectors and are NaN.
     """
     probe, bulk = matrix.probe, matrix.bulk
     upper_edge, march_down, responses_of = upper_edge_program(bulk), marching_program(bulk), responses_from_march(bulk)
 
     def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
-        """Points z above the bulk, NaN where there is none, how far the scalar map there is from its eigenvalue, and
-        the responses there."""
+        """Return points z above the bulk (NaN where there is none), the defect of the scalar map there, and the
+        responses."""
         zs, maps = zip(*(_places(p, order, ring) for ring in probe.rings), strict=True)
         edge, _ = upper_edge(p)
         z = jnp.concatenate(zs)
@@ -76,7 +77,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
 
 
 def _places(p: Point, order: Order, ring: Any) -> tuple[Array, Array]:
-    """Points z at which the scalar map of a ring may be one of its eigenvalues, NaN where that is not real, and the
+    """Return points z at which the scalar map of a cycle may equal one of its eigenvalues (NaN if not real), and the
     eigenvalues."""
     values = jnp.linalg.eigvals(ring.pencil(p, order).array(jnp))
     s = jnp.where(jnp.abs(values.imag) <= REAL * jnp.abs(values), values.real, jnp.nan)
@@ -91,7 +92,7 @@ def _places(p: Point, order: Order, ring: Any) -> tuple[Array, Array]:
 
 @jax.custom_jvp
 def first_order(x: Array) -> Array:
-    """x, with its first derivative; higher ones are NaN."""
+    """Return x with its first derivative; higher ones are NaN."""
     return x
 
 
@@ -102,7 +103,7 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 @jax.custom_jvp
 def _constant_slope(x: Array) -> Array:
-    """One, with the derivative NaN."""
+    """Return one, with derivative NaN."""
     return jnp.ones_like(x)
 
 
@@ -112,13 +113,13 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 
 def _roots(coefficients: Array) -> Array:
-    """Real roots of a polynomial, NaN for the others."""
+    """Return the real roots of a polynomial, NaN in place of complex ones."""
     found = jnp.roots(coefficients, strip_zeros=False)
     return jnp.where(jnp.abs(found.imag) <= REAL * (1 + jnp.abs(found)), found.real, jnp.nan)
 
 
 def upper_edge_of(matrix: ProbedMatrix) -> Callable[[Point], Any]:
-    """The upper edge of the bulk; NaN where it was not found."""
+    """Return a function for the upper edge of the bulk; NaN where it does not converge."""
     program = upper_edge_program(matrix.bulk)
 
     def edge(p: Point) -> Array:

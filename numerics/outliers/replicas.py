@@ -1,4 +1,4 @@
-"""Outliers of order parameters that differ little, such as those without one replica, from one eigenproblem."""
+"""Outliers at Monte Carlo replicates of the order parameters, by continuation from one eigenproblem."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from numerics.support.nearby import Nearby
 from numerics.support.precision import in_float64
 
 NEAR = 0.1
-"""Real eigenvalues so close, relatively, to that of an outlier or of an edge are followed too: they may change places
-with it, or become one."""
+"""Relative distance from an outlier's or edge's eigenvalue within which real eigenvalues are continued too: they may
+cross it."""
 AGREE = 0.05
-"""Where a replica is solved again, the outliers that were followed to it may be off by this share of their error."""
+"""Tolerated error of continued outliers, in standard errors, where a replicate is solved in full."""
 BLOCK_BYTES = 5e8
-"""What the factored matrices of eigenvalues that are followed together may take."""
+"""Most bytes of factored matrices of eigenvalues continued together."""
 
 
 @dataclass(frozen=True)
 class Replicas:
-    """Outliers, descending, of several sets of order parameters, and how they were found."""
+    """Outliers, descending, of each replicate, and how they were computed."""
 
     positions: list[list[float]]
     method: str
@@ -58,10 +58,10 @@ def replica_outliers(
     outliers: list[float],
     nearby: Nearby,
 ) -> Replicas:
-    """Outliers of order parameters near those of a problem, whose rings have these spectra, and these outliers.
+    """Return the outliers of replicates near a problem with these spectra of cycles and these outliers.
 
-    The one that is farthest off is solved again as a check. If that disagrees, or the outliers of one cannot be
-    followed or are not as many, all are solved again.
+    The replicate farthest from the mean is solved in full as a check. If it disagrees, or continuation fails or changes
+    the number of outliers, all are solved in full.
     """
     orders = nearby.orders
     try:
@@ -76,10 +76,10 @@ def replica_outliers(
         )
 
 
-def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float]], nearby: Nearby) -> float:
-    """How far, in standard errors, outliers that were followed are from those that are solved for."""
+def _check(problem: SpikedProblem, outliers: list[float], continued: list[list[float]], nearby: Nearby) -> float:
+    """Return the largest error of continued outliers, in standard errors, against a full solution."""
     orders = nearby.orders
-    here = np.array(found).reshape(len(orders), len(outliers))
+    here = np.array(continued).reshape(len(orders), len(outliers))
     errors = np.array([nearby.estimate(z, column)[1] for z, column in zip(outliers, here.T.tolist(), strict=True)])
     allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(outliers) + 1e-280)
     far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
@@ -96,7 +96,7 @@ def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float
 def followed_outliers(
     problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None, outliers: list[float], orders: Sequence[Order]
 ) -> list[list[float]]:
-    """The outliers of each of several order parameters, followed from those of a problem; Lost if that fails."""
+    """Return the outliers of each replicate by continuation from those of a problem; raise Lost if it fails."""
     if not problem.probe.unknowns or not orders:
         return [[] for _ in orders]
     if spectra is None:
@@ -120,13 +120,13 @@ def followed_outliers(
 
 
 def placed(points: Points, values: Sequence[Sequence[float]]) -> list[list[float]]:
-    """The outliers that belong to each of several lists of eigenvalues."""
+    """Return the outliers of each of several lists of eigenvalues."""
     places = iter(points([s for one in values for s in one]))
     return [[z for _ in one for z in next(places)] for one in values]
 
 
 def agree(points: Points, followed: Sequence[Sequence[float]], number: int, again: Sequence[float]) -> bool:
-    """Whether eigenvalues that were followed to a replica, one of several, have the outliers of those solved for."""
+    """Return whether continued eigenvalues of replicate `number` have the outliers of its full solution `again`."""
     places = [sorted(zs) for zs in placed(points, [*followed, again])]
     here, there = places[number], places[-1]
     if len(here) != len(there):
@@ -137,7 +137,7 @@ def agree(points: Points, followed: Sequence[Sequence[float]], number: int, agai
 
 
 def edge_images(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
-    """What the scalar map of a ring is just outside the bulk."""
+    """Return the scalar map of a cycle just outside the edges of the bulk."""
     bulk = [pair for pair in problem.excluded if pair[1] > pair[0]]
     if not bulk:
         return np.zeros(0)
@@ -149,10 +149,12 @@ def edge_images(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
 def followed_eigenvalues(
     spectrum: RingSpectrum, edges: np.ndarray, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
 ) -> list[list[float]]:
-    """Real eigenvalues of matrices near that of a spectrum, those that may belong to an outlier.
+    """Return the real eigenvalues of nearby matrices that outliers may belong to; raise Lost if continuation fails.
 
-    edges: of the bulk, as the scalar map has them. products: make each matrix, as factors. Lost if eigenvalues cannot
-    be followed.
+    Args:
+        spectrum: of the mean.
+        edges: images of the bulk's edges under the scalar map.
+        products: functions that return each matrix as factors.
     """
     outlying = np.array([bool(zs) for zs in spectrum.places], bool)
     marks = np.concatenate([spectrum.real[outlying], edges])
@@ -172,7 +174,7 @@ def followed_eigenvalues(
 
 
 def apart(values: Sequence[float], most: int) -> list[list[float]]:
-    """Values in lists of so many at most, cut where neighbours are farthest from each other."""
+    """Split values into lists of at most `most`, cut at the widest gaps."""
     ordered = sorted(values)
     if len(ordered) <= most:
         return [ordered]
@@ -189,7 +191,7 @@ def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Seque
 
 
 def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[FollowedZeros]:
-    """The zero of A(z) at z, there so many times, followed to each of several order parameters."""
+    """Continue the zero of A(z) at z, of multiplicity `count`, to each replicate of the order parameters."""
 
     others = [problem.with_order(order) for order in orders]
 
