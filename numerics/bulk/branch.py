@@ -159,7 +159,8 @@ class BranchStart:
     at_infinity: np.ndarray
 
     def above(self, heights: np.ndarray) -> np.ndarray:
-        """Return a first guess of the responses at z = i `heights`, linear in 1/z; all heights are at least `height`."""
+        """Return a first guess of the responses at z = i `heights`, linear in 1/z; all heights are at least
+        `height`."""
         share = (self.height / heights)[:, None]
         guess: np.ndarray = self.at_infinity + (self.responses - self.at_infinity) * share
         return guess
@@ -167,7 +168,8 @@ class BranchStart:
 
 @dataclass(frozen=True)
 class Branch:
-    """The physical branch of the bulk equations: the solution that vanishes like 1/z at infinity, continued to any z."""
+    """The physical branch of the bulk equations: the solution that vanishes like 1/z at infinity, continued to
+    any z."""
 
     law: BulkLaw
     p: Point
@@ -657,7 +659,8 @@ def _capped(share: np.ndarray) -> np.ndarray:
 
 
 def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Iterate Newton's method to machine precision; make responses exactly real outside the support on the real axis."""
+    """Iterate Newton's method to machine precision; make responses exactly real outside the support on the
+    real axis."""
     r, errors = r.copy(), errors.copy()
     waiting = np.flatnonzero(np.isfinite(errors))
     for _ in range(4):

@@ -1,4 +1,5 @@
-"""The curve P(z, G) = 0 at given parameters: exact coefficients, isolated roots of its discriminant, continuation in G."""
+"""The curve P(z, G) = 0 at given parameters: exact coefficients, isolated roots of its discriminant,
+continuation in G."""
 
 from __future__ import annotations
 

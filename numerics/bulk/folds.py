@@ -159,7 +159,8 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
 
 
 def _fits(now: _Real, new: _Real, index: int, by_factors: bool) -> bool:
-    """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, explains the step; it fails across two folds."""
+    """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, explains the step; it fails across
+    two folds."""
     g, further = now.g(index), new.g(index)
     way = new.z - now.z
     off = abs(way - (now.turn + new.turn) / 2 * (further - g))

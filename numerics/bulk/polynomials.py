@@ -95,7 +95,8 @@ class PolynomialSystem:
 
     @cached_property
     def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The sparsity pattern: row and column of each Jacobian entry, the non-empty rows, and the first entry of each."""
+        """The sparsity pattern: row and column of each Jacobian entry, the non-empty rows, and the first entry
+        of each."""
         rows, columns = np.divmod(self.slope.places, self.count)
         equations, starts = np.unique(rows, return_index=True)
         return rows, columns, equations, starts

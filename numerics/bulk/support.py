@@ -126,7 +126,8 @@ def _assembled(
 
 
 def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Panelled:
-    """Assign the missing mass to the tips if it is about what their power laws have; the transform check confirms it."""
+    """Assign the missing mass to the tips if it is about what their power laws have; the transform check
+    confirms it."""
     estimate, left = sum(tip.mass for tip in tips), 1 - atoms - panels.mass
     if abs(left - estimate) < TIPS * estimate:
         tips = [replace(tip, series=tip.series * left / estimate, error=tip.error) for tip in tips]

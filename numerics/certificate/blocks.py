@@ -1,8 +1,8 @@
-"""Matrices of blocks at many points at once, and the logarithms of their determinants.
+"""Log-determinants of block matrices at many points z at once.
 
-The first axis of what depends on the point runs over points. Blocks of A(z) are mostly a number times the identity, or
-do not depend on z at all: an identity is kept as such, so that numbers serve as pivots for whole rows of blocks, and
-what is left is a sum of few matrices free of z times functions of z.
+The first axis runs over points. Blocks of A(z) are mostly multiples of the identity or free of z. Multiples of the
+identity serve as pivots for whole rows of blocks, and their Schur complement is a sum of few z-free matrices times
+functions of z.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ import numpy as np
 from numerics.runtime.operators import BlockOperator, Identity, Operator
 
 ROUNDING = 4e-16
-"""How far one matrix may be from a multiple of another, relative to its largest entry."""
+"""Relative rounding up to which one matrix counts as a multiple of another."""
 
 
 @dataclass(frozen=True, eq=False)
 class IdentityPlus:
-    """A number times the identity, plus a matrix. scale: a number, or one for each point, with three axes, 0 beside a
-    matrix that is not square; rest: a matrix, one for each point, or 0."""
+    """scale * identity + rest, at many points.
+
+    scale: a number, or an array over points with three axes; 0 for blocks that are not square. rest: a matrix, a stack
+    over points, or 0.
+    """
 
     size: int
     scale: Any = 1.0
@@ -34,7 +37,7 @@ class IdentityPlus:
 
     @staticmethod
     def of(block: Any) -> IdentityPlus:
-        """A block, whether it has a multiple of the identity or is a matrix alone."""
+        """Return a block in this form, whether it has a multiple of the identity or is a matrix alone."""
         return block if isinstance(block, IdentityPlus) else IdentityPlus(block.shape[-1], 0.0, block)
 
     @property
@@ -43,17 +46,17 @@ class IdentityPlus:
 
     @property
     def scaled(self) -> bool:
-        """Whether it has a multiple of the identity that vanishes at no point."""
+        """Whether the multiple of the identity vanishes at no point."""
         return bool(np.asarray(self.scale).all())
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number other than zero times the identity."""
+        """Whether it is a non-zero multiple of the identity."""
         return not np.ndim(self.rest) and self.scaled
 
     @property
     def occupied(self) -> bool:
-        """Whether it is not zero at some point."""
+        """Whether it is non-zero at some point."""
         return bool(np.asarray(self.scale).any() or np.asarray(self.rest).any())
 
     def at(self, point: int) -> IdentityPlus:
@@ -95,13 +98,13 @@ class IdentityPlus:
 
 
 def blocks_of(operator: Operator, count: int) -> BlockRows:
-    """A(z) at many points from the operator that it is, whose coefficients have one entry per point."""
+    """Return A(z) at many points as blocks, from its operator whose coefficients have one entry per point."""
     rows = operator.rows if isinstance(operator, BlockOperator) else ((operator,),)
     return BlockRows([[_collected(entry) for entry in row] for row in rows], count)
 
 
 def _collected(entry: Operator) -> Any:
-    """A block as a multiple of the identity plus a matrix, as far as it has either."""
+    """Return a block as a multiple of the identity plus a matrix, as far as it has either."""
     scale: Any = None
     rest: Any = None
     for coefficient, part in entry.terms:
@@ -117,7 +120,7 @@ def _collected(entry: Operator) -> Any:
 
 @dataclass(frozen=True)
 class SummandBlock:
-    """A small matrix in a direct sum, and how often the sum has it. place: its rows, or its rows of blocks."""
+    """A small matrix in a direct sum, with its multiplicity; place: its rows, or its rows of blocks."""
 
     place: np.ndarray
     count: int
@@ -125,8 +128,7 @@ class SummandBlock:
 
 @dataclass(frozen=True, eq=False)
 class BlockRows:
-    """Rows of blocks, each a matrix, a stack of matrices over points or a multiple of the identity plus one of these.
-    count: how many points there are."""
+    """A block matrix at `count` points: blocks are matrices, stacks over points, or IdentityPlus."""
 
     rows: Sequence[Sequence[Any]]
     count: int
@@ -144,16 +146,16 @@ class BlockRows:
 
     @cached_property
     def occupied(self) -> list[list[bool]]:
-        """Which blocks are not zero."""
+        """Return the sparsity pattern of blocks."""
         return [[block.occupied for block in row] for row in self.rows]
 
     @cached_property
     def diagonal(self) -> bool:
-        """Whether every block on the diagonal is square, with a multiple of the identity in it."""
+        """Whether every diagonal block is square with a multiple of the identity."""
         return self.heights == self.widths and all(row[i].scaled for i, row in enumerate(self.rows))
 
     def stack(self, places: Sequence[int] | None = None) -> np.ndarray:
-        """The matrix at every point; places: of some rows and columns of blocks only."""
+        """Return the dense matrix at every point; places: restrict to some rows and columns of blocks."""
         chosen = list(range(len(self.rows)) if places is None else places)
         tops, lefts = _starts(self.heights, chosen), _starts(self.widths, chosen)
         fixed = np.zeros((tops[-1], lefts[-1]))
@@ -178,15 +180,18 @@ class BlockRows:
         return found
 
     def at(self, point: int) -> np.ndarray:
-        """The matrix at one of the points."""
+        """Return the dense matrix at one of the points."""
         rows = [[block.at(point) for block in row] for row in self.rows]
         found: np.ndarray = BlockRows(rows, 1).stack()[0]
         return found
 
     @cached_property
     def sparser(self) -> BlockRows:
-        """The same determinant with more numbers: of a block that is a multiple of the one on the diagonal of its row,
-        as R is beside C in what a matrix has learned, that multiple of the column is taken off."""
+        """Return a matrix with the same determinant and more scalar blocks, by column operations.
+
+        A block whose matrix is a multiple of that on the diagonal of its row, as R beside C in learned weights, loses
+        it when that multiple of the column is subtracted.
+        """
         if not self.diagonal or not any(np.ndim(row[j].rest) for j, row in enumerate(self.rows)):
             return self
         rows = [list(row) for row in self.rows]
@@ -200,8 +205,7 @@ class BlockRows:
 
     @cached_property
     def pivots(self) -> list[tuple[int, int]]:
-        """Blocks that are numbers, by row and column, with nothing in each other's rows and columns: those on the
-        diagonal first."""
+        """Return (row, column) of scalar blocks that can be eliminated together, diagonal ones first."""
         found: list[tuple[int, int]] = []
         places = range(len(self.rows) if self.diagonal else 0)
         numbers = [(i, k) for i in places for k in places if self.rows[i][k].is_number]
@@ -211,7 +215,8 @@ class BlockRows:
         return found
 
     def log_determinants(self) -> np.ndarray:
-        """Logarithms at every point, with any argument: those of the pivots, and of their Schur complement."""
+        """Return log det at every point, up to multiples of 2 pi i: that of the pivots plus that of their Schur
+        complement."""
         matrix = self.sparser
         pivots, count = matrix.pivots, len(matrix.rows)
         down, across = ([place[side] for place in pivots] for side in (0, 1))
@@ -226,7 +231,7 @@ class BlockRows:
         return total
 
     def complement(self, down: Sequence[int], across: Sequence[int]) -> Combination:
-        """Some rows and columns of blocks without what the pivots take off them."""
+        """Return the Schur complement of the pivots on some rows and columns of blocks."""
         size, fixed = sum(self.heights[i] for i in down), not self.depends_on_points
         found = Combination(self.count, size, fixed)
         tops, lefts = _starts(self.heights, down), _starts(self.widths, across)
@@ -253,7 +258,7 @@ class BlockRows:
         return any(np.ndim(rest) == 3 or np.iscomplexobj(rest) for rest in rests)
 
     def parts(self) -> list[SummandBlock]:
-        """The small matrices that it is the direct sum of; equal ones once."""
+        """Return the small matrices of which it is the direct sum; equal ones once."""
         found: dict[bytes, SummandBlock] = {}
         matrices = self.stack()
         for rows in _joined(np.any(matrices != 0, axis=0)):
@@ -262,12 +267,12 @@ class BlockRows:
         return list(found.values())
 
     def log_parts(self, parts: Sequence[SummandBlock]) -> np.ndarray:
-        """Logarithms of the determinants of the parts: one row per point."""
+        """Return log det of the parts, one row per point."""
         return _each(self.stack(), parts)
 
     @cached_property
     def scalars(self) -> np.ndarray:
-        """At every point the multiple of the identity in each block."""
+        """Return the multiple of the identity in each block, at every point."""
         found = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
         for i, row in enumerate(self.rows):
             for k, block in enumerate(row):
@@ -275,8 +280,8 @@ class BlockRows:
         return found
 
     def scalar_parts(self) -> list[SummandBlock] | None:
-        """The direct sum that the multiples of identities in it are, by rows of blocks; None where they are not one of
-        small matrices without zeros on their diagonals."""
+        """Return the direct sum formed by the multiples of identities; None unless its matrices are small with non-zero
+        diagonals."""
         if not self.diagonal:
             return None
         groups = _joined(np.any(self.scalars != 0, axis=0))
@@ -285,12 +290,12 @@ class BlockRows:
         return [SummandBlock(group, self.heights[group[0]]) for group in groups]
 
     def log_scalar_parts(self, parts: Sequence[SummandBlock]) -> np.ndarray:
-        """The same as `log_parts` for `scalar_parts`."""
+        """Return log det of `scalar_parts`, one row per point."""
         return _each(self.scalars, parts)
 
 
 def _each(matrices: np.ndarray, parts: Sequence[SummandBlock]) -> np.ndarray:
-    """Logarithms of the determinants of parts of matrices."""
+    """Return log det of the parts of matrices."""
     found = [
         np.log(matrices[:, part.place[0], part.place[0]])
         if part.place.size == 1
@@ -302,24 +307,26 @@ def _each(matrices: np.ndarray, parts: Sequence[SummandBlock]) -> np.ndarray:
 
 Place = tuple[slice, slice]
 Apart = tuple[np.ndarray | None, np.ndarray | None]
-"""A block as a function of the point times the identity, and a matrix; None where there is none."""
+"""A block as (function of the point times the identity, matrix); None for an absent part."""
 
 
 @dataclass
 class Combination:
-    """Square matrices at many points as a sum of matrices times functions of the point. fixed: whether the matrices are
-    the same at all points, so that the sum is real where its functions are."""
+    """Square matrices at many points as a sum of matrices times functions of the point.
+
+    fixed: whether the matrices are the same at all points, so that the sum is real where its functions are.
+    """
 
     count: int
     size: int
     fixed: bool
     terms: dict[bytes | None, tuple[np.ndarray | None, np.ndarray]] = field(default_factory=dict)
-    """Functions, None for one, and the matrices that they multiply, by the values of the functions."""
+    """Functions (None for 1) and the matrices that they multiply, keyed by the values of the functions."""
     diagonals: list[tuple[Place, np.ndarray]] = field(default_factory=list)
-    """Blocks that a function times the identity is added to."""
+    """Blocks to which a function times the identity is added."""
 
     def add(self, place: Place, factor: np.ndarray | None, scale: np.ndarray | None, matrix: Any) -> None:
-        """Add a function times a block, which is another one times the identity plus a matrix."""
+        """Add a function times a block (scale times the identity plus a matrix)."""
         if scale is not None:
             self.diagonals.append((place, scale if factor is None else factor * scale))
         if matrix is None:
@@ -331,7 +338,7 @@ class Combination:
         self.terms[key][1][(..., *place)] += matrix
 
     def add_product(self, place: Place, factor: np.ndarray, left: Apart, right: Apart) -> None:
-        """The same for a product of two blocks."""
+        """Add a function times the product of two blocks."""
         (a, one), (b, other) = left, right
         both = None if one is None or other is None else one @ other
         self.add(place, factor, None if a is None or b is None else a * b, both)
@@ -340,7 +347,7 @@ class Combination:
                 self.add(place, factor * scale, None, matrix)
 
     def log_determinants(self) -> np.ndarray:
-        """Logarithms at every point: of real matrices where all functions are real."""
+        """Return log det at every point, in real arithmetic where all functions are real."""
         total = np.zeros(self.count, complex)
         factors = [factor for factor, _ in self.terms.values() if factor is not None]
         common = factors[0] if len(self.terms) == len(factors) == 1 and factors[0].all() else None
@@ -357,7 +364,7 @@ class Combination:
         return total
 
     def _at(self, places: np.ndarray, functions: np.ndarray, divided: bool) -> np.ndarray:
-        """The matrices at some points. functions: there, those of terms first; divided: by the only one of these."""
+        """Return the matrices at some points; divided: divide by the only function."""
         found = np.empty((places.size, self.size, self.size), functions.dtype)
         if not self.terms:
             found[:] = 0
@@ -378,7 +385,7 @@ class Combination:
 
 
 def _logarithms(matrices: np.ndarray) -> np.ndarray:
-    """Logarithms of determinants."""
+    """Return log det of each matrix."""
     sign, size = np.linalg.slogdet(matrices)
     with np.errstate(divide="ignore"):  # of a singular matrix
         found: np.ndarray = size + np.log(sign + 0j)
@@ -386,18 +393,17 @@ def _logarithms(matrices: np.ndarray) -> np.ndarray:
 
 
 def _inversions(order: Sequence[int], sizes: Sequence[int]) -> int:
-    """How many rows pass each other where blocks of these sizes are put in this order."""
+    """Return the number of row transpositions that put blocks of these sizes in this order."""
     return sum(sizes[a] * sizes[b] for k, a in enumerate(order) for b in order[k + 1 :] if b < a)
 
 
 def _pure(block: IdentityPlus) -> IdentityPlus:
-    """The number in a block, without a matrix that is nothing but rounding."""
+    """Return the block without a matrix that is only rounding."""
     return IdentityPlus(block.size, block.scale)
 
 
 def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
-    """The number that the matrix in another block is to be multiplied by to give that of this block; None where that
-    is none, or there is nothing to be gained."""
+    """Return c with matrix(block) = c * matrix(other); None if there is none, or it would not help."""
     one, two = block.rest, other.rest
     if np.ndim(one) != 2 or np.ndim(two) != 2:
         return None
@@ -409,17 +415,17 @@ def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
 
 
 def _starts(sizes: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Where each of some blocks begins, and the last one ends."""
+    """Return the offsets of some blocks, and the end of the last one."""
     return [0, *accumulate(sizes[i] for i in chosen)]
 
 
 def _taken(stack: Any, point: int) -> Any:
-    """A number or a matrix at one point."""
+    """Return a number or a matrix at one point."""
     return stack[point : point + 1] if np.ndim(stack) == 3 else stack
 
 
 def _joined(occupied: np.ndarray) -> list[np.ndarray]:
-    """Places that are joined by entries, in either direction and by way of others, group by group."""
+    """Return the connected components of the graph with these edges."""
     joined = occupied | occupied.T | np.eye(len(occupied), dtype=bool)
     label, before = np.arange(len(joined)), np.full(len(joined), -1)
     while not np.array_equal(label, before):  # the smallest label spreads through its group

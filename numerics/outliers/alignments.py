@@ -83,7 +83,8 @@ def alignments(found: Sequence[Pole], steps: str | None) -> list[OutlierAlignmen
 def with_errors(
     here: Sequence[OutlierAlignment], others: Sequence[Sequence[OutlierAlignment]], nearby: Nearby
 ) -> list[OutlierAlignment]:
-    """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN where too few have them."""
+    """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN where too few
+    have them."""
     found = []
     for number, one in enumerate(here):
         values, errors = np.array(one.values), np.full(one.values.shape, np.nan)

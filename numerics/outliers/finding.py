@@ -279,7 +279,8 @@ def _panels_of_map(
     floor: float,
     top: float,
 ) -> list[ChebyshevPanel]:
-    """Return the inverse of a map as Chebyshev series on panels; cached for all values. floor: smaller values are zero."""
+    """Return the inverse of a map as Chebyshev series on panels; cached for all values. floor: smaller values
+    are zero."""
     return panels(partial(_inverse_map, probe, ring, branch, p, top), intervals_outside(excluded), floor)
 
 
@@ -477,7 +478,8 @@ def _residuals(problem: SpikedProblem, points: list[float]) -> list[float]:
 
 @in_float64
 def by_contour(problem: SpikedProblem) -> list[float]:
-    """Return the real zeros of det A(z) outside the bulk by contour integrals around panels, repeated by multiplicity."""
+    """Return the real zeros of det A(z) outside the bulk by contour integrals around panels, repeated by
+    multiplicity."""
     if rows_of(problem) == 0:
         return []
     atoms = [low for low, high in problem.excluded if high == low]
@@ -502,7 +504,8 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
         return found
 
     def growth(near: float, nearer: float, root: int = 2) -> np.ndarray:
-        """Return the exponent with which each row grows between two points whose distances differ by a factor of 100."""
+        """Return the exponent with which each row grows between two points whose distances differ by a factor
+        of 100."""
         rows = np.max(np.abs(real_matrices(np.array([near, nearer]))), axis=2)
         with np.errstate(all="ignore"):
             power = np.round(root * np.log(rows[1] / rows[0]) / np.log(100.0)) / root

@@ -49,7 +49,8 @@ Shapes = dict[Key, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class LargeSpectrum:
-    """Outliers of the last time and of each replicate, and both at all times if requested; rows of the largest matrix."""
+    """Outliers of the last time and of each replicate, and both at all times if requested; rows of the largest
+    matrix."""
 
     outliers: list[Outlier]
     replicas: Replicas
@@ -99,9 +100,9 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
         sorted((z for each in found for z in each.replicas[last][number]), reverse=True)
         for number in range(len(nearby.orders))
     ]
-    told, rows = _told([one.off for one in found if one.off is not None]), max(one.rows for one in found)
+    method, rows = _told([one.off for one in found if one.off is not None]), max(one.rows for one in found)
     if steps is None:
-        return LargeSpectrum(outliers, Replicas(replicas, told), None, rows)
+        return LargeSpectrum(outliers, Replicas(replicas, method), None, rows)
     top = max((high for _, high in problem.excluded), default=float("nan"))
     times = range(steps.count + 1)
     course = Course(
@@ -111,7 +112,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
             for number in range(len(nearby.orders))
         ],
     )
-    return LargeSpectrum(outliers, Replicas(replicas, told), course, rows)
+    return LargeSpectrum(outliers, Replicas(replicas, method), course, rows)
 
 
 def _told(off: list[float]) -> str:
@@ -411,7 +412,8 @@ def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.nda
 
 
 def _paired(right: Leading, left: Leading) -> tuple[Leading, np.ndarray, np.ndarray]:
-    """Return biorthogonal right and left vectors of the eigenvalues that both sides have converged, and their products."""
+    """Return biorthogonal right and left vectors of the eigenvalues that both sides have converged, and their
+    products."""
     if right.count != left.count:
         raise Lost("eigenvalues near the edge lie too close together")
     one, other = right.cut(right.count), left.cut(left.count)

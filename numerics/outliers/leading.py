@@ -109,17 +109,17 @@ def _of_all(matrix: np.ndarray, floor: float) -> Leading:
 
 
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the span of columns by Cholesky QR, applied twice.
+    """Return an orthonormal basis of the span of columns from the eigenvectors of their Gram matrix, applied twice.
 
     Matrix products take less time than Householder reflections. Linearly dependent columns leave rounding, which the
     second pass normalises.
     """
-    found = columns
+    basis = columns
     for _ in range(2):
-        found = found / np.maximum(np.linalg.norm(found, axis=0), 1e-280)
-        weights, turn = np.linalg.eigh(found.T @ found)
-        found = found @ (turn / np.sqrt(np.maximum(weights, np.finfo(float).eps)))
-    return found
+        basis = basis / np.maximum(np.linalg.norm(basis, axis=0), 1e-280)
+        weights, turn = np.linalg.eigh(basis.T @ basis)
+        basis = basis @ (turn / np.sqrt(np.maximum(weights, np.finfo(float).eps)))
+    return basis
 
 
 def _growing(apply: Apply, block: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

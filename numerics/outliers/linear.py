@@ -23,7 +23,8 @@ def largest_entry(matrix: np.ndarray) -> float:
 
 
 def moved(matrix: np.ndarray, by: complex, border: int = 0) -> np.ndarray:
-    """Return matrix + by * identity with `border` additional zero rows and columns, in Fortran order for in-place LU."""
+    """Return matrix + by * identity with `border` additional zero rows and columns, in Fortran order for
+    in-place LU."""
     rows = len(matrix)
     made = np.zeros((rows + border, rows + border), complex if np.iscomplexobj(by) else float, order="F")
     made[:rows, :rows] = matrix

@@ -248,7 +248,8 @@ class _RingCourse:
             self.trusted = agree(self.points, self.followed[time], number, again)
 
     def solve_missing(self) -> tuple[set[int], set[int]]:
-        """Solve replicates that were not continued; return the times solved, and those at which matrices are too large."""
+        """Solve replicates that were not continued; return the times solved, and those at which matrices are
+        too large."""
         if not self.trusted:
             self.followed = {}
         missing = [time for time in range(1, self.steps.count + 1) if time not in self.followed]

@@ -37,8 +37,8 @@ class Pole:
 
     def answers(self, driven: np.ndarray) -> np.ndarray:
         """Return the residue coefficients of the null vectors for each column of a right-hand side."""
-        found: np.ndarray = np.linalg.solve(self.middle, self.left.T @ driven)
-        return found
+        coefficients: np.ndarray = np.linalg.solve(self.middle, self.left.T @ driven)
+        return coefficients
 
     def scale(self, side: str) -> float:
         """Return the factor of residues: 1, or 1/z for left vectors, whose source enters the equation of K psi0; NaN at
@@ -71,7 +71,8 @@ def replica_poles(problem: SpikedProblem, outliers: Sequence[float], orders: Seq
 
 
 def _clusters(problem: SpikedProblem, outliers: Sequence[float]) -> list[tuple[float, int]]:
-    """Return (mean, multiplicity) of numerically degenerate outliers, since only the sum of their residues is defined."""
+    """Return (mean, multiplicity) of numerically degenerate outliers, since only the sum of their residues is
+    defined."""
     groups: list[list[float]] = []
     for z in outliers:
         if groups and problem.same(z, groups[-1][0]):

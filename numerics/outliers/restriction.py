@@ -100,7 +100,8 @@ def _alive(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 class _Drawn(Mapping[Key, np.ndarray]):
-    """Random order parameters without zeros, drawn on access since all together may be large; changed: applied to each."""
+    """Random order parameters without zeros, drawn on access since all together may be large; changed: applied
+    to each."""
 
     def __init__(self, shapes: Shapes, changed: Callable[[Key, np.ndarray], np.ndarray] | None = None) -> None:
         self.shapes, self.changed = dict(shapes), changed
@@ -156,7 +157,8 @@ def _largest(x: np.ndarray, axis: int) -> np.ndarray:
 def _are_nested(
     ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], births: Sequence[np.ndarray], count: int
 ) -> bool:
-    """Return whether factors of a few times have the predicted pattern and act on vectors as blocks of the last ones."""
+    """Return whether factors of a few times have the predicted pattern and act on vectors as blocks of the
+    last ones."""
     times = sorted({1, max(1, count // 3), max(1, 2 * count // 3)})
     vectors = [np.random.default_rng(k).standard_normal(len(birth)) for k, birth in enumerate(births)]
 
