@@ -1,9 +1,8 @@
-"""Arrays of data for a problem: from a file that the user gives, or from the declaration's own function.
+"""Data arrays of a problem: from a user's file, or from the declaration's own function.
 
-A file is a NumPy archive (.npz) that holds an array for each name declared with data(...). An array with a clock may
-come with one row a time or, if it is the same at all times or cut into batches, without: then `order`, if the file has
-it, says which points each step takes (steps by points), and without it they are taken in shuffled batches, epoch after
-epoch, or all together.
+A file is a NumPy archive (.npz) with an array for each name declared with data(...). An array with a clock has one row
+per time, or none if it is constant or cut into batches: then `order`, if present, gives the points of each step (steps
+x points). Without it points are taken in shuffled batches, epoch after epoch, or all together.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 
 ORDER = "order"
 ROUNDING = 1e-9
-"""What asymmetry and negative eigenvalues of a table of covariances are put down to rounding, over its entries."""
+"""Asymmetry and negative eigenvalues of a covariance matrix, relative to its entries, that count as rounding."""
 
 
 def declared_data(model: Model) -> tuple[Data, ...]:
-    """The arrays that a model takes."""
+    """Return the data arrays that a model takes."""
     from derive.language.contents import atoms
     from derive.language.data import Data
 
@@ -37,12 +36,12 @@ def declared_data(model: Model) -> tuple[Data, ...]:
 
 
 def shown_source(data: str | Mapping[str, Any]) -> str:
-    """How a source of arrays is called in a sentence."""
+    """Return the name of a source of arrays for a sentence."""
     return f"data={data}" if isinstance(data, str) else "data={...}"
 
 
 def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
-    """The arrays that a model needs, from a file or by name, checked for shape and for entries that are not numbers."""
+    """Return the arrays that a model needs, from a file or by name, checked for shape and finite entries."""
     import numpy as np
 
     needed = declared_data(model)
@@ -67,7 +66,7 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
 
 
 def array_of(d: Data, given: Any) -> Any:
-    """An array that is given by its name: as numbers, as their text in square brackets, or as a file that holds it."""
+    """Return an array given as numbers, as text in square brackets, or as a file."""
     import numpy as np
 
     if isinstance(given, tuple) and all(isinstance(part, str) for part in given):
@@ -104,7 +103,7 @@ def _example(d: Data) -> str:
 
 
 def check_roots(arrays: dict[str, Any], model: Model) -> None:
-    """Raise ParameterError if a table whose root is taken is no table of covariances."""
+    """Raise ParameterError if a table whose matrix square root is taken is not a covariance matrix."""
     import numpy as np
 
     from derive.language.contents import everything
@@ -126,7 +125,7 @@ def check_roots(arrays: dict[str, Any], model: Model) -> None:
 
 
 def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
-    """The wanted arrays of a file."""
+    """Return the wanted arrays of a file."""
     from derive.inputs.checkpoints import load, read_npz
 
     if not os.path.lexists(path):
@@ -176,14 +175,16 @@ def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...
 
 
 def _points(needed: tuple[Data, ...]) -> Axis | None:
-    """The axis along which training takes points in batches: the first of data on a clock, one whose size follows
-    another parameter before all others."""
+    """Return the axis along which training takes points in batches.
+
+    It is the first of data on a clock; an axis whose size follows another parameter takes precedence.
+    """
     firsts: list[Axis] = [d.axes[0] for d in needed if d.clock is not None]
     return min(firsts, key=lambda axis: getattr(axis.size, "follows", None) is None, default=None)
 
 
 def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) -> None:
-    """The same axis has the same length in all arrays."""
+    """Raise unless each axis has the same length in all arrays."""
     seen: dict[str, tuple[int, str]] = {}
     for d in needed:
         shape = found[d.name].shape
@@ -198,7 +199,7 @@ def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) ->
 
 
 def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
-    """What the file says about whole-number parameters: lengths of axes, and how many points there are."""
+    """Return the integer parameters that the data determine: lengths of axes, and the number of points."""
     told: dict[str, int] = {}
     points = _points(declared_data(model))
     for d in declared_data(model):
@@ -220,7 +221,7 @@ def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
 
 
 def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays with one row a time, in the order in which training takes their points."""
+    """Return the arrays with one row per time, in the order in which training takes their points."""
     import numpy as np
 
     arrays = {}
@@ -250,7 +251,7 @@ def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[
 
 
 def _lasting(array: np.ndarray, times: int, d: Data) -> np.ndarray:
-    """One row a time; the last is used again for the time after the last step."""
+    """Return one row per time; the last is repeated for the time after the last step."""
     import numpy as np
 
     if len(array) < times - int(d.clock.endpoint):
@@ -262,7 +263,7 @@ def _lasting(array: np.ndarray, times: int, d: Data) -> np.ndarray:
 
 
 def batches(points: int, size: int, times: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of the points that each step takes: all of them, or shuffled batches without replacement."""
+    """Return indices of the points of each step: all of them, or shuffled batches without replacement."""
     import numpy as np
 
     if size > points:

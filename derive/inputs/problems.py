@@ -1,4 +1,4 @@
-"""A model with values: names, domains and whole numbers are checked here, whether they are typed or come from Python.
+"""A model with values of its parameters: names, domains and integers are checked here, from text or from Python.
 
 A value is a number, or text that means one ("1/2"). Several values of one name make an axis of a grid.
 """
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     Declared = Model | Family
 
 Given = Mapping[str, tuple[Any, ...]]
-"""For each name the values that are asked for."""
+"""The requested values of each name."""
 MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A model with a value for each of its choices and parameters, and the layers that are asked for.
+    """A model with a value for each choice and parameter, and the requested layers.
 
-    data: a file of arrays, or the arrays themselves by name; None where the declaration makes them or has none. align:
-    directions that the model was given besides its own.
+    Attributes:
+        data: a file of arrays, or the arrays by name; None where the declaration computes them or has none.
+        align: directions in addition to those of the model.
     """
 
     model: Model
@@ -45,7 +46,7 @@ class Problem:
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        """The values together with the arrays of data, as given or from the declaration."""
+        """Return the values together with the data arrays, from the user or from the declaration."""
         from derive.inputs.data_files import check_roots, declared_data, read_arrays, shown_source, spread
 
         if not declared_data(self.model):
@@ -65,13 +66,13 @@ class Problem:
 
     @property
     def shapes(self) -> tuple[Any, ...]:
-        """What problems must share to be solved side by side: the model, its layers and its whole numbers."""
+        """Return what problems must share to be solved in one batch: the model, its layers and its integers."""
         whole = [self.values[p.name] for p in self.model.parameters if p.domain.whole]
         return (self.model.name, self.layers, *whole)
 
 
 def aligned(problem: Problem, align: str | Iterable[str] | None) -> Problem:
-    """The problem with further directions to set the vectors of outliers against, as "teacher" or "v(3)"."""
+    """Return the problem with further directions for alignments of outliers, as "teacher" or "v(3)"."""
     from derive.language.alignments import with_alignments
 
     texts = (align,) if isinstance(align, str) else tuple(align or ())
@@ -79,7 +80,7 @@ def aligned(problem: Problem, align: str | Iterable[str] | None) -> Problem:
 
 
 def _made(model: Model, values: dict[str, Any]) -> dict[str, Any]:
-    """The arrays of a declaration's own function."""
+    """Return the arrays of a declaration's own function."""
     try:
         made = model.arrays(values)
     except DeriveError:
@@ -96,15 +97,17 @@ def _made(model: Model, values: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Grid:
-    """Problems on a grid: the values along each axis as they were checked, and one problem per point, the last axis
-    fastest. Without axes there is one problem."""
+    """Problems on a grid: the checked values along each axis, and one problem per point, the last axis fastest.
+
+    Without axes there is one problem.
+    """
 
     axes: tuple[tuple[str, tuple[Any, ...]], ...]
     problems: tuple[Problem, ...]
 
     @property
     def one(self) -> Problem:
-        """The only problem."""
+        """Return the only problem."""
         if self.axes:
             name, values = self.axes[0]
             shown = ",".join(map(str, values[:3]))
@@ -113,18 +116,18 @@ class Grid:
 
 
 def load_problem(target: str, pairs: Iterable[str]) -> Problem:
-    """The model and all its values, from texts such as "alpha=2"; checked before any work is done."""
+    """Return a problem from texts such as "alpha=2"; all values are checked."""
     return load_grid(target, pairs).one
 
 
 def load_grid(target: str, pairs: Iterable[str]) -> Grid:
-    """All problems that lists (nu=0.5,1,2) and ranges (eta=0.01:0.5:20) among the texts ask for."""
+    """Return all problems of lists (nu=0.5,1,2) and ranges (eta=0.01:0.5:20) among the texts."""
     declared = load_declaration(target)
     return grid_of(declared, typed_values(declared, pairs))
 
 
 def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
-    """The model with one value for each name."""
+    """Return the model with one value for each name."""
     arrays = array_names(declared, given)
     for name, value in given.items():
         if name not in arrays and (isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0):
@@ -133,7 +136,7 @@ def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
 
 
 def array_names(declared: Declared, given: Mapping[str, Any]) -> set[str]:
-    """The names of arrays of data that may be given by themselves, for these choices; they are one value each."""
+    """Return the names of data arrays that may be given individually, for these choices; each is one value."""
     from derive.inputs.data_files import declared_data
 
     chosen = {name: given[name] for name, _ in declared.open_choices if name in given}
@@ -142,7 +145,7 @@ def array_names(declared: Declared, given: Mapping[str, Any]) -> set[str]:
 
 
 def grid_of(declared: Declared, given: Given) -> Grid:
-    """All problems on the grid of the given values."""
+    """Return all problems on the grid of the given values."""
 
     count = math.prod(len(values) for values in given.values())
     if count > MOST_POINTS:
@@ -176,7 +179,7 @@ def grid_of(declared: Declared, given: Given) -> Grid:
 
 
 def typed_values(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Each name with the texts of its values."""
+    """Return each name with the texts of its values."""
     found: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
@@ -189,7 +192,7 @@ def typed_values(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[st
 
 
 def makes_a_grid(pairs: Iterable[str]) -> bool:
-    """Whether a list or a range is among the texts, told before anything is loaded."""
+    """Return whether a list or a range is among the texts, before anything is loaded."""
     for pair in pairs:
         name, _, text = (part.strip() for part in pair.partition("="))
         try:
@@ -201,13 +204,13 @@ def makes_a_grid(pairs: Iterable[str]) -> bool:
 
 
 def _has_name(declared: Declared, name: str) -> bool:
-    """Whether a choice or a parameter has this name."""
+    """Return whether a choice or a parameter has this name."""
     names = [choice for choice, _ in declared.choices]
     return name in (*names, *(p.name for p in getattr(declared, "parameters", ())))
 
 
 def _hint(declared: Declared, name: str) -> str:
-    """How a setting is written, with a name that there is."""
+    """Return how a value is set, with a name that exists."""
 
     model = declared.member({})
     known = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
@@ -217,7 +220,7 @@ def _hint(declared: Declared, name: str) -> str:
 
 
 def _spread(name: str, text: str) -> tuple[str, ...]:
-    """The values of a list a,b,c or of a range low:high:count; one value otherwise. Commas in brackets do not count."""
+    """Return the values of a list a,b,c or of a range low:high:count, or one value; commas in brackets do not count."""
     if ":" in text:
         parts = text.split(":")
         try:
@@ -240,7 +243,7 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
 
 
 def _listed(text: str) -> list[str]:
-    """The parts between commas, but those inside brackets."""
+    """Return the parts between commas outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")
@@ -255,7 +258,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _problem(model: Model, given: dict[str, Any]) -> Problem:
-    """The model with its values; `layer` picks a probed matrix, all or none, `data` is a file of arrays or arrays."""
+    """Return the model with its values; `layer` selects probed matrices, `data` is a file of arrays or arrays."""
     known = {parameter.name: parameter for parameter in model.parameters}
     data = None
     if "data" in given and "data" not in known and _takes_data(model):
@@ -286,7 +289,7 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
 def _with_arrays(
     model: Model, given: dict[str, Any], data: str | Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], str | Mapping[str, Any] | None]:
-    """The values without arrays that are given by their own names, and these joined to the other data."""
+    """Return the values without data arrays, and these joined to the other data."""
     from derive.inputs.data_files import array_of, declared_data, read_arrays, shown_source
 
     taken = {p.name for p in model.parameters}
@@ -309,7 +312,7 @@ def _takes_data(model: Model) -> bool:
 
 
 def _with_sizes(model: Model, given: dict[str, Any], data: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The values, joined by what data say about sizes; they must not contradict what was given."""
+    """Return the values with sizes that the data determine; raise where they contradict given ones."""
     from derive.inputs.data_files import read_arrays, shown_source, sizes
 
     told = sizes(read_arrays(data, model), model)
@@ -320,7 +323,7 @@ def _with_sizes(model: Model, given: dict[str, Any], data: str | Mapping[str, An
 
 
 def _filled(parameter: Parameter, values: dict[str, int | float]) -> float:
-    """The value given, that of the parameter which it follows, or the default."""
+    """Return the given value, that of the parameter which it follows, or the default."""
     if parameter.name in values:
         return values[parameter.name]
     return parameter.default if parameter.follows is None else _filled(parameter.follows, values)
@@ -333,7 +336,7 @@ def _unknown(model: Model, name: str, layered: bool) -> str:
 
 
 def number_of(name: str, value: Any, domain: str) -> float:
-    """The number that a value is or means."""
+    """Return a value, number or text, as a number."""
     found: float
     if isinstance(value, str):
         try:

@@ -24,28 +24,34 @@ from numerics.support.progress import Report
 from numerics.two_time import Name, checked, finished
 
 SPAN = 1e-12
-"""A direction of the unit spikes with singular value s counts with the share s^2 / (s^2 + SPAN * largest s^2), as the
-theory counts what their Gram matrix spans."""
+"""Tikhonov cutoff of the span of unit spikes: a direction with singular value s counts with the fraction s^2 / (s^2 +
+SPAN * largest s^2), as in the theory."""
 MEMORY_SHARE = 0.9
-"""How much of the free memory a sample may take."""
+"""Fraction of the free memory that a sample may take."""
 WORTH_SAYING = 1e8
-"""Bytes from which on progress says how much memory a sample takes."""
+"""Bytes of a sample above which progress reports its memory."""
 KEPT = 60
-"""Eigenvalues kept at either end of the spectrum at times before the last."""
+"""Eigenvalues stored at either end of the spectrum at earlier times."""
 
 
 @dataclass(frozen=True)
 class SimulatedLayer:
-    """Spectra of one probed matrix, one entry a seed.
+    """Spectra of one probed matrix, one entry per seed.
 
-    eigenvalues: after the last step, ascending: all of them, or as many at the lower as at the upper end if no others
-    were asked for. overlaps: by side, for each of those the squared overlap of its vector with the span of the spikes;
-    counted: how many directions of the spikes that counts. alignments: by name and side, for each of those the squared
-    cosine of its vector with a declared direction, by time and label. lengths: by side how many sites vectors have.
-    times: when the spectrum was looked at before; ends: for each seed and time the lowest and the highest eigenvalues,
-    ascending. added: for each seed what was added to the diagonal, by time. size: how many eigenvalues there are.
-    weights: by the name of a matrix A between resolvents, <v, A v> for the vector v of each eigenvalue.
-    alignment_path: as alignments, for each seed and time of those vectors that belong to `ends`.
+    Attributes:
+        eigenvalues: after the last step, ascending: all of them, or equally many at either end if only those are
+            requested.
+        overlaps: by side, the squared overlap of each eigenvector with the span of the spikes.
+        counted: by side, the effective rank of the spikes.
+        alignments: by name and side, the squared cosine of each eigenvector with a declared direction, by time and
+            label.
+        lengths: by side, the number of sites of the vectors.
+        times: earlier times at which the spectrum was computed.
+        ends: for each seed and time the lowest and highest eigenvalues, ascending.
+        added: for each seed the shift of the diagonal, by time.
+        size: the number of eigenvalues.
+        weights: by the name of a matrix A, <v, A v> for each eigenvector v.
+        alignment_path: as alignments, for each seed and time, of the eigenvectors of `ends`.
     """
 
     label: str
@@ -67,7 +73,7 @@ class SimulatedLayer:
         return len(self.eigenvalues[0]) == self.size
 
     def all_eigenvalues(self, what: str) -> list[np.ndarray]:
-        """The eigenvalues, refused where only the outermost are known; what: it is that they are needed for."""
+        """Return all eigenvalues; raise where only the outermost are known. what: their purpose, for the error."""
         if not self.whole:
             raise NumericalError(
                 f"{what} needs all eigenvalues, and only the outermost were computed; simulate with eigenvalues=all"
@@ -75,20 +81,20 @@ class SimulatedLayer:
         return self.eigenvalues
 
     def traces(self, z: np.ndarray, name: str | None, power: int) -> np.ndarray:
-        """The mean of <v, A v> / (z - eigenvalue)^power over all eigenvalues, without A if no name is given: one row a
-        seed, then as z."""
-        found = []
+        """Return the mean of <v, A v> / (z - eigenvalue)^power over all eigenvalues, one row per seed; A = 1 without a
+        name."""
+        traces = []
         for seed, values in enumerate(self.all_eigenvalues("a trace of the resolvent")):
             weights = np.ones(len(values)) if name is None else self.weights[name][seed]
-            found.append((weights / (z.ravel()[:, None] - values) ** power).mean(axis=1).reshape(z.shape))
-        return np.array(found)
+            traces.append((weights / (z.ravel()[:, None] - values) ** power).mean(axis=1).reshape(z.shape))
+        return np.array(traces)
 
     def outliers(self, time: int) -> np.ndarray:
-        """Eigenvalues at a time that stand out of the spectrum at time 0, descending: one row a seed.
+        """Return the eigenvalues at a time outside the spectrum at time 0, descending, one row per seed.
 
-        An eigenvalue stands out if it exceeds the largest initial one by more than the distance between the first and
-        the fourth of the initial ones, both averaged over the seeds, and likewise below. How many do is the
-        median over the seeds. Nothing of the theory enters.
+        An eigenvalue is outside if it exceeds the largest initial one by more than the distance between the first and
+        the fourth of the initial ones, both averaged over the seeds, and likewise below. Their number is the median
+        over the seeds. The theory is not used.
         """
         at, start = self.times.index(time), self.times.index(0)
         now = [e - s for e, s in zip((e[at] for e in self.ends), self.shifts(time), strict=True)]
@@ -98,8 +104,8 @@ class SimulatedLayer:
         low = np.mean([2 * e[0] - e[reach] for e in then])
         above = int(np.median([np.sum(e > high) for e in now]))
         below = int(np.median([np.sum(e < low) for e in now]))
-        kept = min(map(len, now))
-        if not self.whole and kept < self.size and max(above, below) >= kept // 2:
+        available = min(map(len, now))
+        if not self.whole and available < self.size and max(above, below) >= available // 2:
             raise NumericalError(
                 f"{max(above, below)} eigenvalues or more stand out at time {time}, and no others were computed there; "
                 "simulate with eigenvalues=all"
@@ -112,35 +118,36 @@ class SimulatedLayer:
         )
 
     def outlier_overlaps(self, side: str) -> np.ndarray:
-        """Squared overlaps with the spikes of the vectors that stand out after the last step: one row a seed."""
+        """Return squared overlaps of the final outliers' eigenvectors with the spikes, one row per seed."""
         return self._of_outliers(self.overlaps[side])
 
     def outlier_alignments(self, name: str, side: str) -> np.ndarray:
-        """Squared cosines of the same vectors with a declared direction: seeds x vectors x times x labels."""
+        """Return squared cosines of the final outliers' eigenvectors with a declared direction: seeds x vectors x times
+        x labels."""
         return self._of_outliers(self.alignments[name, side])
 
     def _of_outliers(self, squares: list[np.ndarray]) -> np.ndarray:
-        found = self.outliers(self.times[-1])
+        final = self.outliers(self.times[-1])
         nearest = [
             np.array([np.argmin(np.abs(all_values - z)) for z in values], int)
-            for values, all_values in zip(found, self.eigenvalues, strict=True)
+            for values, all_values in zip(final, self.eigenvalues, strict=True)
         ]
         return np.array([squared[at] for squared, at in zip(squares, nearest, strict=True)])
 
     def without_excess(self, side: str, squares: np.ndarray, counted: np.ndarray | float) -> np.ndarray:
-        """Squared overlaps with so many directions, without what those hold by chance of a vector at this size."""
+        """Return squared overlaps minus those that a random vector has with `counted` directions at this size."""
         chance = np.minimum(np.asarray(counted) / self.lengths[side], 0.5)
-        found: np.ndarray = (squares - chance) / (1 - chance)
-        return found
+        corrected: np.ndarray = (squares - chance) / (1 - chance)
+        return corrected
 
     def shifts(self, time: int) -> list[float]:
-        """What was added to the diagonal at a time, for each seed."""
+        """Return the shift of the diagonal at a time, for each seed."""
         return [0.0 if s is None else float(s[time if len(s) > 1 else 0]) for s in self.added]
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Spectra and observables, one entry a seed."""
+    """Spectra and observables of independent samples, one entry per seed."""
 
     setting: str
     parameters: dict[str, Any]
@@ -149,33 +156,33 @@ class Simulation:
     observables: dict[str, np.ndarray]
     """NaN at times at which one is not defined."""
     two_time: dict[Name, np.ndarray]
-    """Correlations and responses that were asked for, with the axes of the theory's behind that of the seeds."""
+    """Requested correlations and responses; the axis of seeds precedes those of the theory."""
     about: Setting
-    """What was declared."""
+    """The declared setting."""
 
     @property
     def eigenvalues(self) -> list[np.ndarray]:
-        """Those of the first layer."""
+        """The eigenvalues of the first layer."""
         return self.layers[0].eigenvalues if self.layers else []
 
     def layer(self, label: str) -> SimulatedLayer:
         return next(layer for layer in self.layers if layer.label == label)
 
     def mean(self, name: str) -> np.ndarray:
-        found: np.ndarray = self.observables[name].mean(axis=0)
-        return found
+        means: np.ndarray = self.observables[name].mean(axis=0)
+        return means
 
     def stderr(self, name: str) -> np.ndarray:
         values = self.observables[name]
         if len(values) < 2:
             return np.full(values.shape[1:], np.nan)
-        found: np.ndarray = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        return found
+        errors: np.ndarray = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        return errors
 
 
 @contextmanager
 def _at_these_parameters() -> Iterator[None]:
-    """Say in a sentence that a coefficient of the declaration is not a finite number."""
+    """Raise a sentence where a coefficient of the declaration is not finite."""
     try:
         yield
     except ArithmeticError as error:
@@ -186,7 +193,7 @@ def _at_these_parameters() -> Iterator[None]:
 
 
 def available_memory() -> float | None:
-    """Bytes that can be used without swapping; None where the system does not say."""
+    """Return the bytes available without swapping; None if the system does not report them."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
@@ -199,19 +206,19 @@ def available_memory() -> float | None:
 
 
 def needed_memory(solver: Solver, values: dict[str, Any], size: int) -> float:
-    """About how many bytes one sample takes."""
+    """Return an estimate of the bytes of one sample."""
     with _at_these_parameters():
         return float(8.0 * solver.simulation.numbers(solver.numbers(values), size))
 
 
 def samples_at_once(solver: Solver, values: dict[str, Any], size: int) -> int | None:
-    """How many samples fit into memory side by side; None where the system does not say how much there is."""
+    """Return the number of samples that fit into memory; None if the system does not report its memory."""
     there = available_memory()
     return None if there is None else int(MEMORY_SHARE * there / max(1.0, needed_memory(solver, values, size)))
 
 
 def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
-    """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
+    """Raise if a sample does not fit into memory, and name a size that does; samples are drawn one after another."""
     there = available_memory()
 
     def needed(size: int) -> float:
@@ -233,7 +240,7 @@ def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
 
 
 def smaller_size(solver: Solver, values: dict[str, Any], size: int) -> int | None:
-    """About half a size, to extrapolate from; None unless all sectors have whole sizes at both, as their ratios ask."""
+    """Return about half a size for extrapolation; None unless all sectors have integer sizes at both."""
     point = solver.numbers(values)
 
     def whole(size: int) -> bool:
@@ -262,14 +269,20 @@ def simulate(
     backend: str = "numpy",
     progress: Callable[[float, str], None] | None = None,
 ) -> Simulation:
-    """Independent samples at base size `size`.
+    """Draw independent samples at base size `size`.
 
-    first: the number of the first sample. A sample's random numbers depend on the seed and its own number alone, so
-    that more samples extend fewer, and parts that are `joined` are the whole. layers: labels of the probed matrices,
-    all of them if None. times: when to diagonalise besides the end. overlaps: whether to compare eigenvectors with the
-    spikes. ends: by label how many eigenvalues at either end are wanted, where others are not. two_time: correlations
-    and responses, as ("C", "a", "b"); the latter by running each sample twice more, with small random sources in the
-    equations. backend: "numpy" or "jax", which runs where JAX finds a device.
+    The random numbers of a sample depend only on the seed and its own number, so more samples extend fewer, and parts
+    that are `joined` are the whole.
+
+    Args:
+        first: the number of the first sample.
+        layers: labels of the probed matrices, all of them if None.
+        times: earlier times at which to diagonalise.
+        overlaps: whether to compute overlaps of eigenvectors with the spikes.
+        ends: by label the number of eigenvalues at either end, where others are not needed.
+        two_time: correlations and responses, as ("C", "a", "b"); responses take two more runs of each sample, with
+            small random sources in the equations.
+        backend: "numpy", or "jax", which runs on the device of JAX.
     """
     if size < 2:
         raise ParameterError(
@@ -309,7 +322,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class _Sample:
-    """What is kept of one sample: spectra at the end and before, what is added to eigenvalues, sizes of matrices."""
+    """Data of one sample: spectra at the end and before, shifts of eigenvalues, sizes of matrices."""
 
     final: dict[str, Any]
     early: dict[int, dict[str, Any]]
@@ -322,8 +335,7 @@ class _Sample:
 
 @dataclass(frozen=True)
 class _Drawing:
-    """How samples are drawn and what is taken of them, as `simulate` is asked. backend: arrays, special functions, and
-    what makes NumPy's arrays of results."""
+    """The requested samples and quantities of `simulate`; backend: arrays, special functions, conversion to NumPy."""
 
     solver: Solver
     point: Point
@@ -336,25 +348,25 @@ class _Drawing:
     wanted: Wanted
 
     def run(self, rng: np.random.Generator, **how: Any) -> Any:
-        """The declared equations with random numbers of a generator."""
+        """Run the declared equations with random numbers of a generator."""
         arrays, special, _ = self.backend
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
             return self.solver.simulation.simulate(self.point, self.size, rng, xp=arrays, special=special, **how)
 
     def samples(self, children: Sequence[np.random.SeedSequence], tell: Report, each: str) -> list[_Sample]:
-        """One sample for each seed; each: what is said about one besides its number."""
-        found, count = [], len(children)
+        """Return one sample for each seed; each: text of the progress report besides its number."""
+        drawn, count = [], len(children)
         for number, child in enumerate(children):
 
             def begun(fraction: float, number: int = number) -> None:
                 tell((number + 0.5 * fraction) / count, f"sample {number + 1} of {count}{each}")
 
-            found.append(self.sample(child, begun))
+            drawn.append(self.sample(child, begun))
             tell((number + 1) / count, f"sample {number + 1} of {count}{each}")
-        return found
+        return drawn
 
     def sample(self, child: np.random.SeedSequence, tell: Callable[[float], None]) -> _Sample:
-        """One sample, whose random numbers come from a seed of its own."""
+        """Return one sample, with random numbers from its own seed."""
         setting, convert = self.solver.setting, self.backend[2]
         fields, asked = FollowedFields(self.wanted, convert), Aligning(self.probes, self.point, setting.steps, convert)
         early: dict[int, dict[str, Any]] = {}
@@ -400,7 +412,7 @@ def _check_finite(observables: Mapping[str, Any]) -> None:
 
 
 def joined(parts: Sequence[Simulation]) -> Simulation:
-    """Samples of one point at one size that were drawn apart, in this order."""
+    """Return samples of one point at one size, drawn separately, as one simulation, in this order."""
     start = parts[0]
     layers = []
     for number, layer in enumerate(start.layers):
@@ -430,7 +442,7 @@ def joined(parts: Sequence[Simulation]) -> Simulation:
 
 
 def _backend(name: str) -> tuple[Any, ...]:
-    """Where arrays and special functions come from, and how results become NumPy arrays."""
+    """Return arrays, special functions, and the conversion of results to NumPy."""
     if name == "numpy":
         import scipy.special
 
@@ -444,12 +456,12 @@ def _backend(name: str) -> tuple[Any, ...]:
     return jnp, jax.scipy.special, lambda table: jax.tree.map(np.asarray, table)
 
 
-def _converted(made: Callable[..., Any], convert: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda: convert(made())
+def _converted(function: Callable[..., Any], convert: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda: convert(function())
 
 
 def _gathered(label: str, samples: list[_Sample], times: tuple[int, ...], size: int) -> SimulatedLayer:
-    """One layer of all samples, with what is added to the diagonal."""
+    """Return one layer of all samples, shifted on the diagonal."""
 
     def moved(values: np.ndarray, shift: list[Any] | None, time: int) -> np.ndarray:
         return values if shift is None else values + shift[time if len(shift) > 1 else 0]
@@ -480,15 +492,17 @@ def _symmetric(matrix: np.ndarray, time: int | None = None) -> np.ndarray:
     if not np.all(np.isfinite(matrix)):
         when = "" if time is None else f" at step {time}"
         raise NumericalError(f"the simulated matrix is not finite{when}; the dynamics has diverged")
-    found: np.ndarray = (matrix + matrix.T) / 2
-    return found
+    symmetric: np.ndarray = (matrix + matrix.T) / 2
+    return symmetric
 
 
 def _early(
     label: str, matrix: np.ndarray, half: np.ndarray | None, time: int, asked: Aligning, few: int | None
 ) -> np.ndarray:
-    """The ends of the spectrum before the last step; few: how many of either end, if no others are wanted. Vectors are
-    kept where directions are asked about, which may be known later only."""
+    """Return the ends of the spectrum at an earlier time, and store eigenvectors for alignments.
+
+    few: number at either end, if no others are needed.
+    """
     symmetric = _symmetric(matrix, time)
     if not asked.asked[label]:
         if few is not None:
@@ -505,7 +519,7 @@ def _early(
 
 
 def _by_side(vectors: np.ndarray, half: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Eigenvectors, and of K^T K the left singular vectors of K."""
+    """Return the eigenvectors, and for K^T K the left singular vectors of K."""
     if half is None:
         return {"right": vectors}
     images = half @ vectors
@@ -515,7 +529,7 @@ def _by_side(vectors: np.ndarray, half: np.ndarray | None) -> dict[str, np.ndarr
 
 @dataclass(frozen=True)
 class _Last:
-    """What is known of a matrix after the last step."""
+    """The spectrum of a matrix after the last step."""
 
     eigenvalues: np.ndarray
     overlaps: dict[str, np.ndarray]
@@ -528,8 +542,10 @@ class _Last:
 def _last(
     label: str, matrix: np.ndarray, spikes: dict[str, Any], asked: Aligning, overlaps: bool, few: int | None
 ) -> _Last:
-    """The spectrum after the last step, how much of each vector lies in the span of the spikes, and along directions
-    that are asked about; few: how many of either end, if no others are wanted."""
+    """Return the spectrum after the last step, with overlaps with the spikes and alignments with directions.
+
+    few: number at either end, if no others are needed.
+    """
     symmetric = _symmetric(matrix)
     traced = few is None and "between" in spikes
     needed = overlaps or traced or bool(asked.asked[label])
@@ -554,7 +570,7 @@ def _last(
 
 
 def _in_span(directions: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, float]:
-    """Squared length of the projections on the span of the directions, and how many directions that counts."""
+    """Return squared norms of projections on the span of the directions, and its effective rank."""
     lengths = np.linalg.norm(directions, axis=0)
     basis, weights, _ = np.linalg.svd(directions / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
     squares = weights**2

@@ -1,4 +1,5 @@
-"""Two-time functions of one sample at finite size: means over sites, and answers to small random sources."""
+"""Two-time functions of one sample at finite size: correlations as means over sites, responses by finite
+differences."""
 
 from __future__ import annotations
 
@@ -12,16 +13,16 @@ from numerics.runtime.two_time import Wanted
 from numerics.two_time import Name, NoTwoTime, shown
 
 KICKS = 1
-"""Makes the random numbers of sources others than those of the sample."""
+"""Stream of the random sources, independent of the sample's random numbers."""
 KICK = 1e-4
-"""Size of the sources: differences of two runs then have eight digits."""
+"""Size of the random sources; central differences of two runs then have eight digits."""
 
 
 def check_declared(setting: Setting, wanted: Wanted) -> None:
-    """Refuse what a simulation has not: fields that the derivation makes."""
-    made = {f.name for f in setting.fields if not f.declared}
+    """Raise for fields that only the derivation introduces, which a simulation lacks."""
+    derived_only = {f.name for f in setting.fields if not f.declared}
     for name in wanted:
-        missing = [f for f in name[1:] if f in made]
+        missing = [f for f in name[1:] if f in derived_only]
         if missing:
             raise NoTwoTime(
                 f"{shown(name)}: {missing[0]} is made by the derivation, so that a simulation has it not; "
@@ -30,14 +31,14 @@ def check_declared(setting: Setting, wanted: Wanted) -> None:
 
 
 class FollowedFields:
-    """The fields of one sample, as far as they are asked for."""
+    """The requested fields of one sample."""
 
     def __init__(self, wanted: Wanted, convert: Callable[[Any], Any]):
         self.wanted, self.convert = wanted, convert
         self.fields: dict[str, np.ndarray] = {}
 
     def take(self, fields: Mapping[str, Any]) -> None:
-        """Keep fields as times x sites x labels."""
+        """Store fields as times x sites x labels."""
         names = dict.fromkeys(field for name in self.wanted for field in name[1:])
         self.fields = {name: self._series(fields[name]) for name in names}
 
@@ -47,13 +48,15 @@ class FollowedFields:
         return np.stack([np.asarray(self.convert(field[time])) for time in range(len(field))])
 
     def two_time(self, run: Callable[..., Any], seed: np.random.SeedSequence) -> dict[Name, np.ndarray]:
-        """Times of a x labels of a x times of b x labels of b. run: a sample with sources, from a generator; seed: that
-        of this sample."""
-        found: dict[Name, np.ndarray] = {}
+        """Return two-time functions as times of a x labels of a x times of b x labels of b.
+
+        run: a sample with sources, from a generator. seed: that of this sample.
+        """
+        functions: dict[Name, np.ndarray] = {}
         for kind, a, b in self.wanted:
             if kind == "C":
                 left, right = self.fields[a], self.fields[b]
-                found[kind, a, b] = np.einsum("tic,sid->tcsd", left, right) / left.shape[1]
+                functions[kind, a, b] = np.einsum("tic,sid->tcsd", left, right) / left.shape[1]
         kicks = np.random.Generator(np.random.PCG64([*seed.generate_state(4).tolist(), KICKS]))
         for kicked in dict.fromkeys(b for kind, _, b in self.wanted if kind == "R"):
             # every site gets its own sign: what sites do to each other averages out
@@ -66,5 +69,5 @@ class FollowedFields:
             for kind, a, b in self.wanted:
                 if kind == "R" and b == kicked:
                     slopes = (sides[0][a] - sides[1][a]) / (2 * KICK)
-                    found[kind, a, b] = np.einsum("tic,sid->tcsd", slopes, signs) / slopes.shape[1]
-        return found
+                    functions[kind, a, b] = np.einsum("tic,sid->tcsd", slopes, signs) / slopes.shape[1]
+        return functions
