@@ -1,4 +1,4 @@
-"""Refutations confirmed by the solver of the same declaration at the counterexample."""
+"""Check counterexamples of refuted claims with the solver of the same declaration."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from derive.results import Solution
 from numerics.options import BARE
 
 RESOLVED = 1e-6
-"""The distance, in units of the largest number, up to which numbers of the solver and of the derivation count as equal,
-and beyond which an outlier is told from an edge."""
+"""Relative tolerance at which numbers of solver and derivation are equal, and beyond which an outlier is separate from
+an edge."""
 
 
 class Confirmation:
-    """The solver of a model, asked at counterexamples."""
+    """The solver of a model, evaluated at counterexamples."""
 
     def __init__(self, model: Model):
         self.model, self.source = model, DeclarationSource("")
 
     def __call__(self, against: Counterexample) -> tuple[bool | None, str]:
-        """Whether the solver gives the numbers of the derivation, None if it gives none, and what it gives."""
+        """Return whether the solver agrees with the derivation (None if it has no result), and its result as text."""
         values = {name: int(v) if v.is_Integer else float(v) for name, v in against.point}
         try:
             if against.what == "threshold":
@@ -74,11 +74,11 @@ class Confirmation:
 
 
 def _near(value: float, others: np.ndarray, edges: np.ndarray) -> bool:
-    """Whether a number is one of some others, as far as the solver resolves."""
+    """Return whether a number equals one of others within the solver's resolution."""
     scale = 1 + max(map(abs, (*edges, value)))
     return bool(np.min(np.abs(others - value)) <= RESOLVED * scale)
 
 
 def _away(places: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Outliers, in ascending order, that are told from edges."""
+    """Return the outliers, ascending, that are separate from edges."""
     return np.array([z for z in sorted(places) if not len(edges) or not _near(z, edges, edges)])

@@ -1,4 +1,4 @@
-"""Edges, outliers and thresholds as exact series."""
+"""Exact series of edges, outliers and thresholds."""
 
 from __future__ import annotations
 
@@ -20,20 +20,25 @@ from derive.language.symbols import Parameter
 from derive.pipeline import derive_model
 
 HIGHEST_ORDER = 20
-"""More terms take more time than anyone waits for."""
+"""Highest order accepted; the cost grows steeply with it."""
 
 
 @dataclass(frozen=True, repr=False)
 class Expansion:
     """A series with exact coefficients, as text and as LaTeX.
 
-    terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first term left
-    out, None if the series ends. coefficients: of the terms, as SymPy expressions in plain symbols; small: what the
-    powers are powers of. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients, if
-    there is one. edge: which edge an outlier leaves at a threshold. cell: inequalities between the open parameters
-    under which this series holds, empty where it holds for all of them. status: "proved" if it holds in all of its
-    cells, "supported" if the physical branch was identified at points only. branch: values of open parameters at which
-    that was done. others: the series of other cells, and other thresholds.
+    Attributes:
+        terms: power, coefficient, the same relative to the first coefficient, and LaTeX.
+        next_power: of the first omitted term, None if the series ends.
+        coefficients: of the terms, as SymPy expressions in plain symbols.
+        small: the expansion variable.
+        theta: name, polynomial and isolating value of the algebraic number in the coefficients, if there is one.
+        edge: the edge that an outlier leaves at a threshold.
+        cell: inequalities between the open parameters under which this series holds, empty where it always holds.
+        status: "proved" if it holds in all of its cells, "supported" if the physical branch was identified at
+            points only.
+        branch: values of open parameters at which that was done.
+        others: the series of other cells, and other thresholds.
     """
 
     setting: str
@@ -57,7 +62,7 @@ class Expansion:
     small: sp.Expr
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, with the keys that `derive expand --json` prints."""
+        """Return plain data with the keys that `derive expand --json` prints."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
         found["in"] = found.pop("variable")
         order = ("setting", "choices", "of", "in", "order", "at", "parameter")
@@ -66,7 +71,7 @@ class Expansion:
         return {name: found[name] for name in (*order, *(k for k in found if k not in (*order, *expressions)))}
 
     def sympy(self) -> sp.Expr:
-        """The series without its remainder, as a SymPy expression in plain symbols."""
+        """Return the series without its remainder as a SymPy expression in plain symbols."""
         powers = [sp.Rational(term["power"]) for term in self.terms]
         return sp.Add(*(c * self.small**power for c, power in zip(self.coefficients, powers, strict=True)))
 
@@ -106,7 +111,7 @@ def expand(
     parameter: str | None,
     layer: int | str | None,
 ) -> Expansion:
-    """See `Theory.expand`. what: the quantity, what is small, and the highest power."""
+    """Return the series of `Theory.expand`; what: the quantity, the expansion variable, and the highest power."""
     of, variable, order = what
     problem = problem_of(declared, chosen if layer is None else {**chosen, "layer": layer})
     model = problem.model.probing(problem.layers[0]) if problem.layers else problem.model
@@ -150,7 +155,7 @@ def expand(
 
 
 def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
-    """One series of several as text, LaTeX and data."""
+    """Return one series as text, LaTeX and data."""
     found = result.expansion.with_root(sp.Symbol(root))
     first = found.coefficients[0]
     series, latex = _written(found, small)
@@ -180,13 +185,13 @@ def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
 
 
 def _plain(expression: sp.Expr) -> sp.Expr:
-    """The same in symbols that have nothing but their names."""
+    """Return the expression in symbols without assumptions."""
     symbols = expression.free_symbols
     return expression.xreplace({symbol: sp.Symbol(str(symbol)) for symbol in symbols})
 
 
 def _written(found: Any, small: Any) -> tuple[str, str]:
-    """The series as text and as LaTeX, in terms of the parameter itself."""
+    """Return the series as text and as LaTeX, in terms of the parameter itself."""
     texts, formulas = [], []
     for power, c in zip(found.powers, found.coefficients, strict=True):
         factor = small**power

@@ -17,7 +17,7 @@ SPECTRAL = ("outlier", "edge")
 def function(
     problem: Problem, load: Callable[[], Solver], quantity: str, of: tuple[str, ...], fixed: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """A quantity as a function of the parameters `of`; see `Theory.function`. load: gives the solver of the problem."""
+    """Return a quantity as a function of the parameters `of`; see `Theory.function`. load: returns the solver."""
     model = problem.model
     known = {parameter.name: parameter for parameter in model.parameters}
     for name in of:
@@ -46,7 +46,7 @@ def function(
     found = pure_function(solver, problem.inputs, quantity, of, label, lambda x: _inside(x, domains))
 
     def checked(*parameters: Any) -> Any:
-        """Numbers are checked as in `solve`; where JAX traces there are none, and outside its domain all is NaN."""
+        """Evaluate at numbers checked as in `solve`; under tracing the result is NaN outside the domain."""
         if len(parameters) != len(of):
             raise ParameterError(f"{quantity} takes {', '.join(of)}: {len(parameters)} values were given")
         return found(*(_checked(known[name], value) for name, value in zip(of, parameters, strict=True)))
@@ -57,7 +57,7 @@ def function(
 
 
 def _checked(parameter: Parameter, value: Any) -> Any:
-    """A number that the domain of the parameter has; what JAX traces has no number yet."""
+    """Return a number checked against the domain of the parameter; tracers pass unchecked."""
     if is_traced(value):
         if getattr(value, "shape", ()) != ():
             raise ParameterError(f"{parameter.name} takes one number; jax.vmap maps the function over several")
@@ -68,7 +68,7 @@ def _checked(parameter: Parameter, value: Any) -> Any:
 
 
 def _inside(x: Any, domains: Sequence[Domain]) -> Any:
-    """Whether each entry of a vector is in its domain."""
+    """Return whether each entry of a vector is in its domain."""
     found: Any = True
     for k, domain in enumerate(domains):
         above = x[k] >= domain.low if domain.low_included else x[k] > domain.low

@@ -1,4 +1,4 @@
-"""Results of a sweep, made of what its journal holds."""
+"""Assemble the results of a sweep from its journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from derive.sweeps.units import Found, read, simulation_of, solution_of
 
 
 def solutions(cut: Cut, journal: Journal) -> dict[int, Found]:
-    """By place on the grid, those that are there."""
+    """Return the finished solutions by grid index."""
     return {
         place: found
         for chunk in cut.chunks
@@ -24,7 +24,7 @@ def solutions(cut: Cut, journal: Journal) -> dict[int, Found]:
 
 
 def _results(journal: Journal, name: str, count: int = 1) -> list[Found]:
-    """The results of a unit that is there, one for each of its points."""
+    """Return the results of a finished unit, one for each of its points."""
     try:
         found = read(journal.done[name])
         if len(found) != count:
@@ -42,7 +42,7 @@ def _malformed(journal: Journal, name: str) -> DeriveError:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What is finished; lost: names of units that no worker survived."""
+    """The finished part of a sweep; lost: names of units that no worker completed."""
 
     cut: Cut
     journal: Journal
@@ -53,7 +53,7 @@ class Gathered:
         return {} if self.cut.of == "simulate" else solutions(self.cut, self.journal)
 
     def sweep(self) -> Sweep:
-        """All points, those that are missing too, which say so."""
+        """Return all points; missing ones carry an error."""
         of, grid = self.cut.of, self.cut.grid
         points = tuple(self.point(place) for place in range(len(grid.problems)))
         first = self.cut.source.made(of, grid.problems[0], self.cut.options)

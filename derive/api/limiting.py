@@ -1,4 +1,4 @@
-"""Where the training of a problem comes to rest."""
+"""The stationary limit of training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Progress = Callable[[float, str], None]
 
 
 def limit(source: DeclarationSource, problem: Problem, progress: Progress | None) -> Limit:
-    """See `Theory.limit`."""
+    """Return the stationary limit at one point; see `Theory.limit`."""
     solver = source.solver(problem.model, progress)
     if solver.limit is None:
         _refuse(problem.model)
@@ -46,7 +46,7 @@ def limit(source: DeclarationSource, problem: Problem, progress: Progress | None
 def limits(
     source: DeclarationSource, declared: Model | Family, given: Mapping[str, Any], progress: Progress | None
 ) -> Limits:
-    """See `Theory.limits`."""
+    """Return stationary limits on a grid; see `Theory.limits`."""
     alone = array_names(declared, given)
     several = {
         name: (value,) if name in alone or isinstance(value, str) or np.ndim(value) == 0 else tuple(value)
@@ -57,7 +57,7 @@ def limits(
 
 
 def _refuse(model: Model) -> None:
-    """Say why a model has no limit of many steps."""
+    """Raise with the reason why a model has no stationary limit."""
     from derive.pipeline import derive_model
 
     _ = derive_model(model).limit

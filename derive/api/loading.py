@@ -1,4 +1,4 @@
-"""From a name, a path or a declaration to what can be done with it."""
+"""Load a model by name, path or declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of the Python verbs: told apart from parameters of the same name, checked, and documented."""
+"""Options of the Python verbs: separated from parameters of the same name, checked, and documented."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_options(method: F) -> F:
-    """Give a method that is called like its verb the signature and the documentation of the options of that verb.
+    """Give a method the signature and documentation of the options of the verb with its name.
 
-    It takes them among `**arguments`, beside parameters of the model.
+    The method takes them among `**arguments`, beside parameters of the model.
     """
     declared = options_of(method.__name__)
     old = inspect.signature(method)
@@ -49,12 +49,12 @@ def takes_options(method: F) -> F:
 def split_arguments(
     verb: str, arguments: Mapping[str, Any], ambiguous: Collection[str], setting: str
 ) -> tuple[Options, Any, dict[str, Any]]:
-    """The options among the arguments of a verb, the record of its own options, and the parameters of the model.
+    """Return the common options among the arguments of a verb, its own options, and the parameters of the model.
 
     ambiguous: names of parameters, which an option may not have.
 
     Raises:
-        ParameterError: An argument may be meant as an option or as a parameter, or an option is not of its domain.
+        ParameterError: An argument may be an option or a parameter, or an option is outside its domain.
     """
     known = options_of(verb)
     options = {name: value for name, value in arguments.items() if name in known}
@@ -68,13 +68,13 @@ def split_arguments(
 
 
 def wanted_kernels(names: str | Sequence[str | Name] | None) -> Wanted:
-    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b"); one name may stand alone."""
+    """Return two-time functions by name, from "C[a,b]" or ("C", "a", "b"); a single name is accepted."""
     listed = (names,) if isinstance(names, str) else () if names is None else names
     return tuple(parsed(name) if isinstance(name, str) else name for name in listed)
 
 
 def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Sequence[int] | None) -> list[int]:
-    """When to diagonalise besides the end: by default at a handful of times where layers have names."""
+    """Return the earlier times at which to diagonalise: by default a few where layers have names."""
     if solver.setting.steps is None or path is False or (path is None and not solver.layered):
         return []
     count = int(values[solver.setting.steps]) + 1
@@ -87,7 +87,7 @@ def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Seque
 
 
 def several(value: Any) -> tuple[Any, ...]:
-    """The values along an axis; text, numbers and arrays of data by name are one."""
+    """Return the values along an axis; text, numbers and data arrays by name are one value."""
     if isinstance(value, (str, Mapping)) or np.ndim(value) == 0:
         return (value,)
     return tuple(value)

@@ -1,4 +1,4 @@
-"""The whole derivation as one document."""
+"""Write the whole derivation as one document."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Reported:
-    """What was written: the files, the sections and number of equations, and what was compared, if anything was."""
+    """The files written, their sections and number of equations, and the comparison, if any."""
 
     written: list[str]
     format: str
@@ -57,7 +57,7 @@ def report(
     command: str,
     progress: Progress | None,
 ) -> Reported:
-    """Write the derivation of a model; see `Theory.report`. compare: sets theory against simulation, if wanted."""
+    """Write the derivation of a model; see `Theory.report`. compare: compares theory and simulation, if requested."""
     style = style_of(path)
     tell = progress or (lambda fraction, text: None)
     derivation = _derived(problem, part(tell, 0.0, 0.15))
@@ -81,7 +81,7 @@ def report(
 
 
 def style_of(path: Path) -> str:
-    """The format that a file name asks for; a place that cannot be written is refused before any work."""
+    """Return the format of a file name; raise if the place cannot be written."""
     known = next((name for name, ends in SUFFIXES.items() if path.suffix.lower() in ends), None)
     if known is None:
         raise ParameterError(f"{path}: end the file name in .html for a page or in .tex for LaTeX")
@@ -97,7 +97,7 @@ def style_of(path: Path) -> str:
 
 
 def _derived(problem: Problem, tell: Progress) -> Derivation:
-    """The derivation of the model, with the probed matrices that are asked for at hand."""
+    """Return the derivation of the model with the requested probed matrices."""
     derivation = derive_model(problem.model)
     for number, label in enumerate(problem.layers):
         tell(number / len(problem.layers), "deriving" + (f" layer {label}" if label else ""))
@@ -107,7 +107,7 @@ def _derived(problem: Problem, tell: Progress) -> Derivation:
 
 
 def _told(compared: Comparison) -> Told:
-    """A comparison for a document, with its pictures."""
+    """Return a comparison for a document, with its figures."""
     trouble = (*compared.theory.trouble, *compared.simulation.trouble)
     if compared.theory.found is None or compared.simulation.found is None:
         raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation, or simulation=False")
@@ -127,7 +127,7 @@ def _told(compared: Comparison) -> Told:
 
 
 def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
-    """The spectrum where a matrix is probed, and the observables where there are any."""
+    """Return figures of the spectrum, where a matrix is probed, and of the observables, if any."""
     solution, simulation = compared.theory.found, compared.simulation.found
     assert solution is not None and simulation is not None
     found = []
@@ -152,13 +152,13 @@ def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
 
 
 def _count_equations(blocks: tuple[Any, ...]) -> int:
-    """How many displayed equations a document has."""
+    """Return the number of displayed equations of a document."""
     inner = sum(_count_equations(block.blocks) for block in blocks if hasattr(block, "blocks"))
     return inner + sum(isinstance(block, DisplayedEquation) for block in blocks)
 
 
 def write_all(path: Path, contents: dict[str, bytes]) -> list[str]:
-    """Write every file beside each other, the document last; on failure none of them."""
+    """Write all files, the document last; on failure none of them."""
     staged: list[tuple[str, Path]] = []
     try:
         for name, data in contents.items():

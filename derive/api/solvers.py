@@ -1,4 +1,4 @@
-"""What belongs to a declaration: its text, the generated solver of each model, and how results of it were made."""
+"""A declaration's source text, the generated solvers of its models, and the provenance of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True, eq=False)
 class DeclarationSource:
-    """A declaration by its target: the name of a setting, the path of a file, or nothing for one made in Python."""
+    """A declaration by its target: the name of a setting, the path of a file, or None for one made in Python."""
 
     target: str = ""
     _solvers: dict[str, Solver] = field(default_factory=dict)
@@ -31,13 +31,13 @@ class DeclarationSource:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def solver(self, model: Model, progress: Progress | None = None) -> Solver:
-        """The generated solver: as built for a shipped setting, otherwise derived now and kept for the next time."""
+        """Return the generated solver: as built for a shipped setting, otherwise derived now and cached."""
         if model.name not in self._solvers:
             self._solvers[model.name] = self._built(model) or load_solver(self._derived(model, progress))
         return self._solvers[model.name]
 
     def files(self, model: Model, progress: Progress | None = None) -> dict[str, str]:
-        """The generated solver as text, by file."""
+        """Return the generated solver as text, by file."""
         if model.name not in self._files and self._built(model) is not None:
             spec = importlib.util.find_spec(f"generated.{model.name}")
             place = None if spec is None or spec.origin is None else Path(spec.origin).parent
@@ -59,13 +59,13 @@ class DeclarationSource:
         return self._files[model.name]
 
     def text(self, model: Model) -> str:
-        """The file that declares a model, with those beside it that it imports; one made in Python is printed."""
+        """Return the file that declares a model with the files that it imports; a model made in Python is printed."""
         if model.name not in self._texts:
             self._texts[model.name] = declaration_text(self.target, model)
         return self._texts[model.name]
 
     def made(self, verb: str, problem: Problem, options: Options) -> Provenance:
-        """How a result is made; options are those of the command line, as far as they were given."""
+        """Return the provenance of a result: verb, problem and the options that were set."""
         told = options.told(verb)
         told["kernel"] = [shown(name) for name in told.pop("kernels", ())] or None
         told["align"] = list(problem.align) or None
@@ -85,7 +85,7 @@ class DeclarationSource:
 
 
 def declaration_text(target: str, model: Model) -> str:
-    """The file that declares a model, with those beside it that it imports; what was declared in Python is printed."""
+    """Return the file that declares a model with the files that it imports; a model made in Python is printed."""
     if not target:
         return str(model)
     return "\n".join(text for _, text in declaration_sources(target))

@@ -1,4 +1,4 @@
-"""A model with its verbs: derive, solve, simulate, compare, sweep, and what else follows from a declaration."""
+"""A loaded model with its verbs: derive, solve, simulate, compare, sweep and others."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Theory:
 
     @cached_property
     def model(self) -> Model:
-        """The declared model; of a family the member that was chosen."""
+        """The declared model; of a family the chosen member."""
         return self._problem({}).model
 
     @property
@@ -72,23 +72,23 @@ class Theory:
 
     @property
     def declaration(self) -> str:
-        """The text of the file that declares it, with those beside it that it imports."""
+        """The text of the declaring file with the files that it imports."""
         return self._source.text(self.model)
 
     def inputs(self, values: Values | None = None, /, **parameters: Any) -> dict[str, Any]:
-        """What the verbs make of these values: all parameters and choices, and by name the arrays of data."""
+        """Return all parameters, choices and data arrays by name, as the verbs take them."""
         return dict(self._problem({**(values or {}), **parameters}).inputs)
 
     @cached_property
     def derivation(self) -> Derivation:
-        """Everything that follows from the declaration, record by record."""
+        """The records of all stages of the derivation."""
         from derive.pipeline import derive_model  # a setting that is built or stored starts without what derives it
 
         return derive_model(self.model)
 
     @property
     def solver(self) -> Solver:
-        """The generated code, loaded."""
+        """The loaded generated solver."""
         return self._solver(self.model, None)
 
     # -- theory
@@ -153,7 +153,7 @@ class Theory:
         return self._sweeping("plan", values, arguments, progress).plan(measured)
 
     def _sweeping(self, verb: str, values: Values | None, arguments: Values, progress: Progress | None) -> Sweeping:
-        """A sweep and who computes it."""
+        """Return a sweep with its workers."""
         from derive.api.sweeping import sweeping_of
 
         options, sweep, given = self._asked(verb, values, arguments, progress)
@@ -360,7 +360,7 @@ class Theory:
     # -- inside
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it was loaded from, which must be there and the same when it is loaded again."""
+        """Pickle the target; unpickling loads it again and requires the same declaration."""
         if not self.target:
             raise NotPickled(
                 f"{self.declared.name} was declared in Python and is not pickled; write it into a file and load it by "
@@ -372,7 +372,7 @@ class Theory:
     def _asked(
         self, verb: str, values: Values | None, arguments: Values, progress: Progress | None
     ) -> tuple[Options, Any, dict[str, Any]]:
-        """The options of a verb, the record of its own ones, and all values of the model by name."""
+        """Return the common options of a verb, its own options, and all values of the model by name."""
         if values is not None and not isinstance(values, Mapping):
             raise ParameterError(f"{verb}({values!r}): give parameters by name, as {verb}(name=value)")
         if progress is not None and not callable(progress):
@@ -396,7 +396,7 @@ class Theory:
 
 
 def _loaded_again(target: str, chosen: tuple[tuple[str, int | str], ...], declaration: str) -> Theory:
-    """What was pickled, from where it was loaded; refused if its declaration is another one by now."""
+    """Load an unpickled theory; raise if its declaration has changed."""
     found = Theory(load_declaration(target), target, chosen)
     if found.declaration != declaration:
         raise DeclarationError(f"{target} is not what was pickled: its declaration was changed; load it again by hand")

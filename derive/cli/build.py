@@ -106,7 +106,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
 
 
 def _shown(path: Path) -> str:
-    """The path as seen from the current directory, if it lies below it."""
+    """Return the path relative to the current directory, if it lies below it."""
     absolute = path.resolve()
     here = Path.cwd()
     return absolute.relative_to(here).as_posix() if absolute.is_relative_to(here) else os.fspath(path)

@@ -1,4 +1,4 @@
-"""The command that tries the laws on a user's own declaration."""
+"""The command that checks the laws on a user's declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that sets theory against simulation."""
+"""The command that compares theory and simulation."""
 
 from __future__ import annotations
 

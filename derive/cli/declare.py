@@ -84,7 +84,7 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
 
 
 def _own_data(model: Model) -> str:
-    """What is taken where no file is given, from the declaration's own function."""
+    """Return the default data, from the declaration's own function, as text."""
     return "" if model.arrays is None else ", otherwise the declaration makes them"
 
 

@@ -1,4 +1,4 @@
-"""The command that says where training comes to rest."""
+"""The command that computes the stationary limit of training."""
 
 from __future__ import annotations
 

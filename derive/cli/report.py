@@ -88,7 +88,7 @@ def report(
 
 
 def check_out(out: str | None, style: str | None) -> Path:
-    """Where the document goes; a place that cannot be written, or does not fit the format, is refused at once."""
+    """Return the path of the document; raise if it cannot be written or does not match the format."""
     from derive.api.reporting import SUFFIXES, style_of
     from derive.errors import ParameterError
 

@@ -134,14 +134,14 @@ def solve(
 
 
 def _print_resolvents(solution: Solution, asked: list[complex], side: str | None) -> None:
-    """Traces of the resolvent at a point of a grid."""
+    """Print traces of the resolvent at a point of a grid."""
     click.echo(solution.made.point)
     for layer in solution.layers:
         _print_resolvent(solution, layer, asked, side)
 
 
 def _places(texts: tuple[str, ...]) -> list[complex]:
-    """The points of --resolvent: complex numbers, or low:high:count."""
+    """Return the points of --resolvent: complex numbers, or low:high:count."""
     found: list[complex] = []
     for text in texts:
         if ":" in text:
@@ -155,12 +155,12 @@ def _places(texts: tuple[str, ...]) -> list[complex]:
 
 
 def _grid(text: str | None) -> list[float] | None:
-    """The points of --grid."""
+    """Return the points of --grid."""
     return None if text is None else _range(f"--grid {text}", text)
 
 
 def _range(option: str, text: str) -> list[float]:
-    """The points of low:high:count."""
+    """Return the points of low:high:count."""
     parts = text.split(":")
     try:
         low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
@@ -210,7 +210,7 @@ def _print_solution(
 
 
 def _print_certificate(solution: Solution, verbose: bool) -> None:
-    """One line, or a table where a check failed or details are asked for."""
+    """Print one line, or a table if a check failed or details are requested."""
     found = solution.certificate
     if found is None:
         return
@@ -220,7 +220,7 @@ def _print_certificate(solution: Solution, verbose: bool) -> None:
 
 
 def _how(solution: Solution) -> str:
-    """How the numbers were found, in plain words."""
+    """Return a sentence on the method of the solution."""
     about = solution.diagnostics
     if not solution.exact:
         return f"sampled: {about.get('samples')} sites, seed {about.get('seed')}; in brackets one standard error"
@@ -288,7 +288,7 @@ def _complex(value: list[float]) -> str:
 
 
 def _readable(value: Any) -> str:
-    """A diagnostic in words."""
+    """Return a diagnostic as text."""
     from derive.results.words import shown_number
 
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The command that looks at a network somebody has already trained."""
+"""The command that fits spectra of a trained network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spectra of a checkpoint on a terminal of 80 columns: one row per matrix, kinds together, trends over depth."""
+"""Tables of a checkpoint's spectra for 80 columns: one row per matrix, grouped by kind, with trends over depth."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from derive.cli.output import number, print_table
 
 Row = dict[str, Any]
 MOST_LINES = 8
-"""Outliers of one matrix that are printed; --json has all."""
+"""Most outliers printed per matrix; --json has all."""
 FEW = 8
-"""Up to so many matrices each outlier is printed without being asked for."""
+"""Number of matrices up to which outliers are printed by default."""
 WIDTH = 80
 FLAT = 0.03
-"""A trend of less than this is none: fitted scales of noise fluctuate as much."""
+"""Relative trend below which it is noise of the fitted scales."""
 BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 LAWS = {
     "Marchenko-Pastur": "MP",
@@ -125,7 +125,7 @@ def _print_changes(kinds: dict[str, list[Row]], changes: dict[str, Row]) -> None
 
 
 def _print_trends(kinds: dict[str, list[Row]]) -> None:
-    """First and last of what changes with depth, and the way between as bars."""
+    """Print first and last value of quantities that change with depth, and a sparkline between."""
     shown = {kind: members for kind, members in kinds.items() if len(members) > 2}
     if not shown:
         return
@@ -148,7 +148,7 @@ def _trend(name: str, values: Sequence[float]) -> str:
 
 
 def _bars(values: Sequence[float]) -> str:
-    """Up to six bars, each the mean of neighbours; a row of low ones where nothing changes."""
+    """Return a sparkline of up to six bars, each the mean of neighbours; flat where nothing changes."""
     count = min(len(values), 6)
     cut = [len(values) * k // count for k in range(count + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in zip(cut[:-1], cut[1:], strict=True)]
@@ -167,7 +167,7 @@ def _arrow(pair: Sequence[Any], shown: Callable[[Any], str]) -> str:
 
 
 def _wrapped(text: str, indent: str = "  ") -> str:
-    """Lines of at most 80 columns; a name is never broken."""
+    """Return text in lines of at most 80 columns, with names unbroken."""
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

@@ -126,7 +126,7 @@ def stability(
 
 
 def _remarks(point: dict[str, Any], rate: str) -> list[str]:
-    """What was run for a point, and where no simulation can follow."""
+    """Return remarks on the runs of a point, and on where simulation is not feasible."""
     if "error" in point:
         return [point["error"]]
     found = _found_by(point, rate)
@@ -144,14 +144,14 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
 
 
 def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
-    """The numbers of a point, or why there are none."""
+    """Return the numbers of a point, or its error."""
     if "error" in point:
         return ["none", *([""] * (len(columns) - 1))]
     return [number(point[column]) for column in columns]
 
 
 def _exact(exact: dict[str, Any], rate: str) -> list[str]:
-    """What an exact limit is made of."""
+    """Return lines on an exact limit."""
     turn = exact["angle"]
     mode = "covariances of what each step draws last for ever"
     if exact["kind"] == "mean":
@@ -170,7 +170,7 @@ def _exact(exact: dict[str, Any], rate: str) -> list[str]:
 
 
 def _found_by(point: dict[str, Any], rate: str) -> list[str]:
-    """How the limit of a point was found."""
+    """Return lines on the method of a point's limit."""
     horizons = point["horizons"]
     if point["exact"] is not None:
         return _exact(point["exact"], rate)

@@ -1,4 +1,4 @@
-"""Speed of the bulk, as ratios: following the branch against fixed-point iteration, exact edges against bisection."""
+"""Benchmarks of the bulk: continuation against fixed-point iteration, exact edges against bisection."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ def bulk(references: Path | None) -> Iterator[BenchRow]:
 
 
 def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
-    """The usual way to a density: each equation solved for its own response in turn, damped, and again.
+    """Return a damped fixed-point iteration of the bulk equations, compiled.
 
-    Returns a compiled function of points z, start values, reference values of the resolvent, a tolerance and the most
-    iterations; it stops when the resolvent is within the tolerance of the reference, the kindest rule for it.
+    Each equation is solved for its own response in turn. The function takes points z, start values, reference values of
+    the resolvent, a tolerance and the most iterations. It stops when the resolvent is within the tolerance of the
+    reference, the most favourable criterion.
     """
     index = branch.resolvent_index
     slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])
     owner = linear_sum_assignment(-np.log(slope + 1e-300).T)[1]
 
     def correction(z: Array, r: list[Array], i: int) -> Array:
-        """Response i minus its value from its own equation, which is linear in it."""
+        """Return response i minus its value from its own equation, which is linear in it."""
 
         def equation(x: Array) -> Array:
             return branch.law.residual(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]
@@ -70,7 +71,7 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
 
 @in_float64
 def density_figure(branch: Branch, points: int = 400) -> BenchRow:
-    """Density on a grid: following the branch against damped fixed-point iteration just above the axis."""
+    """Measure the density on a grid: continuation against damped fixed-point iteration just above the axis."""
     intervals = support_from_curve(branch) or []
     if not intervals:
         raise DeriveError("the bench needs a bulk with a curve and a support")
@@ -106,7 +107,7 @@ def density_figure(branch: Branch, points: int = 400) -> BenchRow:
 
 @in_float64
 def edge_figure(branch: Branch) -> BenchRow:
-    """The upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
+    """Measure the upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
     exact = (support_from_curve(branch) or [(0.0, 0.0)])[-1][1]
     span = branch.start.height
     found: list[float] = []

@@ -1,4 +1,4 @@
-"""Speed of whole processes: starting, importing, compiling, deriving, solving a second time."""
+"""Benchmarks of whole processes: starting, importing, compiling, deriving, solving a second time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from numerics.bench.tools import BenchRow, cpu_seconds, python, time_in_turns
 
 LIBRARIES = "import jax, jax.numpy, numpy, scipy.linalg, scipy.sparse.linalg, sympy"
-"""What a solution imports that is not ours."""
+"""The third-party imports of a solution."""
 EXACT = (
     "spiked_wigner",
     "anti_hebbian",

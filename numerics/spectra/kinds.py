@@ -1,4 +1,4 @@
-"""Names of arrays taken apart: what kind of matrix it is, and how deep in the network it stands."""
+"""Parse names of arrays: the kind of matrix, and its depth in the network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ANY_DEPTH = "*"
 
 
 def kind_and_depth(name: str) -> tuple[str, int | None]:
-    """The name with its first number as a star, and that number: `h.3.mlp.weight` is `h.*.mlp.weight` at 3.
+    """Return the name with its first number as a star, and that number: `h.3.mlp.weight` is `h.*.mlp.weight` at 3.
 
     A part of the name that is a number counts first, such as the 3 of `h.3.mlp.fc1`; then one at the end of a part,
     such as in `W1` or `layers_2/kernel`. Depth is None where there is none.
@@ -25,9 +25,9 @@ def kind_and_depth(name: str) -> tuple[str, int | None]:
 
 
 def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names of each kind in order of depth; kinds in the order in which they come first.
+    """Return the names of each kind in order of depth; kinds in order of first appearance.
 
-    A kind of one member is called by its whole name.
+    A kind of one member has its whole name.
     """
     found: dict[str, list[tuple[int, int, str]]] = {}
     for place, name in enumerate(names):
