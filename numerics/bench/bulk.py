@@ -110,7 +110,7 @@ def edge_figure(branch: Branch) -> BenchRow:
     """Measure the upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
     exact = (support_from_curve(branch) or [(0.0, 0.0)])[-1][1]
     span = branch.start.height
-    found: list[float] = []
+    edges: list[float] = []
 
     def by_roots() -> None:
         singular_points.cache_clear()
@@ -122,7 +122,7 @@ def edge_figure(branch: Branch) -> BenchRow:
             middle = (inside + outside) / 2
             dense = -resolvent_at(branch, np.array([middle + 1e-12j * span]))[0][0].imag / np.pi > 1e-5 / span
             inside, outside = (middle, outside) if dense else (inside, middle)
-        found[:] = [(inside + outside) / 2]
+        edges[:] = [(inside + outside) / 2]
 
     bisected, exactly = time_in_turns(by_bisection, by_roots, repeats=5)
     slow, fast = bisected.seconds, exactly.seconds
@@ -131,6 +131,6 @@ def edge_figure(branch: Branch) -> BenchRow:
         slow / fast,
         "times",
         f"all edges to machine precision in {fast:.4f} s; bisection on a density threshold in {slow:.3f} s, "
-        f"off by {abs(found[0] - exact) / abs(exact):.0e}",
+        f"off by {abs(edges[0] - exact) / abs(exact):.0e}",
         exactly.compilation,
     )

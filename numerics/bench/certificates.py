@@ -45,10 +45,10 @@ def _figure(name: str, changes: dict[str, int]) -> BenchRow:
         plain.append(first)
         extra.append(certified - again)
     solution, certificate = statistics.median(plain[1:]), statistics.median(extra[1:])
-    told = f"{1e3 * certificate:.1f} ms beside {1e3 * solution:.1f} ms"
+    detail = f"{1e3 * certificate:.1f} ms beside {1e3 * solution:.1f} ms"
     shown = "".join(f" {key}={value}" for key, value in changes.items())
     return BenchRow(
-        f"certificate of {name}{shown}", certificate / solution, "of a solution", told, max(0.0, plain[0] - solution)
+        f"certificate of {name}{shown}", certificate / solution, "of a solution", detail, max(0.0, plain[0] - solution)
     )
 
 

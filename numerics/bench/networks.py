@@ -103,10 +103,10 @@ def _forward(values: dict[str, Any], solver: Solver | None = None) -> Callable[[
 
     @in_float64
     def run() -> dict[str, Any]:
-        found: dict[str, Any] = jax.block_until_ready(  # type: ignore[no-untyped-call]  # JAX gives it no types
+        results: dict[str, Any] = jax.block_until_ready(  # type: ignore[no-untyped-call]  # JAX gives it no types
             solver.forward_pass(p)
         )[1]
-        return found
+        return results
 
     return run
 
@@ -159,18 +159,18 @@ def _matrices(solver: Solver, solution: Solution, layer: str | None, count: int)
 
 def _by_arnoldi(matrices: list[tuple[np.ndarray, ...]], counts: list[int]) -> np.ndarray:
     """Return the largest eigenvalues at the last time by Arnoldi's method, after those of all earlier times."""
-    found, before = np.zeros(0, complex), np.zeros(0)
+    eigenvalues, before = np.zeros(0, complex), np.zeros(0)
     for factors, outliers in zip(matrices, counts[1:], strict=True):
         rows, wanted = len(factors[0]), outliers + 2
         if rows < 3 * wanted + 10:
-            found = np.linalg.eigvals(reduce(np.matmul, factors))
+            eigenvalues = np.linalg.eigvals(reduce(np.matmul, factors))
             continue
         start = np.concatenate([before, np.ones(rows - len(before))])
         apply = partial(_applied, factors)
         operator = scipy.sparse.linalg.LinearOperator((rows, rows), matvec=apply, dtype=float)
-        found, vectors = scipy.sparse.linalg.eigs(operator, k=wanted, which="LM", v0=start)
+        eigenvalues, vectors = scipy.sparse.linalg.eigs(operator, k=wanted, which="LM", v0=start)
         before = np.sum(vectors.real, axis=1)
-    return found
+    return eigenvalues
 
 
 def _applied(factors: tuple[np.ndarray, ...], x: np.ndarray) -> np.ndarray:
@@ -181,10 +181,10 @@ def _applied(factors: tuple[np.ndarray, ...], x: np.ndarray) -> np.ndarray:
 
 def _all_eigenvalues(matrices: list[tuple[np.ndarray, ...]]) -> np.ndarray:
     """Return all eigenvalues at the last time, after those of all earlier times."""
-    found = np.zeros(0)
+    eigenvalues = np.zeros(0)
     for factors in matrices:
-        found = np.linalg.eigvals(reduce(np.matmul, factors))
-    return found
+        eigenvalues = np.linalg.eigvals(reduce(np.matmul, factors))
+    return eigenvalues
 
 
 def _apart(few: np.ndarray, every: np.ndarray) -> float:
@@ -223,10 +223,10 @@ def theory_and_simulation(references: Path | None) -> Iterator[BenchRow]:
 
 def _simulated(solver: Solver, values: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return the observables of one run of the declared equations."""
-    found: dict[str, Any] = solver.simulation.simulate(
+    observables: dict[str, Any] = solver.simulation.simulate(
         solver.point(values), size=SIZE, rng=np.random.default_rng(seed)
     )[2]
-    return found
+    return observables
 
 
 def growth(references: Path | None) -> Iterator[BenchRow]:
@@ -243,10 +243,10 @@ def growth(references: Path | None) -> Iterator[BenchRow]:
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     last = math.log(seconds[800] / seconds[400]) / math.log(2)
     listed = ", ".join(f"{s:.2f} s at {t}" for t, s in seconds.items())
-    told = f"L = 2: {listed}; last doubling {last:.2f}"
-    yield BenchRow("growth of a forward pass with T", float(slope), "exponent", told, compilation)
-    told = "arguments, results and work space, L = 2"
-    yield BenchRow("memory of a forward pass at T = 800", memory / 1e6, "MB", told)
+    detail = f"L = 2: {listed}; last doubling {last:.2f}"
+    yield BenchRow("growth of a forward pass with T", float(slope), "exponent", detail, compilation)
+    detail = "arguments, results and work space, L = 2"
+    yield BenchRow("memory of a forward pass at T = 800", memory / 1e6, "MB", detail)
 
 
 def _run(compiled: Callable[[Point], Any], p: Point) -> None:

@@ -233,13 +233,13 @@ class Branch:
             return _with_one_factorisation(equations, z, r, usual)
 
         if isinstance(equations, PolynomialSystem) and equations.count > SMALL:
-            some = of_many
+            corrector = of_many
 
         def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             if z.size <= batch:
-                return some(z, r, usual)
+                return corrector(z, r, usual)
             rows = [slice(begin, begin + batch) for begin in range(0, z.size, batch)]
-            parts = zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True)
+            parts = zip(*(corrector(z[k], r[k], usual[k]) for k in rows), strict=True)
             r, before, after, rate = (np.concatenate(part) for part in parts)
             return r, before, after, rate
 
@@ -288,9 +288,9 @@ class Branch:
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         heights = np.maximum(self.start.height, np.abs(z))
         r, tangent = begun(self.kernel, 1j * heights, self.start.above(heights))
-        found = follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index, by_factors=self.by_factors)
+        reached = follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index, by_factors=self.by_factors)
         for share in AROUND:
-            lost = np.flatnonzero(~np.isfinite(found[1]))
+            lost = np.flatnonzero(~np.isfinite(reached[1]))
             if not lost.size:
                 break
             above = z[lost] + 1j * share * np.abs(z[lost])
@@ -308,7 +308,7 @@ class Branch:
                 begin, _, last, along = self.kernel(above, begin, np.abs(begin))
             sure = np.isfinite(known) & (last < 1e-6)
             places = lost[sure]
-            found[0][places], found[1][places] = follow(
+            reached[0][places], reached[1][places] = follow(
                 self.kernel,
                 above[sure],
                 z[places],
@@ -318,7 +318,7 @@ class Branch:
                 0.4,
                 self.by_factors,
             )
-        return found
+        return reached
 
     def _together(self, z: np.ndarray, tell: Report | None = None, what: str = "") -> tuple[np.ndarray, np.ndarray]:
         """Follow groups of neighbouring points as one to a point above them, then each along its own path."""
@@ -379,16 +379,16 @@ class Branch:
             if not rough.size:
                 break
             above = z[rough] + 1j * share * self.start.height
-            begin, known = self.followed(above)
-            sure = np.maximum(known, self.rounding(above, begin)) <= SURE
+            begin, errors_above = self.followed(above)
+            sure = np.maximum(errors_above, self.rounding(above, begin)) <= SURE
             places, above, begin = rough[sure], above[sure], begin[sure]
             if not places.size:
                 continue
             begin, tangent = begun(kernel, above, begin)
-            found = follow(kernel, above, z[places], begin, tangent, self.resolvent_index)
-            found = polished(kernel, z[places], *found)
-            better = found[1] < errors[places]
-            r[places[better]], errors[places[better]] = found[0][better], found[1][better]
+            precise = follow(kernel, above, z[places], begin, tangent, self.resolvent_index)
+            precise = polished(kernel, z[places], *precise)
+            better = precise[1] < errors[places]
+            r[places[better]], errors[places[better]] = precise[0][better], precise[1][better]
             rough = np.setdiff1d(rough, places)
         return r, errors
 
@@ -435,12 +435,14 @@ class Branch:
 
         Each is followed along the real axis from the nearest cached point with no excluded interval between them.
         """
-        known = np.array([x.real for x, r in self._known.items() if x.imag == 0 and np.all(r.imag == 0)])
+        real_points = np.array([x.real for x, r in self._known.items() if x.imag == 0 and np.all(r.imag == 0)])
         ends = np.sort([end for pair in excluded for end in pair])
         pairs = []
         for x in dict.fromkeys(np.asarray(z, float).tolist()):
             same = (
-                known[np.searchsorted(ends, known) == np.searchsorted(ends, x)] if x not in self._known else known[:0]
+                real_points[np.searchsorted(ends, real_points) == np.searchsorted(ends, x)]
+                if x not in self._known
+                else real_points[:0]
             )
             if same.size:
                 pairs.append((x, same[np.argmin(np.abs(same - x))]))

@@ -137,8 +137,10 @@ def out_of_reach(branch: Branch, intervals: Sequence[tuple[float, float]]) -> di
     if not branch.by_factors:
         return {}
     pairs = zip(intervals, _exponents(branch, intervals), strict=True)
-    found = {end: power for ends, powers in pairs for end, power in zip(ends, powers, strict=True)}
-    return {end: 100 * CLOSEST * (branch.start.height + abs(end)) for end, power in found.items() if power < DIVERGES}
+    exponents = {end: power for ends, powers in pairs for end, power in zip(ends, powers, strict=True)}
+    return {
+        end: 100 * CLOSEST * (branch.start.height + abs(end)) for end, power in exponents.items() if power < DIVERGES
+    }
 
 
 def _exponents(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

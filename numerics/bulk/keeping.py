@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def kept_or_found(
-    branch: Branch, what: str, find: Callable[[], T], plain: Callable[[T], Any], made: Callable[[Any], T]
+    branch: Branch, what: str, find: Callable[[], T], plain: Callable[[T], Any], restore: Callable[[Any], T]
 ) -> T:
     """Return the cached result of a branch, or compute it by `find` and cache it; `plain` and `made` convert to and
     from JSON."""
@@ -39,7 +39,7 @@ def kept_or_found(
     question = f"{what} {_digest(equations, branch.resolvent_index)} {_solver()}"
     cached = place.read(KIND, question)
     if cached is not None:
-        return made(json.loads(cached))
+        return restore(json.loads(cached))
     start = time.process_time()
     result = find()
     if time.process_time() - start > LONG:

@@ -66,7 +66,7 @@ class DensityPiece:
         """Return all complex t with x(t) = z; the first lies in the half plane of z."""
         rest = ((self.high - z) / (self.high - self.low)).astype(complex)
         share = ((z - self.low) / (self.high - self.low)).astype(complex)
-        found = []
+        roots = []
         for j in range(self.b):
             turn = np.exp(2j * np.pi * j / self.b)
             # close to the lower end the difference from one is known better than its root
@@ -75,21 +75,21 @@ class DensityPiece:
             root = np.where(rest == 0, 0.0, np.exp(logarithm / self.b)) * turn
             power = np.where((j == 0) & (np.abs(share) < 0.1), -_exp_minus_one(logarithm / self.b), 1 - root)
             first = np.where(power == 0, 0.0, np.exp(np.log(np.where(power == 0, 1.0, power)) / self.a))
-            found += [first * np.exp(2j * np.pi * k / self.a) if k else first for k in range(self.a)]
-        return found
+            roots += [first * np.exp(2j * np.pi * k / self.a) if k else first for k in range(self.a)]
+        return roots
 
 
 def _log_one_minus(x: np.ndarray) -> np.ndarray:
     """Return log(1 - x) for small complex x."""
-    found: np.ndarray = np.log1p(-x.real * 2 + np.abs(x) ** 2) / 2 + 1j * np.arctan2(-x.imag, 1 - x.real)
-    return found
+    logarithm: np.ndarray = np.log1p(-x.real * 2 + np.abs(x) ** 2) / 2 + 1j * np.arctan2(-x.imag, 1 - x.real)
+    return logarithm
 
 
 def _exp_minus_one(x: np.ndarray) -> np.ndarray:
     """Return exp(x) - 1 for small complex x."""
     size = np.exp(x.real)
-    found: np.ndarray = np.expm1(x.real) - 2 * size * np.sin(x.imag / 2) ** 2 + 1j * size * np.sin(x.imag)
-    return found
+    difference: np.ndarray = np.expm1(x.real) - 2 * size * np.sin(x.imag / 2) ** 2 + 1j * size * np.sin(x.imag)
+    return difference
 
 
 @cache
@@ -123,14 +123,14 @@ class DensityPanel:
         close, closer = (
             self._density(np.where(t < 0.5, steps[0] * share, 1 - steps[1] * share)) for share in (1.0, 0.25)
         )
-        found: np.ndarray = self._density(np.where(ends, (self.t0 + self.t1) / 2, t))
+        density: np.ndarray = self._density(np.where(ends, (self.t0 + self.t1) / 2, t))
         # close to where it is smooth the density does not change; where it diverges it does
-        return np.where(ends, np.where(closer > 1.2 * close, np.inf, close), found)
+        return np.where(ends, np.where(closer > 1.2 * close, np.inf, close), density)
 
     def _density(self, t: np.ndarray) -> np.ndarray:
         u = (2 * t - self.t0 - self.t1) / (self.t1 - self.t0)
-        found: np.ndarray = np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
-        return found
+        density: np.ndarray = np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
+        return density
 
     def integral(self, t: np.ndarray) -> np.ndarray:
         """Return the mass of the panel up to t."""
@@ -172,9 +172,9 @@ class DensityPanel:
                 distance = np.minimum(distance, np.min(np.abs(apart), axis=1))
                 rest = rest + weight[:, None] / np.where(apart == 0, 1.0, apart)
                 logarithms -= weight * self._logarithm(root, side)
-            made = (rest @ weights) * half + logarithms
+            integral = (rest @ weights) * half + logarithms
             # of two rules the one whose points keep away from the poles
-            total, closest = np.where(distance > closest, made, total), np.maximum(distance, closest)
+            total, closest = np.where(distance > closest, integral, total), np.maximum(distance, closest)
         for end, here, place in ends:
             diverges = abs(np.polynomial.chebyshev.chebval(place, self.series)) > END * np.max(np.abs(self.series))
             if here and diverges:
@@ -195,8 +195,8 @@ class DensityPanel:
         t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
         density = _chebyshev(NODES + 8, len(self.series)) @ self.series
         powers = self.piece.x(t)[:, None] ** np.arange(count)
-        found: np.ndarray = (weights * density) @ powers * (self.t1 - self.t0) / 2
-        return found
+        moments: np.ndarray = (weights * density) @ powers * (self.t1 - self.t0) / 2
+        return moments
 
 
 @dataclass(frozen=True)
@@ -231,13 +231,13 @@ class SpectralLaw:
     def density(self, x: np.ndarray) -> np.ndarray:
         """Return the density of the continuous part; zero at the ends of intervals, where it may also diverge."""
         x = np.asarray(x, float)
-        found = np.zeros(x.shape)
+        density = np.zeros(x.shape)
         inside = np.any([(x > low) & (x < high) for low, high in self.edges] or [np.zeros(x.shape, bool)], axis=0)
         for panel in self.panels.panels:
             t = panel.piece.t(x)
             here = inside & (x >= panel.piece.low) & (x <= panel.piece.high) & (t >= panel.t0) & (t <= panel.t1)
-            found[here] = panel.density(t[here])
-        return np.maximum(found, 0.0)
+            density[here] = panel.density(t[here])
+        return np.maximum(density, 0.0)
 
     def cumulative(self, x: np.ndarray) -> np.ndarray:
         """Return the distribution function: the fraction of eigenvalues at or below each x."""

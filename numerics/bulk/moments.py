@@ -29,8 +29,8 @@ def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:
     With G = w u and w = 1/z the curve is a polynomial in w and u. The series of u starts at 1, and each further
     coefficient enters its order linearly (Newton-Puiseux).
     """
-    found = _from_curve(branch.law, branch.own, count) if branch.eliminated else None
-    return None if found is None else list(found)
+    moments = _from_curve(branch.law, branch.own, count) if branch.eliminated else None
+    return None if moments is None else list(moments)
 
 
 @lru_cache(maxsize=256)
@@ -45,11 +45,11 @@ def _from_curve(law: BulkLaw, p: Point, count: int) -> tuple[Fraction, ...] | No
     slope = sum((i * c for i, power, c in terms if power == 0), Fraction(0))
     if value != 0 or slope == 0:
         return None
-    found = [Fraction(1)]
+    series = [Fraction(1)]
     for order in range(1, count + 1):
-        known = [*found, Fraction(0)]
-        found.append(-_coefficient(terms, known, order) / slope)
-    return tuple(found)
+        truncated = [*series, Fraction(0)]
+        series.append(-_coefficient(terms, truncated, order) / slope)
+    return tuple(series)
 
 
 def _coefficient(terms: list[tuple[int, int, Fraction]], series: list[Fraction], order: int) -> Fraction:

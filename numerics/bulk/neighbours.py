@@ -34,8 +34,8 @@ class Neighbours:
         """Return which points have stored points on either side."""
         if self.places.size < NEAREST:
             return np.zeros(x.shape, bool)
-        found: np.ndarray = (x >= self.places[0]) & (x <= self.places[-1])
-        return found
+        inside: np.ndarray = (x >= self.places[0]) & (x <= self.places[-1])
+        return inside
 
     def guesses(self, x: np.ndarray) -> np.ndarray:
         """Return interpolated responses, in an angle in which square roots at both ends are smooth."""

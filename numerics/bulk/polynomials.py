@@ -173,5 +173,5 @@ def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms,
 def polynomial_system(law: BulkLaw, p: Point) -> PolynomialSystem:
     """Return the generated equations at these parameters."""
     count = len(law.responses)
-    made = [Sums.of(terms, count + 1) for terms in terms_of(law, p)]
-    return PolynomialSystem(count, made[0], made[1], made[2])
+    sums = [Sums.of(terms, count + 1) for terms in terms_of(law, p)]
+    return PolynomialSystem(count, sums[0], sums[1], sums[2])

@@ -47,5 +47,5 @@ def _error(branch: Branch, edge: float, others: Sequence[Branch], nearby: Nearby
     except (NumericalError, np.linalg.LinAlgError):
         return None
     value, error = nearby.estimate(edge, moved)
-    found = math.hypot(error, value - edge)
-    return found if math.isfinite(found) else None
+    total = math.hypot(error, value - edge)
+    return total if math.isfinite(total) else None

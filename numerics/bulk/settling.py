@@ -65,8 +65,8 @@ def _found(law: BulkLaw, p: Point) -> tuple[int, float]:
         if moved <= TOLERANCE:
             return nodes, float(moved)
         nodes *= 2
-    told = f"the bulk still moves by {moved:.1e}" if np.isfinite(moved) else "the bulk is not found"
-    raise not_converged(law.densities, f"with {most} values {told}") from failure
+    remaining = f"the bulk still moves by {moved:.1e}" if np.isfinite(moved) else "the bulk is not found"
+    raise not_converged(law.densities, f"with {most} values {remaining}") from failure
 
 
 def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> NumericalError:

@@ -64,12 +64,12 @@ class _Factor:
         return value**self.power, self.power * value ** (self.power - 1)
 
 
-def _padded(monomials: Sequence[Monomial], one: int) -> np.ndarray:
+def _padded(monomials: Sequence[Monomial], constant: int) -> np.ndarray:
     """Return the variables of each monomial, padded to one length: variables x monomials."""
-    found = np.full((max(1, *map(len, monomials)), len(monomials)), one)
+    padded = np.full((max(1, *map(len, monomials)), len(monomials)), constant)
     for n, monomial in enumerate(monomials):
-        found[: len(monomial), n] = monomial
-    return found
+        padded[: len(monomial), n] = monomial
+    return padded
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class _Average:
 
     def at(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the average at points, and its derivatives by z and the responses: variables x points."""
-        found = [factor.at(variables) for factor in self.factors]
+        powers = [factor.at(variables) for factor in self.factors]
         slopes = np.zeros((len(variables) - 1, variables.shape[1]), variables.dtype)
         for i, factor in enumerate(self.factors):
-            others = (whole for j, (whole, _) in enumerate(found) if j != i)
-            weighed = reduce(np.multiply, others, self.weights[:, None] * found[i][1])
+            others = (whole for j, (whole, _) in enumerate(powers) if j != i)
+            weighed = reduce(np.multiply, others, self.weights[:, None] * powers[i][1])
             by_term = factor.coefficients.T @ weighed
             for k, places, times, rest in factor.rates:
                 slopes[k] += np.sum(times * by_term[places] * np.prod(variables[rest], axis=0), axis=0)
-        return self.weights @ reduce(np.multiply, (whole for whole, _ in found)), slopes
+        return self.weights @ reduce(np.multiply, (whole for whole, _ in powers)), slopes
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class SiteSystem:
         """Return residual, derivative by z and Jacobian by r at many points; real at real points."""
         kind = np.result_type(z, r, float)
         variables = np.array([z, *r.T, np.ones_like(z)], kind)
-        found = [average.at(variables) for average in self.averages]
-        everything = np.array([*variables[:-1], *(value for value, _ in found), variables[-1]]).T
+        averages = [average.at(variables) for average in self.averages]
+        everything = np.array([*variables[:-1], *(value for value, _ in averages), variables[-1]]).T
         residual = np.zeros((z.size, self.count), kind)
         residual[:, self.residual.places] = self.residual.at(everything)
         width = everything.shape[1] - 1
@@ -113,8 +113,8 @@ class SiteSystem:
         slope[:, self.slope.places] = self.slope.at(everything)
         slope = slope.reshape(z.size, self.count, width)
         direct = slope[:, :, : self.count + 1]
-        if found:
-            inner = np.array([slopes for _, slopes in found])  # averages x variables x points
+        if averages:
+            inner = np.array([slopes for _, slopes in averages])  # averages x variables x points
             direct = direct + slope[:, :, self.count + 1 :] @ np.moveaxis(inner, 2, 0)
         return residual, direct[:, :, 0], direct[:, :, 1:]
 

@@ -84,23 +84,23 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> SpectralLaw
     missing mass."""
     branch, watched = replace(branch, use_curve=False), _Watched(tell)
     more: tuple[float, ...] = ()
-    found = None
+    law = None
     for _ in range(12):
         intervals, empty = support_from_branch(branch, more, watched.part(0.0, 0.5))
-        found = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
-        if not found.panels.zeros and found.error > MASS_ERROR:  # products of matrices have a singular density at zero
-            found = _assembled(branch, intervals, np.zeros(0), np.zeros(1), watched.part(0.5, 1.0))
-        if not found.panels.zeros and found.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
-            found = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
-        if not found.panels.zeros and found.error <= MASS_ERROR:
-            return found
-        fresh = list(found.panels.zeros)
+        law = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
+        if not law.panels.zeros and law.error > MASS_ERROR:  # products of matrices have a singular density at zero
+            law = _assembled(branch, intervals, np.zeros(0), np.zeros(1), watched.part(0.5, 1.0))
+        if not law.panels.zeros and law.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
+            law = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
+        if not law.panels.zeros and law.error <= MASS_ERROR:
+            return law
+        fresh = list(law.panels.zeros)
         for low, high, _ in hidden_masses(branch, empty):
             fresh += list(low + (high - low) * np.linspace(0, 1, 11)[1:-1])
         if not set(fresh) - set(more):
             break
         more = (*more, *fresh)
-    defect = "with gaps too narrow to tell" if found is None or found.panels.zeros else f"off by {found.error:.1g}"
+    defect = "with gaps too narrow to tell" if law is None or law.panels.zeros else f"off by {law.error:.1g}"
     raise NumericalError(
         f"the masses of the bulk do not add up to one ({defect}), so its support is not certain at these parameters; "
         "take less extreme ones"
@@ -117,11 +117,11 @@ def _assembled(
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
     if tips:
         panels = _with_tips(panels, [tip_panel(branch, tip) for tip in tips], sum(weight for _, weight in atoms))
-    found = SpectralLaw(tuple(intervals), atoms, panels, np.inf)
+    law = SpectralLaw(tuple(intervals), atoms, panels, np.inf)
     total = panels.mass + sum(weight for _, weight in atoms)
     above = 1j * branch.start.height / 3
     right = resolvent_at(branch, np.array([above]))[0][0]
-    defect = max(abs(total - 1), abs(complex(found.transform(above)) / right - 1))
+    defect = max(abs(total - 1), abs(complex(law.transform(above)) / right - 1))
     return SpectralLaw(tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
 
 

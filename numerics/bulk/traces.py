@@ -32,17 +32,17 @@ class ResolventTraces:
 def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
     """Return the traces at points with Im z >= 0; branch: that of the bulk alone."""
     nodes = branch.law.nodes
-    found = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
+    coarse = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
     while law.settles:
         nodes *= 2
         finer = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
-        moved = max(_moved(a, b) for a, b in zip(finer, found, strict=True))
-        found = finer
+        moved = max(_moved(a, b) for a, b in zip(finer, coarse, strict=True))
+        coarse = finer
         if moved <= SETTLED:
             break
         if nodes >= MOST:
             raise not_converged(law.densities, f"with {nodes} values traces still move by {moved:.1e}")
-    return found
+    return coarse
 
 
 def _moved(a: ResolventTraces, b: ResolventTraces) -> float:

@@ -170,20 +170,20 @@ class BlockRows:
                     others.append((place, rest))
                 if np.any(block.scale):
                     diagonals.append((place, block.scale))
-        found = np.empty((self.count, *fixed.shape), complex)
-        found[:] = fixed
+        dense = np.empty((self.count, *fixed.shape), complex)
+        dense[:] = fixed
         for (down, across), rest in others:
-            found[:, down, across] = rest
+            dense[:, down, across] = rest
         for (down, across), scale in diagonals:
-            along = np.einsum("kii->ki", found[:, down, across])
+            along = np.einsum("kii->ki", dense[:, down, across])
             along += np.reshape(scale, (-1, 1))
-        return found
+        return dense
 
     def at(self, point: int) -> np.ndarray:
         """Return the dense matrix at one of the points."""
         rows = [[block.at(point) for block in row] for row in self.rows]
-        found: np.ndarray = BlockRows(rows, 1).stack()[0]
-        return found
+        matrix: np.ndarray = BlockRows(rows, 1).stack()[0]
+        return matrix
 
     @cached_property
     def sparser(self) -> BlockRows:
@@ -206,13 +206,13 @@ class BlockRows:
     @cached_property
     def pivots(self) -> list[tuple[int, int]]:
         """Return (row, column) of scalar blocks that can be eliminated together, diagonal ones first."""
-        found: list[tuple[int, int]] = []
+        pivots: list[tuple[int, int]] = []
         places = range(len(self.rows) if self.diagonal else 0)
         numbers = [(i, k) for i in places for k in places if self.rows[i][k].is_number]
         for i, k in sorted(numbers, key=lambda place: place[0] != place[1]):
-            if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in found):
-                found.append((i, k))
-        return found
+            if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in pivots):
+                pivots.append((i, k))
+        return pivots
 
     def log_determinants(self) -> np.ndarray:
         """Return log det at every point, up to multiples of 2 pi i: that of the pivots plus that of their Schur
@@ -233,18 +233,18 @@ class BlockRows:
     def complement(self, down: Sequence[int], across: Sequence[int]) -> Combination:
         """Return the Schur complement of the pivots on some rows and columns of blocks."""
         size, fixed = sum(self.heights[i] for i in down), not self.depends_on_points
-        found = Combination(self.count, size, fixed)
+        complement = Combination(self.count, size, fixed)
         tops, lefts = _starts(self.heights, down), _starts(self.widths, across)
         inverses = [-1 / self.scalars[:, i, k] for i, k in self.pivots]
         for j, row in enumerate(down):
             for k, column in enumerate(across):
                 place = (slice(tops[j], tops[j + 1]), slice(lefts[k], lefts[k + 1]))
                 if self.occupied[row][column]:
-                    found.add(place, None, *self._apart(row, column))
+                    complement.add(place, None, *self._apart(row, column))
                 for (i, pivot), inverse in zip(self.pivots, inverses, strict=True):
                     if self.occupied[row][pivot] and self.occupied[i][column]:
-                        found.add_product(place, inverse, self._apart(row, pivot), self._apart(i, column))
-        return found
+                        complement.add_product(place, inverse, self._apart(row, pivot), self._apart(i, column))
+        return complement
 
     def _apart(self, row: int, column: int) -> Apart:
         block = self.rows[row][column]
@@ -259,12 +259,12 @@ class BlockRows:
 
     def parts(self) -> list[SummandBlock]:
         """Return the small matrices of which it is the direct sum; equal ones once."""
-        found: dict[bytes, SummandBlock] = {}
+        summands: dict[bytes, SummandBlock] = {}
         matrices = self.stack()
         for rows in _joined(np.any(matrices != 0, axis=0)):
             key = matrices[:, rows[:, None], rows[None, :]].tobytes()
-            found[key] = SummandBlock(rows, 1 + (found[key].count if key in found else 0))
-        return list(found.values())
+            summands[key] = SummandBlock(rows, 1 + (summands[key].count if key in summands else 0))
+        return list(summands.values())
 
     def log_parts(self, parts: Sequence[SummandBlock]) -> np.ndarray:
         """Return log det of the parts, one row per point."""
@@ -273,11 +273,11 @@ class BlockRows:
     @cached_property
     def scalars(self) -> np.ndarray:
         """Return the multiple of the identity in each block, at every point."""
-        found = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
+        scalars = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
         for i, row in enumerate(self.rows):
             for k, block in enumerate(row):
-                found[:, i, k] = np.ravel(block.scale)
-        return found
+                scalars[:, i, k] = np.ravel(block.scale)
+        return scalars
 
     def scalar_parts(self) -> list[SummandBlock] | None:
         """Return the direct sum formed by the multiples of identities; None unless its matrices are small with non-zero
@@ -296,13 +296,13 @@ class BlockRows:
 
 def _each(matrices: np.ndarray, parts: Sequence[SummandBlock]) -> np.ndarray:
     """Return log det of the parts of matrices."""
-    found = [
+    logarithms = [
         np.log(matrices[:, part.place[0], part.place[0]])
         if part.place.size == 1
         else _logarithms(matrices[:, part.place[:, None], part.place[None, :]])
         for part in parts
     ]
-    return np.array(found).T
+    return np.array(logarithms).T
 
 
 Place = tuple[slice, slice]
@@ -365,9 +365,9 @@ class Combination:
 
     def _at(self, places: np.ndarray, functions: np.ndarray, divided: bool) -> np.ndarray:
         """Return the matrices at some points; divided: divide by the only function."""
-        found = np.empty((places.size, self.size, self.size), functions.dtype)
+        matrices = np.empty((places.size, self.size, self.size), functions.dtype)
         if not self.terms:
-            found[:] = 0
+            matrices[:] = 0
         values = iter(functions)
         for number, (factor, matrix) in enumerate(self.terms.values()):
             term = matrix if self.fixed else matrix[places]
@@ -375,21 +375,21 @@ class Combination:
                 value = next(values)
                 term = term if divided else value[:, None, None] * term
             if number:
-                found += term
+                matrices += term
             else:
-                found[:] = term
+                matrices[:] = term
         for (down, across), value in zip((place for place, _ in self.diagonals), values, strict=True):
-            along = np.einsum("kii->ki", found[:, down, across])
+            along = np.einsum("kii->ki", matrices[:, down, across])
             along += value[:, None]
-        return found
+        return matrices
 
 
 def _logarithms(matrices: np.ndarray) -> np.ndarray:
     """Return log det of each matrix."""
     sign, size = np.linalg.slogdet(matrices)
     with np.errstate(divide="ignore"):  # of a singular matrix
-        found: np.ndarray = size + np.log(sign + 0j)
-    return found
+        logarithms: np.ndarray = size + np.log(sign + 0j)
+    return logarithms
 
 
 def _inversions(order: Sequence[int], sizes: Sequence[int]) -> int:

@@ -68,13 +68,13 @@ class Certifier:
         """
         sampled = bool(self.trained.nearby.orders)
         zeros = check_outliers(problem, outliers, matrix.label, sampled, self.most_rows)
-        found = [zeros, check_bulk(self.expected, matrix.label, *bulk)]
+        checks = [zeros, check_bulk(self.expected, matrix.label, *bulk)]
         if wrong := unconfirmed_edges(problem.branch, bulk[0], self.thorough):
             what, count = f"edges where the resolvent has no branch point ({wrong[0]:.9g})", float(len(wrong))
-            found[1] = replace(found[1], what=what, value=count, expected=0.0, closeness=0.0, status="failed")
+            checks[1] = replace(checks[1], what=what, value=count, expected=0.0, closeness=0.0, status="failed")
         if not sampled:
-            found += check_spikes(self.expected, problem, matrix.label, outliers)
-        self.checks[matrix.label] = tuple(found)
+            checks += check_spikes(self.expected, problem, matrix.label, outliers)
+        self.checks[matrix.label] = tuple(checks)
 
     @cached_property
     def expected(self) -> ExpectedMoments | str:
@@ -148,14 +148,14 @@ def check_spikes(
     copies = round(gram / weight) if along.alone else 1  # one for each time
     if not gram > 0 or abs(gram - copies * weight) > ALONG * gram:
         return []  # no spike yet, as before the first step, or the same span written with other vectors
-    found = {1: (above - below) * z / (2 * gram), 2: ((above + below) / (2 * gram) - 1) * z**2}
+    moments = {1: (above - below) * z / (2 * gram), 2: ((above + below) / (2 * gram) - 1) * z**2}
     expected, allowed = {1: along.first / weight, 2: along.second / weight}, {k: ALONG * unit**k for k in (1, 2)}
-    order = max(found, key=lambda k: abs(found[k] - expected[k]) / allowed[k])
-    status: Status = "passed" if abs(found[order] - expected[order]) <= allowed[order] else "failed"
+    order = max(moments, key=lambda k: abs(moments[k] - expected[k]) / allowed[k])
+    status: Status = "passed" if abs(moments[order] - expected[order]) <= allowed[order] else "failed"
     what = "moments 1 and 2 along the spikes" if status == "passed" else f"moment {order} along the spikes"
     return [
         CertificateCheck(
-            "A(z)", label, what, found[order], expected[order], allowed[order], status, seconds=watch.seconds
+            "A(z)", label, what, moments[order], expected[order], allowed[order], status, seconds=watch.seconds
         )
     ]
 
@@ -215,7 +215,7 @@ def _observed(declared: ExpectedMoments, trained: Trained, share: float) -> list
     values = {name: _first_rows(series) for name, series in trained.observables.items()}
     errors = {} if trained.errors is None else {name: _first_rows(series) for name, series in trained.errors.items()}
     unit = ZERO * max([1.0, *(abs(x) for rows in values.values() for x in rows[0])])
-    found: list[ComparedPair] = []
+    pairs: list[ComparedPair] = []
     for name, series in declared.observables.items():
         for time, (expected, here) in enumerate(zip(series, values[name], strict=False)):
             if len(expected) != len(here):
@@ -223,25 +223,25 @@ def _observed(declared: ExpectedMoments, trained: Trained, share: float) -> list
             allowed = share * max(unit, *map(abs, expected))
             noise = errors[name][time] if errors else [0.0] * len(here)
             each = zip(here, expected, noise, strict=True)
-            found.append(max((ComparedPair(name, time, x, y, allowed + ERRORS * e) for x, y, e in each), key=_excess))
-    return found
+            pairs.append(max((ComparedPair(name, time, x, y, allowed + ERRORS * e) for x, y, e in each), key=_excess))
+    return pairs
 
 
 def _first_rows(series: np.ndarray) -> list[list[float]]:
     """Return an observable at the first times, one number per label."""
     rows = np.atleast_1d(series)[: MORE_STEPS + 1]
-    found: list[list[float]] = rows.reshape(len(rows), -1).tolist()
-    return found
+    by_time: list[list[float]] = rows.reshape(len(rows), -1).tolist()
+    return by_time
 
 
 def _correlated(declared: ExpectedMoments, trained: Trained, share: float) -> list[ComparedPair]:
     """Return the comparisons of correlations of declared fields."""
-    found: list[ComparedPair] = []
+    pairs: list[ComparedPair] = []
     for names, overlaps in declared.correlations.items():
         expected = np.array(overlaps)
         here = np.asarray(trained.order[("C", *names)])[: expected.shape[0], : expected.shape[1]]
         if here.shape == expected.shape:
             unit = share * max(ZERO, float(np.max(np.abs(expected))))
             place = np.unravel_index(np.argmax(np.abs(here - expected)), here.shape)
-            found.append(ComparedPair(f"C[{', '.join(names)}]", 0, float(here[place]), float(expected[place]), unit))
-    return found
+            pairs.append(ComparedPair(f"C[{', '.join(names)}]", 0, float(here[place]), float(expected[place]), unit))
+    return pairs

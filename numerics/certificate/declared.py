@@ -189,8 +189,8 @@ def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[...
         return ensemble.unknown(size, 1 if labels is None else int(labels))
 
     def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> TraitNumbers:
-        found = table(values)
-        return _trait(size, found, np.ones(found.shape) if weights is None else table(weights))
+        numbers = table(values)
+        return _trait(size, numbers, np.ones(numbers.shape) if weights is None else table(weights))
 
     def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> TraitNumbers:
         law = density(function, low, high, NODES, np)

@@ -55,8 +55,8 @@ def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
         companion[:, :, -1] = -powers[:, :-1] / powers[:, -1:]
     if not np.isfinite(companion).all():
         return [0] * z.size
-    found: list[int] = np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
-    return found
+    counts: list[int] = np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
+    return counts
 
 
 def _ends_at(branch: Branch, end: float, step: float) -> bool:

@@ -91,14 +91,14 @@ def _along_spikes(declared: Declared, label: str) -> AlongSpikes | None:
 
 
 def _correlations(declared: Declared, pairs: Pairs) -> dict[tuple[str, str], list[list[float]]]:
-    found = {}
+    correlations = {}
     for names in pairs:
         first, second = (_first(declared.fields.get(name)) for name in names)
         if first is not None and second is not None:
             overlaps = first.ensemble.overlaps(first, second)
             if are_finite(overlaps):
-                found[names] = overlaps.tolist()
-    return found
+                correlations[names] = overlaps.tolist()
+    return correlations
 
 
 def _first(values: Any) -> LargeVector | None:
@@ -124,9 +124,9 @@ class Courses:
         moving = {name: value for name, value in vars(p).items() if isinstance(value, float)}
         values = list(moving.values())
         for recording, shape in self.known:
-            found = recording(values)
-            if found is not None:
-                repeated: ExpectedMoments = shape.unflatten(found)
+            replayed = recording(values)
+            if replayed is not None:
+                repeated: ExpectedMoments = shape.unflatten(replayed)
                 return repeated
         if not self.recordable or len(self.known) >= MOST_COURSES:
             return expect(self.simulation, p, self.steps, self.pairs)
@@ -139,8 +139,8 @@ class Courses:
     def _record(self, p: Point, moving: dict[str, float]) -> tuple[Recording, Any]:
         tape = Tape()
         numbers = {name: tape.parameter(value) for name, value in moving.items()}
-        found = expect(self.simulation, replaced(p, **numbers), self.steps, self.pairs)
-        leaves, shape = jax.tree_util.tree_flatten(found)
+        expected = expect(self.simulation, replaced(p, **numbers), self.steps, self.pairs)
+        leaves, shape = jax.tree_util.tree_flatten(expected)
         recording = Recording(tape, list(numbers.values()), leaves)
         if recording(list(moving.values())) is None:
             raise NotRecorded("conditions that do not hold where they were recorded")

@@ -118,13 +118,13 @@ class Tape:
     def call(self, function: Callable[..., Any], *parts: Any) -> RecordedNumber:
         """Apply and record a function of numbers, some of them recorded."""
         key = (function, *map(_identity, parts))
-        found = self.known.get(key)
-        if found is None:
+        number = self.known.get(key)
+        if number is None:
             if len(self.order) >= MOST_STEPS:
                 raise NotRecorded(f"more than {MOST_STEPS} operations")
-            found = self.known[key] = RecordedNumber(self, function(*map(_value, parts)), function, parts)
-            self.order.append(found)
-        return found
+            number = self.known[key] = RecordedNumber(self, function(*map(_value, parts)), function, parts)
+            self.order.append(number)
+        return number
 
     def decide(self, test: Callable[..., Any], *parts: Any) -> bool:
         """Return whether a condition holds, and record that it must have the same value on replay."""
@@ -208,10 +208,10 @@ class Recording:
 
 def table(numbers: Any) -> np.ndarray:
     """Return an array of floats, or of objects where some are recorded."""
-    found = np.asarray(numbers)
-    if found.dtype == object and any(isinstance(one, RecordedNumber) for one in found.flat):
-        return found
-    return found.astype(float, copy=False)
+    array = np.asarray(numbers)
+    if array.dtype == object and any(isinstance(one, RecordedNumber) for one in array.flat):
+        return array
+    return array.astype(float, copy=False)
 
 
 def as_number(value: Any) -> Any:
@@ -228,10 +228,10 @@ def is_number(value: Any) -> bool:
 
 def are_finite(numbers: Any) -> bool:
     """Return whether all entries of an array are finite."""
-    found = np.asarray(numbers)
-    if found.dtype != object:
-        return bool(np.all(np.isfinite(found)))
-    return all(_is_finite(one) for one in found.flat)
+    array = np.asarray(numbers)
+    if array.dtype != object:
+        return bool(np.all(np.isfinite(array)))
+    return all(_is_finite(one) for one in array.flat)
 
 
 def _is_finite(one: Any) -> bool:

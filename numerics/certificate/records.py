@@ -50,9 +50,9 @@ class CertificateCheck:
     @property
     def sentence(self) -> str:
         """Return a sentence on what failed."""
-        found = "nothing" if self.value is None else f"{self.value:.6g}"
+        value = "nothing" if self.value is None else f"{self.value:.6g}"
         wanted = "nothing" if self.expected is None else f"{self.expected:.6g}"
-        return f"the certificate fails: {self.place}, {self.what}, {found} where {wanted} is expected"
+        return f"the certificate fails: {self.place}, {self.what}, {value} where {wanted} is expected"
 
 
 @dataclass(frozen=True)

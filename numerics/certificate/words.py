@@ -203,8 +203,8 @@ NUMBER, TRAIT, VECTOR, FUNCTION, MATRIX = range(5)
 
 def kind_of(operand: Any) -> int:
     """Return the kind of an operand; NUMBER by default."""
-    found: int = getattr(operand, "kind", NUMBER)
-    return found
+    kind: int = getattr(operand, "kind", NUMBER)
+    return kind
 
 
 class Entrywise:
@@ -324,8 +324,8 @@ class TraitNumbers(Entrywise):
         total = self.values
         for axis in reversed(self.axes):
             total = total @ self.weights[axis]
-        found: float = as_number(total)
-        return found
+        mean: float = as_number(total)
+        return mean
 
     def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
         if kind_of(other) > self.kind:
@@ -759,14 +759,14 @@ def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.nda
         return math.nan
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    found = []
+    estimates = []
     for nodes in NODES[len(covariance)]:
         points, weights = _normals(len(covariance), nodes)
         with np.errstate(all="ignore"):
             at = np.asarray(function(*(row[:, None] for row in mean[:, None] + root @ points)), float)
         column = at[:, min(label, at.shape[1] - 1)] if at.ndim == 2 else at
-        found.append(float(np.sum(weights * np.ravel(column))))
-    return found[1] if abs(found[1] - found[0]) <= CONVERGED * (1 + abs(found[1])) else math.nan
+        estimates.append(float(np.sum(weights * np.ravel(column))))
+    return estimates[1] if abs(estimates[1] - estimates[0]) <= CONVERGED * (1 + abs(estimates[1])) else math.nan
 
 
 @cache
@@ -879,11 +879,11 @@ def _joined(one: Dyads, other: Dyads) -> Dyads:
     """Add outer products, merging those of the same vectors."""
     if one == UNKNOWN or other == UNKNOWN:
         return UNKNOWN
-    found: dict[tuple[int, int], tuple[float, LargeVector, LargeVector]] = {}
+    merged: dict[tuple[int, int], tuple[float, LargeVector, LargeVector]] = {}
     for scale, left, right in (*one, *other):
         key = (id(left), id(right))
-        found[key] = (scale + found[key][0] if key in found else scale, left, right)
-    return tuple(found.values())
+        merged[key] = (scale + merged[key][0] if key in merged else scale, left, right)
+    return tuple(merged.values())
 
 
 def outer_product(left: LargeVector | EntrywiseFunction, right: LargeVector | EntrywiseFunction) -> LargeMatrix:
@@ -902,10 +902,10 @@ def word_moments(matrix: LargeMatrix, most: int, work: int) -> list[float]:
         work: total letters of a power above which it is omitted.
     """
     powers: dict[Word, float] = {(): 1.0}
-    found = [1.0]
+    moments = [1.0]
     words = {word: scale for word, scale in matrix.words.items() if scale != 0}
     if not are_finite(list(words.values())):
-        return found
+        return moments
     for _ in range(most):
         if len(powers) * len(words) * max((len(word) for word in (*powers, *words)), default=0) > work:
             break
@@ -914,5 +914,5 @@ def word_moments(matrix: LargeMatrix, most: int, work: int) -> list[float]:
             for two, factor in words.items():
                 nearer[(*one, *two)] = nearer.get((*one, *two), 0.0) + scale * factor
         powers = nearer
-        found.append(sum(scale * matrix.ensemble.trace(word) for word, scale in powers.items()))
-    return found
+        moments.append(sum(scale * matrix.ensemble.trace(word) for word, scale in powers.items()))
+    return moments

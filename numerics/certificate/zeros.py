@@ -139,8 +139,8 @@ class Lens:
         share = np.clip((w - self.first) / (self.last - self.first), 0.0, 1.0)
         height = self.opening * np.sqrt(4 * share * (1 - share))
         z = self.gap.z(w + 1j * height)
-        found: np.ndarray = np.where(height == 0, z.real + 0j, z)
-        return found
+        contour: np.ndarray = np.where(height == 0, z.real + 0j, z)
+        return contour
 
 
 def gaps_outside(problem: SpikedProblem) -> list[Gap]:
@@ -150,12 +150,12 @@ def gaps_outside(problem: SpikedProblem) -> list[Gap]:
         return [Gap(-math.inf, 0.0, 1.0), Gap(0.0, math.inf, 1.0)]
     lowest, highest = taken[0][0], max(high for _, high in taken)
     unit = highest - lowest or abs(highest) or 1.0
-    found, reached = [Gap(-math.inf, lowest, unit)], taken[0][1]
+    gaps, reached = [Gap(-math.inf, lowest, unit)], taken[0][1]
     for low, high in taken[1:]:
         if low - reached > 1e-9 * unit:
-            found.append(Gap(reached, low, unit))
+            gaps.append(Gap(reached, low, unit))
         reached = max(reached, high)
-    return [*found, Gap(highest, math.inf, unit)]
+    return [*gaps, Gap(highest, math.inf, unit)]
 
 
 class Determinant:
@@ -234,8 +234,8 @@ class Determinant:
 
 def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
     """Return the bulk responses at nodes, one row each; cached, because lenses around one bulk mostly coincide."""
-    found: np.ndarray = kept_branch(branch.law, branch.own).responses(z).T.astype(complex)
-    return found
+    responses: np.ndarray = kept_branch(branch.law, branch.own).responses(z).T.astype(complex)
+    return responses
 
 
 @lru_cache(maxsize=64)
@@ -294,8 +294,8 @@ class ContourTrace:
 
 def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
     """Return log det A(z) along several lenses, with adaptive nodes; raise UncountedZeros where they are too many."""
-    found = _together(determinant, lenses)
-    for k, one in enumerate(found):
+    traces = _together(determinant, lenses)
+    for k, one in enumerate(traces):
         while one.lens.gap.infinite and not one.ends_far_out:
             lens = replace(one.lens, last=one.lens.last + FARTHER)
             if lens.last > FARTHEST:
@@ -303,19 +303,19 @@ def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace
             (one,) = _together(determinant, [lens])
         if one.lens.gap.infinite:
             one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
-        found[k] = _refined(determinant, one)
-    return found
+        traces[k] = _refined(determinant, one)
+    return traces
 
 
 def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
     """Evaluate all lenses at their nodes together, since one solve of the bulk serves many points."""
     contours = [_contour(lens) for lens in lenses]
     logarithms = determinant(np.concatenate([z for _, z in contours]))
-    found, begin = [], 0
+    traces, begin = [], 0
     for lens, (nodes, _) in zip(lenses, contours, strict=True):
-        found.append(ContourTrace(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
+        traces.append(ContourTrace(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
         begin += nodes.size
-    return found
+    return traces
 
 
 @lru_cache(maxsize=256)
@@ -325,19 +325,22 @@ def _contour(lens: Lens) -> tuple[np.ndarray, np.ndarray]:
     return nodes, lens.z(nodes)
 
 
-def _refined(determinant: Determinant, one: ContourTrace) -> ContourTrace:
-    while (wide := one.unresolved).any():
-        if one.nodes.size + wide.sum() > MOST_NODES:
+def _refined(determinant: Determinant, contour: ContourTrace) -> ContourTrace:
+    while (wide := contour.unresolved).any():
+        if contour.nodes.size + wide.sum() > MOST_NODES:
             raise UncountedZeros(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
-        if np.min(np.diff(one.nodes)[wide]) < TIGHTEST:
+        if np.min(np.diff(contour.nodes)[wide]) < TIGHTEST:
             raise UncountedZeros("a zero of det A(z) is too close to the end of a contour")
-        between = (one.nodes[:-1][wide] + one.nodes[1:][wide]) / 2
-        z, beside = one.lens.z(between), [one.lens.z(ends[wide]) for ends in (one.nodes[:-1], one.nodes[1:])]
+        between = (contour.nodes[:-1][wide] + contour.nodes[1:][wide]) / 2
+        z, beside = (
+            contour.lens.z(between),
+            [contour.lens.z(ends[wide]) for ends in (contour.nodes[:-1], contour.nodes[1:])],
+        )
         determinant.branch.ask_from(np.where(beside[0].imag > beside[1].imag, *beside), z)
-        logarithms = np.concatenate([one.logarithms, determinant(z)])
-        order = np.argsort(np.concatenate([one.nodes, between]), kind="stable")
-        one = replace(one, nodes=np.concatenate([one.nodes, between])[order], logarithms=logarithms[order])
-    return one
+        logarithms = np.concatenate([contour.logarithms, determinant(z)])
+        order = np.argsort(np.concatenate([contour.nodes, between]), kind="stable")
+        contour = replace(contour, nodes=np.concatenate([contour.nodes, between])[order], logarithms=logarithms[order])
+    return contour
 
 
 def _counted(

@@ -66,17 +66,17 @@ def times_of(direction: Direction, p: Point, steps: str | None) -> tuple[int, ..
 
 
 @in_float64
-def alignments(found: Sequence[Pole], steps: str | None) -> list[OutlierAlignment]:
+def alignments(outlier_poles: Sequence[Pole], steps: str | None) -> list[OutlierAlignment]:
     """Return the alignment of every requested direction."""
-    if not found:
+    if not outlier_poles:
         return []
-    p, counts = found[0].problem.p, tuple(pole.count for pole in found for _ in range(pole.count))
-    made = []
-    for one in found[0].problem.probe.directions:
+    p, counts = outlier_poles[0].problem.p, tuple(pole.count for pole in outlier_poles for _ in range(pole.count))
+    aligned = []
+    for one in outlier_poles[0].problem.probe.directions:
         times, labelled = times_of(one, p, steps), bool(one.labels)
         series = times is not None and one.time is None
-        made.append(OutlierAlignment(one.name, one.side, times, series, labelled, counts, _rows(found, one)))
-    return made
+        aligned.append(OutlierAlignment(one.name, one.side, times, series, labelled, counts, _rows(outlier_poles, one)))
+    return aligned
 
 
 @in_float64
@@ -85,7 +85,7 @@ def with_errors(
 ) -> list[OutlierAlignment]:
     """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN where too few
     have them."""
-    found = []
+    estimates = []
     for number, one in enumerate(here):
         values, errors = np.array(one.values), np.full(one.values.shape, np.nan)
         for at in np.ndindex(one.values.shape):
@@ -93,8 +93,8 @@ def with_errors(
                 there = [float(other[number].values[at]) for other in others]
                 values[at], error = nearby.estimate(float(one.values[at]), there)
                 errors[at] = error if np.isfinite(error) else np.nan
-        found.append(replace(one, values=values, errors=errors))
-    return found
+        estimates.append(replace(one, values=values, errors=errors))
+    return estimates
 
 
 def unknown_errors(here: Sequence[OutlierAlignment]) -> list[OutlierAlignment]:
@@ -102,13 +102,13 @@ def unknown_errors(here: Sequence[OutlierAlignment]) -> list[OutlierAlignment]:
     return [replace(one, errors=np.full(one.values.shape, np.nan)) for one in here]
 
 
-def _rows(found: Sequence[Pole], direction: Direction) -> np.ndarray:
+def _rows(outlier_poles: Sequence[Pole], direction: Direction) -> np.ndarray:
     """Return squared cosines, one row of times and labels per outlier."""
-    p = found[0].problem.p
+    p = outlier_poles[0].problem.p
     labels = math.prod(int(getattr(p, size, size)) for size in direction.labels)
     taken = None if direction.time is None else int(direction.time(p))
     rows = []
-    for pole in found:
+    for pole in outlier_poles:
         squared = _squared(pole, direction).reshape(-1, labels)
         rows += [squared if taken is None else squared[taken : taken + 1]] * pole.count
     return np.array(rows)
@@ -151,7 +151,7 @@ def _written(function: Callable[..., Any], *arguments: Any) -> list[np.ndarray]:
 @lru_cache(maxsize=64)
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     def arrays(*arguments: Any) -> list[Any]:
-        made = function(*arguments)
-        return [part.array(jnp) for part in (made if isinstance(made, tuple) else (made,))]
+        operators = function(*arguments)
+        return [part.array(jnp) for part in (operators if isinstance(operators, tuple) else (operators,))]
 
     return compiled(arrays, quickly=True)

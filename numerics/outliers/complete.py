@@ -72,8 +72,8 @@ class Complete:
         apart = np.abs(values[:, None] - values[None, :]) + np.where(np.eye(len(values), dtype=bool), np.inf, 0.0)
         if np.any(apart <= max(2 * self.off, ALMOST_REAL * np.max(np.abs(values), initial=0.0))):
             return None
-        found: np.ndarray = values[values.imag == 0].real
-        return found
+        real: np.ndarray = values[values.imag == 0].real
+        return real
 
 
 def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStart) -> Complete | None:
@@ -153,8 +153,8 @@ def _invariant(powers: list[np.ndarray], start: np.ndarray) -> Iterator[_Part]:
 
 def _joined(columns: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of the span of both."""
-    found: np.ndarray = np.linalg.qr(np.hstack([columns, others]))[0]
-    return found
+    basis: np.ndarray = np.linalg.qr(np.hstack([columns, others]))[0]
+    return basis
 
 
 def _descending(small: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

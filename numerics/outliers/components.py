@@ -61,7 +61,7 @@ def _with_one_label(p: Point, alike: AlikeLabels) -> Point:
 
 def component_orders(order: Order, labels: int, components: int) -> tuple[dict[Key, Array], ...]:
     """Return the order parameters of each summand: symmetric and standard representation, or any label."""
-    found: list[dict[Key, Array]] = [{} for _ in range(components)]
+    orders: list[dict[Key, Array]] = [{} for _ in range(components)]
     for key, table in order.items():
         if key[0] not in ("C", "R"):
             values = [table] * components
@@ -70,9 +70,9 @@ def component_orders(order: Order, labels: int, components: int) -> tuple[dict[K
         else:
             same, other = table[::labels, ::labels], table[::labels, 1::labels]
             values = [same + (labels - 1) * other, same - other]
-        for one, value in zip(found, values, strict=True):
+        for one, value in zip(orders, values, strict=True):
             one[key] = value
-    return tuple(found)
+    return tuple(orders)
 
 
 def joined_paths(courses: Sequence[Course], parts: Sequence[Component]) -> Course:

@@ -27,14 +27,14 @@ def undecided_edges(problem: SpikedProblem, errors: Mapping[float, float], outli
     """
     if not problem.probe.unknowns:
         return []
-    found = []
+    undecided = []
     for edge, error in errors.items():
         side = _outward(problem, edge)
         if side and error > 0 and not any(0 < side * (z - edge) <= error for z in outliers):
             root = _root_beside(problem, edge, side * error)
             if root is not None and abs(root) <= 1:
-                found.append(edge)
-    return found
+                undecided.append(edge)
+    return undecided
 
 
 def _outward(problem: SpikedProblem, edge: float) -> int:

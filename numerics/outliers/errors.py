@@ -22,7 +22,7 @@ def estimated_outliers(
     Outliers and those of replicates descend. Within a cluster that noise does not resolve, distances are corrected for
     level repulsion, which pushes equal outliers apart.
     """
-    columns = [_matched(outliers, found) for found in others]
+    columns = [_matched(outliers, replicate) for replicate in others]
     table = [[column[rank] for column in columns] for rank in range(len(outliers))]
     return [one for group in _alike(outliers, table, nearby) for one in _apart(group, outliers, table, nearby)]
 
@@ -79,8 +79,8 @@ def _apart(
     count = len(group)
 
     def mean(values: Sequence[float | None]) -> float | None:
-        known = [x for x in values if x is not None]
-        return sum(known) / count if len(known) == count else None
+        present = [x for x in values if x is not None]
+        return sum(present) / count if len(present) == count else None
 
     def square(values: Sequence[float | None]) -> float | None:
         return mean([None if x is None else x**2 for x in values])
@@ -105,8 +105,8 @@ def _apart(
     own = [nearby.estimate(outliers[k], table[k])[1] ** 2 for k in group]
     if not all(map(math.isfinite, (shared, *own))):
         return [(value + left * distance, math.inf) for distance in distances]
-    kept = left * math.sqrt(unbiased / seen) if seen else 0.0
-    sure = min(kept, 1 / kept) if kept else 0.0
+    shrunk = left * math.sqrt(unbiased / seen) if seen else 0.0
+    sure = min(shrunk, 1 / shrunk) if shrunk else 0.0
     errors = [math.sqrt(sure * one + (1 - sure) * shared) for one in own]
     return [(value + left * distance, one) for distance, one in zip(distances, errors, strict=True)]
 

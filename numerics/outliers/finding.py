@@ -92,8 +92,8 @@ class Eigenvalues:
 
     @cached_property
     def _nearly(self) -> list[float]:
-        found: list[float] = _nearly_real(self.values, self.real).tolist()
-        return found
+        real_parts: list[float] = _nearly_real(self.values, self.real).tolist()
+        return real_parts
 
     @cached_property
     def _doubtful(self) -> list[float]:
@@ -192,12 +192,12 @@ def ring_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None 
     """
     count, now = FIRST_EIGENVALUES, first or _eigenvalues(matrix, FIRST_EIGENVALUES)
     while True:
-        found = now.placed(points(now.asked))
-        if found is None:
+        spectrum = now.placed(points(now.asked))
+        if spectrum is None:
             return _long_spectrum(matrix, points)
         least = np.abs(now.values[len(now.values) // 2]) if len(now.values) else 0.0
-        if len(now.values) == len(matrix) or not any(abs(s) <= least for _, s in found.outliers):
-            return found
+        if len(now.values) == len(matrix) or not any(abs(s) <= least for _, s in spectrum.outliers):
+            return spectrum
         count *= 2
         now = _eigenvalues(matrix, count)
 
@@ -236,8 +236,8 @@ def candidates(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> 
     else:
         roots = _preimages(problem.p, ring, values)
         open_ = [k for k, zs in enumerate(roots) if zs is None]
-        found = dict(zip(open_, _along_the_axis(problem, ring, [values[k] for k in open_]), strict=True))
-        places = [found[k] if zs is None else zs for k, zs in enumerate(roots)]
+        on_axis = dict(zip(open_, _along_the_axis(problem, ring, [values[k] for k in open_]), strict=True))
+        places = [on_axis[k] if zs is None else zs for k, zs in enumerate(roots)]
     return [(k, z) for k, zs in enumerate(places) for z in zs if abs(z) < LARGEST and problem.outside(z)]
 
 
@@ -259,8 +259,8 @@ def _along_the_axis(problem: SpikedProblem, ring: Cycle, values: Sequence[float]
         return _inverse_map(problem.probe, ring, problem.branch, problem.p, float(top), z)
 
     pieces = _panels_of_map(problem.probe, ring, *_place(problem), float(floor), float(top))
-    found = crossings(inverse, list(_saturated(1 / np.array([values[k] for k in wanted]), float(top))), pieces)
-    for k, zs in zip(wanted, found, strict=True):
+    points = crossings(inverse, list(_saturated(1 / np.array([values[k] for k in wanted]), float(top))), pieces)
+    for k, zs in zip(wanted, points, strict=True):
         places[k] = zs
     return places
 
@@ -308,8 +308,8 @@ def mapped(probe: Probe, ring: Cycle, p: Point, z: np.ndarray, r: np.ndarray) ->
 def _inverse_map(probe: Probe, ring: Cycle, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
     """Return 1 / s(z); saturated at `top` next to point masses, unless top is infinite."""
     with np.errstate(divide="ignore"):
-        found: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
-    return _saturated(found, top)
+        inverse: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
+    return _saturated(inverse, top)
 
 
 def _saturated(values: np.ndarray, top: float) -> np.ndarray:
@@ -353,13 +353,13 @@ def _compiled_factors(ring: Cycle) -> Callable[..., Any]:
 
 def _filled(factor: Operator, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return a factor as a dense array with permuted rows and columns, assembled block by block to save memory."""
-    found = np.zeros(factor.shape)
+    dense = np.zeros(factor.shape)
     for top, left, entry in factor.blocks if isinstance(factor, BlockOperator) else ((0, 0, factor),):
         block = entry.array(np)
         across = columns[left : left + block.shape[1]]
         for place, entries in zip(rows[top : top + len(block)], block, strict=True):  # faster than all at once
-            found[place, across] = entries
-    return found
+            dense[place, across] = entries
+    return dense
 
 
 def _put(factors: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -373,9 +373,9 @@ def ring_factors(problem: SpikedProblem, ring: Cycle, places: Places = None) -> 
 
     places: permutation of the rows of each factor, and of the columns of the one before it.
     """
-    found = factors_at(ring, problem.p, problem.order, places)
-    check_size(*found)
-    return found
+    factors = factors_at(ring, problem.p, problem.order, places)
+    check_size(*factors)
+    return factors
 
 
 def factors_at(ring: Cycle, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
@@ -413,34 +413,34 @@ def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     if np.any(unsure):
         reach = np.clip(1e-13 * eigenvalue_conditions(matrix, values[unsure]), 1e-9, 1e-3)
         close[unsure] = imaginary[unsure] <= reach * size[unsure]
-    found: np.ndarray = values[close].real
-    return found
+    real: np.ndarray = values[close].real
+    return real
 
 
 def _nearly_real(values: np.ndarray, real: np.ndarray) -> np.ndarray:
     """Return real parts of complex pairs that are close to the real axis."""
     pairs = values[(values.imag > 0) & ~np.isin(values.real, real)]
-    found: np.ndarray = pairs[pairs.imag <= MEETING * np.abs(pairs)].real
-    return found
+    real_parts: np.ndarray = pairs[pairs.imag <= MEETING * np.abs(pairs)].real
+    return real_parts
 
 
 def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]:
     """Return outliers with the condition number of their eigenvalue, and the eigenvalue."""
-    found = spectrum.outliers
-    if not found:
+    outliers = spectrum.outliers
+    if not outliers:
         return []
-    conditions = eigenvalue_conditions(spectrum.matrix, np.array([s for _, s in found]))
-    return [(z, float(c), s) for (z, s), c in zip(found, conditions, strict=True)]
+    conditions = eigenvalue_conditions(spectrum.matrix, np.array([s for _, s in outliers]))
+    return [(z, float(c), s) for (z, s), c in zip(outliers, conditions, strict=True)]
 
 
 def _preimages(p: Point, ring: Cycle, values: Sequence[float]) -> list[list[float] | None]:
     """Return the z at which a branch of the map takes each value; None where the relation degenerates or overflows."""
-    known = np.full(len(values), np.nan)
+    finite = np.full(len(values), np.nan)
     # NumPy's numbers: where a quotient or a power is infinite, no error of Python's
     with np.errstate(all="ignore"):
         if ring.inverse is not None and len(values):
             with suppress(ZeroDivisionError):
-                known[:] = ring.inverse(p, np.array(values, float))
+                finite[:] = ring.inverse(p, np.array(values, float))
 
         def one(s: float, z: float) -> list[float] | None:
             if s == 0 or math.isfinite(z):
@@ -448,7 +448,7 @@ def _preimages(p: Point, ring: Cycle, values: Sequence[float]) -> list[list[floa
             assert ring.relation is not None, "written wherever there is an inverse"
             return real_roots([float(c) for c in ring.relation(p, np.float64(s))])
 
-        return [one(s, z) for s, z in zip(values, known.tolist(), strict=True)]
+        return [one(s, z) for s, z in zip(values, finite.tolist(), strict=True)]
 
 
 def real_roots(coefficients: Sequence[float]) -> list[float] | None:
@@ -500,8 +500,8 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
     def real_matrices(z: np.ndarray) -> np.ndarray:
         if problem.branch.by_factors:  # a long way from infinity, step by step
             problem.branch.ask_beside(z, problem.excluded)
-        found: np.ndarray = np.real(a_matrices(problem, z))
-        return found
+        matrices: np.ndarray = np.real(a_matrices(problem, z))
+        return matrices
 
     def growth(near: float, nearer: float, root: int = 2) -> np.ndarray:
         """Return the exponent with which each row grows between two points whose distances differ by a factor
@@ -509,8 +509,8 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
         rows = np.max(np.abs(real_matrices(np.array([near, nearer]))), axis=2)
         with np.errstate(all="ignore"):
             power = np.round(root * np.log(rows[1] / rows[0]) / np.log(100.0)) / root
-        found: np.ndarray = np.where(np.isfinite(power), np.clip(power, 0, 4), 0)
-        return found
+        exponents: np.ndarray = np.where(np.isfinite(power), np.clip(power, 0, 4), 0)
+        return exponents
 
     beside = _ends_outside(problem, 1e-4 * unit)
     away = [at + side * share * unit for at, side in beside for share in (1e-4, 1e-6)]
@@ -530,21 +530,21 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
         for at, power in poles:
             away = np.abs(z - at)[:, None] / unit
             scale = scale * (away / (1 + away)) ** power
-        found: np.ndarray = real_matrices(z) * scale[:, :, None]
-        return found
+        matrices: np.ndarray = real_matrices(z) * scale[:, :, None]
+        return matrices
 
     return bounded
 
 
 def _ends_outside(problem: SpikedProblem, distance: float) -> list[tuple[float, int]]:
     """Return edges and point masses of the bulk, each once, with a side that is free within `distance`."""
-    found: dict[float, int] = {}
+    ends: dict[float, int] = {}
     for low, high in problem.excluded:
         for at, side in ((low, -1), (high, 1)):
             beside = at + side * distance
             if not any(a <= beside <= b or a < at < b for a, b in problem.excluded):
-                found.setdefault(at, side)
-    return list(found.items())
+                ends.setdefault(at, side)
+    return list(ends.items())
 
 
 def _inside_contour(coefficients: np.ndarray) -> list[float]:
@@ -572,8 +572,8 @@ def _inside_contour(coefficients: np.ndarray) -> list[float]:
     if rank == 0:
         return []
     inside = np.linalg.eigvals(u[:, :rank].T @ moments[1] @ vh[:rank].T / values[:rank])
-    kept = (np.abs(inside.imag) < 1e-3) & (np.abs(inside.real) < 1 + 1e-6)
-    return [float(x) for x in np.clip(inside[kept].real, -1, 1)]
+    on_panel = (np.abs(inside.imag) < 1e-3) & (np.abs(inside.real) < 1 + 1e-6)
+    return [float(x) for x in np.clip(inside[on_panel].real, -1, 1)]
 
 
 def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], unit: float) -> list[float | None]:
@@ -635,14 +635,14 @@ def _refined(problem: SpikedProblem, z: np.ndarray, unit: float) -> np.ndarray:
 
     def value(x: np.ndarray) -> np.ndarray:
         problem.branch.ask_beside(x, problem.excluded)
-        found = []
+        values = []
         for matrix in a_matrices(problem, x):
             ends = np.random.default_rng(1).standard_normal((2, len(matrix)))
             try:
-                found.append(float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real))
+                values.append(float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real))
             except np.linalg.LinAlgError:
-                found.append(0.0)
-        return np.array(found)
+                values.append(0.0)
+        return np.array(values)
 
     x0, x1 = z, z * (1 + 1e-6) + 1e-9 * unit
     f0, f1 = np.split(value(np.concatenate([x0, x1])), 2)

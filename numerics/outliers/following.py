@@ -85,8 +85,8 @@ class FollowedBlock:
             scipy.linalg.lu_solve(factored, padded[:, columns], trans=int(transposed), check_finite=False)
             for columns, factored in self.solves
         ]
-        found: np.ndarray = np.concatenate(parts, axis=1)[: len(residual)]
-        return found
+        correction: np.ndarray = np.concatenate(parts, axis=1)[: len(residual)]
+        return correction
 
 
 @dataclass(frozen=True)
@@ -133,13 +133,13 @@ def _bordered(matrix: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: flo
 
 def repeated(values: Sequence[float]) -> list[tuple[float, int]]:
     """Return distinct values, descending, with their multiplicities."""
-    found: list[tuple[float, int]] = []
+    counted: list[tuple[float, int]] = []
     for value in sorted(values, reverse=True):
-        if found and abs(found[-1][0] - value) <= SAME * abs(value):
-            found[-1] = (found[-1][0], found[-1][1] + 1)
+        if counted and abs(counted[-1][0] - value) <= SAME * abs(value):
+            counted[-1] = (counted[-1][0], counted[-1][1] + 1)
         else:
-            found.append((value, 1))
-    return found
+            counted.append((value, 1))
+    return counted
 
 
 def follow_eigenvalues(block: FollowedBlock, matrix: ShiftedProduct) -> FollowedZeros:
@@ -150,8 +150,8 @@ def follow_eigenvalues(block: FollowedBlock, matrix: ShiftedProduct) -> Followed
         while True:
             passes.send(matrix)
     except StopIteration as done:
-        found: FollowedZeros = done.value
-        return found
+        zeros: FollowedZeros = done.value
+        return zeros
 
 
 def follow_zeros(block: FollowedBlock, centre: float, matrices: Matrices, count: int) -> list[FollowedZeros]:
@@ -162,15 +162,15 @@ def follow_zeros(block: FollowedBlock, centre: float, matrices: Matrices, count:
     """
     passes = [_passes(block, centre) for _ in range(count)]
     points = {k: next(one) for k, one in enumerate(passes)}
-    found: dict[int, FollowedZeros] = {}
+    zeros: dict[int, FollowedZeros] = {}
     while points:
         for k, matrix in zip(list(points), matrices(list(points), list(points.values())), strict=True):
             try:
                 points[k] = passes[k].send(matrix)
             except StopIteration as done:
-                found[k] = done.value
+                zeros[k] = done.value
                 del points[k]
-    return [found[k] for k in range(count)]
+    return [zeros[k] for k in range(count)]
 
 
 def _passes(block: FollowedBlock, centre: float | None) -> Generator[float, Sloped, FollowedZeros]:

@@ -90,25 +90,27 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
     rings = problem.probe.rings
     if steps is not None and not problem.probe.steady:
         raise Lost("coefficients depend on the number of steps")
-    found = [
+    of_cycles = [
         _OfRing(problem, ring, steps).spectrum(nearby, part(tell, k / len(rings), (k + 1) / len(rings)))
         for k, ring in enumerate(rings)
     ]
-    last = found[0].last
-    outliers = sorted((one for each in found for one in each.outliers), key=lambda o: (o.z, o.condition), reverse=True)
+    last = of_cycles[0].last
+    outliers = sorted(
+        (one for each in of_cycles for one in each.outliers), key=lambda o: (o.z, o.condition), reverse=True
+    )
     replicas = [
-        sorted((z for each in found for z in each.replicas[last][number]), reverse=True)
+        sorted((z for each in of_cycles for z in each.replicas[last][number]), reverse=True)
         for number in range(len(nearby.orders))
     ]
-    method, rows = _told([one.off for one in found if one.off is not None]), max(one.rows for one in found)
+    method, rows = _told([one.off for one in of_cycles if one.off is not None]), max(one.rows for one in of_cycles)
     if steps is None:
         return LargeSpectrum(outliers, Replicas(replicas, method), None, rows)
     top = max((high for _, high in problem.excluded), default=float("nan"))
     times = range(steps.count + 1)
     course = Course(
-        [(sorted((z for each in found for z in each.path.get(t, [])), reverse=True), top) for t in times],
+        [(sorted((z for each in of_cycles for z in each.path.get(t, [])), reverse=True), top) for t in times],
         [
-            [sorted((z for each in found for z in each.at(t, number)), reverse=True) for t in times]
+            [sorted((z for each in of_cycles for z in each.at(t, number)), reverse=True) for t in times]
             for number in range(len(nearby.orders))
         ],
     )
@@ -175,9 +177,9 @@ class _OfRing:
 
     def written(self, order: Order) -> dict[Key, np.ndarray]:
         """Return the order parameters that the matrix reads, as arrays."""
-        found = read(order, self.ring.reads)
-        check_size(*found.values())
-        return found
+        arrays = read(order, self.ring.reads)
+        check_size(*arrays.values())
+        return arrays
 
     def matrix(self, order: Mapping[Key, Any]) -> Operator:
         """Return the operator of the last time in natural row order; order: arrays or operators."""
@@ -186,8 +188,8 @@ class _OfRing:
     def matrices(self, order: Order) -> Callable[[int], Operator]:
         """Return the operator of every time, rows in order of appearance where there are several times."""
         if self.restriction is None:
-            found = self.matrix(self.mean if order is self.problem.order else self.written(order))
-            return lambda time: found
+            last = self.matrix(self.mean if order is self.problem.order else self.written(order))
+            return lambda time: last
         of, whole = self.restriction, self.restriction.of(order)
         return lambda time: Composed(tuple(map(operator, of.at(time, order, whole))))
 
@@ -256,16 +258,16 @@ class _OfRing:
             assert isinstance(order, Moved), "only those have slopes"
             changes = order.changes(self.ring.reads)
             above, below = (self._improved(self._stepped(changes, step), vectors) for step in (HALF, -HALF))
-            found: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
-            return found
+            slope: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
+            return slope
 
         far = _moving_most(slopes, errors)
         tell(0.9, "differences of a replica")
-        known = {far: difference(far)}
-        off = float(np.max(np.abs(known[far] - slopes[far]) / errors, initial=0.0))
+        differences = {far: difference(far)}
+        off = float(np.max(np.abs(differences[far] - slopes[far]) / errors, initial=0.0))
         if off > OFF:
             for number in slopes:
-                found = known[number] if number in known else difference(number)
+                found = differences[number] if number in differences else difference(number)
                 eigenvalues[number][self.times[-1]] = (here + found).tolist()
         return off
 
@@ -277,16 +279,16 @@ class _OfRing:
         for _ in range(TURNS):
             right = np.linalg.qr(images)[0]
             images = matrix.apply(right)
-        found: np.ndarray = np.linalg.eigvals(np.linalg.solve(left.T @ right, left.T @ images)).real
-        return found
+        eigenvalues: np.ndarray = np.linalg.eigvals(np.linalg.solve(left.T @ right, left.T @ images)).real
+        return eigenvalues
 
     def _natural(self, vectors: np.ndarray) -> np.ndarray:
         """Return vectors of the last time in natural row order."""
         if self.restriction is None:
             return vectors
-        found = np.zeros((len(self.restriction.appearing[0]), vectors.shape[1]))
-        found[self.restriction.appearing[0][: len(vectors)]] = vectors
-        return found
+        rows = np.zeros((len(self.restriction.appearing[0]), vectors.shape[1]))
+        rows[self.restriction.appearing[0][: len(vectors)]] = vectors
+        return rows
 
     def _placed(self, values: dict[int, list[float]]) -> dict[int, list[float]]:
         """Return the outliers, descending, of eigenvalues by time."""
@@ -295,12 +297,12 @@ class _OfRing:
 
     def _again(self, matrix: Operator, start: np.ndarray) -> list[float]:
         """Return eigenvalues of a matrix near that of the mean by Arnoldi's method; start: vectors of the mean."""
-        found = self._leading(matrix, start, WITHIN)
-        return self._real(found.small, found.found)
+        spectrum = self._leading(matrix, start, WITHIN)
+        return self._real(spectrum.small, spectrum.found)
 
     def _vectors(self, at_time: Callable[[int], Operator], wanted: bool, tell: Report) -> dict[int, _Vectors]:
         """Return eigenvectors at all times, the last one first; wanted: whether replicates will be evaluated."""
-        found: dict[int, _Vectors] = {}
+        by_time: dict[int, _Vectors] = {}
         start = left_start = None
         last = self.times[-1]
         for time in reversed(self.times):
@@ -313,8 +315,8 @@ class _OfRing:
                 other = self._leading(matrix.T, left_start)
                 left_start = other.vectors
                 right, left, between = _paired(right, other)
-            found[time] = _Vectors(right, left, between, start)
-        return found
+            by_time[time] = _Vectors(right, left, between, start)
+        return by_time
 
     def _leading(self, matrix: Operator, start: np.ndarray | None, within: float = CONVERGED) -> Leading:
         size = matrix.shape[0]
@@ -327,8 +329,8 @@ class _OfRing:
     def _real(self, matrix: np.ndarray, values: np.ndarray) -> list[float]:
         """Return real eigenvalues that outliers may belong to; matrix: a small one that has them."""
         large = values[np.abs(values) >= self.floor]
-        found: list[float] = real_among(matrix, large).tolist() if len(large) else []
-        return found
+        real: list[float] = real_among(matrix, large).tolist() if len(large) else []
+        return real
 
     def _check_floor(self, values: Sequence[float]) -> None:
         """Refuse eigenvalues below the search floor that have outliers, since smaller ones may be missing."""
@@ -339,7 +341,7 @@ class _OfRing:
         """Return the outliers of real eigenvalues, with residuals and condition numbers."""
         right = vectors.right
         scale = max(1.0, float(np.abs(right.values[0]))) if len(right.values) else 1.0
-        found = []
+        outliers = []
         for s, count in repeated(real):
             space = right.vectors @ _null_space(right.small, s, count)
             residual = float(np.linalg.norm(matrix.apply(space) - s * space, 2))
@@ -351,8 +353,8 @@ class _OfRing:
                 overlap = np.linalg.svd(np.linalg.qr(vectors.left @ other)[0].T @ space, compute_uv=False)[-1]
                 condition = float(np.linalg.norm(right.small)) / max(abs(s) * float(overlap), 1e-300)
             for z in self.points([s])[0]:
-                found += [Outlier(z, residual / scale, condition)] * count
-        return found
+                outliers += [Outlier(z, residual / scale, condition)] * count
+        return outliers
 
 
 class _Ends:
@@ -394,8 +396,8 @@ class _Ends:
 
 def _null_space(matrix: np.ndarray, s: float, count: int) -> np.ndarray:
     """Return orthonormal eigenvectors of a small matrix for the eigenvalue s."""
-    found: np.ndarray = np.linalg.svd(matrix - s * np.eye(len(matrix)))[2][-count:].T
-    return found
+    basis: np.ndarray = np.linalg.svd(matrix - s * np.eye(len(matrix)))[2][-count:].T
+    return basis
 
 
 def _moving_most(slopes: Mapping[int, np.ndarray], errors: np.ndarray) -> int:
@@ -407,8 +409,8 @@ def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.nda
     """Return the nearest of `others` to each value; the value itself where there are none."""
     if not len(others):
         return values
-    found: np.ndarray = np.asarray(others)[np.argmin(np.abs(np.subtract.outer(values, others)), axis=1)]
-    return found
+    nearest: np.ndarray = np.asarray(others)[np.argmin(np.abs(np.subtract.outer(values, others)), axis=1)]
+    return nearest
 
 
 def _paired(right: Leading, left: Leading) -> tuple[Leading, np.ndarray, np.ndarray]:

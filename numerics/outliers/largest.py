@@ -114,8 +114,8 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 def _roots(coefficients: Array) -> Array:
     """Return the real roots of a polynomial, NaN in place of complex ones."""
-    found = jnp.roots(coefficients, strip_zeros=False)
-    return jnp.where(jnp.abs(found.imag) <= REAL * (1 + jnp.abs(found)), found.real, jnp.nan)
+    roots = jnp.roots(coefficients, strip_zeros=False)
+    return jnp.where(jnp.abs(roots.imag) <= REAL * (1 + jnp.abs(roots)), roots.real, jnp.nan)
 
 
 def upper_edge_of(matrix: ProbedMatrix) -> Callable[[Point], Any]:
@@ -123,7 +123,7 @@ def upper_edge_of(matrix: ProbedMatrix) -> Callable[[Point], Any]:
     program = upper_edge_program(matrix.bulk)
 
     def edge(p: Point) -> Array:
-        found, residual = program(p)
-        return jnp.where(residual < 1e-9, found, jnp.nan)
+        z, residual = program(p)
+        return jnp.where(residual < 1e-9, z, jnp.nan)
 
     return edge

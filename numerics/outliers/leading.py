@@ -71,8 +71,8 @@ def leading(
             return _of_all(apply(np.eye(size)), floor)
         more = False
         for _ in range(CYCLES):
-            kept = block[:, : columns - FRESH]
-            block = _orthonormal(np.hstack([kept, rng.standard_normal((size, columns - kept.shape[1]))]))
+            ritz = block[:, : columns - FRESH]
+            block = _orthonormal(np.hstack([ritz, rng.standard_normal((size, columns - ritz.shape[1]))]))
             for basis, images in _growing(apply, block):
                 small = basis.T @ images
                 values, turns = np.linalg.eig(small)
@@ -151,5 +151,5 @@ def _leading_part(small: np.ndarray, basis: np.ndarray, sizes: np.ndarray, count
     descending."""
     sizes = np.sort(sizes)[::-1]
     least = np.sqrt(sizes[count - 1] * sizes[count]) if count < len(sizes) else -1.0
-    upper, turn, found = scipy.linalg.schur(small, sort=lambda re, im: np.hypot(re, im) > least)
-    return upper[:found, :found], basis @ turn[:, :found]
+    upper, turn, selected = scipy.linalg.schur(small, sort=lambda re, im: np.hypot(re, im) > least)
+    return upper[:selected, :selected], basis @ turn[:, :selected]

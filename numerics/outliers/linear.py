@@ -26,10 +26,10 @@ def moved(matrix: np.ndarray, by: complex, border: int = 0) -> np.ndarray:
     """Return matrix + by * identity with `border` additional zero rows and columns, in Fortran order for
     in-place LU."""
     rows = len(matrix)
-    made = np.zeros((rows + border, rows + border), complex if np.iscomplexobj(by) else float, order="F")
-    made[:rows, :rows] = matrix
-    made[range(rows), range(rows)] += by
-    return made
+    shifted = np.zeros((rows + border, rows + border), complex if np.iscomplexobj(by) else float, order="F")
+    shifted[:rows, :rows] = matrix
+    shifted[range(rows), range(rows)] += by
+    return shifted
 
 
 def null_spaces(matrix: np.ndarray, count: int, at: complex = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -50,9 +50,9 @@ def null_spaces(matrix: np.ndarray, count: int, at: complex = 0.0) -> tuple[np.n
 def all_eigenvalues(matrix: np.ndarray) -> np.ndarray:
     """Return all eigenvalues, after deflating rows and columns that vanish."""
     alive = np.any(matrix, axis=0) & np.any(matrix, axis=1)
-    found = np.zeros(len(matrix), complex)
-    found[: np.sum(alive)] = np.linalg.eigvals(matrix[np.ix_(alive, alive)])
-    return found
+    eigenvalues = np.zeros(len(matrix), complex)
+    eigenvalues[: np.sum(alive)] = np.linalg.eigvals(matrix[np.ix_(alive, alive)])
+    return eigenvalues
 
 
 def resolution(matrix: np.ndarray) -> float:
@@ -80,19 +80,19 @@ def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ends = [([left[k, i] for i in rows], [right[i, k] for i in rows]) for k in rows]
         noise = np.linalg.norm(matrix) * 10.0 ** (20 - LONG_DIGITS)
         moved = [np.finfo(float).eps * _stretched(sizes, *pair) + noise for pair in ends]
-        found = np.array([complex(x) for x in values])
+        eigenvalues = np.array([complex(x) for x in values])
     finally:
         flint.ctx.dps = before
-    order = np.argsort(-np.abs(found), kind="stable")
-    return found[order], np.array(moved)[order]
+    order = np.argsort(-np.abs(eigenvalues), kind="stable")
+    return eigenvalues[order], np.array(moved)[order]
 
 
 def _stretched(sizes: flint.arb_mat, left: list[flint.acb], right: list[flint.acb]) -> float:
     """Return |y|^T |M| |x| / |y^T x|, the componentwise condition number of an eigenvalue with eigenvectors x and y."""
     row, column = flint.arb_mat([[abs(y) for y in left]]), flint.arb_mat([[abs(x)] for x in right])
     met = abs(sum((y * x for y, x in zip(left, right, strict=True)), flint.acb(0)))
-    found = float((row * sizes * column)[0, 0].mid() / met.mid()) if met.mid() != 0 else np.inf
-    return found if np.isfinite(found) else np.inf
+    condition = float((row * sizes * column)[0, 0].mid() / met.mid()) if met.mid() != 0 else np.inf
+    return condition if np.isfinite(condition) else np.inf
 
 
 def leading_eigenvalues(matrix: np.ndarray, count: int) -> np.ndarray:
@@ -135,11 +135,11 @@ def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     scale = np.linalg.norm(matrix)
     with np.errstate(over="ignore"):
         if len(matrix) <= DENSE:
-            known, left, right = scipy.linalg.eig(matrix, left=True, right=True)
+            eigenvalues, left, right = scipy.linalg.eig(matrix, left=True, right=True)
             overlap = np.abs(np.sum(left.conj() * right, axis=0))
-            nearest = np.argmin(np.abs(np.asarray(values)[:, None] - known[None, :]), axis=1)
-            made: np.ndarray = scale / np.maximum(np.abs(known[nearest]) * overlap[nearest], 1e-300)
-            return made
+            nearest = np.argmin(np.abs(np.asarray(values)[:, None] - eigenvalues[None, :]), axis=1)
+            conditions: np.ndarray = scale / np.maximum(np.abs(eigenvalues[nearest]) * overlap[nearest], 1e-300)
+            return conditions
         found = []
         for value in values:
             count = int(np.sum(np.abs(np.asarray(values) - value) <= 1e-6 * abs(value)))

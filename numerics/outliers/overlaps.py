@@ -86,8 +86,8 @@ def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Return the regularised inverse of the Gram matrix times vectors."""
     lengths, weights, shares, directions = _spanned(gram)
     along = directions.T @ (vectors / lengths)
-    found: np.ndarray = directions @ (along * (shares / weights)[:, None]) / lengths
-    return found
+    solution: np.ndarray = directions @ (along * (shares / weights)[:, None]) / lengths
+    return solution
 
 
 def _spanned(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

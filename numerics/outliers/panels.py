@@ -69,12 +69,12 @@ def intervals_outside(
     ends, root = sorted(excluded), roots or {}
     low, high = ends[0][0], max(top for _, top in ends)
     unit = high - low or abs(high) or 1.0
-    found, reached = [Interval(-np.inf, low, unit, (2, root.get(low, 2)))], ends[0][1]
+    intervals, reached = [Interval(-np.inf, low, unit, (2, root.get(low, 2)))], ends[0][1]
     for bottom, top in ends[1:]:
         if bottom > reached:
-            found.append(Interval(reached, bottom, unit, (root.get(reached, 2), root.get(bottom, 2))))
+            intervals.append(Interval(reached, bottom, unit, (root.get(reached, 2), root.get(bottom, 2))))
         reached = max(reached, top)
-    return [*found, Interval(high, np.inf, unit, (root.get(high, 2), 2))]
+    return [*intervals, Interval(high, np.inf, unit, (root.get(high, 2), 2))]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
     """
     steps = np.linspace(0, 1, FIRST + 1)
     open_ones = [(one, a, b, np.inf) for one in intervals for a, b in zip(steps, steps[1:], strict=False)]
-    found: list[ChebyshevPanel] = []
+    converged: list[ChebyshevPanel] = []
     while open_ones:
         u = np.array([(a + b) / 2 + (b - a) / 2 * _PLACES for _, a, b, _ in open_ones])
         z = np.concatenate([one.z(row) for (one, *_), row in zip(open_ones, u, strict=True)])
@@ -117,35 +117,35 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
             if not settled and b - a > NARROWEST:
                 narrower += [(one, a, (a + b) / 2, rest), (one, (a + b) / 2, b, rest)]
             else:
-                found.append(ChebyshevPanel(one, a, b, coefficients.reshape(NODES, *shape)))
+                converged.append(ChebyshevPanel(one, a, b, coefficients.reshape(NODES, *shape)))
         open_ones = narrower
-        if len(open_ones) + len(found) > MOST:
+        if len(open_ones) + len(converged) > MOST:
             raise NumericalError(
                 "a function of z outside the bulk is not smooth on the real axis, so that its zeros are not certain; "
                 "take other parameters"
             )
-    return found
+    return converged
 
 
-def places_of(value: float, found: Sequence[ChebyshevPanel]) -> list[tuple[ChebyshevPanel, float]]:
+def places_of(value: float, pieces: Sequence[ChebyshevPanel]) -> list[tuple[ChebyshevPanel, float]]:
     """Return where a real function on panels takes a value: panels, and places in [-1, 1]."""
     places = []
-    for panel in found:
+    for panel in pieces:
         coefficients = panel.coefficients.copy()
         coefficients[0] -= value
         if not abs(coefficients[0]) <= np.sum(np.abs(coefficients[1:])) * (1 + 1e-6):
             continue
         size = np.max(np.abs(coefficients))
-        kept = np.flatnonzero(np.abs(coefficients) > 1e-14 * size)
-        roots = chebyshev.chebroots(coefficients[: kept[-1] + 1])
+        significant = np.flatnonzero(np.abs(coefficients) > 1e-14 * size)
+        roots = chebyshev.chebroots(coefficients[: significant[-1] + 1])
         roots = roots[(np.abs(roots.imag) < 1e-3) & (np.abs(roots.real) < 1 + 1e-6)].real
         places += [(panel, float(x)) for x in np.clip(roots, -1, 1)]
     return places
 
 
-def crossings(evaluate: Evaluate, values: Sequence[float], found: Sequence[ChebyshevPanel]) -> list[list[float]]:
+def crossings(evaluate: Evaluate, values: Sequence[float], pieces: Sequence[ChebyshevPanel]) -> list[list[float]]:
     """Return the points where a function takes each value, by Newton's method with slopes of the Chebyshev series."""
-    starts = [(k, panel, x) for k, value in enumerate(values) for panel, x in places_of(value, found)]
+    starts = [(k, panel, x) for k, value in enumerate(values) for panel, x in places_of(value, pieces)]
     if not starts:
         return [[] for _ in values]
     goals = np.array([values[k] for k, _, _ in starts])
@@ -153,9 +153,9 @@ def crossings(evaluate: Evaluate, values: Sequence[float], found: Sequence[Cheby
     slopes = [chebyshev.chebder(panel.coefficients) for _, panel, _ in starts]
     for _ in range(3):
         z = np.array([float(panel.z(place)) for (_, panel, _), place in zip(starts, x, strict=True)])
-        known = np.isfinite(z)
+        finite = np.isfinite(z)
         off = np.zeros(len(z))
-        off[known] = evaluate(z[known]) - goals[known]
+        off[finite] = evaluate(z[finite]) - goals[finite]
         with np.errstate(all="ignore"):
             step = off / np.array([chebyshev.chebval(place, slope) for place, slope in zip(x, slopes, strict=True)])
         x = np.clip(x - np.where(np.isfinite(step), step, 0.0), -1 - 1e-6, 1 + 1e-6)

@@ -102,7 +102,7 @@ def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
     """Return the eigenvalues at all times that `outlier_path` needs; None if computing them one by one is cheaper."""
     if not problem.probe.steady or problem.probe.measured or steps.count > CHUNK:
         return None
-    found, times = [], range(1, steps.count + 1)
+    by_cycle, times = [], range(1, steps.count + 1)
     for ring in problem.probe.rings:
         restriction = Restriction(problem, ring, steps)
         if max(map(max, restriction.sizes)) > ALL_EIGENVALUES:
@@ -110,8 +110,8 @@ def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
         whole = restriction.of(problem.order)
         matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
         check_size(*matrices)
-        found.append(dict(zip(times, _all_eigenvalues(matrices), strict=True)))
-    return found
+        by_cycle.append(dict(zip(times, _all_eigenvalues(matrices), strict=True)))
+    return by_cycle
 
 
 def _by_restriction(
@@ -186,10 +186,10 @@ class _RingCourse:
 
         The subspace starts from that of the time before. After each failure twice as many times are skipped.
         """
-        count, found = self.steps.count, dict[int, list[float]]()
+        count, by_time = self.steps.count, dict[int, list[float]]()
         radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.ring)
         if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
-            return found
+            return by_time
         whole = self._balanced()
         start, left_out, again = IterationStart(np.zeros((0, 0))), 1, 0
         for time, matrix in enumerate(products(whole, self.restriction.sizes), start=1):
@@ -202,8 +202,8 @@ class _RingCourse:
             if result is None or real is None:
                 start, left_out, again = IterationStart(np.zeros((0, 0))), 2 * left_out, time + left_out
             else:
-                start, found[time] = result.start, real.tolist()
-        return found
+                start, by_time[time] = result.start, real.tolist()
+        return by_time
 
     def _balanced(self) -> tuple[np.ndarray, ...]:
         """The factors of the last time, balanced so that the product has a smaller norm."""
@@ -225,12 +225,12 @@ class _RingCourse:
                 if not times:
                     continue
                 tell((start + len(done)) / (count + len(done)), f"outliers at time {start} of {count}")
-                found = [known[time] for time in times if time in known]
-                if len(found) < len(times):
+                eigenvalues = [known[time] for time in times if time in known]
+                if len(eigenvalues) < len(times):
                     matrices = [reduce(np.matmul, self.restriction.at(time, order, whole)) for time in times]
                     check_size(*matrices)
-                    found = _all_eigenvalues(matrices, pool.map)
-                yield from zip(times, _spectra(found, self.points), strict=True)
+                    eigenvalues = _all_eigenvalues(matrices, pool.map)
+                yield from zip(times, _spectra(eigenvalues, self.points), strict=True)
 
     def follow(self, time: int, spectrum: RingSpectrum) -> None:
         """Continue the eigenvalues of a time to the replicates, and check one of these now and then against its full
@@ -290,12 +290,12 @@ def _spectra(eigenvalues: Sequence[Eigenvalues], points: Points) -> list[RingSpe
 
 def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: Early | None) -> list[float]:
     """Return candidate outliers at the last and at all times, at which the bulk is needed."""
-    found = []
+    places = []
     for number, ring in enumerate(problem.probe.rings):
         at_times = early[number].values() if early else ()
         values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.asked)
-        found += [z for _, z in candidates(problem, ring, list(values))]
-    return found
+        places += [z for _, z in candidates(problem, ring, list(values))]
+    return places
 
 
 @in_float64

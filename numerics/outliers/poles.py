@@ -52,22 +52,24 @@ class Pole:
 @in_float64
 def poles(problem: SpikedProblem, outliers: Sequence[float]) -> list[Pole]:
     """Return one pole per distinct outlier."""
-    found = []
+    result = []
     for z, count in _clusters(problem, outliers):
         matrix, slope = with_slope(problem, z)
         right, left = null_spaces(matrix, count)
-        found.append(Pole(problem, z, left.T @ slope @ right, right, left))
-    return found
+        result.append(Pole(problem, z, left.T @ slope @ right, right, left))
+    return result
 
 
 @in_float64
 def replica_poles(problem: SpikedProblem, outliers: Sequence[float], orders: Sequence[Order]) -> list[list[Pole]]:
     """Return the poles at each replicate of the order parameters by continuation; raise Lost if it fails."""
-    found: list[list[Pole]] = [[] for _ in orders]
+    by_replicate: list[list[Pole]] = [[] for _ in orders]
     for z, count in _clusters(problem, outliers):
-        for one, order, there in zip(found, orders, follow_zero(problem, z, count, orders), strict=True):
-            one.append(Pole(problem.with_order(order), there.centre, there.slope, there.right, there.left))
-    return found
+        for replicate_poles, order, there in zip(
+            by_replicate, orders, follow_zero(problem, z, count, orders), strict=True
+        ):
+            replicate_poles.append(Pole(problem.with_order(order), there.centre, there.slope, there.right, there.left))
+    return by_replicate
 
 
 def _clusters(problem: SpikedProblem, outliers: Sequence[float]) -> list[tuple[float, int]]:

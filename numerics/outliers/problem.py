@@ -101,9 +101,9 @@ class SpikedProblem:
         away = abs(z - self.nearest_edge(z)) if self.excluded else np.inf
         return float(min(BESIDE * away, SAME * (self.radius + abs(z))))
 
-    def same(self, one: float, other: float) -> bool:
+    def same(self, z: float, other: float) -> bool:
         """Return whether two zeros of det A(z) are equal within their tolerance."""
-        return abs(one - other) <= self.resolution(one) + self.resolution(other)
+        return abs(z - other) <= self.resolution(z) + self.resolution(other)
 
 
 def excluded_by(branch: Branch) -> tuple[tuple[float, float], ...]:
@@ -124,8 +124,8 @@ def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
 def rows_of(problem: SpikedProblem) -> int:
     """Return the number of rows of A(z); zero before the first spike."""
     order, count = read(problem.order), len(problem.branch.law.responses)
-    made = jax.eval_shape(lambda z, r: problem.probe.at(problem.p, z, r, order), 1.0, np.ones(count))
-    return int(made.shape[0])
+    shape = jax.eval_shape(lambda z, r: problem.probe.at(problem.p, z, r, order), 1.0, np.ones(count))
+    return int(shape.shape[0])
 
 
 @lru_cache(maxsize=64)
@@ -140,8 +140,8 @@ def assembler(probe: Probe) -> Callable[..., Any]:
 
 def responses_at(problem: SpikedProblem, z: float) -> np.ndarray:
     """Return the bulk responses at a real point outside the bulk."""
-    found: np.ndarray = problem.branch.responses(np.array([z]))[:, 0].real
-    return found
+    responses: np.ndarray = problem.branch.responses(np.array([z]))[:, 0].real
+    return responses
 
 
 @lru_cache(maxsize=64)

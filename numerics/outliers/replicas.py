@@ -65,11 +65,11 @@ def replica_outliers(
     """
     orders = nearby.orders
     try:
-        found = followed_outliers(problem, spectra, outliers, orders)
-        if any(len(one) != len(outliers) for one in found):
+        continued = followed_outliers(problem, spectra, outliers, orders)
+        if any(len(one) != len(outliers) for one in continued):
             raise Lost("one is so close to the edge that not all replicas have it")
-        worst = _check(problem, outliers, found, nearby)
-        return Replicas(found, f"followed from the mean; the farthest, solved again, agrees to {worst:.1g} errors")
+        worst = _check(problem, outliers, continued, nearby)
+        return Replicas(continued, f"followed from the mean; the farthest, solved again, agrees to {worst:.1g} errors")
     except Lost as lost:
         return Replicas(
             [outlier_positions(problem.with_order(order)) for order in orders], f"each replica solved anew: {lost}"
@@ -101,7 +101,7 @@ def followed_outliers(
         return [[] for _ in orders]
     if spectra is None:
         return _followed_zeros(problem, outliers, orders)
-    found: list[list[float]] = [[] for _ in orders]
+    by_replicate: list[list[float]] = [[] for _ in orders]
     others = [problem.with_order(order) for order in orders]
     for ring, spectrum in zip(problem.probe.rings, spectra, strict=True):
 
@@ -114,9 +114,9 @@ def followed_outliers(
             there = [placed(partial(points, at=other), [one])[0] for other, one in zip(others, values, strict=True)]
         else:
             there = placed(points, values)
-        for one, zs in zip(found, there, strict=True):
+        for one, zs in zip(by_replicate, there, strict=True):
             one += zs
-    return [sorted(one, reverse=True) for one in found]
+    return [sorted(one, reverse=True) for one in by_replicate]
 
 
 def placed(points: Points, values: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -164,13 +164,13 @@ def followed_eigenvalues(
         raise Lost("two eigenvalues are about to meet and leave the real axis")
     if not chosen:
         return [[] for _ in products]
-    found: list[list[float]] = [[] for _ in products]
+    by_replicate: list[list[float]] = [[] for _ in products]
     for part in apart(chosen, max(1, int(BLOCK_BYTES / (8 * spectrum.matrix.size)))):
         block = eigenvalue_block(spectrum.matrix, part)
-        for one, factors in zip(found, products, strict=True):
+        for one, factors in zip(by_replicate, products, strict=True):
             there = follow_eigenvalues(block, ShiftedProduct(factors()))
             one += real_among(there.step, there.zeros.astype(complex)).tolist()
-    return found
+    return by_replicate
 
 
 def apart(values: Sequence[float], most: int) -> list[list[float]]:
@@ -183,11 +183,11 @@ def apart(values: Sequence[float], most: int) -> list[list[float]]:
 
 
 def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Sequence[Order]) -> list[list[float]]:
-    found: list[list[float]] = [[] for _ in orders]
+    by_replicate: list[list[float]] = [[] for _ in orders]
     for z, count in repeated(outliers):
-        for one, there in zip(found, follow_zero(problem, z, count, orders), strict=True):
+        for one, there in zip(by_replicate, follow_zero(problem, z, count, orders), strict=True):
             one += [float(x.real) for x in there.zeros if abs(x.imag) <= 1e-6 * abs(x) and problem.outside(x.real)]
-    return [sorted(one, reverse=True) for one in found]
+    return [sorted(one, reverse=True) for one in by_replicate]
 
 
 def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[FollowedZeros]:

@@ -108,8 +108,8 @@ class _Drawn(Mapping[Key, np.ndarray]):
 
     def __getitem__(self, key: Key) -> np.ndarray:
         rng = np.random.default_rng(list(self.shapes).index(key))
-        found = rng.uniform(0.5, 1.5, self.shapes[key])
-        return found if self.changed is None else self.changed(key, found)
+        drawn = rng.uniform(0.5, 1.5, self.shapes[key])
+        return drawn if self.changed is None else self.changed(key, drawn)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self.shapes)
@@ -134,8 +134,8 @@ def _coded_births(
             when = np.arange(length) // step if step else np.zeros(length)
             # of what has two times the later one counts
             sizes = np.minimum(sizes, np.exp2(-bits * when).reshape([-1 if k == axis else 1 for k in range(x.ndim)]))
-        found: np.ndarray = x * sizes
-        return found
+        encoded: np.ndarray = x * sizes
+        return encoded
 
     factors = factors_at(ring, p, _Drawn(shapes, coded))
 
@@ -150,8 +150,8 @@ def _coded_births(
 
 def _largest(x: np.ndarray, axis: int) -> np.ndarray:
     """Return the largest moduli along an axis, without a copy."""
-    found: np.ndarray = np.maximum(x.max(axis=axis), -x.min(axis=axis))
-    return found
+    largest: np.ndarray = np.maximum(x.max(axis=axis), -x.min(axis=axis))
+    return largest
 
 
 def _are_nested(
@@ -216,8 +216,13 @@ class Restriction:
         self.problem, self.ring, self.strides = problem, ring, steps.strides
         shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in ring.reads)
         strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())
-        found = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
-        self.nested, self.appearing, self.sizes, self.bytes = found.nested, found.appearing, found.sizes, found.bytes
+        structure = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
+        self.nested, self.appearing, self.sizes, self.bytes = (
+            structure.nested,
+            structure.appearing,
+            structure.sizes,
+            structure.bytes,
+        )
 
     def of(self, order: Order) -> tuple[np.ndarray, ...]:
         """Return the factors of the last time at given order parameters, ordered by first appearance."""
@@ -232,9 +237,9 @@ class Restriction:
     def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
         """Return the factors at a time; last: the result of `of`, if available."""
         if not self.nested:
-            found = _early(self.ring, self.problem.p, order, self.strides, time)
-            check_size(*found)
-            return found
+            factors = _early(self.ring, self.problem.p, order, self.strides, time)
+            check_size(*factors)
+            return factors
         rows = self.sizes[time]
         ends = zip(last or self.of(order), rows, [*rows[1:], rows[0]], strict=True)
         return tuple(x[:height, :width] for x, height, width in ends)

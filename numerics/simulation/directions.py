@@ -23,8 +23,8 @@ class Aligning:
         self, matrices: Sequence[ProbedMatrix], p: Point, steps: str | None, convert: Callable[[Any], Any]
     ) -> None:
         self.asked: dict[str, tuple[Direction, ...]] = {m.label: m.probe.directions for m in matrices}
-        asked = [m for m in matrices if m.probe.directions]
-        self.points = {m.label: m.probe.begun(p) for m in asked}
+        probed = [m for m in matrices if m.probe.directions]
+        self.points = {m.label: m.probe.begun(p) for m in probed}
         self.steps, self.convert = steps, convert
         self.vectors: dict[tuple[str, Named], np.ndarray] = {}
         self.kept: dict[tuple[str, int], dict[str, np.ndarray]] = {}
@@ -39,10 +39,10 @@ class Aligning:
                 times = times_of(one, self.points[label], self.steps)
                 field = fields[one.field]
                 series = [field] if times is None else [field[time] for time in times]
-                made = np.stack([np.asarray(self.convert(part)) for part in series])
-                lengths = np.linalg.norm(made, axis=1, keepdims=True)
+                stacked = np.stack([np.asarray(self.convert(part)) for part in series])
+                lengths = np.linalg.norm(stacked, axis=1, keepdims=True)
                 self.vectors[label, (one.name, one.side)] = np.divide(
-                    made, lengths, where=lengths > 0, out=np.zeros_like(made)
+                    stacked, lengths, where=lengths > 0, out=np.zeros_like(stacked)
                 )
 
     def keep(self, label: str, time: int, found: Mapping[str, np.ndarray]) -> None:

@@ -30,9 +30,9 @@ def outermost(matrix: np.ndarray, count: int, vectors: bool) -> tuple[np.ndarray
     array([0., 1., 8., 9.])
     """
     if pays(len(matrix), count, vectors):
-        found = by_lanczos(matrix, count)
-        if found is not None:
-            return found if vectors else (found[0], None)
+        pairs = by_lanczos(matrix, count)
+        if pairs is not None:
+            return pairs if vectors else (pairs[0], None)
     if not vectors:
         return at_ends(np.linalg.eigvalsh(matrix), count), None
     values, all_vectors = np.linalg.eigh(matrix)

@@ -41,20 +41,20 @@ def fit_extensive(one: FittedSpectrum) -> ExtensiveFit | None:
         return None
     squares = np.sort(one.singular_values**2 * one.columns)
     count, beyond, seen = len(squares), 0, set()
-    found = None
+    fit = None
     for _ in range(3):
         seen.add(beyond)
         try:
-            found = _fit(solver, squares[: count - beyond], one.rows - beyond, one.columns - beyond, one.columns)
+            fit = _fit(solver, squares[: count - beyond], one.rows - beyond, one.columns - beyond, one.columns)
         except NumericalError:
             return None
-        top = found.edges[1] ** 2 * one.columns * (1.0 + 4.0 * count ** (-2.0 / 3.0))
+        top = fit.edges[1] ** 2 * one.columns * (1.0 + 4.0 * count ** (-2.0 / 3.0))
         more = int((squares > top).sum())
-        found = replace(found, beyond=max(beyond, more), few_beyond=more <= MOST_BEYOND * count)
+        fit = replace(fit, beyond=max(beyond, more), few_beyond=more <= MOST_BEYOND * count)
         beyond = min(more, int(MOST_BEYOND * count))
         if beyond in seen:
             break
-    return found
+    return fit
 
 
 def _fit(solver: Solver, squares: np.ndarray, rows: int, columns: int, stored: int) -> ExtensiveFit:
@@ -88,7 +88,7 @@ def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -
     real = np.quantile(eigenvalues, np.linspace(0.02, 1.0, 30))
     real = np.append(np.maximum(real, 1e-6), 1.3 * real[-1])
     z = real * (1.0 + HEIGHT * 1j)
-    found = ((1.0 / (z[:, None] - eigenvalues)).sum(axis=1) + (columns - len(eigenvalues)) / z) / columns
+    resolvent = ((1.0 / (z[:, None] - eigenvalues)).sum(axis=1) + (columns - len(eigenvalues)) / z) / columns
 
     curve = solver.matrices[0].bulk.curve
     assert curve is not None
@@ -97,14 +97,14 @@ def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -
         variance, chi, gamma = np.exp(logarithms)
         table = np.array(curve.at(Point(nu=nu, chi=chi, gamma=gamma)), float)
         rows = table @ (z / variance) ** np.arange(table.shape[1])[:, None]
-        g = found * variance
+        g = resolvent * variance
         for _ in range(3):
             value = slope = np.zeros_like(g)
             for row in rows[::-1]:
                 slope = slope * g + value
                 value = value * g + row
             g = g - value / slope
-        gap = (g / variance - found) * np.abs(z)
+        gap = (g / variance - resolvent) * np.abs(z)
         gap = np.where(np.isfinite(gap), gap, 10.0)
         return np.concatenate([gap.real, gap.imag]).clip(-10.0, 10.0)
 

@@ -174,15 +174,15 @@ def squared_singular_values(matrix: np.ndarray) -> np.ndarray:
     for begin in range(0, tall.shape[0], PIECE):
         piece = tall[begin : begin + PIECE].astype(np.float64)
         gram += piece.T @ piece
-    found: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
-    if found[-1] > ALL_DIGITS * found[0]:
-        return found
+    squares: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
+    if squares[-1] > ALL_DIGITS * squares[0]:
+        return squares
     triangle: Any = np.zeros((0, tall.shape[1]))
     for begin in range(0, tall.shape[0], PIECE):
         stacked = np.vstack([triangle, tall[begin : begin + PIECE].astype(np.float64)])
         triangle = np.linalg.qr(stacked, mode="r")
-    found = np.linalg.svd(triangle, compute_uv=False) ** 2
-    return found
+    squares = np.linalg.svd(triangle, compute_uv=False) ** 2
+    return squares
 
 
 # Two laws
@@ -205,8 +205,8 @@ def marchenko_pastur_density(singular: np.ndarray, ratio: float) -> np.ndarray:
     """Return the density of the singular values, for entries of variance 1/longer side and ratio = shorter/longer."""
     root = math.sqrt(ratio)
     inside = (((1 + root) ** 2 - singular**2) * (singular**2 - (1 - root) ** 2)).clip(min=0.0)
-    found: np.ndarray = np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
-    return found
+    density: np.ndarray = np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
+    return density
 
 
 @lru_cache(maxsize=1)
@@ -303,8 +303,8 @@ def _settle(squares: np.ndarray, longer: int, level: float, start: int, ways: tu
 def _rest(squares: np.ndarray, longer: int, above: int, below: int) -> tuple[np.ndarray, int]:
     """Return singular values of the bulk, ascending, over the root of the longer side reduced by the number of
     spikes."""
-    kept = squares[above : len(squares) - below][::-1]
-    return np.sqrt(kept / (longer - above)), longer - above
+    bulk = squares[above : len(squares) - below][::-1]
+    return np.sqrt(bulk / (longer - above)), longer - above
 
 
 def fit_scale(
@@ -321,8 +321,8 @@ def fit_scale(
     law, fraction = marchenko_pastur(len(values) / long_side)
     ranks = (np.arange(len(values)) + 0.5) / len(values)
     chosen = (ranks > 0.25) & (ranks < 0.9) if robust else (ranks > part[0]) & (ranks < part[1])
-    expected, found = np.interp(ranks[chosen], fraction, law), values[chosen]
-    return float(np.median(found / expected) if robust else found @ expected / (expected @ expected))
+    expected, observed = np.interp(ranks[chosen], fraction, law), values[chosen]
+    return float(np.median(observed / expected) if robust else observed @ expected / (expected @ expected))
 
 
 def _beyond(
@@ -331,8 +331,8 @@ def _beyond(
     """Return the numbers beyond the upper and lower edge; at most half are set aside."""
     up, down = _positions(squares, longer, above, below, scale)
     most = len(squares) // 2
-    found = min(int((up > threshold).sum()), most)
-    return found, min(int((down > threshold).sum()), most - found)
+    above_edge = min(int((up > threshold).sum()), most)
+    return above_edge, min(int((down > threshold).sum()), most - above_edge)
 
 
 def _positions(squares: np.ndarray, longer: int, above: int, below: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
@@ -434,13 +434,13 @@ def _outliers(
     rows, columns = sides
     longer = max(rows, columns)
     up, down = _positions(squares, longer, fit.above, fit.below, fit.scale)
-    found = []
+    outliers = []
     for i in np.flatnonzero((up > threshold) | (down > threshold)):
         above = bool(up[i] > threshold)
         value, place = float(np.sqrt(squares[i] / columns)), float(up[i] if above else down[i])
         spike = spike_at(value * math.sqrt(columns / longer) / fit.scale, longer, len(squares)) if above else None
         back = fit.scale * math.sqrt(longer / columns)
-        found.append(
+        outliers.append(
             FittedOutlier(
                 side="above" if above else "below",
                 singular_value=value,
@@ -452,7 +452,7 @@ def _outliers(
                 error=None if spike is None else spike[1] * back,
             )
         )
-    return tuple(found)
+    return tuple(outliers)
 
 
 def _spectrum(

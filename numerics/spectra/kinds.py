@@ -17,10 +17,10 @@ def kind_and_depth(name: str) -> tuple[str, int | None]:
     pieces = re.split(r"([./])", name)
     for pattern in (r"()(\d+)", r"(\D+)(\d+)"):
         for place, piece in enumerate(pieces):
-            found = re.fullmatch(pattern, piece)
-            if found:
-                pieces[place] = found[1] + ANY_DEPTH
-                return "".join(pieces), int(found[2])
+            match = re.fullmatch(pattern, piece)
+            if match:
+                pieces[place] = match[1] + ANY_DEPTH
+                return "".join(pieces), int(match[2])
     return name, None
 
 
@@ -29,10 +29,10 @@ def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
 
     A kind of one member has its whole name.
     """
-    found: dict[str, list[tuple[int, int, str]]] = {}
+    kinds: dict[str, list[tuple[int, int, str]]] = {}
     for place, name in enumerate(names):
         kind, depth = kind_and_depth(name)
-        found.setdefault(kind, []).append((-1 if depth is None else depth, place, name))
+        kinds.setdefault(kind, []).append((-1 if depth is None else depth, place, name))
     return {
-        kind if len(members) > 1 else members[0][2]: [m[2] for m in sorted(members)] for kind, members in found.items()
+        kind if len(members) > 1 else members[0][2]: [m[2] for m in sorted(members)] for kind, members in kinds.items()
     }

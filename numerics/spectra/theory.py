@@ -118,8 +118,8 @@ def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any],
     if layer is None and len(layers) == 1:
         layer = str(next(iter(layers)))
     if layer is None or layer not in layers:
-        asked = f"has no layer {layer!r}" if layer is not None else "holds several layers"
-        raise CheckpointError(f"the theory file {path} {asked}; choose with --layer one of {', '.join(layers)}")
+        complaint = f"has no layer {layer!r}" if layer is not None else "holds several layers"
+        raise CheckpointError(f"the theory file {path} {complaint}; choose with --layer one of {', '.join(layers)}")
     return layers[layer], layer
 
 
@@ -136,10 +136,10 @@ def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> T
     above = sorted((pair for pair in expected if pair[0] > theory.edges[1]), reverse=True)
     below = sorted(pair for pair in expected if pair[0] < theory.edges[0])
     inside = [pair for pair in expected if theory.edges[0] <= pair[0] <= theory.edges[1]]
-    found = {side: [o for o in spectrum.outliers if o.side == side] for side in ("above", "below")}
+    by_side = {side: [o for o in spectrum.outliers if o.side == side] for side in ("above", "below")}
     pairs = [
-        *_by_rank("above", above, found["above"], spectrum, factor),
-        *_by_rank("below", below, found["below"][::-1], spectrum, factor),
+        *_by_rank("above", above, by_side["above"], spectrum, factor),
+        *_by_rank("below", below, by_side["below"][::-1], spectrum, factor),
         *(MatchedOutlier("gap", value, error, None, None, None, SHOWN) for value, error in inside),
     ]
     agrees = same_shape and spectrum.verdict != NOT and all(pair.agrees for pair in pairs)
