@@ -151,13 +151,13 @@ def depth(references: Path | None) -> Iterator[BenchRow]:
 
 _RESULTANTS = """
 import time, sympy
-from derive.algebra.polynomials import Ring
+from derive.algebra.polynomials import PolynomialRing
 from derive.inputs.loading import load_model
 from derive.pipeline import derive_model
 bulk = derive_model(load_model("extensive_two_layer")).first.bulk
 curve, resolvent = bulk.curve, bulk.projected.resolvent
 slope = sympy.expand(curve.diff(resolvent))
-ring = Ring.of((curve,))
+ring = PolynomialRing.of((curve,))
 p, q = ring.encode(curve), ring.encode(slope)
 for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.resultant(curve, slope, resolvent)):
     start = time.process_time()

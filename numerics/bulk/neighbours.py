@@ -39,10 +39,10 @@ class Neighbours:
 
     def guesses(self, x: np.ndarray) -> np.ndarray:
         """Return interpolated responses, in an angle in which square roots at both ends are smooth."""
-        known, wanted = self._angle(self.places), self._angle(x)
-        first = np.clip(np.searchsorted(known, wanted) - NEAREST // 2, 0, known.size - NEAREST)
+        known_angles, wanted = self._angle(self.places), self._angle(x)
+        first = np.clip(np.searchsorted(known_angles, wanted) - NEAREST // 2, 0, known_angles.size - NEAREST)
         rows = first[:, None] + np.arange(NEAREST)
-        nodes = known[rows]
+        nodes = known_angles[rows]
         own = np.eye(NEAREST, dtype=bool)
         apart = np.where(own, 1.0, nodes[:, :, None] - nodes[:, None, :])
         away = np.where(own, 1.0, (wanted[:, None] - nodes)[:, None, :])

@@ -72,9 +72,9 @@ def _law(law: BulkLaw, p: Point, watched: _Watched) -> SpectralLaw:
     branch = Branch(law, p)
     intervals = support_from_curve(branch)
     if intervals is not None:
-        found = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
-        if not found.panels.zeros and found.error <= MASS_ERROR:
-            return found
+        spectral_law = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
+        if not spectral_law.panels.zeros and spectral_law.error <= MASS_ERROR:
+            return spectral_law
     return kept_or_found(branch, "law", lambda: law_without_curve(branch, watched.tell), plain_law, made_law)
 
 

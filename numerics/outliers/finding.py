@@ -163,15 +163,15 @@ def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None
 def ring_spectra(problem: SpikedProblem, known: Sequence[Eigenvalues] | None = None) -> list[RingSpectrum]:
     """Return the spectrum of every cycle; known: eigenvalues from `ring_eigenvalues`."""
     return [
-        ring_spectrum(first.matrix, partial(physical, problem, ring), first)
-        for ring, first in zip(problem.probe.rings, known or ring_eigenvalues(problem), strict=True)
+        cycle_spectrum(first.matrix, partial(physical, problem, cycle), first)
+        for cycle, first in zip(problem.probe.rings, known or ring_eigenvalues(problem), strict=True)
     ]
 
 
 @in_float64
 def ring_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
     """Return the leading eigenvalues of the matrix of every cycle, all of a small one."""
-    return [_eigenvalues(_pencil(problem, ring), FIRST_EIGENVALUES) for ring in problem.probe.rings]
+    return [_eigenvalues(_pencil(problem, cycle), FIRST_EIGENVALUES) for cycle in problem.probe.rings]
 
 
 def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
@@ -179,12 +179,12 @@ def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
     return Eigenvalues(matrix, values, real_among(matrix, values))
 
 
-def by_eigenvalues(problem: SpikedProblem, ring: Cycle) -> list[tuple[float, float]]:
+def by_eigenvalues(problem: SpikedProblem, cycle: Cycle) -> list[tuple[float, float]]:
     """Return the outliers of one cycle, each with its eigenvalue of the pencil."""
-    return ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)).outliers
+    return cycle_spectrum(_pencil(problem, cycle), partial(physical, problem, cycle)).outliers
 
 
-def ring_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> RingSpectrum:
+def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> RingSpectrum:
     """Return the eigenvalues of a matrix that outliers belong to; `points` maps real eigenvalues to outliers.
 
     The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus. For a
@@ -229,19 +229,19 @@ def outlier_positions(problem: SpikedProblem) -> list[float]:
     return sorted((z for spectrum in ring_spectra(problem) for z, _ in spectrum.outliers), reverse=True)
 
 
-def candidates(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[tuple[int, float]]:
+def candidates(problem: SpikedProblem, cycle: Cycle, values: Sequence[float]) -> list[tuple[int, float]]:
     """Return (index of the value, z) for points outside the bulk where a branch of the scalar map takes each value."""
-    if ring.inverse is None and (ring.relation is None or problem.probe.sites is not None):
-        places = _along_the_axis(problem, ring, values)
+    if cycle.inverse is None and (cycle.relation is None or problem.probe.sites is not None):
+        places = _along_the_axis(problem, cycle, values)
     else:
-        roots = _preimages(problem.p, ring, values)
+        roots = _preimages(problem.p, cycle, values)
         open_ = [k for k, zs in enumerate(roots) if zs is None]
-        on_axis = dict(zip(open_, _along_the_axis(problem, ring, [values[k] for k in open_]), strict=True))
+        on_axis = dict(zip(open_, _along_the_axis(problem, cycle, [values[k] for k in open_]), strict=True))
         places = [on_axis[k] if zs is None else zs for k, zs in enumerate(roots)]
     return [(k, z) for k, zs in enumerate(places) for z in zs if abs(z) < LARGEST and problem.outside(z)]
 
 
-def _along_the_axis(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[list[float]]:
+def _along_the_axis(problem: SpikedProblem, cycle: Cycle, values: Sequence[float]) -> list[list[float]]:
     """Return the points where the map takes each value, by inverting it on panels of the real axis.
 
     The inverse 1/s(z) has no poles outside the bulk except at point masses.
@@ -256,9 +256,9 @@ def _along_the_axis(problem: SpikedProblem, ring: Cycle, values: Sequence[float]
         top = 10.0 ** np.ceil(-np.log10(min(abs(values[k]) for k in wanted)))
 
     def inverse(z: np.ndarray) -> np.ndarray:
-        return _inverse_map(problem.probe, ring, problem.branch, problem.p, float(top), z)
+        return _inverse_map(problem.probe, cycle, problem.branch, problem.p, float(top), z)
 
-    pieces = _panels_of_map(problem.probe, ring, *_place(problem), float(floor), float(top))
+    pieces = _panels_of_map(problem.probe, cycle, *_place(problem), float(floor), float(top))
     points = crossings(inverse, list(_saturated(1 / np.array([values[k] for k in wanted]), float(top))), pieces)
     for k, zs in zip(wanted, points, strict=True):
         places[k] = zs
@@ -272,7 +272,7 @@ def _place(problem: SpikedProblem) -> tuple[Branch, Point, tuple[tuple[float, fl
 @lru_cache(maxsize=64)
 def _panels_of_map(
     probe: Probe,
-    ring: Cycle,
+    cycle: Cycle,
     branch: Branch,
     p: Point,
     excluded: tuple[tuple[float, float], ...],
@@ -281,10 +281,10 @@ def _panels_of_map(
 ) -> list[ChebyshevPanel]:
     """Return the inverse of a map as Chebyshev series on panels; cached for all values. floor: smaller values
     are zero."""
-    return panels(partial(_inverse_map, probe, ring, branch, p, top), intervals_outside(excluded), floor)
+    return panels(partial(_inverse_map, probe, cycle, branch, p, top), intervals_outside(excluded), floor)
 
 
-def smallest_image(problem: SpikedProblem, ring: Cycle) -> float:
+def smallest_image(problem: SpikedProblem, cycle: Cycle) -> float:
     """Return a lower bound on |s(z)| of a cycle over all real z outside the bulk; 0 if there is none.
 
     A polynomial of degree d is at most 1 / cos(pi d / (2 n)) times as large on an interval as on n Chebyshev nodes
@@ -293,22 +293,22 @@ def smallest_image(problem: SpikedProblem, ring: Cycle) -> float:
     if any(low == high for low, high in problem.excluded):  # the inverse of the map has poles at atoms
         return 0.0
     nodes = chebyshev.chebpts1(SAMPLED_NODES)
-    pieces = _panels_of_map(problem.probe, ring, *_place(problem), 0.0, np.inf)
+    pieces = _panels_of_map(problem.probe, cycle, *_place(problem), 0.0, np.inf)
     degree = max(len(piece.coefficients) for piece in pieces) - 1
     largest = max(float(np.max(np.abs(chebyshev.chebval(nodes, piece.coefficients)))) for piece in pieces)
     return float(np.cos(np.pi * degree / (2 * SAMPLED_NODES))) / largest if 0 < largest < np.inf else 0.0
 
 
-def mapped(probe: Probe, ring: Cycle, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+def mapped(probe: Probe, cycle: Cycle, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
     """Return the scalar map s(z) of a cycle at many points with the bulk responses there."""
     laws = () if probe.sites is None else (site_laws(probe.sites, p, probe.nodes),)
-    return np.asarray(ring.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
+    return np.asarray(cycle.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
 
 
-def _inverse_map(probe: Probe, ring: Cycle, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
+def _inverse_map(probe: Probe, cycle: Cycle, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
     """Return 1 / s(z); saturated at `top` next to point masses, unless top is infinite."""
     with np.errstate(divide="ignore"):
-        inverse: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
+        inverse: np.ndarray = np.real(1 / mapped(probe, cycle, p, z, branch.responses(z)))
     return _saturated(inverse, top)
 
 
@@ -321,34 +321,34 @@ def _saturated(values: np.ndarray, top: float) -> np.ndarray:
     )
 
 
-def physical(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[list[float]]:
+def physical(problem: SpikedProblem, cycle: Cycle, values: Sequence[float]) -> list[list[float]]:
     """Return, for each value of the scalar map, the points outside the bulk where the physical branch takes it."""
-    possible = candidates(problem, ring, values)
-    found: list[list[float]] = [[] for _ in values]
+    possible = candidates(problem, cycle, values)
+    preimages: list[list[float]] = [[] for _ in values]
     if not possible:
-        return found
+        return preimages
     points = np.array([z for _, z in possible])
     wanted = np.array([values[k] for k, _ in possible])
-    off = np.abs(_mapped_at(problem, ring, points) - wanted)
+    off = np.abs(_mapped_at(problem, cycle, points) - wanted)
     taken = off <= 1e-6 * np.abs(wanted)
     edges = np.array([problem.nearest_edge(z) for z in points])
     close = taken & (np.abs(points - edges) <= 1e-6 * np.abs(edges))
     if np.any(close):  # another branch, which meets this one at the edge, is as far from the value there, but opposite
-        taken[close] = off[close] < np.abs(wanted[close] - _mapped_at(problem, ring, edges[close]))
+        taken[close] = off[close] < np.abs(wanted[close] - _mapped_at(problem, cycle, edges[close]))
     for (k, z), right in zip(possible, taken, strict=True):
         if right:
-            found[k].append(float(z))
-    return found
+            preimages[k].append(float(z))
+    return preimages
 
 
-def _mapped_at(problem: SpikedProblem, ring: Cycle, points: np.ndarray) -> np.ndarray:
-    return mapped(problem.probe, ring, problem.p, points, problem.branch.responses(points))
+def _mapped_at(problem: SpikedProblem, cycle: Cycle, points: np.ndarray) -> np.ndarray:
+    return mapped(problem.probe, cycle, problem.p, points, problem.branch.responses(points))
 
 
 @lru_cache(maxsize=64)
-def _compiled_factors(ring: Cycle) -> Callable[..., Any]:
+def _compiled_factors(cycle: Cycle) -> Callable[..., Any]:
     """Return a compiled function for the factors of a cycle's matrix."""
-    return compiled(ring.factors, quickly=True)
+    return compiled(cycle.factors, quickly=True)
 
 
 def _filled(factor: Operator, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -368,23 +368,23 @@ def _put(factors: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> list[np
     return [x[np.ix_(rows, columns)] for x, rows, columns in ends]
 
 
-def ring_factors(problem: SpikedProblem, ring: Cycle, places: Places = None) -> tuple[np.ndarray, ...]:
+def cycle_factors(problem: SpikedProblem, cycle: Cycle, places: Places = None) -> tuple[np.ndarray, ...]:
     """Return matrices whose product has the outliers' eigenvalues; applying them in turn is cheaper than the product.
 
     places: permutation of the rows of each factor, and of the columns of the one before it.
     """
-    factors = factors_at(ring, problem.p, problem.order, places)
+    factors = factors_at(cycle, problem.p, problem.order, places)
     check_size(*factors)
     return factors
 
 
-def factors_at(ring: Cycle, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
+def factors_at(cycle: Cycle, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
     """Return the factors without checking the size of entries; reads only the order parameters of the cycle."""
-    terms = read(order, ring.reads)
+    terms = read(order, cycle.reads)
     if sum(np.size(x) for x in terms.values()) <= MANY:
-        found = [np.asarray(x) for x in _compiled_factors(ring)(p, terms)]
-        return tuple(found if places is None else _put(found, places))
-    factors = ring.pencil(p, terms).factors
+        dense = [np.asarray(x) for x in _compiled_factors(cycle)(p, terms)]
+        return tuple(dense if places is None else _put(dense, places))
+    factors = cycle.pencil(p, terms).factors
     at = [np.arange(factor.shape[0]) for factor in factors] if places is None else [np.argsort(x) for x in places]
     ends = zip(factors, at, [*at[1:], at[0]], strict=True)
     return tuple(_filled(*one) for one in ends)
@@ -399,8 +399,8 @@ def check_size(*matrices: np.ndarray) -> None:
         )
 
 
-def _pencil(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
-    matrix = reduce(np.matmul, ring_factors(problem, ring))
+def _pencil(problem: SpikedProblem, cycle: Cycle) -> np.ndarray:
+    matrix = reduce(np.matmul, cycle_factors(problem, cycle))
     check_size(matrix)
     return matrix
 
@@ -433,20 +433,20 @@ def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]
     return [(z, float(c), s) for (z, s), c in zip(outliers, conditions, strict=True)]
 
 
-def _preimages(p: Point, ring: Cycle, values: Sequence[float]) -> list[list[float] | None]:
+def _preimages(p: Point, cycle: Cycle, values: Sequence[float]) -> list[list[float] | None]:
     """Return the z at which a branch of the map takes each value; None where the relation degenerates or overflows."""
     finite = np.full(len(values), np.nan)
     # NumPy's numbers: where a quotient or a power is infinite, no error of Python's
     with np.errstate(all="ignore"):
-        if ring.inverse is not None and len(values):
+        if cycle.inverse is not None and len(values):
             with suppress(ZeroDivisionError):
-                finite[:] = ring.inverse(p, np.array(values, float))
+                finite[:] = cycle.inverse(p, np.array(values, float))
 
         def one(s: float, z: float) -> list[float] | None:
             if s == 0 or math.isfinite(z):
                 return [z] if s else []
-            assert ring.relation is not None, "written wherever there is an inverse"
-            return real_roots([float(c) for c in ring.relation(p, np.float64(s))])
+            assert cycle.relation is not None, "written wherever there is an inverse"
+            return real_roots([float(c) for c in cycle.relation(p, np.float64(s))])
 
         return [one(s, z) for s, z in zip(values, finite.tolist(), strict=True)]
 

@@ -71,14 +71,14 @@ def is_large(problem: SpikedProblem) -> bool:
 
 def largest_rows(problem: SpikedProblem) -> int:
     """Return the number of rows of the largest cycle's matrix."""
-    return max(rows_of(problem, ring) for ring in problem.probe.rings)
+    return max(rows_of(problem, cycle) for cycle in problem.probe.rings)
 
 
-def rows_of(problem: SpikedProblem, ring: Cycle) -> int:
+def rows_of(problem: SpikedProblem, cycle: Cycle) -> int:
     """Return the number of rows of a cycle's matrix, from the shapes of the order parameters."""
     struct: type = jax.ShapeDtypeStruct
     shapes = {key: struct(np.shape(x), float) for key, x in problem.order.items()}
-    return int(jax.eval_shape(lambda order: ring.factors(problem.p, order), shapes)[0].shape[0])
+    return int(jax.eval_shape(lambda order: cycle.factors(problem.p, order), shapes)[0].shape[0])
 
 
 @in_float64
@@ -91,8 +91,8 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
     if steps is not None and not problem.probe.steady:
         raise Lost("coefficients depend on the number of steps")
     of_cycles = [
-        _OfRing(problem, ring, steps).spectrum(nearby, part(tell, k / len(rings), (k + 1) / len(rings)))
-        for k, ring in enumerate(rings)
+        _OfCycle(problem, cycle, steps).spectrum(nearby, part(tell, k / len(rings), (k + 1) / len(rings)))
+        for k, cycle in enumerate(rings)
     ]
     last = of_cycles[0].last
     outliers = sorted(
@@ -160,16 +160,16 @@ class _Vectors:
         return np.linalg.solve(self.between, self.left.T @ images)
 
 
-class _OfRing:
-    def __init__(self, problem: SpikedProblem, ring: Cycle, steps: Steps | None) -> None:
-        self.problem, self.ring = problem, ring
-        self.points: Points = partial(physical, problem, ring)
-        self.edges = edge_images(problem, ring)
+class _OfCycle:
+    def __init__(self, problem: SpikedProblem, cycle: Cycle, steps: Steps | None) -> None:
+        self.problem, self.cycle = problem, cycle
+        self.points: Points = partial(physical, problem, cycle)
+        self.edges = edge_images(problem, cycle)
         least = float(np.min(np.abs(self.edges), initial=np.inf))
         if not np.isfinite(least) or least == 0:
             raise Lost("the bulk has no edge at which the map is known")
         self.floor, self.edge = (1 - NEAR) * least, least
-        self.restriction = None if steps is None else Restriction(problem, ring, steps)
+        self.restriction = None if steps is None else Restriction(problem, cycle, steps)
         if self.restriction is not None and not self.restriction.nested:
             raise Lost("matrices of early times are no parts of those of later ones")
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
@@ -177,13 +177,13 @@ class _OfRing:
 
     def written(self, order: Order) -> dict[Key, np.ndarray]:
         """Return the order parameters that the matrix reads, as arrays."""
-        arrays = read(order, self.ring.reads)
+        arrays = read(order, self.cycle.reads)
         check_size(*arrays.values())
         return arrays
 
     def matrix(self, order: Mapping[Key, Any]) -> Operator:
         """Return the operator of the last time in natural row order; order: arrays or operators."""
-        return self.ring.pencil(self.problem.p, order)
+        return self.cycle.pencil(self.problem.p, order)
 
     def matrices(self, order: Order) -> Callable[[int], Operator]:
         """Return the operator of every time, rows in order of appearance where there are several times."""
@@ -216,7 +216,7 @@ class _OfRing:
         for number, order in enumerate(orders):
             tell(0.4 + 0.5 * number / len(orders), f"outliers of replica {number + 1} of {len(orders)}")
             if isinstance(order, Moved):
-                there = ends.smalls(self._stepped(order.changes(self.ring.reads), STEP))
+                there = ends.smalls(self._stepped(order.changes(self.cycle.reads), STEP))
                 smalls = {time: begun[time] + (small - begun[time]) / STEP for time, small in there.items()}
                 eigenvalues.append({t: self._real(small, np.linalg.eigvals(small)) for t, small in smalls.items()})
                 slopes[number] = (_nearest(here, np.linalg.eigvals(there[last]).real) - here) / STEP
@@ -256,7 +256,7 @@ class _OfRing:
         def difference(number: int) -> np.ndarray:
             order = orders[number]
             assert isinstance(order, Moved), "only those have slopes"
-            changes = order.changes(self.ring.reads)
+            changes = order.changes(self.cycle.reads)
             above, below = (self._improved(self._stepped(changes, step), vectors) for step in (HALF, -HALF))
             slope: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
             return slope
@@ -267,8 +267,8 @@ class _OfRing:
         off = float(np.max(np.abs(differences[far] - slopes[far]) / errors, initial=0.0))
         if off > OFF:
             for number in slopes:
-                found = differences[number] if number in differences else difference(number)
-                eigenvalues[number][self.times[-1]] = (here + found).tolist()
+                difference_here = differences[number] if number in differences else difference(number)
+                eigenvalues[number][self.times[-1]] = (here + difference_here).tolist()
         return off
 
     def _improved(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:

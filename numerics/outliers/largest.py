@@ -37,16 +37,16 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
         """Return points z above the bulk (NaN where there is none), the defect of the scalar map there, and the
         responses."""
-        zs, maps = zip(*(_places(p, order, ring) for ring in probe.rings), strict=True)
+        zs, maps = zip(*(_places(p, order, cycle) for cycle in probe.rings), strict=True)
         edge, _ = upper_edge(p)
         z = jnp.concatenate(zs)
         z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
         inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for those that do not count
         r = jax.vmap(lambda one: responses_of(p, one, march_down(p, one)))(inside)
         defects, start = [], 0
-        for ring, s in zip(probe.rings, maps, strict=True):
+        for cycle, s in zip(probe.rings, maps, strict=True):
             own = slice(start, start + len(s))
-            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(inside[own], r[own])
+            back = jax.vmap(lambda one, at, cycle=cycle: jnp.real(probe.mapped(cycle, p, one, at)))(inside[own], r[own])
             defects.append(jnp.abs(back - s) / jnp.abs(s))
             start += len(s)
         return z, jnp.concatenate(defects), r
@@ -76,15 +76,15 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     return largest
 
 
-def _places(p: Point, order: Order, ring: Any) -> tuple[Array, Array]:
+def _places(p: Point, order: Order, cycle: Any) -> tuple[Array, Array]:
     """Return points z at which the scalar map of a cycle may equal one of its eigenvalues (NaN if not real), and the
     eigenvalues."""
-    values = jnp.linalg.eigvals(ring.pencil(p, order).array(jnp))
+    values = jnp.linalg.eigvals(cycle.pencil(p, order).array(jnp))
     s = jnp.where(jnp.abs(values.imag) <= REAL * jnp.abs(values), values.real, jnp.nan)
-    if ring.inverse is not None:
-        return jnp.broadcast_to(ring.inverse(p, s), s.shape), s
-    assert ring.relation is not None
-    roots = jax.vmap(lambda one: _roots(jnp.stack([*map(jnp.asarray, ring.relation(p, one))])))(
+    if cycle.inverse is not None:
+        return jnp.broadcast_to(cycle.inverse(p, s), s.shape), s
+    assert cycle.relation is not None
+    roots = jax.vmap(lambda one: _roots(jnp.stack([*map(jnp.asarray, cycle.relation(p, one))])))(
         jnp.where(jnp.isfinite(s), s, 1.0)
     )
     return jnp.where(jnp.isfinite(s)[:, None], roots, jnp.nan).ravel(), jnp.repeat(s, roots.shape[1])

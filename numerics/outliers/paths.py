@@ -21,12 +21,12 @@ from numerics.outliers.finding import (
     RingSpectrum,
     candidates,
     check_size,
+    cycle_spectrum,
     find_outliers,
     outlier_positions,
     physical,
     real_among,
     ring_spectra,
-    ring_spectrum,
     smallest_image,
 )
 from numerics.outliers.following import Lost
@@ -103,8 +103,8 @@ def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
     if not problem.probe.steady or problem.probe.measured or steps.count > CHUNK:
         return None
     by_cycle, times = [], range(1, steps.count + 1)
-    for ring in problem.probe.rings:
-        restriction = Restriction(problem, ring, steps)
+    for cycle in problem.probe.rings:
+        restriction = Restriction(problem, cycle, steps)
         if max(map(max, restriction.sizes)) > ALL_EIGENVALUES:
             return None
         whole = restriction.of(problem.order)
@@ -126,8 +126,8 @@ def _by_restriction(
     replicas: list[list[list[float]]] = [[[] for _ in path] for _ in orders]
     anew: set[int] = set()
     unknown: set[int] = set()
-    for ring, known in zip(problem.probe.rings, early, strict=True):
-        course = _RingCourse(problem, ring, steps, orders)
+    for cycle, known in zip(problem.probe.rings, early, strict=True):
+        course = _CycleCourse(problem, cycle, steps, orders)
         complete = {} if orders or known else course.complete(tell)
         for time, zs in zip(complete, placed(course.points, list(complete.values())), strict=True):
             path[time] += zs
@@ -147,7 +147,7 @@ def _by_restriction(
 
 
 @dataclass
-class _RingCourse:
+class _CycleCourse:
     """The eigenvalues of a cycle at all times.
 
     followed: by time those of each replicate that outliers belong to. trusted: whether they agree with replicates
@@ -155,7 +155,7 @@ class _RingCourse:
     """
 
     problem: SpikedProblem
-    ring: Cycle
+    cycle: Cycle
     steps: Steps
     orders: Sequence[Order]
     followed: dict[int, list[list[float]]] = field(default_factory=dict)
@@ -163,15 +163,15 @@ class _RingCourse:
 
     @cached_property
     def restriction(self) -> Restriction:
-        return Restriction(self.problem, self.ring, self.steps)
+        return Restriction(self.problem, self.cycle, self.steps)
 
     @cached_property
     def points(self) -> Points:
-        return partial(physical, self.problem, self.ring)
+        return partial(physical, self.problem, self.cycle)
 
     @cached_property
     def _edges(self) -> np.ndarray:
-        return edge_images(self.problem, self.ring)
+        return edge_images(self.problem, self.cycle)
 
     @cached_property
     def _others(self) -> list[tuple[Order, tuple[np.ndarray, ...] | None]]:
@@ -187,7 +187,7 @@ class _RingCourse:
         The subspace starts from that of the time before. After each failure twice as many times are skipped.
         """
         count, by_time = self.steps.count, dict[int, list[float]]()
-        radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.ring)
+        radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.cycle)
         if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
             return by_time
         whole = self._balanced()
@@ -267,7 +267,7 @@ class _RingCourse:
 
 def _outlying(factors: Factors, points: Points) -> list[float]:
     """Return the eigenvalues of a matrix that outliers belong to."""
-    return [s for _, s in ring_spectrum(reduce(np.matmul, factors()), points).outliers]
+    return [s for _, s in cycle_spectrum(reduce(np.matmul, factors()), points).outliers]
 
 
 def _threads() -> int:
@@ -285,16 +285,16 @@ def _spectra(eigenvalues: Sequence[Eigenvalues], points: Points) -> list[RingSpe
     """Return the spectra of several matrices; outliers of all small ones are located together."""
     places = iter(points([s for one in eigenvalues for s in one.asked]))
     small = [one.placed([next(places) for _ in one.asked]) if len(one.values) else None for one in eigenvalues]
-    return [spectrum or ring_spectrum(one.matrix, points) for one, spectrum in zip(eigenvalues, small, strict=True)]
+    return [spectrum or cycle_spectrum(one.matrix, points) for one, spectrum in zip(eigenvalues, small, strict=True)]
 
 
 def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: Early | None) -> list[float]:
     """Return candidate outliers at the last and at all times, at which the bulk is needed."""
     places = []
-    for number, ring in enumerate(problem.probe.rings):
+    for number, cycle in enumerate(problem.probe.rings):
         at_times = early[number].values() if early else ()
         values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.asked)
-        places += [z for _, z in candidates(problem, ring, list(values))]
+        places += [z for _, z in candidates(problem, cycle, list(values))]
     return places
 
 

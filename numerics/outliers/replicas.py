@@ -12,11 +12,11 @@ from derive.errors import NumericalError
 from numerics.outliers.finding import (
     Points,
     RingSpectrum,
+    cycle_factors,
     mapped,
     outlier_positions,
     physical,
     real_among,
-    ring_factors,
 )
 from numerics.outliers.following import (
     Dense,
@@ -103,13 +103,13 @@ def followed_outliers(
         return _followed_zeros(problem, outliers, orders)
     by_replicate: list[list[float]] = [[] for _ in orders]
     others = [problem.with_order(order) for order in orders]
-    for ring, spectrum in zip(problem.probe.rings, spectra, strict=True):
+    for cycle, spectrum in zip(problem.probe.rings, spectra, strict=True):
 
-        def points(values: Sequence[float], ring: Cycle = ring, at: SpikedProblem = problem) -> list[list[float]]:
-            return physical(at, ring, values)
+        def points(values: Sequence[float], cycle: Cycle = cycle, at: SpikedProblem = problem) -> list[list[float]]:
+            return physical(at, cycle, values)
 
-        products = [partial(ring_factors, other, ring) for other in others]
-        values = followed_eigenvalues(spectrum, edge_images(problem, ring), products)
+        products = [partial(cycle_factors, other, cycle) for other in others]
+        values = followed_eigenvalues(spectrum, edge_images(problem, cycle), products)
         if problem.moves:  # each has its own bulk
             there = [placed(partial(points, at=other), [one])[0] for other, one in zip(others, values, strict=True)]
         else:
@@ -136,14 +136,14 @@ def agree(points: Points, followed: Sequence[Sequence[float]], number: int, agai
     return bool(np.all(np.abs(np.subtract(here, there)) <= allowed))
 
 
-def edge_images(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
+def edge_images(problem: SpikedProblem, cycle: Cycle) -> np.ndarray:
     """Return the scalar map of a cycle just outside the edges of the bulk."""
     bulk = [pair for pair in problem.excluded if pair[1] > pair[0]]
     if not bulk:
         return np.zeros(0)
     beside = 1e-6 * (max(high for _, high in bulk) - min(low for low, _ in bulk))
     ends = np.array([z for low, high in bulk for z in (low - beside, high + beside)])
-    return np.real(mapped(problem.probe, ring, problem.p, ends, problem.branch.responses(ends)))
+    return np.real(mapped(problem.probe, cycle, problem.p, ends, problem.branch.responses(ends)))
 
 
 def followed_eigenvalues(

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from numerics.outliers.finding import check_size, factors_at, ring_factors
+from numerics.outliers.finding import check_size, cycle_factors, factors_at
 from numerics.outliers.problem import SpikedProblem
 from numerics.runtime.interface import Cycle, Key, Order, Strides
 from numerics.runtime.point import Point
@@ -63,7 +63,7 @@ Shapes = tuple[tuple[Key, tuple[int, ...]], ...]
 
 @lru_cache(maxsize=64)
 def _structure(
-    ring: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
+    cycle: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
 ) -> _Structure:
     """Return the structure at random order parameters and a generic point p.
 
@@ -72,16 +72,16 @@ def _structure(
     """
     of_time = dict(strides)
     if sum(8 * math.prod(shape) for _, shape in shapes) > CODED_BYTES and CODED_BITS // count >= FEWEST_BITS:
-        found = _coded_births(ring, p, shapes, of_time, count)
-        if _are_nested(ring, p, shapes, of_time, found, count):
-            return _Structure.of(True, found, count)
+        first_times = _coded_births(cycle, p, shapes, of_time, count)
+        if _are_nested(cycle, p, shapes, of_time, first_times, count):
+            return _Structure.of(True, first_times, count)
     generic = dict(_Drawn(shapes))
-    whole = _early(ring, p, generic, of_time, count)
+    whole = _early(cycle, p, generic, of_time, count)
     last = count + 1
     births = [np.full(len(x), last) for x in whole]
     nested = all(np.all(np.isfinite(x)) for x in whole)
     for time in range(count, 0, -1):
-        early = _early(ring, p, generic, of_time, time)
+        early = _early(cycle, p, generic, of_time, time)
         alive = _alive(early)
         nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
         for birth, now in zip(births, alive, strict=True):
@@ -119,7 +119,7 @@ class _Drawn(Mapping[Key, np.ndarray]):
 
 
 def _coded_births(
-    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], count: int
+    cycle: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], count: int
 ) -> list[np.ndarray]:
     """Return the first non-zero time of rows and columns, from one evaluation of the factors.
 
@@ -137,7 +137,7 @@ def _coded_births(
         encoded: np.ndarray = x * sizes
         return encoded
 
-    factors = factors_at(ring, p, _Drawn(shapes, coded))
+    factors = factors_at(cycle, p, _Drawn(shapes, coded))
 
     def birth(largest: np.ndarray) -> np.ndarray:
         there = largest > 0
@@ -155,7 +155,7 @@ def _largest(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _are_nested(
-    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], births: Sequence[np.ndarray], count: int
+    cycle: Cycle, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], births: Sequence[np.ndarray], count: int
 ) -> bool:
     """Return whether factors of a few times have the predicted pattern and act on vectors as blocks of the
     last ones."""
@@ -167,7 +167,7 @@ def _are_nested(
         ends = zip(factors, there, [*there[1:], there[0]], [*vectors[1:], vectors[0]], strict=True)
         return [(x @ (vector * columns))[rows] for x, rows, columns, vector in ends]
 
-    whole = factors_at(ring, p, _Drawn(shapes))
+    whole = factors_at(cycle, p, _Drawn(shapes))
     if not all(np.all(np.isfinite(x)) for x in whole):
         return False
     then = [seen(time, whole) for time in times]
@@ -177,7 +177,7 @@ def _are_nested(
         def cut(key: Key, x: np.ndarray, time: int = time) -> np.ndarray:
             return np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x
 
-        early = factors_at(ring, p, _Drawn(shapes, cut))
+        early = factors_at(cycle, p, _Drawn(shapes, cut))
         if not all(np.array_equal(now, birth <= time) for now, birth in zip(_alive(early), births, strict=True)):
             return False
         now = seen(time, early)
@@ -192,9 +192,9 @@ def _generic(p: Point) -> Point:
     return Point(**{name: x if isinstance(x, int) else float(draw(0.5, 1.5)) for name, x in vars(p).items()})
 
 
-def _early(ring: Cycle, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
+def _early(cycle: Cycle, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
     """Return the factors with order parameters of later times set to zero."""
-    return factors_at(ring, p, without_later(order, strides, time))
+    return factors_at(cycle, p, without_later(order, strides, time))
 
 
 def without_later(order: Order, strides: Mapping[Key, Strides], time: int) -> Order:
@@ -212,11 +212,11 @@ class Restriction:
     blocks of those of the last one.
     """
 
-    def __init__(self, problem: SpikedProblem, ring: Cycle, steps: Steps) -> None:
-        self.problem, self.ring, self.strides = problem, ring, steps.strides
-        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in ring.reads)
+    def __init__(self, problem: SpikedProblem, cycle: Cycle, steps: Steps) -> None:
+        self.problem, self.cycle, self.strides = problem, cycle, steps.strides
+        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in cycle.reads)
         strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())
-        structure = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
+        structure = _structure(cycle, _generic(problem.p), shapes, strides, steps.count)
         self.nested, self.appearing, self.sizes, self.bytes = (
             structure.nested,
             structure.appearing,
@@ -228,7 +228,7 @@ class Restriction:
         """Return the factors of the last time at given order parameters, ordered by first appearance."""
         if not self.nested:
             return ()
-        return ring_factors(self.problem.with_order(order), self.ring, self.appearing)
+        return cycle_factors(self.problem.with_order(order), self.cycle, self.appearing)
 
     def rows(self, time: int) -> int:
         """Return the number of rows of the matrix at a time."""
@@ -237,7 +237,7 @@ class Restriction:
     def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
         """Return the factors at a time; last: the result of `of`, if available."""
         if not self.nested:
-            factors = _early(self.ring, self.problem.p, order, self.strides, time)
+            factors = _early(self.cycle, self.problem.p, order, self.strides, time)
             check_size(*factors)
             return factors
         rows = self.sizes[time]
