@@ -26,7 +26,7 @@ def function(
         if known[name].domain.whole:
             raise ParameterError(f"of={name!r}: {name} is a whole number and fixes shapes; fix it with {name}=VALUE")
         if name in fixed:
-            raise ParameterError(f"{name} is fixed and asked for at once; keep one of the two")
+            raise ParameterError(f"{name} is both fixed and an argument; keep one of the two")
     if not of or len(set(of)) < len(of):
         example = next(iter(known), "x")
         raise ParameterError(f"of={of!r}: name the parameters that the function takes, each once: of=[{example!r}]")
@@ -38,7 +38,7 @@ def function(
         raise ParameterError(f"{model.setting} probes no matrix, so it has no {quantity}; add probe=spectrum(...)")
     if not solver.setting.exact and quantity != "edge":
         raise ParameterError(
-            f"the laws of {model.setting} are sampled, so that {quantity} is no smooth function of parameters; "
+            f"the laws of {model.setting} are sampled, so that {quantity} is not a smooth function of parameters; "
             "take a sweep with one seed and differences of its points"
         )
     label = problem.layers[0] if problem.layers else None

@@ -126,7 +126,7 @@ def _solved(path: Path) -> Any:
     parts = [content] if DIGEST in whole or "bulk_edges" in whole else whole.get("layers", content)
     for part in parts.values() if isinstance(parts, dict) else parts if isinstance(parts, list) else []:
         if not isinstance(part, dict) or DIGEST not in part:
-            raise CheckpointError(f"the theory file {path} has no digest, so that nobody knows who changed it; {make}")
+            raise CheckpointError(f"the theory file {path} has no digest, so changes cannot be detected; {make}")
         if not has_its_digest(part):
             raise CheckpointError(f"the theory file {path} was changed after it was printed; {make}")
     return content

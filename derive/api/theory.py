@@ -217,7 +217,7 @@ class Theory:
         options, own, given = self._asked("check", values, arguments, progress)
         return check(self._source, self._problem(given), own.quick, own.simulate, options.seed, progress)
 
-    # -- what else follows
+    # -- other verbs
 
     def limit(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limit:
         """Where linear training comes to rest: the observables after arbitrarily many steps, without running there.
@@ -357,7 +357,7 @@ class Theory:
     def _repr_markdown_(self) -> str:
         return self.model._repr_markdown_()
 
-    # -- inside
+    # -- helpers
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the target; unpickling loads it again and requires the same declaration."""

@@ -62,7 +62,7 @@ class DeclaredWords:
         return tuple({name.name: name for name in reversed(found)}.values())[::-1]
 
 
-# What is completed
+# Completers
 
 
 def targets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
@@ -179,7 +179,7 @@ def _paths(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
     return found
 
 
-# What a declaration says, by its text
+# Names in the text of a declaration
 
 
 def declared(target: str | None) -> DeclaredWords:

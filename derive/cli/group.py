@@ -49,7 +49,7 @@ class DeriveGroup(click.Group):
             from derive.cli.completion import switch_on
 
             switch_on()
-        warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflow is reported as an error of ours
         alone = standalone_mode and args is None  # not where a program calls this function
         with interrupts.handled(alone), printable_streams():
             code = self._ended(args, prog_name, complete_var, extra)
@@ -77,7 +77,7 @@ class DeriveGroup(click.Group):
         except Exception:
             if not interrupts.happened():
                 raise
-            return _failed("interrupted", INTERRUPTED)  # a library has made another exception of it
+            return _failed("interrupted", INTERRUPTED)  # a library converted the KeyboardInterrupt
         return result if isinstance(result, int) else 0
 
 

@@ -140,7 +140,7 @@ def named_with_choices(words: tuple[str, ...]) -> list[tuple[str, dict[str, int 
         if not equals:
             found.append((word, {}))
         elif not found:
-            raise click.UsageError(f"{word} chooses from no model: name the model first")
+            raise click.UsageError(f"{word} is a choice without a model; name the model first")
         else:
             found[-1][1][name.strip()] = value.strip()
     return found

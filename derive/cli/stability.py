@@ -84,7 +84,7 @@ def stability(
     options, rate = StabilityOptions(of, loss, curvature), of
     sweep = load_grid(target, pairs)
     if rate in dict(sweep.axes):
-        raise click.UsageError(f"{rate} is what is looked for; give one value to start from, or none")
+        raise click.UsageError(f"{rate} is the rate to be found; give one value to start from, or none")
     points: list[dict[str, Any]] = []
     setting = sweep.problems[0].model.setting
     with progress_bar(f"stability of {setting}", as_json) as progress:

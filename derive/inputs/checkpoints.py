@@ -169,7 +169,7 @@ def _check_directory(path: Path, file: BinaryIO, size: int) -> None:
     end = file.read()
     place = end.rfind(b"PK\x05\x06")
     if place < 0 or place + 22 > len(end):
-        raise CheckpointError(f"{path} is damaged or no .npz file; save it again with numpy.savez")
+        raise CheckpointError(f"{path} is damaged or not an .npz file; save it again with numpy.savez")
     (length,) = struct.unpack_from("<I", end, place + 12)
     longer = end.rfind(b"PK\x06\x06", 0, place)
     if length == NOT_HERE and 0 <= longer <= place - 48:
@@ -267,12 +267,12 @@ def _read_safetensors(path: Path) -> tuple[Entry, ...]:
 def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     """Return the header and the offset of the buffer."""
     if size < 8:
-        raise CheckpointError(f"{path} is truncated: {size} bytes are no safetensors file; save it again")
+        raise CheckpointError(f"{path} is truncated: {size} bytes are not a safetensors file; save it again")
     length = int.from_bytes(stream.read(8), "little")
     if length > ARCHIVE_HEADER.most:
         raise CheckpointError(
-            f"{path} says its header has {length} bytes, and safetensors allows {ARCHIVE_HEADER.most}; this is no "
-            "safetensors file, or a damaged one"
+            f"{path} says its header has {length} bytes, and safetensors allows {ARCHIVE_HEADER.most}; this is "
+            "not a safetensors file, or it is damaged"
         )
     if length > size - 8:
         raise CheckpointError(
@@ -338,7 +338,9 @@ def _check_filled(path: Path, tensors: list[_Tensor], size: int) -> None:
             )
         reached, before = tensor.end, repr(tensor.name)
     if reached != size:
-        raise CheckpointError(f"{path}: {size - reached} bytes at the end belong to no tensor; save the file again")
+        raise CheckpointError(
+            f"{path}: {size - reached} bytes at the end do not belong to a tensor; save the file again"
+        )
 
 
 def _safetensors_entry(path: Path, tensor: _Tensor, start: int, broken: str | None) -> Entry:

@@ -136,7 +136,7 @@ def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
     except CheckpointError as error:
         reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path} ")
         raise ParameterError(
-            f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez ({reason})"
+            f"data={path} is not a NumPy archive of numbers; save {names} with numpy.savez ({reason})"
         ) from None
 
 

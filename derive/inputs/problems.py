@@ -228,7 +228,7 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
         except (ValueError, IndexError):
             count = 0
         if len(parts) != 3 or count < 2 or not (math.isfinite(low) and math.isfinite(high)) or low == high:
-            raise ParameterError(f"{name}={text} is no range; write {name}=low:high:count, such as {name}=0.1:0.5:9")
+            raise ParameterError(f"{name}={text} is not a range; write {name}=low:high:count, such as {name}=0.1:0.5:9")
         if count > MOST_POINTS:
             raise ParameterError(f"{name}={text} has more than {MOST_POINTS} points; take fewer values")
         spread = (low + (high - low) * i / (count - 1) for i in range(count))

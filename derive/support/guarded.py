@@ -117,7 +117,7 @@ def check_depth(value: Any, bound: Bound) -> None:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError("a name stands there twice")
+        raise ValueError("a name occurs twice")
     return result
 
 

@@ -50,9 +50,9 @@ class Journal:
         """Append the results of a unit; once this returns, a crash of this process does not lose them."""
         if self._file is not None:
             try:
-                _append(self._file, _line(fingerprint(self.about), unit, line))  # no crash of this process undoes it
+                _append(self._file, _line(fingerprint(self.about), unit, line))  # survives a crash of this process
                 if time.monotonic() - self._synced > SYNCED_EVERY:
-                    os.fsync(self._file.fileno())  # nor one of the machine
+                    os.fsync(self._file.fileno())  # survives a crash of the machine
                     self._synced = time.monotonic()
             except OSError as error:
                 raise self._full(error) from None
@@ -213,7 +213,7 @@ def _read(path: Path) -> _Content | None:
     *lines, rest = read_bytes(path, JOURNAL_SIZE).split(b"\n")
     if not lines:
         if rest and not rest.startswith(b'{"journal":') and not b'{"journal":'.startswith(rest):
-            raise DeriveError(f"{path} is no journal of a sweep; name another --journal")
+            raise DeriveError(f"{path} is not a journal of a sweep; name another --journal")
         return None
     about, sweep = _about(path, lines[0] + b"\n")
     units: dict[str, str] = {}
@@ -233,7 +233,7 @@ def _read(path: Path) -> _Content | None:
 def _about(path: Path, line: bytes) -> tuple[About, str]:
     """Return the description of the sweep in the first line, and its fingerprint."""
     if not line.startswith(b'{"journal":'):
-        raise DeriveError(f"{path} is no journal of a sweep; name another --journal")
+        raise DeriveError(f"{path} is not a journal of a sweep; name another --journal")
     if line.endswith(b"\r\n"):
         raise DeriveError(
             f"{path}, line 1, ends as lines of Windows do: a program has rewritten it; restore the original"

@@ -19,7 +19,7 @@ def one_thread() -> dict[str, str]:
     flags = os.environ.get("XLA_FLAGS", "")
     return {
         **dict.fromkeys(_BLAS, "1"),
-        "NPROC": "1",  # how many threads XLA starts
+        "NPROC": "1",  # threads of XLA
         "XLA_FLAGS": flags if _XLA in flags else f"{flags} {_XLA}".strip(),
     }
 

@@ -92,7 +92,7 @@ def written(unit: Unit, tell: Tell | None = None) -> str:
     from derive.results.saving import Pool
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflow is reported as an error of ours
         found = _solved(unit, tell) if unit.kind == "solve" else [_sampled(unit, tell)]
     pool = Pool()
     results = pool.encoded(found)

@@ -143,7 +143,7 @@ class Processes:
             for process in processes:
                 process.kill()
             if manager is not None:
-                manager.join(LONGEST_END)  # it gives the semaphores of the pool back
+                manager.join(LONGEST_END)  # it releases the semaphores of the pool
         self.idle, self.busy = [], {}
 
 

@@ -132,7 +132,7 @@ class _Networks:
         """Return the extrapolated estimates from the counted networks of each width, and their total CPU time."""
         self.seconds += cpu_seconds(partial(self._train, counts))
         (narrow, few), (wide, many) = counts
-        share = wide / (wide - narrow)  # what falls as 1/width is gone from this mean of both
+        share = wide / (wide - narrow)  # Richardson extrapolation in 1/width
         theirs, spreads = [], []
         for place in range(2):
             one, two = ([each[place] for each in self.found[width]] for width in (narrow, wide))

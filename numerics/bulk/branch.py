@@ -215,7 +215,7 @@ class Branch:
 
         moved = changed if self.by_factors else np.add
 
-        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
+        def corrector(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = scaled(equations, z, r, relative_to(np, r, usual))
             first = solved(slope, residual[..., None])[..., 0]
             r = moved(r, -first)
@@ -414,7 +414,7 @@ class Branch:
         if not z.size:
             return np.zeros((len(self.law.responses), 0), complex)
         if not np.all(np.isfinite(z)):
-            raise NumericalError("the bulk was asked for at a point that is not finite")
+            raise NumericalError("the bulk was evaluated at a point that is not finite")
         missing = np.array(list(dict.fromkeys(x for x in z.tolist() if x not in self._known)), complex)
         if missing.size:
             r, errors = self.certain(missing)
@@ -511,7 +511,7 @@ def _start(law: BulkLaw, p: Point) -> BranchStart:
         while height > 1e-12:
             r, last = newton(height / 10, limit + (responses - limit) * 10, 3)
             nearer = abs(1j * height / 10 * r[0, index] - 1)
-            # z G - 1 is the first or second moment over a power of z until the spectrum comes into sight
+            # far out z G - 1 is the first or second moment over a power of z
             if not (last < BEGUN and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-10)):
                 break
             if branch.rounding(np.array([1j * height / 10]), r)[0] > HIDDEN:
@@ -581,7 +581,7 @@ def follow(
             good, there, wish = _stepped(kernel, z, here, ((goal - left) * way)[:, None], index, by_factors)
             share = _capped(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
         here, left = (there, goal) if good.all() else (here.replaced(good, there), np.where(good, goal, left))
-        # a branch point at the very end, or next to it, can be approached but not met: rounding decides how closely
+        # next to a branch point at the end, rounding limits how closely it is approached
         arrived, short = left == 0, share < 1e-3
         near, reach = left * np.abs(way), np.abs(goal_at)
         stuck = ~arrived & ((near <= 1e-17 * reach + 1e-300) | short & (near <= 1e-9 * reach))
@@ -641,7 +641,7 @@ def _stepped(
         turned = np.where(small, better * (turning + rate * rate), turned)
     off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
     slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
-    settled = (first < 1e-6) & (last < 1e-6)  # rounding is what is left
+    settled = (first < 1e-6) & (last < 1e-6)  # only rounding is left
     slack += np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
     good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
     good &= (better[:, index].imag <= 1e-10 * new_size[:, index]) & (new_size[:, index] * z.imag <= 1 + 1e-9)
@@ -675,7 +675,7 @@ def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -
         with np.errstate(all="ignore"):
             better, first, last, _ = kernel(point, begin, np.abs(now))
         better = np.where(hardly[:, None], better.real, better)
-        settled = (last < 1e-13) | (first < 1e-8) & (last < 1e-8)  # rounding is what is left
+        settled = (last < 1e-13) | (first < 1e-8) & (last < 1e-8)  # only rounding is left
         good = (first < 0.1) & ((last < 0.2 * first) | settled | hardly)
         good &= (last <= errors[waiting]) | hardly & (last < rounding[:, 0])
         converged = waiting[good]

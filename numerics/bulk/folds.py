@@ -129,13 +129,13 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
         stride = 0.05 * max(abs(now.g(index)), 1e-3 * height / max(abs(now.turn), 1e-300))
         for _ in range(4000):
             g = now.g(index)
-            if abs(g) * height > 1e13 and abs(now.turn) * g * g < 10:  # the pole of an atom
+            if abs(g) * height > 1e13 and abs(now.turn) * g * g < 10:  # the pole of a point mass
                 limit = now.z + now.turn * g
                 return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
             if abs(g) * height > LARGE and abs(now.turn * g) <= 1e-16 * abs(now.z):  # a hard edge that is not at zero
                 return End(now.z, POLE)
             if abs(g) * height > LARGE and abs(now.z) < CLOSEST * height and branch.by_factors:
-                return End(0.0, POLE)  # as close to it as numbers of this precision are known
+                return End(0.0, POLE)  # closer than double precision resolves
             new = _at_fixed_g(branch, now, -stride if upward else stride)
             if new is not None and not _fits(now, new, index, branch.by_factors):
                 stride *= 0.4
@@ -170,7 +170,7 @@ def _fits(now: _Real, new: _Real, index: int, by_factors: bool) -> bool:
         if by_factors and now.z * new.z > 0:
             by_powers = (now.turn * g / now.z + new.turn * further / new.z) / 2 * np.log(further / g)
             off = min(off, abs(way) * abs(1 - by_powers / np.log(new.z / now.z)) if new.z != now.z else off)
-    if now.turn < 0 <= new.turn:  # the way has turned back: compare with what it was before
+    if now.turn < 0 <= new.turn:  # past a fold: compare with the extent before it
         way = min(abs(now.turn), new.turn) * (further - g)
     return bool(off <= FITTING * abs(way) + 1e-12 * (abs(now.z) + abs(new.z)))
 
@@ -193,7 +193,7 @@ def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None
             return None
         side = int(new.turn >= 0)
         ends[side], values[side] = new, new.turn
-        values[1 - side] /= 2  # the end that stays loses weight, so that both come closer
+        values[1 - side] /= 2  # the Illinois rule: halve the value at the retained end
     return None
 
 

@@ -30,7 +30,7 @@ def own_parameters(law: BulkLaw, p: Point) -> Point:
 
     reading: Any = Reading()
     try:
-        few = replace(law, nodes=NODES)  # as many at all points, so that nothing is compiled anew
+        few = replace(law, nodes=NODES)  # the same number at all points, so that nothing is recompiled
         few.residual(reading, 2.3 + 1.1j, [0.37 + 0.1j / (k + 1) for k in range(len(law.responses))])
         for table in (law.curve, law.edge_polynomials):
             if table is not None:

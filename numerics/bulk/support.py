@@ -166,7 +166,7 @@ def _moments(law: BulkLaw, p: Point, count: int) -> tuple[float, ...]:
 def _on_a_circle(branch: Branch, count: int, law: SpectralLaw) -> tuple[float, ...]:
     ends = [e for pair in law.edges for e in pair] + [at for at, _ in law.atoms]
     radius = 1.5 * max(map(abs, ends), default=branch.start.height) or branch.start.height
-    nodes = 48  # what the circle folds onto a moment is (2/3)^96 of it
+    nodes = 48  # the aliasing error of the trapezoidal rule is (2/3)^96
     z = radius * np.exp(1j * np.pi * (np.arange(nodes) + 0.5) / nodes)
     g, _ = resolvent_at(branch, z)
     return tuple(float(np.mean((g * z ** (k + 1)).real)) for k in range(count + 1))

@@ -66,5 +66,5 @@ def _traced(branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
     with np.errstate(all="ignore"):
         moved = solved(slope, -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
     places = [place for _, place in law.images]
-    # images are only seen, so that nothing depends on the order: tr R A R B is symmetric in A and B
+    # tr R A R B is symmetric in A and B, so the order of derivatives does not matter
     return [ResolventTraces(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]

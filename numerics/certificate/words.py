@@ -85,7 +85,7 @@ class DeclaredEnsemble:
         """Return a vector with unknown entries."""
         return LargeVector(self, size, None, labels)
 
-    # -- what is drawn
+    # -- drawn vectors
 
     def matrix(self, rows: int, columns: int, variance: float, symmetric: bool) -> LargeMatrix:
         self.matrices.append(Random(rows, columns, variance, symmetric))
@@ -293,7 +293,9 @@ class TraitNumbers(Entrywise):
 
     @property
     def vectors(self) -> tuple[LargeVector, ...]:
-        return (self.ensemble.unknown(self.size, 1),)  # what depends on a trait besides is no Gaussian integral
+        return (
+            self.ensemble.unknown(self.size, 1),
+        )  # a function that also depends on a trait is not a Gaussian integral
 
     def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> LargeVector:
         return ensemble.constant(size, np.ones((1, labels))).scaled_by(self)

@@ -95,7 +95,7 @@ def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStar
             columns = part.columns
             moved = perturbation(powers, columns[:, : part.count])
             vectors = np.linalg.eig(part.small[: part.count, : part.count])[1]
-            off = moved * np.linalg.cond(vectors) if part.count else moved  # Bauer and Fike
+            off = moved * np.linalg.cond(vectors) if part.count else moved  # the Bauer-Fike bound
             if off <= MARGIN:
                 values = np.linalg.eigvals(part.small[: part.large, : part.large])
                 return Complete(

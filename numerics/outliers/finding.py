@@ -99,7 +99,7 @@ class Eigenvalues:
     def _doubtful(self) -> list[float]:
         """Return the largest eigenvalue of either sign that rounding may have destroyed, if any."""
         if np.min(np.abs(self.values), initial=np.inf) >= RESOLVED * np.linalg.norm(self.matrix):
-            return []  # scaling rows and columns makes the norm smaller
+            return []  # balancing reduces the norm
         least = resolution(self.matrix)
         return [least, -least] if np.any(np.abs(self.values) < least) else []
 
@@ -290,7 +290,7 @@ def smallest_image(problem: SpikedProblem, cycle: Cycle) -> float:
     A polynomial of degree d is at most 1 / cos(pi d / (2 n)) times as large on an interval as on n Chebyshev nodes
     there (Ehlich and Zeller).
     """
-    if any(low == high for low, high in problem.excluded):  # the inverse of the map has poles at atoms
+    if any(low == high for low, high in problem.excluded):  # the inverse of the map has poles at point masses
         return 0.0
     nodes = chebyshev.chebpts1(SAMPLED_NODES)
     pieces = _panels_of_map(problem.probe, cycle, *_place(problem), 0.0, np.inf)
@@ -472,7 +472,7 @@ def smallest_singular_values(problem: SpikedProblem, z: np.ndarray) -> np.ndarra
 
 
 def _residuals(problem: SpikedProblem, points: list[float]) -> list[float]:
-    matrices = [with_slope(problem, z)[0] for z in points]  # what overlaps need too, so that one function is compiled
+    matrices = [with_slope(problem, z)[0] for z in points]  # overlaps use the same compiled function
     return [smallest_singular_value(a) / max(1.0, float(np.max(np.abs(a)))) for a in matrices]
 
 
@@ -498,7 +498,7 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
     """
 
     def real_matrices(z: np.ndarray) -> np.ndarray:
-        if problem.branch.by_factors:  # a long way from infinity, step by step
+        if problem.branch.by_factors:  # continuation from infinity takes many steps
             problem.branch.ask_beside(z, problem.excluded)
         matrices: np.ndarray = np.real(a_matrices(problem, z))
         return matrices
@@ -597,7 +597,7 @@ def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], u
         refined = dict(zip(leading, _refined(problem, np.array(leading), unit).tolist(), strict=True))
         zeros = {x: z for x, z in refined.items() if is_zero(x, z)}
     except NumericalError:
-        if len(starts) > 1:  # one of them leads where there is no bulk to be found
+        if len(starts) > 1:  # one of them leads to where the bulk cannot be evaluated
             return [z for x in starts for z in _accepted(problem, [x], atoms, unit)]
         zeros = {}
     return [zeros.get(x) for x in starts]

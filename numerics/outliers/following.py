@@ -110,7 +110,7 @@ def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> FollowedBlo
     pairs = [null_spaces(matrix, count, s) for s, count in singular]
     right, left = (np.concatenate(vectors, axis=1) for vectors in zip(*pairs, strict=True))
     stops = np.cumsum([0, *(count for _, count in singular)])
-    # with these borders a residual without a part along any right vector is answered without one
+    # with these borders a residual orthogonal to the right vectors has an orthogonal correction
     borders = np.linalg.qr(right)[0], np.linalg.qr(left)[0]
     solves = [(slice(stops[k], stops[k + 1]), _bordered(matrix, *borders, s)) for k, (s, _) in enumerate(singular)]
     return FollowedBlock(right, left, tuple(solves))
@@ -181,7 +181,7 @@ def _passes(block: FollowedBlock, centre: float | None) -> Generator[float, Slop
         matrix = yield here
         applied, sloped = matrix.right(right)
         left_applied, left_sloped = matrix.left(left)
-        del matrix  # it may be large, and others wait for their turn
+        del matrix  # free its memory before the next one is assembled
         small, slope = left.T @ applied, left.T @ sloped
         try:
             step, left_step = -np.linalg.solve(slope, small), -np.linalg.solve(slope.T, small.T)

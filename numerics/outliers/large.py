@@ -171,7 +171,7 @@ class _OfCycle:
         self.floor, self.edge = (1 - NEAR) * least, least
         self.restriction = None if steps is None else Restriction(problem, cycle, steps)
         if self.restriction is not None and not self.restriction.nested:
-            raise Lost("matrices of early times are no parts of those of later ones")
+            raise Lost("matrices of early times are not blocks of those of later ones")
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
         self.mean = self.written(problem.order)
 
@@ -423,4 +423,4 @@ def _paired(right: Leading, left: Leading) -> tuple[Leading, np.ndarray, np.ndar
         between = other.vectors.T @ one.vectors
         if np.linalg.svd(between, compute_uv=False)[-1] > APART:
             return one, other.vectors, between
-    raise Lost("left and right vectors of eigenvalues near the edge cannot be told apart")
+    raise Lost("left and right vectors of eigenvalues near the edge are not resolved")

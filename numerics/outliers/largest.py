@@ -41,7 +41,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
         edge, _ = upper_edge(p)
         z = jnp.concatenate(zs)
         z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
-        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for those that do not count
+        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for the entries that are masked
         r = jax.vmap(lambda one: responses_of(p, one, march_down(p, one)))(inside)
         defects, start = [], 0
         for cycle, s in zip(probe.rings, maps, strict=True):

@@ -127,7 +127,7 @@ def _growing(apply: Apply, block: np.ndarray) -> Iterator[tuple[np.ndarray, np.n
     basis, images = block, apply(block)
     for _ in range(DEPTH - 1):
         new = images[:, -block.shape[1] :]
-        for _ in range(3):  # what is left of columns that are nearly there is rounding, until it is cleared again
+        for _ in range(3):  # repeat: nearly dependent columns leave rounding that must be orthogonalised again
             new = _orthonormal(new - basis @ (basis.T @ new))
         basis, images = np.hstack([basis, new]), np.hstack([images, apply(new)])
         yield basis, images

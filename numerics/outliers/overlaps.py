@@ -66,7 +66,7 @@ def _spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[np.ndarray, n
     Gram matrix."""
     r = responses_at(problem, z) if side.sited else np.zeros(0)
     driven, seen, gram = (np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, r, dict(problem.order)))
-    there = np.diagonal(gram) > 0  # spikes that are not there yet have no length
+    there = np.diagonal(gram) > 0  # spikes of later times have norm zero
     return driven[:, there], seen[there], gram[np.ix_(there, there)]
 
 

@@ -160,7 +160,7 @@ def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = 
     r = branch.responses(np.array([z]))[:, 0].real if responses is None else responses
     _, by_z, by_r = (x[0].real for x in branch.equations(np.array([z]), r[None]))
     try:
-        moved = np.linalg.solve(by_r, -by_z)  # the responses follow z as their equations say
+        moved = np.linalg.solve(by_r, -by_z)  # dr/dz by the implicit function theorem
     except np.linalg.LinAlgError:
         raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; take other parameters") from None
     matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), read(problem.order))

@@ -132,7 +132,7 @@ def _coded_births(
         sizes = np.ones((1,) * x.ndim)
         for axis, (length, step) in enumerate(zip(x.shape, strides.get(key, ()), strict=False)):
             when = np.arange(length) // step if step else np.zeros(length)
-            # of what has two times the later one counts
+            # for two times the later one counts
             sizes = np.minimum(sizes, np.exp2(-bits * when).reshape([-1 if k == axis else 1 for k in range(x.ndim)]))
         encoded: np.ndarray = x * sizes
         return encoded

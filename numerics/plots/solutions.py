@@ -210,7 +210,7 @@ def _draw_density(
     axes.stairs(density, edges, color="0.45", linewidth=0.6)
     highest = 0.0
     for number, (left, right) in enumerate(intervals):
-        # points crowd at the edges, where the density rises like a root
+        # refine at the edges, where the density rises like a square root
         angle = np.linspace(0.0, np.pi, 402)[1:-1]
         x = 0.5 * (left + right) - 0.5 * (right - left) * np.cos(angle)
         y = np.asarray(density_at(x), dtype=float)

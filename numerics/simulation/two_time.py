@@ -25,7 +25,7 @@ def check_declared(setting: Setting, wanted: Wanted) -> None:
         missing = [f for f in name[1:] if f in derived_only]
         if missing:
             raise NoTwoTime(
-                f"{shown(name)}: {missing[0]} is made by the derivation, so that a simulation has it not; "
+                f"{shown(name)}: {missing[0]} is introduced by the derivation, so a simulation does not have it; "
                 "give it an equation of its own, or ask the theory alone"
             )
 
@@ -59,7 +59,7 @@ class FollowedFields:
                 functions[kind, a, b] = np.einsum("tic,sid->tcsd", left, right) / left.shape[1]
         kicks = np.random.Generator(np.random.PCG64([*seed.generate_state(4).tolist(), KICKS]))
         for kicked in dict.fromkeys(b for kind, _, b in self.wanted if kind == "R"):
-            # every site gets its own sign: what sites do to each other averages out
+            # independent signs per site average out the responses between different sites
             signs = kicks.choice((-1.0, 1.0), self.fields[kicked].shape)
             sides = []
             for size in (KICK, -KICK):

@@ -193,7 +193,7 @@ def marchenko_pastur(ratio: float) -> tuple[np.ndarray, np.ndarray]:
     """Return singular values and the distribution function at each, for entries of variance 1/longer side and ratio =
     shorter/longer."""
     position = np.linspace(0.0, 1.0, 8193)
-    angle = np.pi * position**2  # points crowd at the lower edge, where a nearly square matrix has its steepest part
+    angle = np.pi * position**2  # refine at the lower edge, where a nearly square matrix is steepest
     low, half = (1.0 - math.sqrt(ratio)) ** 2, 2.0 * math.sqrt(ratio)
     value = low + 2.0 * half * np.sin(angle / 2.0) ** 2
     weight = np.sin(angle) ** 2 / np.where(value > 0.0, value, 1.0) * position
