@@ -47,23 +47,23 @@ class Confirmation:
         expected, edges = np.array(against.values), np.ravel(solution.bulk_edges)
         what = f"the {against.what}"
         if against.what == "edges":
-            found = edges
+            solved = edges
         elif against.what == "outliers":
-            found, expected = (_away(places, edges) for places in (solution.outliers, expected))
+            solved, expected = (_away(places, edges) for places in (solution.outliers, expected))
             if not against.of:  # of one eigenproblem only
-                found = np.array([z for z in found if len(expected) and _near(z, expected, edges)])
+                solved = np.array([z for z in solved if len(expected) and _near(z, expected, edges)])
         elif against.what == "atom":
             what = f"the mass at {against.of:g}"
             masses = [mass for place, mass in solution.layer().atoms if _near(place, np.array([against.of]), edges)]
-            found = np.array([sum(masses)])
+            solved = np.array([sum(masses)])
         else:
-            what, found = f"moment {against.of}", solution.layer().moments[against.of : against.of + 1]
-            if not len(found):
+            what, solved = f"moment {against.of}", solution.layer().moments[against.of : against.of + 1]
+            if not len(solved):
                 return None, ""
-        same = len(found) == len(expected) and all(
-            _near(a, np.array([b]), edges) for a, b in zip(found, expected, strict=True)
+        same = len(solved) == len(expected) and all(
+            _near(a, np.array([b]), edges) for a, b in zip(solved, expected, strict=True)
         )
-        return same, f"`derive solve` gives {what}: {', '.join(f'{x:.6g}' for x in found) or 'none'}"
+        return same, f"`derive solve` gives {what}: {', '.join(f'{x:.6g}' for x in solved) or 'none'}"
 
     def _no_threshold(self, against: Counterexample, values: dict[str, Any]) -> tuple[bool | None, str]:
         if not against.values:

@@ -58,14 +58,14 @@ class Cut:
     @cached_property
     def codes(self) -> dict[str, SolverCode]:
         """The generated code of each model, by its name."""
-        found = {}
+        codes = {}
         for problem in self.grid.problems:
-            if problem.model.name not in found:
+            if problem.model.name not in codes:
                 files = tuple(sorted(self.source.files(problem.model).items()))
                 code = SolverCode(hashlib.sha256(repr(files).encode()).hexdigest()[:32], files)
                 remember(code, self.solver(problem))
-                found[problem.model.name] = code
-        return found
+                codes[problem.model.name] = code
+        return codes
 
     def solver(self, problem: Problem) -> Solver:
         return self.source.solver(problem.model)
@@ -96,16 +96,20 @@ class Cut:
     def told(self) -> dict[str, Any]:
         """Return all options that affect numbers, except the number of samples, since more samples extend fewer."""
         options = self.options
-        told: dict[str, Any] = {"seed": options.seed, "path": options.listed_path, "overlaps": options.overlaps}
-        told["kernels"] = [list(name) for name in options.kernels]
+        numbers_depend_on: dict[str, Any] = {
+            "seed": options.seed,
+            "path": options.listed_path,
+            "overlaps": options.overlaps,
+        }
+        numbers_depend_on["kernels"] = [list(name) for name in options.kernels]
         if self.of != "simulate":
-            told |= {"samples": options.samples, "rank": options.rank}
+            numbers_depend_on |= {"samples": options.samples, "rank": options.rank}
         if options.certify:
-            told["certify"] = True
+            numbers_depend_on["certify"] = True
         if self.of != "solve":
-            told |= {"size": options.size, "backend": options.backend}
-            told["eigenvalues"] = "ends" if options.ends_only else "all"
-        return told
+            numbers_depend_on |= {"size": options.size, "backend": options.backend}
+            numbers_depend_on["eigenvalues"] = "ends" if options.ends_only else "all"
+        return numbers_depend_on
 
     # -- parts of the work
 
@@ -133,14 +137,14 @@ class Cut:
         groups: dict[tuple[Any, ...], list[int]] = {}
         for place, problem in enumerate(self.grid.problems):
             groups.setdefault(problem.shapes, []).append(place)
-        found = []
+        chunks = []
         for places in groups.values():
             exact = self.solver(self.grid.problems[places[0]]).setting.exact
             size = min(CHUNK, len(places)) if exact else 1
             for start in range(0, len(places), size):
                 chunk = tuple(places[start : start + size])
-                found.append(Chunk(f"solve {chunk[0]:06d}", chunk, size))
-        return tuple(found)
+                chunks.append(Chunk(f"solve {chunk[0]:06d}", chunk, size))
+        return tuple(chunks)
 
     # -- units
 
@@ -176,18 +180,18 @@ class Cut:
         return units
 
     def half(self, place: int, solved: Mapping[int, Found]) -> int | None:
-        found = self.theory(place, solved.get(place))
-        if found is None:
+        solution = self.theory(place, solved.get(place))
+        if solution is None:
             return None
         problem = self.grid.problems[place]
-        return half_size(ProblemPoint(self.source, problem, self.solver(problem)), found.layers, self.options.size)
+        return half_size(ProblemPoint(self.source, problem, self.solver(problem)), solution.layers, self.options.size)
 
-    def theory(self, place: int, found: Found | None) -> FoundSolution | None:
+    def theory(self, place: int, solved: Found | None) -> FoundSolution | None:
         """Return the solution at a point; None if there is none."""
-        if found is None:
+        if solved is None:
             return None
         problem = self.grid.problems[place]
-        solution = solution_of(found, self.solver(problem), problem.inputs)
+        solution = solution_of(solved, self.solver(problem), problem.inputs)
         return solution if isinstance(solution, FoundSolution) else None
 
     def _unit(self, name: str, kind: str, places: Iterable[int], options: Mapping[str, Any], batch: int = 1) -> Unit:
@@ -208,7 +212,7 @@ class Cut:
         )
         return {"layers": problem.layers, "options": options}
 
-    def _sample_options(self, place: int, found: Found | None) -> dict[str, Any]:
+    def _sample_options(self, place: int, solved: Found | None) -> dict[str, Any]:
         options, problem = self.options, self.grid.problems[place]
         solver = self.solver(problem)
         finite_size.check_memory(solver, problem.values, options.size)
@@ -219,18 +223,18 @@ class Cut:
             "layers": problem.layers,
             "times": tuple(times_to_watch(solver, problem.values, options.path)),
             "overlaps": True if self.of == "compare" else overlaps,
-            "ends": self._ends(place, found),
+            "ends": self._ends(place, solved),
             "two_time": options.kernels,
             "backend": options.backend,
         }
 
-    def _ends(self, place: int, found: Found | None) -> Mapping[str, int] | None:
+    def _ends(self, place: int, solved: Found | None) -> Mapping[str, int] | None:
         """Return the number of eigenvalues at the ends of each layer; None for all of them."""
         if not self.options.ends_only:
             return None
         if self.of == "simulate":
             return ends_of_all(self.grid.problems[place].layers)
-        theory = self.theory(place, found)
+        theory = self.theory(place, solved)
         return None if theory is None else ends_to_compare(theory)
 
 

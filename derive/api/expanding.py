@@ -63,12 +63,12 @@ class Expansion:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the keys that `derive expand --json` prints."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        found["in"] = found.pop("variable")
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data["in"] = data.pop("variable")
         order = ("setting", "choices", "of", "in", "order", "at", "parameter")
         expressions = ("coefficients", "small")
-        found["others"] = [other.as_dict() for other in self.others]
-        return {name: found[name] for name in (*order, *(k for k in found if k not in (*order, *expressions)))}
+        data["others"] = [other.as_dict() for other in self.others]
+        return {name: data[name] for name in (*order, *(k for k in data if k not in (*order, *expressions)))}
 
     def sympy(self) -> sp.Expr:
         """Return the series without its remainder as a SymPy expression in plain symbols."""
@@ -140,7 +140,7 @@ def expand(
     if not model.probes:
         raise ParameterError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
     found = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, parameter).series
-    asked = {
+    request = {
         "setting": model.setting,
         "choices": dict(model.choices),
         "of": of,
@@ -150,16 +150,16 @@ def expand(
     }
     small = sp.S.One if limit is None else limit.small
     root = "vartheta" if "theta" in names else "theta"
-    first, *others = ({**asked, **_series(series, small, root)} for series in found)
+    first, *others = ({**request, **_series(series, small, root)} for series in found)
     return Expansion(**first, others=tuple(Expansion(**other, others=()) for other in others))
 
 
 def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
     """Return one series as text, LaTeX and data."""
-    found = result.expansion.with_root(sp.Symbol(root))
-    first = found.coefficients[0]
-    series, latex = _written(found, small)
-    minimal = None if found.minimal is None else str(found.minimal)
+    expansion = result.expansion.with_root(sp.Symbol(root))
+    first = expansion.coefficients[0]
+    series, latex = _written(expansion, small)
+    minimal = None if expansion.minimal is None else str(expansion.minimal)
     return {
         "parameter": None if result.parameter is None else result.parameter.name,
         "terms": tuple(
@@ -169,17 +169,17 @@ def _series(result: Found, small: sp.Expr, root: str) -> dict[str, Any]:
                 "relative": str(sp.factor(sp.radsimp(c / first))) if first != 0 and minimal is None else None,
                 "latex": sp.latex(c),
             }
-            for power, c in zip(found.powers, found.coefficients, strict=True)
+            for power, c in zip(expansion.powers, expansion.coefficients, strict=True)
         ),
         "series": series,
         "latex": latex,
-        "next_power": None if found.ends else str(found.next_power),
-        "theta": None if minimal is None else {"name": root, "polynomial": minimal, "near": found.root_near},
+        "next_power": None if expansion.ends else str(expansion.next_power),
+        "theta": None if minimal is None else {"name": root, "polynomial": minimal, "near": expansion.root_near},
         "edge": result.told,
         "cell": cell_of(result),
         "status": result.status,
         "branch": {p.name: str(v) for p, v in result.points[0].items() if isinstance(p, Parameter)},
-        "coefficients": tuple(map(_plain, found.coefficients)),
+        "coefficients": tuple(map(_plain, expansion.coefficients)),
         "small": _plain(small),
     }
 
@@ -190,14 +190,14 @@ def _plain(expression: sp.Expr) -> sp.Expr:
     return expression.xreplace({symbol: sp.Symbol(str(symbol)) for symbol in symbols})
 
 
-def _written(found: Any, small: Any) -> tuple[str, str]:
+def _written(expansion: Any, small: Any) -> tuple[str, str]:
     """Return the series as text and as LaTeX, in terms of the parameter itself."""
     texts, formulas = [], []
-    for power, c in zip(found.powers, found.coefficients, strict=True):
+    for power, c in zip(expansion.powers, expansion.coefficients, strict=True):
         factor = small**power
         texts.append(f"({c})" if power == 0 else f"({c})*({factor})")
         formulas.append(sp.latex(c) if power == 0 else rf"\left({sp.latex(c)}\right) {sp.latex(factor)}")
-    if not found.ends:
-        texts.append(f"O(({small})**({found.next_power}))")
-        formulas.append(rf"\mathcal{{O}}\left({sp.latex(small**found.next_power)}\right)")
+    if not expansion.ends:
+        texts.append(f"O(({small})**({expansion.next_power}))")
+        formulas.append(rf"\mathcal{{O}}\left({sp.latex(small**expansion.next_power)}\right)")
     return " + ".join(texts), " + ".join(formulas)

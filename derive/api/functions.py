@@ -19,16 +19,16 @@ def function(
 ) -> Callable[..., Any]:
     """Return a quantity as a function of the parameters `of`; see `Theory.function`. load: returns the solver."""
     model = problem.model
-    known = {parameter.name: parameter for parameter in model.parameters}
+    declared = {parameter.name: parameter for parameter in model.parameters}
     for name in of:
-        if name not in known:
-            raise ParameterError(f"of={name!r}: the parameters of {model.setting} are {', '.join(known)}")
-        if known[name].domain.whole:
+        if name not in declared:
+            raise ParameterError(f"of={name!r}: the parameters of {model.setting} are {', '.join(declared)}")
+        if declared[name].domain.whole:
             raise ParameterError(f"of={name!r}: {name} is a whole number and fixes shapes; fix it with {name}=VALUE")
         if name in fixed:
             raise ParameterError(f"{name} is both fixed and an argument; keep one of the two")
     if not of or len(set(of)) < len(of):
-        example = next(iter(known), "x")
+        example = next(iter(declared), "x")
         raise ParameterError(f"of={of!r}: name the parameters that the function takes, each once: of=[{example!r}]")
     if quantity not in (*SPECTRAL, *dict(model.observe)):
         have = ", ".join([*SPECTRAL, *dict(model.observe)])
@@ -42,17 +42,17 @@ def function(
             "take a sweep with one seed and differences of its points"
         )
     label = problem.layers[0] if problem.layers else None
-    domains = [known[name].domain for name in of]
-    found = pure_function(solver, problem.inputs, quantity, of, label, lambda x: _inside(x, domains))
+    domains = [declared[name].domain for name in of]
+    pure = pure_function(solver, problem.inputs, quantity, of, label, lambda x: _inside(x, domains))
 
     def checked(*parameters: Any) -> Any:
         """Evaluate at numbers checked as in `solve`; under tracing the result is NaN outside the domain."""
         if len(parameters) != len(of):
             raise ParameterError(f"{quantity} takes {', '.join(of)}: {len(parameters)} values were given")
-        return found(*(_checked(known[name], value) for name, value in zip(of, parameters, strict=True)))
+        return pure(*(_checked(declared[name], value) for name, value in zip(of, parameters, strict=True)))
 
     checked.__name__ = checked.__qualname__ = quantity
-    checked.__doc__ = found.__doc__
+    checked.__doc__ = pure.__doc__
     return checked
 
 
@@ -69,9 +69,9 @@ def _checked(parameter: Parameter, value: Any) -> Any:
 
 def _inside(x: Any, domains: Sequence[Domain]) -> Any:
     """Return whether each entry of a vector is in its domain."""
-    found: Any = True
+    inside: Any = True
     for k, domain in enumerate(domains):
         above = x[k] >= domain.low if domain.low_included else x[k] > domain.low
         below = x[k] <= domain.high if domain.high_included else x[k] < domain.high
-        found = found & above & below
-    return found
+        inside = inside & above & below
+    return inside

@@ -28,29 +28,31 @@ def limit(source: DeclarationSource, problem: Problem, progress: Progress | None
     if solver.limit is None:
         _refuse(problem.model)
     assert solver.limit is not None
-    made = source.made("limit", problem, Options())
+    provenance = source.made("limit", problem, Options())
     steps = solver.setting.steps  # how many are run does not matter
-    made = replace(made, parameters={name: value for name, value in made.parameters.items() if name != steps})
+    provenance = replace(
+        provenance, parameters={name: value for name, value in provenance.parameters.items() if name != steps}
+    )
     if progress is not None:
         progress(0.5, "limit of many steps")
     try:
-        found = at_rest(solver.limit, solver.point(problem.inputs))
+        values = at_rest(solver.limit, solver.point(problem.inputs))
     except NumericalError as error:
-        return Limit(made, None, {}, (str(error),))
-    about = {"radius": found.radius, "error": found.error}
-    if found.nodes is not None:
-        about["nodes"] = found.nodes
-    return Limit(made, found.observables, about)
+        return Limit(provenance, None, {}, (str(error),))
+    about = {"radius": values.radius, "error": values.error}
+    if values.nodes is not None:
+        about["nodes"] = values.nodes
+    return Limit(provenance, values.observables, about)
 
 
 def limits(
-    source: DeclarationSource, declared: Model | Family, given: Mapping[str, Any], progress: Progress | None
+    source: DeclarationSource, declared: Model | Family, values: Mapping[str, Any], progress: Progress | None
 ) -> Limits:
     """Return stationary limits on a grid; see `Theory.limits`."""
-    alone = array_names(declared, given)
+    alone = array_names(declared, values)
     several = {
         name: (value,) if name in alone or isinstance(value, str) or np.ndim(value) == 0 else tuple(value)
-        for name, value in given.items()
+        for name, value in values.items()
     }
     grid = grid_of(declared, several)
     return Limits(dict(grid.axes), tuple(limit(source, problem, progress) for problem in grid.problems))

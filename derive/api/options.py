@@ -56,15 +56,15 @@ def split_arguments(
     Raises:
         ParameterError: An argument may be an option or a parameter, or an option is outside its domain.
     """
-    known = options_of(verb)
-    options = {name: value for name, value in arguments.items() if name in known}
+    declared = options_of(verb)
+    options = {name: value for name, value in arguments.items() if name in declared}
     for name in sorted(set(ambiguous) & set(options)):
         raise ParameterError(
             f"{name} is an option of {verb} and a parameter of {setting}: write {verb}({{{name!r}: ...}}) for the "
             f"parameter, and {name}=... beside it for the option"
         )
-    found, own = read_options(verb, options)
-    return found, own, {name: value for name, value in arguments.items() if name not in known}
+    common, own = read_options(verb, options)
+    return common, own, {name: value for name, value in arguments.items() if name not in declared}
 
 
 def wanted_kernels(names: str | Sequence[str | Name] | None) -> Wanted:

@@ -40,10 +40,10 @@ class ProblemPoint:
     def solved(self, options: Options, progress: Progress | None = None) -> Solution:
         """Return the solution of the theory."""
         options = replace(options, kernels=wanted_kernels(options.kernels))
-        made = self.source.made("solve", self.problem, options)
+        provenance = self.source.made("solve", self.problem, options)
         with _quietly():
             try:
-                found = solve(
+                solution = solve(
                     self.solver,
                     self.problem.inputs,
                     replace(options, overlaps=options.overlaps is not False),
@@ -51,8 +51,8 @@ class ProblemPoint:
                     progress=_part(progress, 0.1, 1.0),
                 )
             except NumericalError as error:
-                return Solution(made, None, (str(error),))
-        return Solution.of(made, found)
+                return Solution(provenance, None, (str(error),))
+        return Solution.of(provenance, solution)
 
     def simulated(
         self, options: Options, progress: Progress | None = None, ends: Mapping[str, int] | None = None
@@ -60,12 +60,12 @@ class ProblemPoint:
         """Return samples; ends: by layer the number of eigenvalues at either end, equal for all layers by default."""
         options = replace(options, kernels=wanted_kernels(options.kernels))
         times = times_to_watch(self.solver, self.problem.values, options.path)
-        made = self.source.made("simulate", self.problem, options)
+        provenance = self.source.made("simulate", self.problem, options)
         if options.ends_only and ends is None:
             ends = ends_of_all(self.problem.layers)
         with _quietly():
             try:
-                found = finite_size.simulate(
+                simulation = finite_size.simulate(
                     self.solver,
                     self.problem.inputs,
                     options.size,
@@ -80,8 +80,8 @@ class ProblemPoint:
                     progress=_part(progress, 0.05, 1.0),
                 )
             except NumericalError as error:
-                return Simulation(made, None, (str(error),))
-        return Simulation(made, found)
+                return Simulation(provenance, None, (str(error),))
+        return Simulation(provenance, simulation)
 
     def compared(self, options: Options, progress: Progress | None = None) -> Comparison:
         """Compare theory and samples; if only ends of spectra are requested, the theory determines their number."""

@@ -63,27 +63,27 @@ def report(
     derivation = _derived(problem, part(tell, 0.0, 0.15))
     tell(0.15, "generating code")
     files = formatted(stored_files(problem.model, derivation))
-    compared, told = None, None
+    compared, section = None, None
     if compare is not None:
         compared = compare(part(tell, 0.2, 0.95))
-        told = _told(compared)
+        section = _told(compared)
     tell(0.95, "writing")
     sources = declaration_sources(target) if target else (("declaration", str(problem.model)),)
-    made = report_of(derivation, problem.values, sources, files, told, command, problem.layers)
+    document = report_of(derivation, problem.values, sources, files, section, command, problem.layers)
     if style == "latex":
-        figures = {f"{path.stem}-{f.name}.pdf": f.pdf for f in (told.figures if told is not None else ())}
-        text = latex_of_report(made, picture=f"{path.stem}-{{name}}.pdf")
+        figures = {f"{path.stem}-{f.name}.pdf": f.pdf for f in (section.figures if section is not None else ())}
+        text = latex_of_report(document, picture=f"{path.stem}-{{name}}.pdf")
         written = write_all(path, {**figures, path.name: text.encode()})
     else:
-        written = write_all(path, {path.name: html_of_report(made).encode()})
-    sections = [chapter.key for chapter in made.chapters]
-    return Reported(written, style, sections, _count_equations(made.chapters), compared)
+        written = write_all(path, {path.name: html_of_report(document).encode()})
+    sections = [chapter.key for chapter in document.chapters]
+    return Reported(written, style, sections, _count_equations(document.chapters), compared)
 
 
 def style_of(path: Path) -> str:
     """Return the format of a file name; raise if the place cannot be written."""
-    known = next((name for name, ends in SUFFIXES.items() if path.suffix.lower() in ends), None)
-    if known is None:
+    style = next((name for name, ends in SUFFIXES.items() if path.suffix.lower() in ends), None)
+    if style is None:
         raise ParameterError(f"{path}: end the file name in .html for a page or in .tex for LaTeX")
     if path.is_dir():
         raise ParameterError(f"{path} is a directory; give a file name")
@@ -91,9 +91,9 @@ def style_of(path: Path) -> str:
         raise ParameterError(f"{path}: there is no directory {path.parent}; make it first")
     if not os.access(path.parent, os.W_OK):
         raise ParameterError(f"{path}: the directory {path.parent} cannot be written to; choose another file")
-    if known == "latex" and not all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in path.stem):
+    if style == "latex" and not all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in path.stem):
         raise ParameterError(f"{path}: LaTeX finds pictures by plain names; use letters, digits, - and _")
-    return known
+    return style
 
 
 def _derived(problem: Problem, tell: Progress) -> Derivation:
@@ -130,7 +130,7 @@ def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
     """Return figures of the spectrum, where a matrix is probed, and of the observables, if any."""
     solution, simulation = compared.theory.found, compared.simulation.found
     assert solution is not None and simulation is not None
-    found = []
+    figures = []
     for layer in solution.layers:
         caption = (
             ("Layer " + layer.label + ". " if layer.label else "")
@@ -140,15 +140,15 @@ def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
         drawn = draw_spectrum(solution, simulation, layer.label)
         svg, pdf = picture(drawn, "svg"), picture(drawn, "pdf")
         name = f"spectrum-{layer.label}" if layer.label else "spectrum"
-        found.append(ReportFigure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
+        figures.append(ReportFigure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
     if solution.observables:
         caption = "Observables along the training: theory as lines, means over the seeds with their standard errors."
         drawn = draw_observables(solution, simulation)
         narrow = narrowed(draw_observables(solution, simulation, across=1))
-        found.append(
+        figures.append(
             ReportFigure("observables", picture(drawn, "svg"), picture(narrow, "svg"), picture(drawn, "pdf"), caption)
         )
-    return tuple(found)
+    return tuple(figures)
 
 
 def _count_equations(blocks: tuple[Any, ...]) -> int:

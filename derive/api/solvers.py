@@ -66,18 +66,18 @@ class DeclarationSource:
 
     def made(self, verb: str, problem: Problem, options: Options) -> Provenance:
         """Return the provenance of a result: verb, problem and the options that were set."""
-        told = options.told(verb)
-        told["kernel"] = [shown(name) for name in told.pop("kernels", ())] or None
-        told["align"] = list(problem.align) or None
+        options_set = options.told(verb)
+        options_set["kernel"] = [shown(name) for name in options_set.pop("kernels", ())] or None
+        options_set["align"] = list(problem.align) or None
         labels = tuple(label for label, _ in problem.model.probes)
         if problem.layers != labels:
-            told["layer"] = problem.layers[0] if problem.layers else "none"
+            options_set["layer"] = problem.layers[0] if problem.layers else "none"
         return Provenance(
             verb,
             problem.model.setting,
             self.target,
             dict(problem.values),
-            {name: value for name, value in told.items() if value is not None},
+            {name: value for name, value in options_set.items() if value is not None},
             self.text(problem.model),
             fingerprints(problem.inputs),
             versions(),

@@ -61,10 +61,10 @@ def spectra(
     paths = [path_of(file, "file"), *([] if after is None else [path_of(after, "after")])]
     read = [_Chosen(path, patterns[0], patterns[1], layout) for path in paths]
     now = read[-1]
-    found, changes = _analysed(now, None if after is None else read[0], level, progress or (lambda share, what: None))
-    if not found:
+    fitted, changes = _analysed(now, None if after is None else read[0], level, progress or (lambda share, what: None))
+    if not fitted:
         raise DeriveError(now.nothing())
-    matrices = tuple(map(_with_another_law, found))
+    matrices = tuple(map(_with_another_law, fitted))
     if after is not None:
         now.missing(read[0])
     compared: tuple[TheoryComparison, ...] = ()
@@ -87,7 +87,7 @@ def _analysed(
     now: _Chosen, before: _Chosen | None, level: float, progress: Progress
 ) -> tuple[list[FittedSpectrum], list[Change]]:
     """Return the spectra of a checkpoint, and the changes of each matrix since an earlier one."""
-    found: list[FittedSpectrum] = []
+    fitted: list[FittedSpectrum] = []
     changes: list[Change] = []
     then = {} if before is None else {entry.name: entry for entry in before.usable}
     for done, entry in enumerate(now.usable):
@@ -96,13 +96,13 @@ def _analysed(
         one = None if array is None or now.is_tied(entry, array) else now.spectrum(entry, array, level)
         if array is None or one is None:
             continue
-        found.append(one)
+        fitted.append(one)
         if before is not None and entry.name in then:
             old = before.numbers(then[entry.name])
             earlier = None if old is None else before.spectrum(then[entry.name], old, level)
             if old is not None and earlier is not None:
                 changes.append(change_of(earlier, one, old, array))
-    return found, changes
+    return fitted, changes
 
 
 def _with_another_law(one: FittedSpectrum) -> FittedSpectrum:

@@ -23,7 +23,7 @@ def stable_rate(
     if curvature is None and KERNEL in (matrix.label for matrix in solver.matrices):
         curvature = KERNEL
     layer, _, over = (curvature or "none").partition("/")
-    found = stability.stable_rate(
+    rate = stability.stable_rate(
         solver,
         problem.inputs,
         rate=options.of,
@@ -33,7 +33,7 @@ def stable_rate(
         tolerance=options.tolerance,
         progress=progress,
     )
-    return _with_closed_form(found, problem, options.of)
+    return _with_closed_form(rate, problem, options.of)
 
 
 def _with_closed_form(rate: StableRate, problem: Problem, of: str) -> StableRate:

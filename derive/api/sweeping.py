@@ -96,31 +96,31 @@ class Sweeping:
 
     def _measured(self, journal: Journal) -> tuple[UnitTimes, ...]:
         share = self.cut.share(self.workers.options.part)
-        found, kept = [], int(journal.path is not None)
+        times, stored = [], int(journal.path is not None)
         solving = self._missing(self.cut.solving(share), journal)
         if solving:
             first = _timed(solving[0], journal)
-            found.append(UnitTimes(first, _timed(solving[0], journal), len(solving) - kept))
+            times.append(UnitTimes(first, _timed(solving[0], journal), len(solving) - stored))
         solved = solutions(self.cut, journal) if self.cut.of == "compare" else {}
-        known = replace(share, samples=tuple(s for s in share.samples if not solved or s[0] in solved))
-        sampling = self._missing(self.cut.sampling(known, solved), journal)
+        drawable = replace(share, samples=tuple(s for s in share.samples if not solved or s[0] in solved))
+        sampling = self._missing(self.cut.sampling(drawable, solved), journal)
         if sampling:
             seconds = _timed(sampling[0], journal)
             left = sum(name not in journal.done for name in names_of(replace(share, chunks=())))
-            found.append(UnitTimes(seconds, seconds, left + 1 - kept))
-        return tuple(found)
+            times.append(UnitTimes(seconds, seconds, left + 1 - stored))
+        return tuple(times)
 
     @cached_property
     def _largest_sample(self) -> tuple[float, int | None]:
         """Return the bytes of the largest sample of a simulation, and how many fit into memory."""
         if self.cut.of == "solve":
             return 0.0, None
-        found = {}
+        by_shape = {}
         for problem in self.cut.grid.problems:
             solver = self.cut.solver(problem)
-            found[finite_size.needed_memory(solver, problem.values, self.cut.options.size)] = solver, problem
-        solver, problem = found[max(found)]
-        return max(found), finite_size.samples_at_once(solver, problem.values, self.cut.options.size)
+            by_shape[finite_size.needed_memory(solver, problem.values, self.cut.options.size)] = solver, problem
+        solver, problem = by_shape[max(by_shape)]
+        return max(by_shape), finite_size.samples_at_once(solver, problem.values, self.cut.options.size)
 
     def _fitting(self) -> Workers:
         """Return the workers, as many as memory allows; raise if more were requested explicitly."""
@@ -191,11 +191,15 @@ class Sweeping:
 
 
 def sweeping_of(
-    source: DeclarationSource, declared: Model | Family, given: Mapping[str, Any], options: Options, sweep: SweepOptions
+    source: DeclarationSource,
+    declared: Model | Family,
+    values: Mapping[str, Any],
+    options: Options,
+    sweep: SweepOptions,
 ) -> Sweeping:
     """Return the sweep over all given values of the parameters."""
-    arrays = array_names(declared, given)
-    grid = grid_of(declared, {name: (value,) if name in arrays else several(value) for name, value in given.items()})
+    arrays = array_names(declared, values)
+    grid = grid_of(declared, {name: (value,) if name in arrays else several(value) for name, value in values.items()})
     grid = replace(grid, problems=tuple(aligned(problem, options.align) for problem in grid.problems))
     options = replace(options, kernels=wanted_kernels(options.kernels))
     return Sweeping(Cut(source, grid, sweep.of, options), Workers(sweep))

@@ -110,8 +110,8 @@ class Theory:
         >>> derive.load(SPIKE).solve(strength=2, align="v").alignments
         {'v': {'right': array([0.75])}}
         """
-        options, _, given = self._asked("solve", values, arguments, progress)
-        return self._point(given, progress, options.align).solved(options, progress)
+        options, _, inputs = self._asked("solve", values, arguments, progress)
+        return self._point(inputs, progress, options.align).solved(options, progress)
 
     @takes_options
     def sweep(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Sweep:
@@ -156,8 +156,8 @@ class Theory:
         """Return a sweep with its workers."""
         from derive.api.sweeping import sweeping_of
 
-        options, sweep, given = self._asked(verb, values, arguments, progress)
-        return sweeping_of(self._source, self.declared, given, options, sweep)
+        options, sweep, inputs = self._asked(verb, values, arguments, progress)
+        return sweeping_of(self._source, self.declared, inputs, options, sweep)
 
     # -- finite size
 
@@ -177,8 +177,8 @@ class Theory:
         >>> derive.load(SPIKE).simulate(strength=2, size=100, seeds=3).eigenvalues.shape
         (3, 100)
         """
-        options, _, given = self._asked("simulate", values, arguments, progress)
-        return self._point(given, progress, options.align).simulated(options, progress)
+        options, _, inputs = self._asked("simulate", values, arguments, progress)
+        return self._point(inputs, progress, options.align).simulated(options, progress)
 
     @takes_options
     def compare(
@@ -195,8 +195,8 @@ class Theory:
         >>> derive.load(SPIKE).compare(strength=2, size=200, seeds=4).agrees
         True
         """
-        options, _, given = self._asked("compare", values, arguments, progress)
-        return self._point(given, progress, options.align).compared(options, progress)
+        options, _, inputs = self._asked("compare", values, arguments, progress)
+        return self._point(inputs, progress, options.align).compared(options, progress)
 
     @takes_options
     def check(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Check:
@@ -214,8 +214,8 @@ class Theory:
         """
         from derive.api.checking import check
 
-        options, own, given = self._asked("check", values, arguments, progress)
-        return check(self._source, self._problem(given), own.quick, own.simulate, options.seed, progress)
+        options, own, inputs = self._asked("check", values, arguments, progress)
+        return check(self._source, self._problem(inputs), own.quick, own.simulate, options.seed, progress)
 
     # -- other verbs
 
@@ -233,8 +233,8 @@ class Theory:
         """
         from derive.api.limiting import limit
 
-        _, _, given = self._asked("limit", values, parameters, progress)
-        return limit(self._source, self._problem(given), progress)
+        _, _, inputs = self._asked("limit", values, parameters, progress)
+        return limit(self._source, self._problem(inputs), progress)
 
     def limits(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limits:
         """The same on a grid: a parameter may have several values, as a ridge along its path.
@@ -246,8 +246,8 @@ class Theory:
         """
         from derive.api.limiting import limits
 
-        _, _, given = self._asked("limits", values, parameters, progress)
-        return limits(self._source, self.declared, given, progress)
+        _, _, inputs = self._asked("limits", values, parameters, progress)
+        return limits(self._source, self.declared, inputs, progress)
 
     @takes_options
     def stable_rate(
@@ -256,8 +256,8 @@ class Theory:
         """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots."""
         from derive.api.stability import stable_rate
 
-        _, own, given = self._asked("stable_rate", values, arguments, progress)
-        problem = self._problem(given)
+        _, own, inputs = self._asked("stable_rate", values, arguments, progress)
+        problem = self._problem(inputs)
         return stable_rate(self._solver(problem.model, progress), problem, own, progress)
 
     def expand(
@@ -334,13 +334,13 @@ class Theory:
         """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` are the files."""
         from derive.api.reporting import report
 
-        options, own, given = self._asked("report", values, arguments, progress)
+        options, own, inputs = self._asked("report", values, arguments, progress)
 
         def compared(share: Progress) -> Comparison:
-            return self._point(given, share).compared(options, share)
+            return self._point(inputs, share).compared(options, share)
 
         wanted = compared if own.simulation else None
-        return report(self._problem(given), self.target, path_of(path), wanted, own.command, progress)
+        return report(self._problem(inputs), self.target, path_of(path), wanted, own.command, progress)
 
     def build(self, directory: str | Path) -> list[Path]:
         """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone."""
@@ -385,11 +385,11 @@ class Theory:
             raise ParameterError(f"{twice[0]} is given twice; keep one of the two values")
         return options, record, {**dict(self.chosen), **own, **parameters}
 
-    def _problem(self, given: Values) -> Problem:
-        return problem_of(self.declared, {**dict(self.chosen), **given})
+    def _problem(self, inputs: Values) -> Problem:
+        return problem_of(self.declared, {**dict(self.chosen), **inputs})
 
-    def _point(self, given: Values, progress: Progress | None, align: str | Sequence[str] = ()) -> ProblemPoint:
-        return ProblemPoint.of(self._source, aligned(self._problem(given), align), progress)
+    def _point(self, inputs: Values, progress: Progress | None, align: str | Sequence[str] = ()) -> ProblemPoint:
+        return ProblemPoint.of(self._source, aligned(self._problem(inputs), align), progress)
 
     def _solver(self, model: Model, progress: Progress | None) -> Solver:
         return self._source.solver(model, progress)
@@ -397,7 +397,7 @@ class Theory:
 
 def _loaded_again(target: str, chosen: tuple[tuple[str, int | str], ...], declaration: str) -> Theory:
     """Load an unpickled theory; raise if its declaration has changed."""
-    found = Theory(load_declaration(target), target, chosen)
-    if found.declaration != declaration:
+    theory = Theory(load_declaration(target), target, chosen)
+    if theory.declaration != declaration:
         raise DeclarationError(f"{target} is not what was pickled: its declaration was changed; load it again by hand")
-    return found
+    return theory

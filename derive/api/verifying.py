@@ -116,13 +116,13 @@ def _confirmed(verdict: Decided, solver: Callable[[Counterexample], tuple[bool |
     """Return a verdict with the solver's result at its counterexample; "not decided" where they disagree."""
     if verdict.counterexample is None:
         return verdict
-    same, told = solver(verdict.counterexample)
+    same, detail = solver(verdict.counterexample)
     if same is False:
         at = ", ".join(f"{name} = {value}" for name, value in verdict.counterexample.point)
         expected = ", ".join(f"{x:.6g}" for x in verdict.counterexample.values) or "none"
-        told = f"internal error: at {at} the derivation gives {verdict.counterexample.what} {expected}, but {told}"
-        return replace(verdict, status=UNDECIDED, detail=told)
-    return replace(verdict, detail=f"{verdict.detail}; {told}") if told else verdict
+        detail = f"internal error: at {at} the derivation gives {verdict.counterexample.what} {expected}, but {detail}"
+        return replace(verdict, status=UNDECIDED, detail=detail)
+    return replace(verdict, detail=f"{verdict.detail}; {detail}") if detail else verdict
 
 
 def check(
@@ -146,8 +146,8 @@ def check(
         chosen = " ".join(f"{key}={value}" for key, value in picked)
         setting = file.model if model is None else model.setting
         verdicts = check_claims(file, derivation)
-        asked = [v for v in verdicts if v.counterexample is not None]
-        if asked:
+        refuted = [v for v in verdicts if v.counterexample is not None]
+        if refuted:
             from derive.api.confirming import Confirmation  # the solver starts only where it is needed
 
             solver = Confirmation(named or model_of(file))

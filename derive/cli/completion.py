@@ -54,12 +54,12 @@ class DeclaredWords:
     @property
     def names(self) -> tuple[Name, ...]:
         """All names that may precede an equals sign."""
-        found = [*self.choices, *self.parameters]
+        names = [*self.choices, *self.parameters]
         if self.layers:
-            found.append(Name("layer", "one of several probed matrices", (*self.layers, "all")))
+            names.append(Name("layer", "one of several probed matrices", (*self.layers, "all")))
         if self.data:
-            found.append(Name("data", "a file of arrays", files=".npz"))
-        return tuple({name.name: name for name in reversed(found)}.values())[::-1]
+            names.append(Name("data", "a file of arrays", files=".npz"))
+        return tuple({name.name: name for name in reversed(names)}.values())[::-1]
 
 
 # Completers
@@ -80,9 +80,9 @@ def values(context: click.Context, parameter: click.Parameter, incomplete: str) 
 
 def choices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Complete name=value for the choices of a family."""
-    found = declared(_target(context))
-    layer = [name for name in found.names if name.name == "layer"]
-    return _pairs((*found.choices, *layer), _given(context, parameter), incomplete)
+    words = declared(_target(context))
+    layer = [name for name in words.names if name.name == "layer"]
+    return _pairs((*words.choices, *layer), _given(context, parameter), incomplete)
 
 
 def targets_and_choices(
@@ -98,27 +98,27 @@ def targets_and_choices(
 
 def parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Complete names of parameters."""
-    found = declared(_target(context)).parameters
-    return [CompletionItem(name.name, help=name.doc) for name in found if name.name.startswith(incomplete)]
+    names = declared(_target(context)).parameters
+    return [CompletionItem(name.name, help=name.doc) for name in names if name.name.startswith(incomplete)]
 
 
 def small_parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Complete names of parameters and their inverses."""
-    found = parameters(context, parameter, incomplete.removeprefix("1/"))
-    inverse = [CompletionItem(f"1/{item.value}", help=item.help) for item in found]
-    return [item for item in (*found, *inverse) if item.value.startswith(incomplete)]
+    items = parameters(context, parameter, incomplete.removeprefix("1/"))
+    inverse = [CompletionItem(f"1/{item.value}", help=item.help) for item in items]
+    return [item for item in (*items, *inverse) if item.value.startswith(incomplete)]
 
 
 def observables(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Complete names of observables."""
-    found = declared(_target(context)).observables
-    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+    names = declared(_target(context)).observables
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def layers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Complete labels of probed matrices."""
-    found = declared(_target(context)).layers
-    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+    labels = declared(_target(context)).layers
+    return [CompletionItem(name) for name in labels if name.startswith(incomplete)]
 
 
 def files(*suffixes: str) -> Completer:
@@ -153,14 +153,14 @@ def _pairs(names: Iterable[Name], given: Iterable[str], incomplete: str) -> list
     left = [n for n in names if n.name not in taken and (n.name == name if equals else n.name.startswith(name))]
     if not equals and (len(left) != 1 or len(left[0].values) < 2):
         return [CompletionItem(f"{n.name}=", help=n.doc) for n in left]
-    found = []
+    items = []
     for n in left:
         earlier, comma, last = value.rpartition(",")  # several values make a sweep
-        known = [*n.values, *(_paths(last, (n.files,)) if n.files else ())]
+        possible = [*n.values, *(_paths(last, (n.files,)) if n.files else ())]
         start = f"{n.name}={earlier}{comma}"
         taken = set(earlier.split(","))
-        found += [CompletionItem(start + v, help=n.doc) for v in known if v.startswith(last) and v not in taken]
-    return found
+        items += [CompletionItem(start + v, help=n.doc) for v in possible if v.startswith(last) and v not in taken]
+    return items
 
 
 def _paths(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
@@ -170,13 +170,13 @@ def _paths(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
         entries = sorted(os.scandir(os.path.expanduser(folder + slash) or "."), key=lambda entry: entry.name)
     except OSError:
         return []
-    found = []
+    paths = []
     for entry in entries:
         name = entry.name + "/" * entry.is_dir()
         wanted = not suffixes or name.endswith(("/", *suffixes))
         if wanted and name.startswith(start) and (start or not name.startswith((".", "__pycache__"))):
-            found.append(folder + slash + name)
-    return found
+            paths.append(folder + slash + name)
+    return paths
 
 
 # Names in the text of a declaration
@@ -199,10 +199,10 @@ def declared(target: str | None) -> DeclaredWords:
         return DeclaredWords()
     calls = [call for tree in trees for call in _calls(tree)]
     families = [call for call in _calls(trees[0]) if _called(call) == "family"]
-    given = [(k.arg or "", k.value) for call in families for k in call.keywords]
+    keywords = [(k.arg or "", k.value) for call in families for k in call.keywords]
     followed, probed = (_entries(calls, "observe"), _entries(calls, "probe")) if file else _built(target)
     return DeclaredWords(
-        choices=tuple(_choice(name, value) for name, value in given if _called(value) in CHOICES),
+        choices=tuple(_choice(name, value) for name, value in keywords if _called(value) in CHOICES),
         parameters=tuple(_parameters(calls)),
         observables=followed,
         layers=probed,
@@ -252,9 +252,11 @@ def _choice(name: str, node: ast.expr) -> Name:
 
 def _entries(calls: Iterable[ast.Call], name: str) -> tuple[str, ...]:
     """Return the keys of the dictionaries passed under this name."""
-    given = (k.value for call in calls if _called(call) == "Model" for k in call.keywords if k.arg == name)
+    dictionaries = (k.value for call in calls if _called(call) == "Model" for k in call.keywords if k.arg == name)
     return tuple(
-        dict.fromkeys(text for node in given if isinstance(node, ast.Dict) for text in map(_text, node.keys) if text)
+        dict.fromkeys(
+            text for node in dictionaries if isinstance(node, ast.Dict) for text in map(_text, node.keys) if text
+        )
     )
 
 

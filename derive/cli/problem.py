@@ -134,13 +134,13 @@ def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], b
 
 def named_with_choices(words: tuple[str, ...]) -> list[tuple[str, dict[str, int | str]]]:
     """Return models with the choices that follow each."""
-    found: list[tuple[str, dict[str, int | str]]] = []
+    models: list[tuple[str, dict[str, int | str]]] = []
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            found.append((word, {}))
-        elif not found:
+            models.append((word, {}))
+        elif not models:
             raise click.UsageError(f"{word} is a choice without a model; name the model first")
         else:
-            found[-1][1][name.strip()] = value.strip()
-    return found
+            models[-1][1][name.strip()] = value.strip()
+    return models

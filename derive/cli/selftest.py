@@ -185,16 +185,16 @@ def _count(declarations: int, seed: int, first: int, as_json: bool) -> None:
     from derive.selftest.vocabulary import counted, features
     from derive.selftest.writing import write
 
-    found = counted(write(draft_of(seed, number)) for number in range(first, declarations))
-    shares = {feature: found.counts[feature] / found.declarations for feature in features()}
-    met, every = found.coverage()
+    frequencies = counted(write(draft_of(seed, number)) for number in range(first, declarations))
+    shares = {feature: frequencies.counts[feature] / frequencies.declarations for feature in features()}
+    met, every = frequencies.coverage()
     if as_json:
         pairs = {"met": met, "of": every}
-        print_json({"seed": seed, "declarations": found.declarations, "frequencies": shares, "pairs": pairs})
+        print_json({"seed": seed, "declarations": frequencies.declarations, "frequencies": shares, "pairs": pairs})
         return
     rows = [(feature, f"{100 * share:.1f} %") for feature, share in shares.items()]
-    print_table(f"{found.declarations} declarations of seed {seed}", ("feature", "have it"), rows)
-    click.echo(f"{met} of {every} pairs of features were met; {len(found.missing)} features never")
+    print_table(f"{frequencies.declarations} declarations of seed {seed}", ("feature", "have it"), rows)
+    click.echo(f"{met} of {every} pairs of features were met; {len(frequencies.missing)} features never")
 
 
 def _duration(seconds: float) -> str:

@@ -115,12 +115,12 @@ def solve(
         if makes_a_grid(pairs):
             raise click.UsageError("--memory belongs to one point; give each parameter one value")
 
-    def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
-        found: Solution = theory.solve(given, **options, progress=progress)
-        if asked and found.found is not None:  # before it is written, so that a file has them
-            for layer in found.layers:
-                found.resolvents(asked, layer.label, side)
-        return found
+    def solved(theory: Any, inputs: dict[str, Any], progress: Any) -> Solution:
+        solution: Solution = theory.solve(inputs, **options, progress=progress)
+        if asked and solution.found is not None:  # before it is written, so that a file has them
+            for layer in solution.layers:
+                solution.resolvents(asked, layer.label, side)
+        return solution
 
     command = Command(
         "solve",
@@ -133,25 +133,25 @@ def solve(
     run(command, target, pairs, options, flags)
 
 
-def _print_resolvents(solution: Solution, asked: list[complex], side: str | None) -> None:
+def _print_resolvents(solution: Solution, points: list[complex], side: str | None) -> None:
     """Print traces of the resolvent at a point of a grid."""
     click.echo(solution.made.point)
     for layer in solution.layers:
-        _print_resolvent(solution, layer, asked, side)
+        _print_resolvent(solution, layer, points, side)
 
 
 def _places(texts: tuple[str, ...]) -> list[complex]:
     """Return the points of --resolvent: complex numbers, or low:high:count."""
-    found: list[complex] = []
+    points: list[complex] = []
     for text in texts:
         if ":" in text:
-            found += map(complex, _range(f"--resolvent {text}", text) or ())
+            points += map(complex, _range(f"--resolvent {text}", text) or ())
             continue
         try:
-            found.append(complex(text.replace(" ", "").replace("i", "j")))
+            points.append(complex(text.replace(" ", "").replace("i", "j")))
         except ValueError:
             raise click.UsageError(f"--resolvent {text}: write a number such as 1+0.1j, or LOW:HIGH:COUNT") from None
-    return found
+    return points
 
 
 def _grid(text: str | None) -> list[float] | None:
@@ -211,12 +211,12 @@ def _print_solution(
 
 def _print_certificate(solution: Solution, verbose: bool) -> None:
     """Print one line, or a table if a check failed or details are requested."""
-    found = solution.certificate
-    if found is None:
+    certificate = solution.certificate
+    if certificate is None:
         return
-    click.echo(f"certificate: {found.summary}")
-    if verbose or not found:
-        print_table("", ("check", "compared", "how closely", "outcome"), found.rows(), text_columns=4)
+    click.echo(f"certificate: {certificate.summary}")
+    if verbose or not certificate:
+        print_table("", ("check", "compared", "how closely", "outcome"), certificate.rows(), text_columns=4)
 
 
 def _how(solution: Solution) -> str:
@@ -267,9 +267,9 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
         print_table(f"density of the bulk{named} (all points with --json)", ("x", "density"), points, text_columns=0)
 
 
-def _print_resolvent(solution: Solution, layer: Layer, asked: list[complex], side: str | None) -> None:
+def _print_resolvent(solution: Solution, layer: Layer, points: list[complex], side: str | None) -> None:
     rows = []
-    for one in solution.resolvents(asked, layer.label, side):
+    for one in solution.resolvents(points, layer.label, side):
         z = _complex(one["z"])
         for name, value in one["values"].items():
             rows.append((z, name if name == "G" else f"tr R {name}", _complex(value)))

@@ -27,37 +27,37 @@ LAWS = {
 }
 
 
-def print_spectra(answer: Row, verbose: bool) -> None:
-    matrices = answer["matrices"]
+def print_spectra(data: Row, verbose: bool) -> None:
+    matrices = data["matrices"]
     kinds = _kinds(matrices)
     counted = [_count(len(matrices), "matrix", "matrices"), _count(len(kinds), "kind", "kinds")]
-    damaged = sum(one["damaged"] for one in answer["left_out"])
-    counted += [f"{len(answer['tied'])} tied"] if answer["tied"] else []
-    counted += [f"{len(answer['left_out'])} arrays left out"] if answer["left_out"] else []
+    damaged = sum(one["damaged"] for one in data["left_out"])
+    counted += [f"{len(data['tied'])} tied"] if data["tied"] else []
+    counted += [f"{len(data['left_out'])} arrays left out"] if data["left_out"] else []
     counted += [f"{damaged} of them DAMAGED"] if damaged else []
-    after = f" after {answer['before']}" if "before" in answer else ""
-    click.echo(_wrapped(f"{answer['file']}{after}: {', '.join(counted)}", ""))
-    if "changes" in answer:
-        _print_changes(kinds, {one["name"]: one for one in answer["changes"]})
+    after = f" after {data['before']}" if "before" in data else ""
+    click.echo(_wrapped(f"{data['file']}{after}: {', '.join(counted)}", ""))
+    if "changes" in data:
+        _print_changes(kinds, {one["name"]: one for one in data["changes"]})
     else:
         _print_rows(kinds)
     _print_trends(kinds)
     if verbose or len(matrices) <= FEW:
-        _print_outliers(matrices, answer["level"])
+        _print_outliers(matrices, data["level"])
         _print_notes(matrices)
     for one in matrices:
         if "theory" in one:
             _print_comparison(one["name"], one["theory"])
-    for pair in answer["tied"]:
+    for pair in data["tied"]:
         click.echo(_wrapped(f"tied: {pair['name']} has the numbers of {pair['same_as']}, shown once"))
-    for reason in dict.fromkeys(part["reason"] for part in answer["left_out"]):
-        parts = [part for part in answer["left_out"] if part["reason"] == reason]
+    for reason in dict.fromkeys(part["reason"] for part in data["left_out"]):
+        parts = [part for part in data["left_out"] if part["reason"] == reason]
         names = [part["name"] for part in parts]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         word = "DAMAGED" if parts[0]["damaged"] else "left out"
         click.echo(_wrapped(f"{word} {', '.join(names[:3])}{more}: {reason}"))
-    if "plot" in answer:
-        click.echo(f"wrote {answer['plot']}")
+    if "plot" in data:
+        click.echo(f"wrote {data['plot']}")
 
 
 def _kinds(matrices: Sequence[Row]) -> dict[str, list[Row]]:
@@ -171,8 +171,8 @@ def _wrapped(text: str, indent: str = "  ") -> str:
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _count(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _count(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}"
 
 
 def _probability(value: float | None) -> str:

@@ -96,8 +96,8 @@ def stability(
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
-                found = stable_rate(theory._solver(problem.model, share), problem, options, share)
-                points.append(plain({"parameters": parameters, **asdict(found)}))
+                result = stable_rate(theory._solver(problem.model, share), problem, options, share)
+                points.append(plain({"parameters": parameters, **asdict(result)}))
             except NumericalError as error:
                 points.append(plain({"parameters": parameters, "error": str(error)}))
     if out is not None:
@@ -129,18 +129,18 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
     """Return remarks on the runs of a point, and on where simulation is not feasible."""
     if "error" in point:
         return [point["error"]]
-    found = _found_by(point, rate)
+    remarks = _found_by(point, rate)
     if point["noisy_above"] is not None:
-        found.append(
+        remarks.append(
             f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 can follow"
         )
     curved = point["by_curvature"]
     if curved is not None and curved < 0.95 * point["by_divergence"]:
-        found.append(
+        remarks.append(
             f"warning: above {rate} = {number(curved)} a direction grows that the loss does not see at once; a "
             "simulation sees it early"
         )
-    return found
+    return remarks
 
 
 def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
@@ -161,12 +161,12 @@ def _exact(exact: dict[str, Any], rate: str) -> list[str]:
             mode += (
                 ", with the other sign at every step" if changing else "" if turn < 1e-6 else f", turning by {turn:.4g}"
             )
-    found = [f"exact: there {mode}; stable at {exact['low']:.9g}, growing at {exact['high']:.9g}"]
+    lines = [f"exact: there {mode}; stable at {exact['low']:.9g}, growing at {exact['high']:.9g}"]
     if exact["formula"] is not None:
-        found.append(f"{rate} = {exact['formula']}")
+        lines.append(f"{rate} = {exact['formula']}")
     if exact["polynomial"] is not None:
-        found.append(f"0 = {exact['polynomial']}")
-    return found
+        lines.append(f"0 = {exact['polynomial']}")
+    return lines
 
 
 def _found_by(point: dict[str, Any], rate: str) -> list[str]:

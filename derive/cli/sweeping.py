@@ -91,11 +91,11 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
         raise DeriveError("--shard takes --journal FILE and neither --out nor --plot: join the journals of all first")
     if flags.spread or makes_a_grid(pairs):
         _one_thread()
-    theory, given, several = loaded(target, pairs)
+    theory, inputs, several = loaded(target, pairs)
     if flags.dry_run:
-        _print_plan(theory, given, _work(command.verb, options, flags), flags)
+        _print_plan(theory, inputs, _work(command.verb, options, flags), flags)
         return
-    result = _compute(command, theory, given, options, flags, several)
+    result = _compute(command, theory, inputs, options, flags, several)
     if flags.shard is not None:
         _print_shard(result, flags)
         return
@@ -105,14 +105,14 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
 
 
 def _compute(
-    command: Command, theory: Theory, given: dict[str, Any], options: Mapping[str, Any], flags: Flags, several: bool
+    command: Command, theory: Theory, inputs: dict[str, Any], options: Mapping[str, Any], flags: Flags, several: bool
 ) -> Any:
     """Return the result at one point, or the sweep for several points or distributed work."""
     with progress_bar(f"{command.title} {theory.declared.name}", flags.as_json) as progress:
         if several or flags.spread:
-            result = theory.sweep(given, **_work(command.verb, options, flags), progress=progress)
+            result = theory.sweep(inputs, **_work(command.verb, options, flags), progress=progress)
         else:
-            result = command.one(theory, given, progress=progress)
+            result = command.one(theory, inputs, progress=progress)
     if flags.spread and not several and flags.shard is None:
         result = result.points[0]
     if not several and flags.shard is None:
@@ -182,17 +182,17 @@ def _refuse_nothing(result: Any) -> None:
         raise NumericalError(result.trouble[0])
 
 
-def _print_plan(theory: Theory, given: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
+def _print_plan(theory: Theory, inputs: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
     from derive.api.workers import cores
     from derive.sweeps.watching import shown_time
 
     with progress_bar(f"measuring {theory.declared.name}", flags.as_json):
-        plan = theory.plan(given, measured=True, **work)
+        plan = theory.plan(inputs, measured=True, **work)
     jobs = flags.jobs or (1 if flags.on is not None else cores())
     expected = plan.expected(jobs)
     if flags.as_json:
-        told = {"points": plan.points, "samples": plan.samples, "parts": plan.units, "done": plan.done}
-        print_json({**told, "jobs": jobs, "bytes_of_a_sample": plan.bytes, "expected_seconds": expected})
+        counts = {"points": plan.points, "samples": plan.samples, "parts": plan.units, "done": plan.done}
+        print_json({**counts, "jobs": jobs, "bytes_of_a_sample": plan.bytes, "expected_seconds": expected})
         return
     samples = f", {plan.samples} samples" if plan.samples else ""
     click.echo(f"{plan.points} points{samples} in {plan.units} parts, {plan.done} of them done")

@@ -322,22 +322,22 @@ class Pictures:
         self.simulated.visible = bool(bars["top"])
         self.outliers.data = {"x": outliers, "y": [0.0] * len(outliers), "top": [height] * len(outliers)}
         self.path.data, self.edges.data = path_of(shown, label), _edges(shown, label)
-        found = observables_of(shown)
-        colours = [COLOURS[k % len(COLOURS)] for k in range(len(found))]
+        series = observables_of(shown)
+        colours = [COLOURS[k % len(COLOURS)] for k in range(len(series))]
         self.theory.data = {
-            "xs": [list(range(len(values))) for values, _ in found.values()],
-            "ys": [values for values, _ in found.values()],
-            "name": list(found),
+            "xs": [list(range(len(values))) for values, _ in series.values()],
+            "ys": [values for values, _ in series.values()],
+            "name": list(series),
             "colour": colours,
         }
         dots = [
             (float(when), value, colour)
-            for (_, drawn), colour in zip(found.values(), colours, strict=True)
+            for (_, drawn), colour in zip(series.values(), colours, strict=True)
             for when, value in enumerate(drawn)
         ]
         self.drawn.data = {name: [dot[k] for dot in dots] for k, name in enumerate(("t", "y", "colour"))}
         self.figures[1].visible = bool(self.edges.data["t"])
-        self.figures[2].visible = any(len(values) > 1 for values, _ in found.values())
+        self.figures[2].visible = any(len(values) > 1 for values, _ in series.values())
 
 
 def _edges(shown: Shown, label: str | None) -> Mapping[str, list[float]]:
@@ -353,7 +353,7 @@ def _edges(shown: Shown, label: str | None) -> Mapping[str, list[float]]:
 
 
 def _figure(name: str, title: str, across: str, up: str) -> Any:
-    made = figure(
+    plot = figure(
         name=name,
         title=title,
         x_axis_label=across,
@@ -364,6 +364,6 @@ def _figure(name: str, title: str, across: str, up: str) -> Any:
         active_scroll=None,
         toolbar_location="above",
     )
-    made.title.text_font_size = "12px"  # beside the tools there is little room on a phone
-    made.toolbar.logo = None
-    return made
+    plot.title.text_font_size = "12px"  # beside the tools there is little room on a phone
+    plot.toolbar.logo = None
+    return plot

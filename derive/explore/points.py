@@ -68,17 +68,17 @@ class Explorer:
 
     def command(self, wish: Wish) -> str:
         """Return the shell command of the point."""
-        given = {**dict(wish.choices), **dict(wish.values), **self.fixed}
+        inputs = {**dict(wish.choices), **dict(wish.values), **self.fixed}
         verb = ["solve"] if wish.size is None else ["compare"]
         options = [] if wish.size is None else ["--size", str(wish.size), "--seeds", str(SEEDS)]
         options += [] if self.samples is None else ["--samples", str(self.samples)]
-        return shlex.join(["derive", *verb, self.target, *(f"{n}={v}" for n, v in given.items()), *options])
+        return shlex.join(["derive", *verb, self.target, *(f"{n}={v}" for n, v in inputs.items()), *options])
 
     def python(self, wish: Wish) -> str:
         """Return the Python code of the point."""
         chosen = "".join(f", {name}={value!r}" for name, value in wish.choices)
-        given = {**dict(wish.values), **self.fixed}
-        values = [f"{name}={value!r}" for name, value in given.items()]
+        inputs = {**dict(wish.values), **self.fixed}
+        values = [f"{name}={value!r}" for name, value in inputs.items()]
         solved = [*values, *([] if self.samples is None else [f"samples={self.samples}"])]
         lines = ["import derive", "", f"m = derive.load({self.target!r}{chosen})", f"s = m.solve({', '.join(solved)})"]
         if wish.size is not None:
@@ -128,13 +128,13 @@ def outliers_of(shown: Shown, label: str | None) -> list[float]:
 
 def path_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
     """Return time and position of every outlier."""
-    found: dict[str, list[float]] = {"t": [], "x": []}
+    points: dict[str, list[float]] = {"t": [], "x": []}
     if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
-        return found
+        return points
     for when, values in enumerate(shown.solution.layer(label).outlier_path or ()):
-        found["t"] += [float(when)] * len(values)
-        found["x"] += [float(value) for value in values]
-    return found
+        points["t"] += [float(when)] * len(values)
+        points["x"] += [float(value) for value in values]
+    return points
 
 
 def observables_of(shown: Shown) -> dict[str, tuple[list[float], list[float]]]:

@@ -25,13 +25,13 @@ HERE = str(ipaddress.IPv4Address(socket.INADDR_LOOPBACK))
 
 def free_port(wanted: int) -> int:
     """Return the port if it is free; any free one for 0."""
-    with socket.socket() as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            one.bind((HERE, wanted))
+            probe.bind((HERE, wanted))
         except OSError as error:
             raise DeriveError(f"port {wanted} cannot be used ({error.strerror}); give another with --port") from None
-        return int(one.getsockname()[1])
+        return int(probe.getsockname()[1])
 
 
 def serve(explorer: Explorer, start: Wish, port: int, ready: Callable[[str, Any], None]) -> None:

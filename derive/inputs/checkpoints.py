@@ -315,17 +315,17 @@ def _whole(values: Any) -> bool:
 
 def _misplaced(tensors: list[_Tensor], size: int) -> dict[str, str]:
     """Return the tensors whose byte range lies outside the buffer or overlaps another."""
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     furthest: _Tensor | None = None
     for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):
         if furthest is not None and tensor.begin < furthest.end and tensor.begin < tensor.end:
-            found[tensor.name] = f"its bytes overlap with those of {furthest.name!r}"
-            found.setdefault(furthest.name, f"its bytes overlap with those of {tensor.name!r}")
+            problems[tensor.name] = f"its bytes overlap with those of {furthest.name!r}"
+            problems.setdefault(furthest.name, f"its bytes overlap with those of {tensor.name!r}")
         if furthest is None or tensor.end > furthest.end:
             furthest = tensor
         if tensor.end > size:
-            found[tensor.name] = f"truncated: it ends at byte {tensor.end} of a buffer of {size}"
-    return found
+            problems[tensor.name] = f"truncated: it ends at byte {tensor.end} of a buffer of {size}"
+    return problems
 
 
 def _check_filled(path: Path, tensors: list[_Tensor], size: int) -> None:
@@ -426,8 +426,8 @@ def _torch_entry(name: str, tensor: Any) -> Entry:
 
     def read() -> np.ndarray:
         numbers = tensor.detach()
-        found: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
-        return found
+        array: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
+        return array
 
     return Entry(name, tuple(tensor.shape), kind, read, unusable=None if real else f"type {kind} holds no weights")
 

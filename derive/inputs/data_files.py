@@ -50,47 +50,47 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
         unknown = [str(name) for name in data if name not in {d.name for d in needed} | {ORDER}]
         if unknown:
             raise ParameterError(f"{where}: {model.setting} has no data {unknown[0]}; it takes {names}")
-        found = {name: np.asarray(array) for name, array in data.items()}
+        arrays = {name: np.asarray(array) for name, array in data.items()}
     else:
-        found = _archive(data, {d.name for d in needed} | {ORDER}, names)
+        arrays = _archive(data, {d.name for d in needed} | {ORDER}, names)
     for d in needed:
-        if d.name in found:
-            found[d.name] = _numbers(found[d.name], d, where)
+        if d.name in arrays:
+            arrays[d.name] = _numbers(arrays[d.name], d, where)
         elif not d.optional or model.arrays is None:
             raise ParameterError(f"{where} has no array {d.name}; it must hold {names}")
-    needed = tuple(d for d in needed if d.name in found)
-    if ORDER in found:
-        found[ORDER] = _positions(found[ORDER], found, needed, where)
-    _check_alike(found, needed, where)
-    return found
+    needed = tuple(d for d in needed if d.name in arrays)
+    if ORDER in arrays:
+        arrays[ORDER] = _positions(arrays[ORDER], arrays, needed, where)
+    _check_alike(arrays, needed, where)
+    return arrays
 
 
-def array_of(d: Data, given: Any) -> Any:
+def array_of(d: Data, value: Any) -> Any:
     """Return an array given as numbers, as text in square brackets, or as a file."""
     import numpy as np
 
-    if isinstance(given, tuple) and all(isinstance(part, str) for part in given):
+    if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
         raise ParameterError(f"{d.name} is an array, not a list of values; write it as {d.name}={_example(d)}")
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         try:
-            return np.asarray(given, float)
+            return np.asarray(value, float)
         except (TypeError, ValueError):
             raise ParameterError(f"{d.name} is not an array of numbers; its axes are {_shape_of(d)}") from None
-    if not given.startswith("["):
-        if Path(given).suffix == ".npz":
-            found = _archive(given, {d.name}, d.name)
-            if d.name not in found:
-                raise ParameterError(f"{d.name}={given}: the file has no array {d.name}; save it with numpy.savez")
-            return found[d.name]
+    if not value.startswith("["):
+        if Path(value).suffix == ".npz":
+            arrays = _archive(value, {d.name}, d.name)
+            if d.name not in arrays:
+                raise ParameterError(f"{d.name}={value}: the file has no array {d.name}; save it with numpy.savez")
+            return arrays[d.name]
         raise ParameterError(
-            f"{d.name}={given} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a NumPy "
+            f"{d.name}={value} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a NumPy "
             "archive (.npz) that holds it"
         )
     try:
-        return np.asarray(parsed_json(given), float)
+        return np.asarray(parsed_json(value), float)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{d.name}={given} is not an array of numbers; its axes are {_shape_of(d)}, so write it as {_example(d)}"
+            f"{d.name}={value} is not an array of numbers; its axes are {_shape_of(d)}, so write it as {_example(d)}"
         ) from None
 
 
@@ -159,14 +159,14 @@ def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:
     return array.astype(float)
 
 
-def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...], where: str) -> np.ndarray:
+def _positions(order: np.ndarray, arrays: dict[str, Any], needed: tuple[Data, ...], where: str) -> np.ndarray:
     points = _points(needed)
     taken = [d for d in needed if d.clock is not None and d.axes[0] == points]
-    streams = [d.name for d in taken if found[d.name].ndim > len(d.axes)]
+    streams = [d.name for d in taken if arrays[d.name].ndim > len(d.axes)]
     if not taken or streams:
         why = f"{streams[0]} has a row a time already" if streams else "no array has points to choose from"
         raise ParameterError(f"{where}: {ORDER} is given, but {why}; leave one of the two out")
-    count = len(found[taken[0].name])
+    count = len(arrays[taken[0].name])
     if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= count:
         raise ParameterError(
             f"{where}: {ORDER} must be whole numbers from 0 to {count - 1}, steps by points of a batch"
@@ -183,11 +183,11 @@ def _points(needed: tuple[Data, ...]) -> Axis | None:
     return min(firsts, key=lambda axis: getattr(axis.size, "follows", None) is None, default=None)
 
 
-def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) -> None:
+def _check_alike(arrays: dict[str, Any], needed: tuple[Data, ...], where: str) -> None:
     """Raise unless each axis has the same length in all arrays."""
     seen: dict[str, tuple[int, str]] = {}
     for d in needed:
-        shape = found[d.name].shape
+        shape = arrays[d.name].shape
         axes = [str(axis.size) for axis in d.axes]
         for axis, length in zip(axes, shape[len(shape) - len(axes) :], strict=True):
             other, name = seen.setdefault(axis, (length, d.name))
@@ -198,14 +198,14 @@ def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) ->
                 )
 
 
-def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
+def sizes(arrays: dict[str, Any], model: Model) -> dict[str, int]:
     """Return the integer parameters that the data determine: lengths of axes, and the number of points."""
-    told: dict[str, int] = {}
+    lengths: dict[str, int] = {}
     points = _points(declared_data(model))
     for d in declared_data(model):
-        if d.name not in found:
+        if d.name not in arrays:
             continue
-        array = found[d.name]
+        array = arrays[d.name]
         for axis, length in zip(d.axes, array.shape[array.ndim - len(d.axes) :], strict=True):
             size = axis.size
             if size.is_Integer:
@@ -214,10 +214,10 @@ def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
                 continue
             batched = d.clock is not None and axis == points and array.ndim == len(d.axes)
             root = size.follows if size.follows is not None and batched else size
-            told[root.name] = length
-            if batched and ORDER in found:
-                told[size.name] = found[ORDER].shape[1]
-    return told
+            lengths[root.name] = length
+            if batched and ORDER in arrays:
+                lengths[size.name] = arrays[ORDER].shape[1]
+    return lengths
 
 
 def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[str, np.ndarray]:

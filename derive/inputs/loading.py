@@ -37,13 +37,13 @@ _PRIVATE = "_declaration_"
 @cache
 def settings() -> tuple[tuple[str, str], ...]:
     """Return the shipped settings: name and first line of the docstring, in alphabetical order."""
-    found = []
+    listed = []
     for path in sorted(_MODELS.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         targets = [target for node in tree.body for target in getattr(node, "targets", ())]
         if any(getattr(target, "id", "") == "MODEL" for target in targets):
-            found.append((path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
-    return tuple(found)
+            listed.append((path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
+    return tuple(listed)
 
 
 def setting_names() -> tuple[str, ...]:
@@ -97,13 +97,13 @@ def _shipped(name: str) -> Declared:
 def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
     """Return name and text of a declaration's file and of the files beside it that it imports."""
     path = Path(target) if is_file_target(target) else _MODELS / f"{target}.py"
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = [path]
     while waiting:
         path = waiting.pop(0)
-        if path.name in found or not path.is_file():
+        if path.name in texts or not path.is_file():
             continue
-        found[path.name] = source = read_bytes(path, DECLARATION_SIZE).decode("utf-8", errors="replace")
+        texts[path.name] = source = read_bytes(path, DECLARATION_SIZE).decode("utf-8", errors="replace")
         for node in ast.walk(ast.parse(source)):
             match node:
                 case ast.ImportFrom(module=str(name)):
@@ -113,7 +113,7 @@ def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
                 case _:
                     names = []
             waiting += [path.parent / f"{name.removeprefix('derive.models.')}.py" for name in names]
-    return tuple(found.items())
+    return tuple(texts.items())
 
 
 def _load_file(target: str) -> Declared:
@@ -150,7 +150,7 @@ def _load_file(target: str) -> Declared:
 @contextmanager
 def _importing_from(directory: Path, module: ModuleType) -> Iterator[None]:
     """Let a file import its neighbours, and restore the interpreter's state afterwards."""
-    path, known, bytecode = list(sys.path), set(sys.modules), sys.dont_write_bytecode
+    path, modules, bytecode = list(sys.path), set(sys.modules), sys.dont_write_bytecode
     sys.path.insert(0, str(directory))
     sys.modules[module.__name__] = module
     sys.dont_write_bytecode = True
@@ -160,7 +160,7 @@ def _importing_from(directory: Path, module: ModuleType) -> Iterator[None]:
         sys.path[:] = path
         sys.dont_write_bytecode = bytecode
         del sys.modules[module.__name__]
-        for name in [name for name in sys.modules if name not in known]:
+        for name in [name for name in sys.modules if name not in modules]:
             home = getattr(sys.modules[name], "__file__", None)
             if home and Path(home).parent == directory:
                 del sys.modules[name]

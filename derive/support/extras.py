@@ -36,10 +36,10 @@ def optional(name: str) -> Any:
 def check_installed(name: str) -> None:
     """Raise DeriveError if an optional dependency is not installed, without importing it."""
     try:
-        found = importlib.util.find_spec(name) is not None
+        installed = importlib.util.find_spec(name) is not None
     except ImportError:
-        found = False
-    if not found:
+        installed = False
+    if not installed:
         raise missing(name)
 
 

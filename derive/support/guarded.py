@@ -168,16 +168,16 @@ def _digest_of(data: dict[str, Any]) -> str:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file atomically; raise OSError if it cannot be written."""
-    handle, made = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
-    with interrupts.removing(Path(made)):
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
+    with interrupts.removing(Path(temporary)):
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(handle)
-            os.chmod(made, 0o644)
-            os.replace(made, path)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):
-                os.unlink(made)
+                os.unlink(temporary)
             raise

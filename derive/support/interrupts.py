@@ -216,14 +216,14 @@ def _guard(reading: int, parent: int) -> None:
             return
         if content[0] in SIGNALS:
             break
-    deadline, told = time.monotonic() + LAST_PATIENCE, False
+    deadline, acknowledged = time.monotonic() + LAST_PATIENCE, False
     while (left := deadline - time.monotonic()) > 0:
         if select.select([reading], [], [], left)[0]:
             content = os.read(reading, 64)
-            told = told or _TOLD in content
+            acknowledged = acknowledged or _TOLD in content
             if not content:
                 return
     if os.getppid() == parent:
-        if not told:
+        if not acknowledged:
             os.write(2, b"error: interrupted\n")
         os.kill(parent, signal.SIGKILL)

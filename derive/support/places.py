@@ -45,14 +45,14 @@ DAYS_UNUSED = 60
 """Days without use after which a file is removed."""
 
 
-def path_of(given: Any, what: str = "path") -> Path:
+def path_of(value: Any, what: str = "path") -> Path:
     """Return a path given as text or path; raise ParameterError otherwise."""
-    if isinstance(given, (str, Path)):
-        return Path(given)
-    found = os.fspath(given) if isinstance(given, os.PathLike) else None
-    if not isinstance(found, str):
-        raise ParameterError(f"{what}={given!r}: give the path as text, such as 'results/run.nc'")
-    return Path(found)
+    if isinstance(value, (str, Path)):
+        return Path(value)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else None
+    if not isinstance(text, str):
+        raise ParameterError(f"{what}={value!r}: give the path as text, such as 'results/run.nc'")
+    return Path(text)
 
 
 def checkout() -> Path | None:
@@ -117,10 +117,10 @@ class KeptFiles:
         if secret is None or signed is None:
             return None
         size = hashlib.sha256().digest_size
-        signature, answer = signed[:size], signed[size:]
-        return answer if hmac.compare_digest(signature, _signature(secret, kind, question, answer)) else None
+        signature, content = signed[:size], signed[size:]
+        return content if hmac.compare_digest(signature, _signature(secret, kind, question, content)) else None
 
-    def write(self, kind: str, question: str, answer: bytes) -> None:
+    def write(self, kind: str, question: str, content: bytes) -> None:
         """Store the bytes of a key; a directory that cannot be written is ignored."""
         with suppress(OSError):
             secret = self._key(make=True)
@@ -129,7 +129,7 @@ class KeptFiles:
             path = self._path(kind, question)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             self._sweep(kind)
-            _write(path, _signature(secret, kind, question, answer) + answer)
+            _write(path, _signature(secret, kind, question, content) + content)
 
     def _path(self, kind: str, question: str) -> Path:
         """Return the path of a key: a readable name and a digest."""
@@ -172,36 +172,36 @@ def _kept_at(place: Path) -> KeptFiles:
     return KeptFiles(place)
 
 
-def _signature(secret: bytes, kind: str, question: str, answer: bytes) -> bytes:
+def _signature(secret: bytes, kind: str, question: str, content: bytes) -> bytes:
     """Return a signature of content and key, each prefixed by its length, so that no two inputs coincide."""
-    parts = [kind.encode(), question.encode(), answer]
+    parts = [kind.encode(), question.encode(), content]
     return hmac.digest(secret, b"".join(len(part).to_bytes(8, "big") + part for part in parts), "sha256")
 
 
 def _secret(path: Path, make: bool) -> bytes | None:
     """Return the secret in this file; create one if there is none that only this user can read, and `make` is set."""
-    found = _read(path, readable=False)
-    if found is not None and len(found) == SECRET_BYTES:
-        return found
+    secret = _read(path, readable=False)
+    if secret is not None and len(secret) == SECRET_BYTES:
+        return secret
     if not make:
         return None
-    if found is not None or path.is_symlink() or path.exists():
+    if secret is not None or path.is_symlink() or path.exists():
         path.unlink()  # cut off, or others could read it
-    handle, made = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(SECRET_BYTES))
         try:
-            os.link(made, path)  # another process may have been first: then its secret is ours too
+            os.link(temporary, path)  # another process may have been first: then its secret is ours too
         except FileExistsError:
             pass
         except OSError:
-            os.replace(made, path)  # no links here: what the slower of two processes signs is made again later
+            os.replace(temporary, path)  # no links here: what the slower of two processes signs is made again later
     finally:
         with suppress(OSError):
-            os.unlink(made)
-    found = _read(path, readable=False)
-    return found if found is not None and len(found) == SECRET_BYTES else None
+            os.unlink(temporary)
+    secret = _read(path, readable=False)
+    return secret if secret is not None and len(secret) == SECRET_BYTES else None
 
 
 def _read(path: Path, readable: bool = True) -> bytes | None:
@@ -226,14 +226,14 @@ def _read(path: Path, readable: bool = True) -> bytes | None:
 
 def _write(path: Path, content: bytes) -> None:
     """Replace a file atomically."""
-    handle, made = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.replace(made, path)
+        os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(made)
+            os.unlink(temporary)
         raise
 
 

@@ -32,9 +32,9 @@ def kind_named(name: str) -> str:
     return _KINDS.get(name.strip("'").rpartition(".")[2], "an expression")
 
 
-def _call(found: re.Match[str]) -> tuple[str, int]:
+def _call(match: re.Match[str]) -> tuple[str, int]:
     """Return the called function, and the number of its arguments that the caller does not see."""
-    owner, name = found["owner"], found["name"]
+    owner, name = match["owner"], match["name"]
     if name == "__call__" and owner:
         return kind_named(owner), 1
     return f"{owner if name in _METHODS and owner else name}(...)", int(bool(owner))
@@ -48,9 +48,9 @@ def _listed(names: str) -> str:
     return names.replace("'", "")
 
 
-def _too_many(found: re.Match[str]) -> str:
-    call, hidden = _call(found)
-    most, given = int(found["most"]) - hidden, int(found["given"]) - hidden
+def _too_many(match: re.Match[str]) -> str:
+    call, hidden = _call(match)
+    most, given = int(match["most"]) - hidden, int(match["given"]) - hidden
     takes = "none without its name" if most == 0 else f"{most}{'' if most == 1 else ' at most'}"
     return f"{call} is given {_many(given)}, where it takes {takes}"
 
@@ -126,9 +126,9 @@ def in_plain_words(error: BaseException) -> str:
     """Return the message of an exception without names of classes, methods and addresses."""
     text = " ".join(str(error).split())
     for pattern, sentence in _SENTENCES:
-        found = re.fullmatch(pattern, text)
-        if found is not None:
-            return sentence(found)
+        match = re.fullmatch(pattern, text)
+        if match is not None:
+            return sentence(match)
     if isinstance(error, KeyError):
         return f"there is no {text}"
     text = re.sub(r"<class '([\w.]+)'>", lambda m: kind_named(m[1]), text)
@@ -156,8 +156,8 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    kept = (letter if letter in "\n\t" or _is_shown(letter) else _escaped(letter) for letter in text)
-    return "".join(kept)
+    letters = (letter if letter in "\n\t" or _is_shown(letter) else _escaped(letter) for letter in text)
+    return "".join(letters)
 
 
 def _is_shown(letter: str) -> bool:

@@ -93,12 +93,12 @@ def opened(path: Path | None, about: About, write: bool = True) -> Journal:
         return Journal(None, about, {})
     journal, good = Journal(path, about, {}), 0
     if os.path.lexists(path):
-        found = _read(path)
-        if found is not None:
-            why = _differs(found.about, about)
+        content = _read(path)
+        if content is not None:
+            why = _differs(content.about, about)
             if why:
                 raise DeriveError(f"{path} is the journal of another sweep: {why}; name another --journal")
-            journal, good = Journal(path, about, found.units, found.places), found.length
+            journal, good = Journal(path, about, content.units, content.places), content.length
     if not write:
         return journal
     try:
@@ -138,14 +138,14 @@ def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
     about: About | None = None
     first, units = Path(), dict[str, str]()
     for path in paths:
-        found = _read(path)
-        if found is None:
+        content = _read(path)
+        if content is None:
             raise DeriveError(f"{path} is empty: nothing of its shard is done")
         if about is None:
-            about, first = found.about, path
-        elif why := _differs(found.about, about):
+            about, first = content.about, path
+        elif why := _differs(content.about, about):
             raise DeriveError(f"{path} and {first} are journals of different sweeps: {why}")
-        for unit, line in found.units.items():
+        for unit, line in content.units.items():
             if units.setdefault(unit, line) != line:
                 raise DeriveError(
                     f"{path} has other numbers for {unit} than a journal before it, so that one of them was made with "
@@ -220,8 +220,8 @@ def _read(path: Path) -> _Content | None:
     places: dict[str, int] = {}
     length = len(lines[0]) + 1
     for number, line in enumerate(lines[1:], start=2):
-        unit, found = _unit(line + b"\n", sweep) or ("", None)
-        if found is None or units.setdefault(unit, found) != found:
+        unit, results = _unit(line + b"\n", sweep) or ("", None)
+        if results is None or units.setdefault(unit, results) != results:
             raise _changed(path, number)
         places.setdefault(unit, number)
         length += len(line) + 1

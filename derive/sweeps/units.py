@@ -110,18 +110,18 @@ def read(line: str) -> list[Found]:
     if not isinstance(held, dict) or not isinstance(held.get("numbers"), str):
         raise ValueError("no numbers")
     numbers = np.frombuffer(base64.b64decode(held["numbers"], validate=True), "<f8")
-    found: list[Found] = decoded(held.get("results"), numbers)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    results: list[Found] = decoded(held.get("results"), numbers)
+    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
         raise ValueError("no results")
-    return found
+    return results
 
 
 def _solved(unit: Unit, tell: Tell | None) -> list[Found]:
     from numerics.solver import solve_many
 
     points = [dict(point) for point in unit.points]
-    found = solve_many(_solver(unit.code), points, batch=unit.batch, progress=tell, **unit.options)
-    return [_parts(one) for one in found]
+    solutions = solve_many(_solver(unit.code), points, batch=unit.batch, progress=tell, **unit.options)
+    return [_parts(one) for one in solutions]
 
 
 def _sampled(unit: Unit, tell: Tell | None) -> Found:
@@ -136,10 +136,10 @@ def _sampled(unit: Unit, tell: Tell | None) -> Found:
         return _parts(error)
 
 
-def _parts(found: Solution | Simulation | NumericalError) -> Found:
-    if isinstance(found, NumericalError):
-        return {"error": str(found)}
-    return {f.name: getattr(found, f.name) for f in fields(found) if f.name not in _KNOWN_ELSEWHERE}
+def _parts(result: Solution | Simulation | NumericalError) -> Found:
+    if isinstance(result, NumericalError):
+        return {"error": str(result)}
+    return {f.name: getattr(result, f.name) for f in fields(result) if f.name not in _KNOWN_ELSEWHERE}
 
 
 _LOADED: OrderedDict[str, Solver] = OrderedDict()
@@ -162,24 +162,24 @@ def _solver(code: SolverCode) -> Solver:
     return _LOADED[code.digest]
 
 
-def solution_of(found: Found, solver: Solver, point: Mapping[str, Any]) -> Solution | NumericalError:
+def solution_of(parts: Found, solver: Solver, point: Mapping[str, Any]) -> Solution | NumericalError:
     """Return a solution of a unit, completed by what is stored elsewhere; without order parameters."""
     from derive.results.typed import built
     from numerics.solver import Solution
 
-    if "error" in found:
-        return NumericalError(str(found["error"]))
-    known = {"parameters": dict(point), "order": None, "about": solver.about, "solver": solver}
-    return built(Solution, {**found, **known})
+    if "error" in parts:
+        return NumericalError(str(parts["error"]))
+    completed = {"parameters": dict(point), "order": None, "about": solver.about, "solver": solver}
+    return built(Solution, {**parts, **completed})
 
 
-def simulation_of(found: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
+def simulation_of(samples: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
     """Return all samples of one point as one simulation; if some diverged, the error of the first."""
     from derive.results.typed import built
     from numerics.simulation.samples import Simulation, joined
 
-    wrong = next((one["error"] for one in found if "error" in one), None)
+    wrong = next((one["error"] for one in samples if "error" in one), None)
     if wrong is not None:
         return NumericalError(str(wrong))
-    known = {"parameters": dict(point), "about": solver.about}
-    return joined([built(Simulation, {**one, **known}) for one in found])
+    completed = {"parameters": dict(point), "about": solver.about}
+    return joined([built(Simulation, {**one, **completed}) for one in samples])

@@ -164,12 +164,12 @@ def _draw_density(
 
 def _draw_strip(axes: Axes, spectrum: FittedSpectrum, theory: list[float], compared: bool) -> None:
     axes.axvspan(*spectrum.singular_edges, color=GREY, linewidth=0)
-    found = np.array([outlier.singular_value for outlier in spectrum.outliers])
+    outliers = np.array([outlier.singular_value for outlier in spectrum.outliers])
     spread = np.array([outlier.error or 0.0 for outlier in spectrum.outliers])
-    if len(found):
+    if len(outliers):
         axes.errorbar(
-            found,
-            np.zeros_like(found),
+            outliers,
+            np.zeros_like(outliers),
             xerr=spread,
             fmt="|",
             markersize=11,

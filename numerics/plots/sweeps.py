@@ -27,8 +27,8 @@ def draw_sweep(
     names = [key for key in columns if key not in axes]
     if quantity is None:
         wanted = ("outlier 1", "largest eigenvalue", "largest")
-        found = (key for word in wanted for key in names if key.startswith(word) and "difference" not in key)
-        quantity = next(found, names[0] if names else None)
+        candidates = (key for word in wanted for key in names if key.startswith(word) and "difference" not in key)
+        quantity = next(candidates, names[0] if names else None)
     if quantity not in names:
         raise ParameterError(f"there is no {quantity!r} to draw; there are {', '.join(names) or 'no numbers'}")
     shape = tuple(len(values) for values in axes.values())
