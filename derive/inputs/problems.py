@@ -60,7 +60,7 @@ class Problem:
                 raise ParameterError(f"{shown_source(self.data)}: {wrong}")
             own = spread(arrays, self.model, self.values)
         if any(d.name not in own for d in declared_data(self.model)):
-            own = {**_made(self.model, dict(self.values)), **own}
+            own = {**_own_arrays(self.model, dict(self.values)), **own}
         check_roots(own, self.model)
         return {**self.values, **own}
 
@@ -79,7 +79,7 @@ def aligned(problem: Problem, align: str | Iterable[str] | None) -> Problem:
     return replace(problem, model=with_alignments(problem.model, texts), align=texts) if texts else problem
 
 
-def _made(model: Model, values: dict[str, Any]) -> dict[str, Any]:
+def _own_arrays(model: Model, values: dict[str, Any]) -> dict[str, Any]:
     """Return the arrays of a declaration's own function."""
     try:
         arrays = model.arrays(values)

@@ -41,7 +41,7 @@ def _printers() -> Printers:
     return _places[0]()
 
 
-class _Told:
+class _Printed:
     """Base of objects with a text and a LaTeX form."""
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class _Told:
         return _printers().latex_of(self)
 
 
-class Displayed(_Told):
+class Displayed(_Printed):
     """An object of many lines: a summary as `repr`, the whole when printed, mathematics in a notebook."""
 
     __slots__ = ()
@@ -81,7 +81,7 @@ class DisplayedSections(Displayed):
         return _printers().sections_as_data(self)
 
 
-class DisplayedFormula(_Told):
+class DisplayedFormula(_Printed):
     """An object of one line: its source in a terminal, a formula in a notebook."""
 
     __slots__ = ()

@@ -80,7 +80,7 @@ def changed(r: Any, change: Any) -> np.ndarray:
     return updated
 
 
-def scaled(
+def scale_equations(
     equations: PolynomialSystem | SiteSystem, z: np.ndarray, r: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return residual, derivative by z and Jacobian by r, with each equation divided by its largest scaled Jacobian
@@ -93,7 +93,7 @@ def scaled(
     return residual / rows, rate / rows, slope / rows[..., None]
 
 
-def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
+def solve_batch(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve a batch of linear systems; return NaN for those that are singular."""
     try:
         return np.linalg.solve(matrices, right)
@@ -143,7 +143,7 @@ def _with_one_factorisation(equations: PolynomialSystem, z: np.ndarray, r: np.nd
                 break
         both = now
     if open_.any():
-        both[open_] = solved(equations.matrices(slopes[open_]), right[open_])
+        both[open_] = solve_batch(equations.matrices(slopes[open_]), right[open_])
     r = r - both[..., 0]
     measure = relative_to(np, r, usual)
     before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
@@ -216,11 +216,11 @@ class Branch:
         moved = changed if self.by_factors else np.add
 
         def corrector(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
-            residual, _, slope = scaled(equations, z, r, relative_to(np, r, usual))
-            first = solved(slope, residual[..., None])[..., 0]
+            residual, _, slope = scale_equations(equations, z, r, relative_to(np, r, usual))
+            first = solve_batch(slope, residual[..., None])[..., 0]
             r = moved(r, -first)
-            residual, rate, slope = scaled(equations, z, r, relative_to(np, r, usual))
-            both = solved(slope, np.stack([residual, -rate], axis=-1))
+            residual, rate, slope = scale_equations(equations, z, r, relative_to(np, r, usual))
+            both = solve_batch(slope, np.stack([residual, -rate], axis=-1))
             r = moved(r, -both[..., 0])
             measure = relative_to(np, r, usual)
             before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
@@ -254,13 +254,13 @@ class Branch:
         """Return the responses at points with Im z >= 0, and the relative size of the last Newton correction."""
         z = np.asarray(z, complex)
         if self.equations.count * self.equations.groups <= SMALL:
-            return polished(self.kernel, z, *self._from_infinity(z))
+            return polish(self.kernel, z, *self._from_infinity(z))
         r, errors = np.zeros((z.size, self.equations.count), complex), np.full(z.size, np.inf)
-        for part in _coarse_first(z):
+        for part in _split_coarse_first(z):
             r[part], errors[part] = self._beside_neighbours(z[part])
             lost = part[~np.isfinite(errors[part])]
             if lost.size:
-                r[lost], errors[lost] = polished(self.kernel, z[lost], *self._together(z[lost], tell, what))
+                r[lost], errors[lost] = polish(self.kernel, z[lost], *self._together(z[lost], tell, what))
             inside = part[(z[part].imag == 0) & (r[part, self.resolvent_index].imag < 0) & (errors[part] < 1e-9)]
             self._inside.add(z[inside].real, r[inside])
         return r, errors
@@ -282,7 +282,7 @@ class Branch:
         r[places[good]], errors[places[good]] = better[good], last[good]
         rough = places[good & (last > 1e-13)]
         if rough.size:
-            r[rough], errors[rough] = polished(self.kernel, z[rough], r[rough], errors[rough])
+            r[rough], errors[rough] = polish(self.kernel, z[rough], r[rough], errors[rough])
         return r, errors
 
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -386,7 +386,7 @@ class Branch:
                 continue
             begin, tangent = begun(kernel, above, begin)
             precise = follow(kernel, above, z[places], begin, tangent, self.resolvent_index)
-            precise = polished(kernel, z[places], *precise)
+            precise = polish(kernel, z[places], *precise)
             better = precise[1] < errors[places]
             r[places[better]], errors[places[better]] = precise[0][better], precise[1][better]
             rough = np.setdiff1d(rough, places)
@@ -468,7 +468,7 @@ class Branch:
         with np.errstate(all="ignore"):
             r, _, last, tangent = self.kernel(begin, r, np.abs(r))
             responses, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0, self.by_factors)
-        responses, errors = polished(self.kernel, goal, responses, np.where(last < 1e-8, errors, np.inf))
+        responses, errors = polish(self.kernel, goal, responses, np.where(last < 1e-8, errors, np.inf))
         sure = errors <= 1e-12
         if real:
             sure &= np.all(responses.imag == 0, axis=1)
@@ -520,7 +520,7 @@ def _start(law: BulkLaw, p: Point) -> BranchStart:
     return BranchStart(height, responses[0], limit[0])
 
 
-def _coarse_first(z: np.ndarray) -> list[np.ndarray]:
+def _split_coarse_first(z: np.ndarray) -> list[np.ndarray]:
     """Return the indices of all points in two parts: every few real points, and then those between them."""
     real = np.flatnonzero(z.imag == 0)
     if real.size < 4 * BETWEEN:
@@ -571,15 +571,15 @@ def follow(
     results, final = r.copy(), np.full(end.size, np.inf)
     place, way, goal_at = np.arange(end.size), begin - end, end
     left, share = np.ones(end.size), np.full(end.size, attempt)
-    here = _Here(r, tangent, np.zeros_like(r), np.abs(r), np.full(end.size, 1e-10))
+    here = _PathState(r, tangent, np.zeros_like(r), np.abs(r), np.full(end.size, 1e-10))
     for _ in range(MOST_STEPS):
         if not place.size:
             break
         goal = left * (1 - share)
         z = goal_at + goal * way
         with np.errstate(all="ignore"):
-            good, there, wish = _stepped(kernel, z, here, ((goal - left) * way)[:, None], index, by_factors)
-            share = _capped(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
+            good, there, wish = _try_step(kernel, z, here, ((goal - left) * way)[:, None], index, by_factors)
+            share = _cap_step(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
         here, left = (there, goal) if good.all() else (here.replaced(good, there), np.where(good, goal, left))
         # next to a branch point at the end, rounding limits how closely it is approached
         arrived, short = left == 0, share < 1e-3
@@ -596,7 +596,7 @@ def follow(
     return results, final
 
 
-class _Here(NamedTuple):
+class _PathState(NamedTuple):
     """Responses at the current points of the paths, with first and second derivatives, sizes and errors (`rough`)."""
 
     r: np.ndarray
@@ -605,19 +605,19 @@ class _Here(NamedTuple):
     size: np.ndarray
     rough: np.ndarray
 
-    def of(self, places: np.ndarray) -> _Here:
+    def of(self, places: np.ndarray) -> _PathState:
         """Return the entries at some of the points."""
-        return _Here(*(x[places] for x in self))
+        return _PathState(*(x[places] for x in self))
 
-    def replaced(self, places: np.ndarray, others: _Here) -> _Here:
+    def replaced(self, places: np.ndarray, others: _PathState) -> _PathState:
         """Return a copy with the entries at some of the points replaced."""
         pairs = zip(self, others, strict=True)
-        return _Here(*(np.where(places[:, None] if old.ndim == 2 else places, new, old) for old, new in pairs))
+        return _PathState(*(np.where(places[:, None] if old.ndim == 2 else places, new, old) for old, new in pairs))
 
 
-def _stepped(
-    kernel: Kernel, z: np.ndarray, here: _Here, step: np.ndarray, index: int, by_factors: bool
-) -> tuple[np.ndarray, _Here, np.ndarray]:
+def _try_step(
+    kernel: Kernel, z: np.ndarray, here: _PathState, step: np.ndarray, index: int, by_factors: bool
+) -> tuple[np.ndarray, _PathState, np.ndarray]:
     """Try one step. Return whether it stays on the branch, the new state, and the factor for the next step size."""
     r, tangent, rough = here.r, here.tangent, here.rough
     run, more = tangent * step, here.bend * (step * step / 2)
@@ -630,7 +630,7 @@ def _stepped(
     better, first, last, slope = kernel(z, guess, here.size)
     new_size = np.abs(better)
     measure = np.maximum(new_size, here.size)
-    measure += 1e-12 * _widest(measure)[:, None] + 1e-300
+    measure += 1e-12 * _row_maxima(measure)[:, None] + 1e-300
     curved, between = better - r - run, (slope - tangent) * (step / 2)
     turned = between * (2 / (step * step))
     if by_factors:
@@ -639,28 +639,28 @@ def _stepped(
         curved = np.where(small, better * (np.log(better / r) - factor), curved)
         between = np.where(small, better * turning * (step * step / 2), between)
         turned = np.where(small, better * (turning + rate * rate), turned)
-    off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
-    slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
+    off, unfit = _row_maxima(np.abs(curved) / measure), _row_maxima(np.abs(curved - between) / measure)
+    slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _row_maxima(np.abs(run) / measure) + 1e-9
     settled = (first < 1e-6) & (last < 1e-6)  # only rounding is left
     slack += np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
     good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
     good &= (better[:, index].imag <= 1e-10 * new_size[:, index]) & (new_size[:, index] * z.imag <= 1 + 1e-9)
-    good &= np.isfinite(_widest(np.abs(slope)))
+    good &= np.isfinite(_row_maxima(np.abs(slope)))
     wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
-    return good, _Here(better, slope, turned, new_size, last), wish
+    return good, _PathState(better, slope, turned, new_size, last), wish
 
 
-def _widest(values: np.ndarray) -> np.ndarray:
+def _row_maxima(values: np.ndarray) -> np.ndarray:
     """Return the largest entry of each row."""
     return values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
 
 
-def _capped(share: np.ndarray) -> np.ndarray:
+def _cap_step(share: np.ndarray) -> np.ndarray:
     """Limit a step to the fraction of the remaining path that leaves nothing, or at least a seventh."""
     return np.where(share > 1.2, 1.0, np.minimum(share, 0.85))
 
 
-def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def polish(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Iterate Newton's method to machine precision; make responses exactly real outside the support on the
     real axis."""
     r, errors = r.copy(), errors.copy()

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polished
+from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polish
 from numerics.bulk.curve import Curve
 from numerics.bulk.law import NODES, DensityPanel, DensityPiece, Panelled
 from numerics.support.precision import in_float64
@@ -57,7 +57,7 @@ def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, 
             r, tangent = begun(kernel, 1j * heights, branch.start.above(heights)[:, [branch.resolvent_index]])
         except NumericalError:
             return np.zeros(z.shape, complex), np.full(z.shape, np.inf)
-        r, errors = polished(kernel, z, *follow(kernel, 1j * heights, z, r, tangent, 0))
+        r, errors = polish(kernel, z, *follow(kernel, 1j * heights, z, r, tangent, 0))
         g = r[:, 0]
         bound = np.where(np.isfinite(errors), errors * np.abs(g) + curve.rounding(z, g).real, np.inf)
     return g, np.where(np.isfinite(bound), bound, np.inf)
@@ -172,7 +172,7 @@ def _root_of(exponent: float) -> int:
     return min(powers, key=lambda power: abs(exponent + power[0] / power[1]) + 2e-3 * power[1])[1]
 
 
-def panelled(branch: Branch, pieces: list[DensityPiece], tell: Report | None = None) -> Panelled:
+def build_panels(branch: Branch, pieces: list[DensityPiece], tell: Report | None = None) -> Panelled:
     """Bisect panels until each Chebyshev series has converged; all panels of a generation are evaluated at once."""
     angle = (2 * np.arange(NODES) + 1) * np.pi / (2 * NODES)
     nodes = -np.cos(angle)

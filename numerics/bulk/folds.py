@@ -53,7 +53,7 @@ def fold_residual(law: BulkLaw, p: Point, unknowns: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Real:
+class _RealPoint:
     """A real point of the branch parametrised by G: z, responses r, dz/dG (`turn`) and dr/dG (`along`)."""
 
     z: float
@@ -65,12 +65,12 @@ class _Real:
         return float(self.r[index])
 
 
-def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
+def _solve_at_fixed_g(branch: Branch, near: _RealPoint, change: float) -> _RealPoint | None:
     """Return the real point of the branch at G + change by Newton's method; None if it does not contract."""
     index = branch.resolvent_index
-    z, r = _guessed(branch, near, change)
+    z, r = _predict(branch, near, change)
     if abs(r[index]) * branch.start.height > LARGE and branch.to_many_digits:
-        return _to_many_digits(branch, z, r)
+        return _correct_in_multiple_precision(branch, z, r)
     usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
     others = np.arange(r.size) != index
     stalled = False
@@ -93,10 +93,10 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
             break
     if not (first < 0.1 and (last < 1e-9 or stalled) and np.all(np.isfinite(tangent))):
         return None
-    return _Real(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
+    return _RealPoint(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
 
 
-def _guessed(branch: Branch, near: _Real, change: float) -> tuple[float, np.ndarray]:
+def _predict(branch: Branch, near: _RealPoint, change: float) -> tuple[float, np.ndarray]:
     """Predict z and the responses at G + change: linearly, or as power laws of G next to a divergent edge."""
     g = near.g(branch.resolvent_index)
     straight = near.z + near.turn * change, near.r + near.along * change
@@ -110,13 +110,13 @@ def _guessed(branch: Branch, near: _Real, change: float) -> tuple[float, np.ndar
     return float(z), r
 
 
-def _to_many_digits(branch: Branch, z: float, r: np.ndarray) -> _Real | None:
+def _correct_in_multiple_precision(branch: Branch, z: float, r: np.ndarray) -> _RealPoint | None:
     """Correct z and the responses at fixed G in multiple precision, next to a divergent edge."""
     index = branch.resolvent_index
     z, r, tangent, first, last = long_system(branch.law, branch.own).at_fixed(index, z, r)
     if not (first < 0.1 and last < 1e-9 and np.all(np.isfinite(tangent))):
         return None
-    return _Real(z, r, float(tangent[index]), np.where(np.arange(r.size) != index, tangent, 1.0))
+    return _RealPoint(z, r, float(tangent[index]), np.where(np.arange(r.size) != index, tangent, 1.0))
 
 
 @in_float64
@@ -124,7 +124,7 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
     """Return the first end of the real piece of the branch that contains (z, r), going up or down the real axis."""
     index, height = branch.resolvent_index, branch.start.height
     zero = np.zeros(len(r))
-    now = _at_fixed_g(branch, _Real(float(z), np.asarray(r.real, float), 0.0, zero), 0.0)
+    now = _solve_at_fixed_g(branch, _RealPoint(float(z), np.asarray(r.real, float), 0.0, zero), 0.0)
     if now is not None:
         stride = 0.05 * max(abs(now.g(index)), 1e-3 * height / max(abs(now.turn), 1e-300))
         for _ in range(4000):
@@ -136,13 +136,13 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
                 return End(now.z, POLE)
             if abs(g) * height > LARGE and abs(now.z) < CLOSEST * height and branch.by_factors:
                 return End(0.0, POLE)  # closer than double precision resolves
-            new = _at_fixed_g(branch, now, -stride if upward else stride)
-            if new is not None and not _fits(now, new, index, branch.by_factors):
+            new = _solve_at_fixed_g(branch, now, -stride if upward else stride)
+            if new is not None and not _step_is_consistent(now, new, index, branch.by_factors):
                 stride *= 0.4
             elif new is not None and new.turn < 0:
                 now, stride = new, 1.6 * stride
             elif new is not None:
-                edge = _turning_point(branch, now, new)
+                edge = _locate_fold(branch, now, new)
                 if edge is not None:
                     return End(edge, FOLD)
                 stride *= 0.3
@@ -158,7 +158,7 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
     )
 
 
-def _fits(now: _Real, new: _Real, index: int, by_factors: bool) -> bool:
+def _step_is_consistent(now: _RealPoint, new: _RealPoint, index: int, by_factors: bool) -> bool:
     """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, explains the step; it fails across
     two folds."""
     g, further = now.g(index), new.g(index)
@@ -175,7 +175,7 @@ def _fits(now: _Real, new: _Real, index: int, by_factors: bool) -> bool:
     return bool(off <= FITTING * abs(way) + 1e-12 * (abs(now.z) + abs(new.z)))
 
 
-def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None:
+def _locate_fold(branch: Branch, before: _RealPoint, behind: _RealPoint) -> float | None:
     """Return z where dz/dG = 0 between two points, by the Illinois variant of regula falsi; None if it fails."""
     index = branch.resolvent_index
     ends, values = [before, behind], [before.turn, behind.turn]
@@ -188,7 +188,7 @@ def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None
         middle = g[0] + (g[1] - g[0]) * (share if 0 < share < 1 else 0.5)
         if middle in g:
             return best.z
-        new = _at_fixed_g(branch, best, middle - best.g(index))
+        new = _solve_at_fixed_g(branch, best, middle - best.g(index))
         if new is None:
             return None
         side = int(new.turn >= 0)

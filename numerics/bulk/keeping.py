@@ -28,7 +28,7 @@ LONG = 1.0
 T = TypeVar("T")
 
 
-def kept_or_found(
+def load_or_compute(
     branch: Branch, what: str, find: Callable[[], T], plain: Callable[[T], Any], restore: Callable[[Any], T]
 ) -> T:
     """Return the cached result of a branch, or compute it by `find` and cache it; `plain` and `made` convert to and
@@ -47,7 +47,7 @@ def kept_or_found(
     return result
 
 
-def plain_law(law: SpectralLaw) -> dict[str, Any]:
+def law_to_json(law: SpectralLaw) -> dict[str, Any]:
     """Return a law as JSON data, bit for bit."""
     pieces = list(law.panels.pieces)
     return {
@@ -60,8 +60,8 @@ def plain_law(law: SpectralLaw) -> dict[str, Any]:
     }
 
 
-def made_law(plain: dict[str, Any]) -> SpectralLaw:
-    """Return the law from JSON data of `plain_law`."""
+def law_from_json(plain: dict[str, Any]) -> SpectralLaw:
+    """Return the law from JSON data of `law_to_json`."""
     pieces = [DensityPiece(float(low), float(high), int(a), int(b)) for low, high, a, b in plain["pieces"]]
     panels = tuple(
         DensityPanel(pieces[k], float(t0), float(t1), np.array(series, float), float(error))

@@ -33,12 +33,12 @@ def settled(branch: Branch) -> Branch:
     """Return the branch with a converged number of quadrature nodes; itself where there is no density."""
     if not branch.law.settles:
         return branch
-    return Branch(replace(branch.law, nodes=_settled(branch.law, branch.own)[0]), branch.p)
+    return Branch(replace(branch.law, nodes=_converged_nodes(branch.law, branch.own)[0]), branch.p)
 
 
 def movement(branch: Branch) -> float:
     """Return the relative change of a converged branch's responses on doubling the nodes."""
-    return _settled(branch.law, branch.own)[1] if branch.law.settles else 0.0
+    return _converged_nodes(branch.law, branch.own)[1] if branch.law.settles else 0.0
 
 
 def as_settled(probe: Probe, branch: Branch) -> Probe:
@@ -46,20 +46,20 @@ def as_settled(probe: Probe, branch: Branch) -> Probe:
     return probe if probe.sites is None else replace(probe, nodes=branch.law.nodes)
 
 
-def _settled(law: BulkLaw, p: Point) -> tuple[int, float]:
-    return _found(replace(law, nodes=NODES), p)
+def _converged_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
+    return _converge_nodes(replace(law, nodes=NODES), p)
 
 
 @lru_cache(maxsize=256)
 @in_float64
-def _found(law: BulkLaw, p: Point) -> tuple[int, float]:
-    most = _most(law, p)
+def _converge_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
+    most = _most_nodes(law, p)
     nodes, moved = _first_guess(law, p, most), np.inf
     failure: NumericalError | None = None
     while nodes <= most:
         branch = Branch(replace(law, nodes=nodes), p)
         try:
-            moved = _moved(branch, law_of(branch), Branch(replace(law, nodes=2 * nodes), p))
+            moved = _largest_change(branch, law_of(branch), Branch(replace(law, nodes=2 * nodes), p))
         except NumericalError as error:
             moved, failure = np.inf, error
         if moved <= TOLERANCE:
@@ -85,7 +85,7 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
     return NumericalError(f"the average over {names} has not converged: {told}; {cure}")
 
 
-def _most(law: BulkLaw, p: Point) -> int:
+def _most_nodes(law: BulkLaw, p: Point) -> int:
     """Return the most nodes per density; several densities at one site take all combinations."""
     assert law.sites is not None
     few, more = (np.prod([len(law_of_sites.weights) for law_of_sites in law.sites(p, nodes)]) for nodes in (32, 64))
@@ -112,9 +112,9 @@ def _first_guess(law: BulkLaw, p: Point, most: int) -> int:
     return nodes
 
 
-def _moved(coarse: Branch, law: SpectralLaw, fine: Branch) -> float:
+def _largest_change(coarse: Branch, law: SpectralLaw, fine: Branch) -> float:
     """Return the largest relative change of a response inside the bulk, in its gaps and beside it."""
-    return _change(coarse, fine, _points(law))
+    return _change(coarse, fine, _test_points(law))
 
 
 def _change(coarse: Branch, fine: Branch, z: np.ndarray) -> float:
@@ -132,7 +132,7 @@ def _change(coarse: Branch, fine: Branch, z: np.ndarray) -> float:
     return float(np.max(np.abs(better - r) / np.max(np.abs(r), axis=0)))
 
 
-def _points(law: SpectralLaw) -> np.ndarray:
+def _test_points(law: SpectralLaw) -> np.ndarray:
     """Return test points: Chebyshev points of each interval, centres of gaps, and one point beside each end."""
     edges = sorted(law.edges)
     width = edges[-1][1] - edges[0][0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.bulk.density import panelled, pieces_of, resolvent_at, tip_panel
+from numerics.bulk.density import build_panels, pieces_of, resolvent_at, tip_panel
 from numerics.bulk.edges import (
     Intervals,
     atom_at,
@@ -26,7 +26,7 @@ from numerics.bulk.edges import (
     support_from_curve,
 )
 from numerics.bulk.folds import edges_against
-from numerics.bulk.keeping import kept_or_found, made_law, plain_law
+from numerics.bulk.keeping import law_from_json, law_to_json, load_or_compute
 from numerics.bulk.law import DensityPanel, Panelled, SpectralLaw
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
@@ -75,7 +75,7 @@ def _law(law: BulkLaw, p: Point, watched: _Watched) -> SpectralLaw:
         spectral_law = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
         if not spectral_law.panels.zeros and spectral_law.error <= MASS_ERROR:
             return spectral_law
-    return kept_or_found(branch, "law", lambda: law_without_curve(branch, watched.tell), plain_law, made_law)
+    return load_or_compute(branch, "law", lambda: law_without_curve(branch, watched.tell), law_to_json, law_from_json)
 
 
 @in_float64
@@ -112,7 +112,7 @@ def _assembled(
 ) -> SpectralLaw:
     """Assemble density and point masses, and measure their defect in mass and transform; panels end at `more` too."""
     pieces, tips = pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more])))
-    panels = panelled(branch, pieces, tell)
+    panels = build_panels(branch, pieces, tell)
     places = sorted({0.0, *candidates})
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
     if tips:
@@ -160,7 +160,7 @@ def series_moments(branch: Branch, count: int, like: Branch | None = None) -> np
 def _moments(law: BulkLaw, p: Point, count: int) -> tuple[float, ...]:
     branch = Branch(law, p)
     found = partial(_on_a_circle, branch, count)
-    return kept_or_found(branch, f"moments-{count}", lambda: found(law_of(branch)), list, tuple)
+    return load_or_compute(branch, f"moments-{count}", lambda: found(law_of(branch)), list, tuple)
 
 
 def _on_a_circle(branch: Branch, count: int, law: SpectralLaw) -> tuple[float, ...]:

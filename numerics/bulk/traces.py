@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from numerics.bulk.branch import Branch, solved
+from numerics.bulk.branch import Branch, solve_batch
 from numerics.bulk.settling import not_converged
 from numerics.runtime.interface import BulkLaw
 from numerics.support.precision import in_float64
@@ -64,7 +64,7 @@ def _traced(branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
         for place, one in zip(law.vanishing, law.slopes(branch.p, z, list(r.T), *given), strict=True):
             slope[:, :, place] = np.array([np.broadcast_to(np.asarray(e), z.shape) for e in one]).T
     with np.errstate(all="ignore"):
-        moved = solved(slope, -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
+        moved = solve_batch(slope, -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
     places = [place for _, place in law.images]
     # tr R A R B is symmetric in A and B, so the order of derivatives does not matter
     return [ResolventTraces(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]

@@ -447,7 +447,7 @@ class LargeVector(Entrywise):
         if self.terms is None:
             width = change(np.zeros((1, self.labels))).shape[1] if labels is None else labels
             return self.unknown(width)
-        return _kept(self.ensemble, self.size, {key: change(rows) for key, rows in self.terms.items()})
+        return _nonzero_vector(self.ensemble, self.size, {key: change(rows) for key, rows in self.terms.items()})
 
     def within(self, word: Word, size: int, scale: float) -> LargeVector:
         """Return scale times a word applied to the vector."""
@@ -457,7 +457,7 @@ class LargeVector(Entrywise):
         if any(matrices & self.ensemble.drawn[number].made_with for _, number in self.terms):
             return self.ensemble.unknown(size, self.labels)
         terms = {((*word, *old), number): scale * rows for (old, number), rows in self.terms.items()}
-        return _kept(self.ensemble, size, terms, self.labels)
+        return _nonzero_vector(self.ensemble, size, terms, self.labels)
 
     @property
     def made_with(self) -> frozenset[int]:
@@ -483,7 +483,7 @@ class LargeVector(Entrywise):
         terms = {key: _widened(rows, labels) for key, rows in self.terms.items()}
         for key, rows in other.terms.items():
             terms[key] = terms[key] + rows if key in terms else _widened(rows, labels)
-        return _kept(self.ensemble, self.size, terms, labels)
+        return _nonzero_vector(self.ensemble, self.size, terms, labels)
 
     __radd__ = __add__
 
@@ -558,7 +558,7 @@ def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
     return rows if rows.shape[1] == labels else np.broadcast_to(rows, (len(rows), labels))
 
 
-def _kept(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
+def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
     """Return a vector of the non-zero terms; unknown if they are too many or too long."""
     nonzero = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)

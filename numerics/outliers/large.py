@@ -102,7 +102,10 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
         sorted((z for each in of_cycles for z in each.replicas[last][number]), reverse=True)
         for number in range(len(nearby.orders))
     ]
-    method, rows = _told([one.off for one in of_cycles if one.off is not None]), max(one.rows for one in of_cycles)
+    method, rows = (
+        _method_sentence([one.off for one in of_cycles if one.off is not None]),
+        max(one.rows for one in of_cycles),
+    )
     if steps is None:
         return LargeSpectrum(outliers, Replicas(replicas, method), None, rows)
     top = max((high for _, high in problem.excluded), default=float("nan"))
@@ -117,7 +120,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
     return LargeSpectrum(outliers, Replicas(replicas, method), course, rows)
 
 
-def _told(off: list[float]) -> str:
+def _method_sentence(off: list[float]) -> str:
     """Return a sentence on how the outliers of replicates were computed."""
     if not off:
         return "each solved from the mean's vectors"
@@ -127,7 +130,7 @@ def _told(off: list[float]) -> str:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _CycleResult:
     """Result of one cycle: outliers of the last time; by time those of the mean and of each replicate; and the largest
     error of first-order perturbation in standard errors, if it was used."""
 
@@ -193,7 +196,7 @@ class _OfCycle:
         of, whole = self.restriction, self.restriction.of(order)
         return lambda time: Composed(tuple(map(operator, of.at(time, order, whole))))
 
-    def spectrum(self, nearby: Nearby, tell: Report) -> _Found:
+    def spectrum(self, nearby: Nearby, tell: Report) -> _CycleResult:
         """Return the spectra of the mean and of all replicates."""
         last, orders = self.times[-1], nearby.orders
         at_time = self.matrices(self.problem.order)
@@ -207,7 +210,7 @@ class _OfCycle:
         replicas: dict[int, list[list[float]]] = {time: [[] for _ in orders] for time in self.times}
         followed = {time: one for time, one in vectors.items() if one.left is not None}
         if not orders or last not in followed:
-            return _Found(last, outliers, path, replicas, None, rows)
+            return _CycleResult(last, outliers, path, replicas, None, rows)
         eigenvalues: list[dict[int, list[float]]] = []
         ends = _Ends(self.restriction, followed)
         begun = ends.smalls(self.matrix(self.mean))
@@ -222,19 +225,21 @@ class _OfCycle:
                 slopes[number] = (_nearest(here, np.linalg.eigvals(there[last]).real) - here) / STEP
             else:
                 at_time = self.matrices(order)
-                eigenvalues.append({time: self._again(at_time(time), one.start) for time, one in followed.items()})
+                eigenvalues.append(
+                    {time: self._solve_again(at_time(time), one.start) for time, one in followed.items()}
+                )
                 del at_time
-        off = self._checked(orders, here, slopes, eigenvalues, vectors[last], tell) if slopes else None
+        off = self._check_first_order(orders, here, slopes, eigenvalues, vectors[last], tell) if slopes else None
         for number, by_time in enumerate(eigenvalues):
             for time, zs in self._placed(by_time).items():
                 replicas[time][number] = zs
-        return _Found(last, outliers, path, replicas, off, rows)
+        return _CycleResult(last, outliers, path, replicas, off, rows)
 
     def _stepped(self, changes: Mapping[Key, Operator], step: float) -> Operator:
         """Return the matrix at order parameters moved by `step` along a change."""
         return self.matrix({key: operator(x) + step * changes[key] for key, x in self.mean.items()})
 
-    def _checked(
+    def _check_first_order(
         self,
         orders: Sequence[Order],
         here: np.ndarray,
@@ -257,7 +262,7 @@ class _OfCycle:
             order = orders[number]
             assert isinstance(order, Moved), "only those have slopes"
             changes = order.changes(self.cycle.reads)
-            above, below = (self._improved(self._stepped(changes, step), vectors) for step in (HALF, -HALF))
+            above, below = (self._refine(self._stepped(changes, step), vectors) for step in (HALF, -HALF))
             slope: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
             return slope
 
@@ -271,7 +276,7 @@ class _OfCycle:
                 eigenvalues[number][self.times[-1]] = (here + difference_here).tolist()
         return off
 
-    def _improved(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:
+    def _refine(self, matrix: Operator, vectors: _Vectors) -> np.ndarray:
         """Return eigenvalues of a matrix of the last time from right vectors refined by subspace iteration."""
         assert vectors.left is not None, "asked only where there are some"
         right, left = self._natural(vectors.right.vectors), self._natural(vectors.left)
@@ -295,7 +300,7 @@ class _OfCycle:
         places = placed(self.points, list(values.values()))
         return {time: sorted(zs, reverse=True) for time, zs in zip(values, places, strict=True)}
 
-    def _again(self, matrix: Operator, start: np.ndarray) -> list[float]:
+    def _solve_again(self, matrix: Operator, start: np.ndarray) -> list[float]:
         """Return eigenvalues of a matrix near that of the mean by Arnoldi's method; start: vectors of the mean."""
         spectrum = self._leading(matrix, start, WITHIN)
         return self._real(spectrum.small, spectrum.found)
