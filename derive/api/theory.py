@@ -140,7 +140,8 @@ class Theory:
         return self._sweeping("sweep", values, arguments, progress).done(progress)
 
     def plan(self, values: Values | None = None, /, *, measured: bool = False, **arguments: Any) -> Plan:
-        """How many points and units a sweep has, how many are done, and how long it takes; arguments as for `sweep`.
+        """Return how many points and units a sweep has, how many are done, and how long it takes; arguments as
+        for `sweep`.
 
         measured: compute the next unit, to say how long; it is kept in the journal, where there is one.
 
@@ -220,7 +221,8 @@ class Theory:
     # -- other verbs
 
     def limit(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limit:
-        """Where linear training comes to rest: the observables after arbitrarily many steps, without running there.
+        """Return the stationary limit of linear training: the observables after arbitrarily many steps,
+        without running them.
 
         Gradient descent on a quadratic loss ends at the ridge estimator, or without a ridge at the interpolator that is
         closest to its start. A limit that does not exist, as at too large a rate, is false in a condition and says why.
@@ -237,7 +239,7 @@ class Theory:
         return limit(self._source, self._problem(inputs), progress)
 
     def limits(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limits:
-        """The same on a grid: a parameter may have several values, as a ridge along its path.
+        """Return stationary limits on a grid: a parameter may have several values, as a ridge along its path.
 
         >>> import derive
         >>> from derive.api.example import REGRESSION
@@ -253,7 +255,8 @@ class Theory:
     def stable_rate(
         self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
     ) -> StableRate:
-        """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots."""
+        """Return the largest rate with a bounded loss, and the smallest at which a direction of the curvature
+        overshoots."""
         from derive.api.stability import stable_rate
 
         _, own, inputs = self._asked("stable_rate", values, arguments, progress)
@@ -270,7 +273,7 @@ class Theory:
         parameter: str | None = None,
         layer: int | str | None = None,
     ) -> Expansion:
-        """An edge of the bulk, the largest outlier or a threshold as an exact series in a parameter.
+        """Return an edge of the bulk, the largest outlier or a threshold as an exact series in a parameter.
 
         of: "edge", "lower_edge", "outlier" or "threshold" (of `parameter`). variable: what is small, "gamma", "1/nu" or
         "gamma0-2"; the quantity itself if None. at: parameters fixed to exact numbers.
@@ -286,7 +289,8 @@ class Theory:
         return expand(self.declared, dict(self.chosen), (of, variable, order), at or {}, parameter, layer)
 
     def verify(self, claims: str | Path | None = None) -> Verdicts:
-        """Hand-written formulas against what is derived: those of a claims file, or the project's own for the setting.
+        """Verify hand-written formulas against the derivation: those of a claims file, or the project's own
+        for the setting.
 
         >>> import derive
 
@@ -303,7 +307,7 @@ class Theory:
         return verify(self.model, self.target, None if claims is None else str(path_of(claims, "claims")))
 
     def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **fixed: Any) -> Callable[..., Any]:
-        """A quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
+        """Return a quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
 
         quantity: "outlier" (the largest), "edge" (the upper one), or the name of an observable, which gives an array
         over time. of: the parameters that the function takes, in this order; the others are fixed or take defaults.

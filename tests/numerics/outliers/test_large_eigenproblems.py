@@ -106,7 +106,7 @@ def test_left_and_right_vectors_of_other_eigenvalues_are_not_paired():
         return Leading(np.array([2.0, 1.5]), count, np.eye(6)[:, place : place + count], np.diag([2.0, 1.5][:count]))
 
     assert np.allclose(_paired(of(0, 2), of(0, 2))[2], np.eye(2))
-    for left, told in ((of(2, 2), "cannot be told apart"), (of(0, 1), "too close together")):
+    for left, told in ((of(2, 2), "are not resolved"), (of(0, 1), "too close together")):
         with pytest.raises(Lost, match=told):
             _paired(of(0, 2), left)
 
