@@ -1,4 +1,4 @@
-"""The verbs behind `import derive` and behind the command line."""
+"""The verbs of `import derive` and of the command line."""
 
 from derive.api.loading import load
 from derive.api.theory import Theory

@@ -1,4 +1,4 @@
-"""Solvers written into a directory."""
+"""Write solvers into a directory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from derive.support.places import refuse_among_packages
 
 
 def build(model: Model, directory: Path) -> list[Path]:
-    """Write the solver of a model into a directory, with a copy of what all solvers share."""
+    """Write the solver of a model into a directory, with a copy of the shared runtime; return the files."""
     refuse_among_packages(directory)
     return write_tree(generate_tree([model], generate_alone), directory)

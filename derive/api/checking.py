@@ -1,4 +1,4 @@
-"""The laws that every declaration must obey, tried on one."""
+"""Check the laws that every declaration must obey on one declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refutations confirmed by the solver of the same declaration at the counterexample."""
+"""Check counterexamples of refuted claims with the solver of the same declaration."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from derive.results import Solution
 from numerics.options import BARE
 
 RESOLVED = 1e-6
-"""The distance, in units of the largest number, up to which numbers of the solver and of the derivation count as equal,
-and beyond which an outlier is told from an edge."""
+"""Relative tolerance at which numbers of solver and derivation are equal, and beyond which an outlier is separate from
+an edge."""
 
 
 class Confirmation:
-    """The solver of a model, asked at counterexamples."""
+    """The solver of a model, evaluated at counterexamples."""
 
     def __init__(self, model: Model):
         self.model, self.source = model, DeclarationSource("")
 
     def __call__(self, against: Counterexample) -> tuple[bool | None, str]:
-        """Whether the solver gives the numbers of the derivation, None if it gives none, and what it gives."""
+        """Return whether the solver agrees with the derivation (None if it has no result), and its result as text."""
         values = {name: int(v) if v.is_Integer else float(v) for name, v in against.point}
         try:
             if against.what == "threshold":
@@ -47,23 +47,23 @@ class Confirmation:
         expected, edges = np.array(against.values), np.ravel(solution.bulk_edges)
         what = f"the {against.what}"
         if against.what == "edges":
-            found = edges
+            solved = edges
         elif against.what == "outliers":
-            found, expected = (_away(places, edges) for places in (solution.outliers, expected))
+            solved, expected = (_away(places, edges) for places in (solution.outliers, expected))
             if not against.of:  # of one eigenproblem only
-                found = np.array([z for z in found if len(expected) and _near(z, expected, edges)])
+                solved = np.array([z for z in solved if len(expected) and _near(z, expected, edges)])
         elif against.what == "atom":
             what = f"the mass at {against.of:g}"
             masses = [mass for place, mass in solution.layer().atoms if _near(place, np.array([against.of]), edges)]
-            found = np.array([sum(masses)])
+            solved = np.array([sum(masses)])
         else:
-            what, found = f"moment {against.of}", solution.layer().moments[against.of : against.of + 1]
-            if not len(found):
+            what, solved = f"moment {against.of}", solution.layer().moments[against.of : against.of + 1]
+            if not len(solved):
                 return None, ""
-        same = len(found) == len(expected) and all(
-            _near(a, np.array([b]), edges) for a, b in zip(found, expected, strict=True)
+        same = len(solved) == len(expected) and all(
+            _near(a, np.array([b]), edges) for a, b in zip(solved, expected, strict=True)
         )
-        return same, f"`derive solve` gives {what}: {', '.join(f'{x:.6g}' for x in found) or 'none'}"
+        return same, f"`derive solve` gives {what}: {', '.join(f'{x:.6g}' for x in solved) or 'none'}"
 
     def _no_threshold(self, against: Counterexample, values: dict[str, Any]) -> tuple[bool | None, str]:
         if not against.values:
@@ -74,11 +74,11 @@ class Confirmation:
 
 
 def _near(value: float, others: np.ndarray, edges: np.ndarray) -> bool:
-    """Whether a number is one of some others, as far as the solver resolves."""
+    """Return whether a number equals one of others within the solver's resolution."""
     scale = 1 + max(map(abs, (*edges, value)))
     return bool(np.min(np.abs(others - value)) <= RESOLVED * scale)
 
 
 def _away(places: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Outliers, in ascending order, that are told from edges."""
+    """Return the outliers, ascending, that are separate from edges."""
     return np.array([z for z in sorted(places) if not len(edges) or not _near(z, edges, edges)])

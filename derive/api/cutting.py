@@ -1,4 +1,4 @@
-"""A grid of problems, cut into units of work in an order that depends on nothing else."""
+"""Cut a grid of problems into units of work, in an order that depends on the sweep alone."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from numerics.simulation.wanted import ends_of_all, ends_to_compare
 from numerics.solver import Solution as FoundSolution
 
 CHUNK = 16
-"""Points of one shape that are one unit: solved side by side, kept and lost together."""
+"""Points of one shape per unit; they are solved as one batch and stored together."""
 SMALLER = " at half the size"
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Points that are solved side by side: the name of the unit, places on the grid, and how many a full one has."""
+    """Points solved as one batch: the name of the unit, indices on the grid, and the size of a full batch."""
 
     name: str
     places: tuple[int, ...]
@@ -37,7 +37,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Share:
-    """A part of the work: chunks to solve, and samples to draw, each by its place on the grid and its number."""
+    """A part of the work: chunks to solve, and samples to draw, each by grid index and sample number."""
 
     chunks: tuple[Chunk, ...]
     samples: tuple[tuple[int, int], ...]
@@ -45,8 +45,10 @@ class Share:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A sweep over a declaration, cut into units. Samples that are compared are drawn after the theory is solved, which
-    says what of them is needed."""
+    """A sweep over a declaration, cut into units.
+
+    Samples of a comparison are drawn after the theory is solved, which determines what they need.
+    """
 
     source: DeclarationSource
     grid: Grid
@@ -56,21 +58,21 @@ class Cut:
     @cached_property
     def codes(self) -> dict[str, SolverCode]:
         """The generated code of each model, by its name."""
-        found = {}
+        codes = {}
         for problem in self.grid.problems:
-            if problem.model.name not in found:
+            if problem.model.name not in codes:
                 files = tuple(sorted(self.source.files(problem.model).items()))
                 code = SolverCode(hashlib.sha256(repr(files).encode()).hexdigest()[:32], files)
                 remember(code, self.solver(problem))
-                found[problem.model.name] = code
-        return found
+                codes[problem.model.name] = code
+        return codes
 
     def solver(self, problem: Problem) -> Solver:
         return self.source.solver(problem.model)
 
     @cached_property
     def about(self) -> About:
-        """What the sweep is, for the first line of its journal."""
+        """Return the description of the sweep for the first line of its journal."""
         values: dict[str, dict[Any, None]] = {}
         for problem in self.grid.problems:
             for name, value in problem.values.items():
@@ -92,26 +94,30 @@ class Cut:
 
     @property
     def told(self) -> dict[str, Any]:
-        """All options that numbers depend on, but for how many samples there are: more samples extend fewer."""
+        """Return all options that affect numbers, except the number of samples, since more samples extend fewer."""
         options = self.options
-        told: dict[str, Any] = {"seed": options.seed, "path": options.listed_path, "overlaps": options.overlaps}
-        told["kernels"] = [list(name) for name in options.kernels]
+        numbers_depend_on: dict[str, Any] = {
+            "seed": options.seed,
+            "path": options.listed_path,
+            "overlaps": options.overlaps,
+        }
+        numbers_depend_on["kernels"] = [list(name) for name in options.kernels]
         if self.of != "simulate":
-            told |= {"samples": options.samples, "rank": options.rank}
+            numbers_depend_on |= {"samples": options.samples, "rank": options.rank}
         if options.certify:
-            told["certify"] = True
+            numbers_depend_on["certify"] = True
         if self.of != "solve":
-            told |= {"size": options.size, "backend": options.backend}
-            told["eigenvalues"] = "ends" if options.ends_only else "all"
-        return told
+            numbers_depend_on |= {"size": options.size, "backend": options.backend}
+            numbers_depend_on["eigenvalues"] = "ends" if options.ends_only else "all"
+        return numbers_depend_on
 
     # -- parts of the work
 
     def share(self, shard: tuple[int, int] | None) -> Share:
-        """All of the work, or the k-th of n parts of it.
+        """Return all of the work, or the k-th of n parts of it.
 
-        Of a comparison a part has samples that follow each other, of as few points as possible, and it solves those
-        points: some are solved in two parts, with the same numbers.
+        A part of a comparison has consecutive samples of as few points as possible, and solves those points; some
+        points are solved in two parts, with the same numbers.
         """
         chunks = () if self.of == "simulate" else self.chunks
         places = range(len(self.grid.problems)) if self.of != "solve" else ()
@@ -127,18 +133,18 @@ class Cut:
 
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:
-        """Points of one shape, so many at a time."""
+        """Points of one shape in batches."""
         groups: dict[tuple[Any, ...], list[int]] = {}
         for place, problem in enumerate(self.grid.problems):
             groups.setdefault(problem.shapes, []).append(place)
-        found = []
+        chunks = []
         for places in groups.values():
             exact = self.solver(self.grid.problems[places[0]]).setting.exact
             size = min(CHUNK, len(places)) if exact else 1
             for start in range(0, len(places), size):
                 chunk = tuple(places[start : start + size])
-                found.append(Chunk(f"solve {chunk[0]:06d}", chunk, size))
-        return tuple(found)
+                chunks.append(Chunk(f"solve {chunk[0]:06d}", chunk, size))
+        return tuple(chunks)
 
     # -- units
 
@@ -146,7 +152,7 @@ class Cut:
         return [self._unit(c.name, "solve", c.places, self._solve_options(c.places[0]), c.full) for c in share.chunks]
 
     def sampling(self, share: Share, solved: Mapping[int, Found]) -> list[Unit]:
-        """Samples; solved: what is known of the theory at points that are compared."""
+        """Return the units of samples; solved: the theory at points that are compared."""
         units = []
         options: dict[int, dict[str, Any]] = {}
         for place, number in share.samples:
@@ -157,7 +163,7 @@ class Cut:
         return units
 
     def smaller(self, share: Share, solved: Mapping[int, Found]) -> list[Unit]:
-        """Samples at about half the size, where a comparison needs them: they take the corrections off moments."""
+        """Return the units of samples at about half the size, which extrapolate moments of a comparison in 1/D."""
         units = []
         sizes = {place: self.half(place, solved) for place in dict.fromkeys(place for place, _ in share.samples)}
         for place, number in share.samples:
@@ -174,18 +180,18 @@ class Cut:
         return units
 
     def half(self, place: int, solved: Mapping[int, Found]) -> int | None:
-        found = self.theory(place, solved.get(place))
-        if found is None:
+        solution = self.theory(place, solved.get(place))
+        if solution is None:
             return None
         problem = self.grid.problems[place]
-        return half_size(ProblemPoint(self.source, problem, self.solver(problem)), found.layers, self.options.size)
+        return half_size(ProblemPoint(self.source, problem, self.solver(problem)), solution.layers, self.options.size)
 
-    def theory(self, place: int, found: Found | None) -> FoundSolution | None:
-        """The solution at a point; None if there is none."""
-        if found is None:
+    def theory(self, place: int, solved: Found | None) -> FoundSolution | None:
+        """Return the solution at a point; None if there is none."""
+        if solved is None:
             return None
         problem = self.grid.problems[place]
-        solution = solution_of(found, self.solver(problem), problem.inputs)
+        solution = solution_of(solved, self.solver(problem), problem.inputs)
         return solution if isinstance(solution, FoundSolution) else None
 
     def _unit(self, name: str, kind: str, places: Iterable[int], options: Mapping[str, Any], batch: int = 1) -> Unit:
@@ -206,7 +212,7 @@ class Cut:
         )
         return {"layers": problem.layers, "options": options}
 
-    def _sample_options(self, place: int, found: Found | None) -> dict[str, Any]:
+    def _sample_options(self, place: int, solved: Found | None) -> dict[str, Any]:
         options, problem = self.options, self.grid.problems[place]
         solver = self.solver(problem)
         finite_size.check_memory(solver, problem.values, options.size)
@@ -217,26 +223,26 @@ class Cut:
             "layers": problem.layers,
             "times": tuple(times_to_watch(solver, problem.values, options.path)),
             "overlaps": True if self.of == "compare" else overlaps,
-            "ends": self._ends(place, found),
+            "ends": self._ends(place, solved),
             "two_time": options.kernels,
             "backend": options.backend,
         }
 
-    def _ends(self, place: int, found: Found | None) -> Mapping[str, int] | None:
-        """How many eigenvalues at the ends of each layer are wanted; None if it is all of them."""
+    def _ends(self, place: int, solved: Found | None) -> Mapping[str, int] | None:
+        """Return the number of eigenvalues at the ends of each layer; None for all of them."""
         if not self.options.ends_only:
             return None
         if self.of == "simulate":
             return ends_of_all(self.grid.problems[place].layers)
-        theory = self.theory(place, found)
+        theory = self.theory(place, solved)
         return None if theory is None else ends_to_compare(theory)
 
 
 def sample_name(place: int, number: int, kind: str = "") -> str:
-    """The name of the unit of a sample."""
+    """Return the name of the unit of a sample."""
     return f"simulate {place:06d}{kind} sample {number:06d}"
 
 
 def names_of(share: Share) -> Sequence[str]:
-    """The units of a part that are known before anything is computed."""
+    """Return the names of units of a part that are known before anything is computed."""
     return [*(chunk.name for chunk in share.chunks), *(sample_name(*sample) for sample in share.samples)]

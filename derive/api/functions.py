@@ -17,18 +17,18 @@ SPECTRAL = ("outlier", "edge")
 def function(
     problem: Problem, load: Callable[[], Solver], quantity: str, of: tuple[str, ...], fixed: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """A quantity as a function of the parameters `of`; see `Theory.function`. load: gives the solver of the problem."""
+    """Return a quantity as a function of the parameters `of`; see `Theory.function`. load: returns the solver."""
     model = problem.model
-    known = {parameter.name: parameter for parameter in model.parameters}
+    declared = {parameter.name: parameter for parameter in model.parameters}
     for name in of:
-        if name not in known:
-            raise ParameterError(f"of={name!r}: the parameters of {model.setting} are {', '.join(known)}")
-        if known[name].domain.whole:
+        if name not in declared:
+            raise ParameterError(f"of={name!r}: the parameters of {model.setting} are {', '.join(declared)}")
+        if declared[name].domain.whole:
             raise ParameterError(f"of={name!r}: {name} is a whole number and fixes shapes; fix it with {name}=VALUE")
         if name in fixed:
-            raise ParameterError(f"{name} is fixed and asked for at once; keep one of the two")
+            raise ParameterError(f"{name} is both fixed and an argument; keep one of the two")
     if not of or len(set(of)) < len(of):
-        example = next(iter(known), "x")
+        example = next(iter(declared), "x")
         raise ParameterError(f"of={of!r}: name the parameters that the function takes, each once: of=[{example!r}]")
     if quantity not in (*SPECTRAL, *dict(model.observe)):
         have = ", ".join([*SPECTRAL, *dict(model.observe)])
@@ -38,26 +38,26 @@ def function(
         raise ParameterError(f"{model.setting} probes no matrix, so it has no {quantity}; add probe=spectrum(...)")
     if not solver.setting.exact and quantity != "edge":
         raise ParameterError(
-            f"the laws of {model.setting} are sampled, so that {quantity} is no smooth function of parameters; "
+            f"the laws of {model.setting} are sampled, so that {quantity} is not a smooth function of parameters; "
             "take a sweep with one seed and differences of its points"
         )
     label = problem.layers[0] if problem.layers else None
-    domains = [known[name].domain for name in of]
-    found = pure_function(solver, problem.inputs, quantity, of, label, lambda x: _inside(x, domains))
+    domains = [declared[name].domain for name in of]
+    pure = pure_function(solver, problem.inputs, quantity, of, label, lambda x: _inside(x, domains))
 
     def checked(*parameters: Any) -> Any:
-        """Numbers are checked as in `solve`; where JAX traces there are none, and outside its domain all is NaN."""
+        """Evaluate at numbers checked as in `solve`; under tracing the result is NaN outside the domain."""
         if len(parameters) != len(of):
             raise ParameterError(f"{quantity} takes {', '.join(of)}: {len(parameters)} values were given")
-        return found(*(_checked(known[name], value) for name, value in zip(of, parameters, strict=True)))
+        return pure(*(_checked(declared[name], value) for name, value in zip(of, parameters, strict=True)))
 
     checked.__name__ = checked.__qualname__ = quantity
-    checked.__doc__ = found.__doc__
+    checked.__doc__ = pure.__doc__
     return checked
 
 
 def _checked(parameter: Parameter, value: Any) -> Any:
-    """A number that the domain of the parameter has; what JAX traces has no number yet."""
+    """Return a number checked against the domain of the parameter; tracers pass unchecked."""
     if is_traced(value):
         if getattr(value, "shape", ()) != ():
             raise ParameterError(f"{parameter.name} takes one number; jax.vmap maps the function over several")
@@ -68,10 +68,10 @@ def _checked(parameter: Parameter, value: Any) -> Any:
 
 
 def _inside(x: Any, domains: Sequence[Domain]) -> Any:
-    """Whether each entry of a vector is in its domain."""
-    found: Any = True
+    """Return whether each entry of a vector is in its domain."""
+    inside: Any = True
     for k, domain in enumerate(domains):
         above = x[k] >= domain.low if domain.low_included else x[k] > domain.low
         below = x[k] <= domain.high if domain.high_included else x[k] < domain.high
-        found = found & above & below
-    return found
+        inside = inside & above & below
+    return inside

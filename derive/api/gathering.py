@@ -1,4 +1,4 @@
-"""Results of a sweep, made of what its journal holds."""
+"""Assemble the results of a sweep from its journal."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from derive.sweeps.units import Found, read, simulation_of, solution_of
 
 
 def solutions(cut: Cut, journal: Journal) -> dict[int, Found]:
-    """By place on the grid, those that are there."""
+    """Return the finished solutions by grid index."""
     return {
-        place: found
+        place: result
         for chunk in cut.chunks
         if chunk.name in journal.done
-        for place, found in zip(chunk.places, _results(journal, chunk.name, len(chunk.places)), strict=True)
+        for place, result in zip(chunk.places, _results(journal, chunk.name, len(chunk.places)), strict=True)
     }
 
 
 def _results(journal: Journal, name: str, count: int = 1) -> list[Found]:
-    """The results of a unit that is there, one for each of its points."""
+    """Return the results of a finished unit, one for each of its points."""
     try:
-        found = read(journal.done[name])
-        if len(found) != count:
-            raise ValueError(f"{len(found)} results for {count} points")
+        results = read(journal.done[name])
+        if len(results) != count:
+            raise ValueError(f"{len(results)} results for {count} points")
     except ValueError:
         raise _malformed(journal, name) from None
-    return found
+    return results
 
 
 def _malformed(journal: Journal, name: str) -> DeriveError:
@@ -42,7 +42,7 @@ def _malformed(journal: Journal, name: str) -> DeriveError:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What is finished; lost: names of units that no worker survived."""
+    """The finished part of a sweep; lost: names of units that no worker completed."""
 
     cut: Cut
     journal: Journal
@@ -53,7 +53,7 @@ class Gathered:
         return {} if self.cut.of == "simulate" else solutions(self.cut, self.journal)
 
     def sweep(self) -> Sweep:
-        """All points, those that are missing too, which say so."""
+        """Return all points; missing ones carry an error."""
         of, grid = self.cut.of, self.cut.grid
         points = tuple(self.point(place) for place in range(len(grid.problems)))
         first = self.cut.source.made(of, grid.problems[0], self.cut.options)
@@ -68,30 +68,38 @@ class Gathered:
 
     def solution(self, place: int) -> Solution:
         problem = self.cut.grid.problems[place]
-        made = self.cut.source.made("solve", problem, self.cut.options)
+        provenance = self.cut.source.made("solve", problem, self.cut.options)
         name = next(chunk.name for chunk in self.cut.chunks if place in chunk.places)
         if place not in self.solved:
-            return Solution(made, None, (_missing(name in self.lost),))
+            return Solution(provenance, None, (_missing(name in self.lost),))
         try:
-            found = solution_of(self.solved[place], self.cut.solver(problem), problem.inputs)
+            solution = solution_of(self.solved[place], self.cut.solver(problem), problem.inputs)
         except ValueError:
             raise _malformed(self.journal, name) from None
-        return Solution(made, None, (str(found),)) if isinstance(found, NumericalError) else Solution.of(made, found)
+        return (
+            Solution(provenance, None, (str(solution),))
+            if isinstance(solution, NumericalError)
+            else Solution.of(provenance, solution)
+        )
 
     def simulation(self, place: int, kind: str = "", size: int | None = None) -> Simulation:
         problem, options = self.cut.grid.problems[place], self.cut.options
         drawn = options if size is None else replace(options, size=size)
-        made = self.cut.source.made("simulate", problem, drawn)
+        provenance = self.cut.source.made("simulate", problem, drawn)
         names = [sample_name(place, number, kind) for number in range(options.seeds)]
         absent = {name for name in names if name not in self.journal.done}
         if absent:
-            return Simulation(made, None, (_missing(bool(self.lost & absent)),))
+            return Simulation(provenance, None, (_missing(bool(self.lost & absent)),))
         parts = [_results(self.journal, name)[0] for name in names]
         try:
-            found = simulation_of(parts, self.cut.solver(problem), problem.inputs)
+            simulation = simulation_of(parts, self.cut.solver(problem), problem.inputs)
         except ValueError:
             raise _malformed(self.journal, names[0]) from None
-        return Simulation(made, None, (str(found),)) if isinstance(found, NumericalError) else Simulation(made, found)
+        return (
+            Simulation(provenance, None, (str(simulation),))
+            if isinstance(simulation, NumericalError)
+            else Simulation(provenance, simulation)
+        )
 
     def comparison(self, place: int) -> Comparison:
         theory, simulation = self.solution(place), self.simulation(place)

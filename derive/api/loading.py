@@ -1,4 +1,4 @@
-"""From a name, a path or a declaration to what can be done with it."""
+"""Load a model by name, path or declaration."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | st
         raise ParameterError(
             f"load({target!r}): give the name of a setting, the path of a .py file, or a Model or family"
         )
-    known = [choice for choice, _ in declared.open_choices]
-    for choice in (choice for choice in choices if choice not in known):
-        if not known:
+    names = [choice for choice, _ in declared.open_choices]
+    for choice in (choice for choice in choices if choice not in names):
+        if not names:
             raise ParameterError(
                 f"{declared.name} is one model: there is no {choice!r} to choose; parameters belong to solve, "
                 "simulate and the other verbs"
             )
         raise ParameterError(
-            f"{declared.name} has no choice {choice!r}{nearest(choice, known)}; its choices are "
-            f"{', '.join(known)}, and parameters belong to solve, simulate and the other verbs"
+            f"{declared.name} has no choice {choice!r}{nearest(choice, names)}; its choices are "
+            f"{', '.join(names)}, and parameters belong to solve, simulate and the other verbs"
         )
     return Theory(declared, name, tuple(choices.items()))

@@ -1,4 +1,4 @@
-"""One point: its solution, its samples, and one set against the other."""
+"""Solve, simulate and compare at one point."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class ProblemPoint:
         return cls(source, problem, source.solver(problem.model, progress))
 
     def solved(self, options: Options, progress: Progress | None = None) -> Solution:
-        """The theory."""
+        """Return the solution of the theory."""
         options = replace(options, kernels=wanted_kernels(options.kernels))
-        made = self.source.made("solve", self.problem, options)
+        provenance = self.source.made("solve", self.problem, options)
         with _quietly():
             try:
-                found = solve(
+                solution = solve(
                     self.solver,
                     self.problem.inputs,
                     replace(options, overlaps=options.overlaps is not False),
@@ -51,21 +51,21 @@ class ProblemPoint:
                     progress=_part(progress, 0.1, 1.0),
                 )
             except NumericalError as error:
-                return Solution(made, None, (str(error),))
-        return Solution.of(made, found)
+                return Solution(provenance, None, (str(error),))
+        return Solution.of(provenance, solution)
 
     def simulated(
         self, options: Options, progress: Progress | None = None, ends: Mapping[str, int] | None = None
     ) -> Simulation:
-        """Samples; ends: by layer how many eigenvalues of either end, unless it is as many of each layer."""
+        """Return samples; ends: by layer the number of eigenvalues at either end, equal for all layers by default."""
         options = replace(options, kernels=wanted_kernels(options.kernels))
         times = times_to_watch(self.solver, self.problem.values, options.path)
-        made = self.source.made("simulate", self.problem, options)
+        provenance = self.source.made("simulate", self.problem, options)
         if options.ends_only and ends is None:
             ends = ends_of_all(self.problem.layers)
         with _quietly():
             try:
-                found = finite_size.simulate(
+                simulation = finite_size.simulate(
                     self.solver,
                     self.problem.inputs,
                     options.size,
@@ -80,11 +80,11 @@ class ProblemPoint:
                     progress=_part(progress, 0.05, 1.0),
                 )
             except NumericalError as error:
-                return Simulation(made, None, (str(error),))
-        return Simulation(made, found)
+                return Simulation(provenance, None, (str(error),))
+        return Simulation(provenance, simulation)
 
     def compared(self, options: Options, progress: Progress | None = None) -> Comparison:
-        """Theory against samples. Where only the ends of spectra are wanted, the theory says how much of them."""
+        """Compare theory and samples; if only ends of spectra are requested, the theory determines their number."""
         solver, values = self.solver, self.problem.values
         finite_size.check_memory(solver, values, options.size)
         options = replace(options, overlaps=True)
@@ -103,7 +103,7 @@ class ProblemPoint:
 
 
 def half_size(point: ProblemPoint, layers: Sequence[Any], size: int) -> int | None:
-    """The size of further samples that take the corrections off moments, where a comparison has moments."""
+    """Return the size of additional samples that extrapolate moments in 1/D, where a comparison has moments."""
     if all(layer.outliers for layer in layers):
         return None
     return finite_size.smaller_size(point.solver, point.problem.values, size)
@@ -115,7 +115,7 @@ def _part(progress: Progress | None, low: float, high: float) -> Progress | None
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Overflow ends in a sentence of ours, not in warnings of NumPy."""
+    """Silence NumPy's overflow warnings, since overflow is reported as an error."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

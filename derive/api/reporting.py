@@ -1,4 +1,4 @@
-"""The whole derivation as one document."""
+"""Write the whole derivation as one document."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Reported:
-    """What was written: the files, the sections and number of equations, and what was compared, if anything was."""
+    """The files written, their sections and number of equations, and the comparison, if any."""
 
     written: list[str]
     format: str
@@ -57,33 +57,33 @@ def report(
     command: str,
     progress: Progress | None,
 ) -> Reported:
-    """Write the derivation of a model; see `Theory.report`. compare: sets theory against simulation, if wanted."""
+    """Write the derivation of a model; see `Theory.report`. compare: compares theory and simulation, if requested."""
     style = style_of(path)
     tell = progress or (lambda fraction, text: None)
     derivation = _derived(problem, part(tell, 0.0, 0.15))
     tell(0.15, "generating code")
     files = formatted(stored_files(problem.model, derivation))
-    compared, told = None, None
+    compared, section = None, None
     if compare is not None:
         compared = compare(part(tell, 0.2, 0.95))
-        told = _told(compared)
+        section = _told(compared)
     tell(0.95, "writing")
     sources = declaration_sources(target) if target else (("declaration", str(problem.model)),)
-    made = report_of(derivation, problem.values, sources, files, told, command, problem.layers)
+    document = report_of(derivation, problem.values, sources, files, section, command, problem.layers)
     if style == "latex":
-        figures = {f"{path.stem}-{f.name}.pdf": f.pdf for f in (told.figures if told is not None else ())}
-        text = latex_of_report(made, picture=f"{path.stem}-{{name}}.pdf")
+        figures = {f"{path.stem}-{f.name}.pdf": f.pdf for f in (section.figures if section is not None else ())}
+        text = latex_of_report(document, picture=f"{path.stem}-{{name}}.pdf")
         written = write_all(path, {**figures, path.name: text.encode()})
     else:
-        written = write_all(path, {path.name: html_of_report(made).encode()})
-    sections = [chapter.key for chapter in made.chapters]
-    return Reported(written, style, sections, _count_equations(made.chapters), compared)
+        written = write_all(path, {path.name: html_of_report(document).encode()})
+    sections = [chapter.key for chapter in document.chapters]
+    return Reported(written, style, sections, _count_equations(document.chapters), compared)
 
 
 def style_of(path: Path) -> str:
-    """The format that a file name asks for; a place that cannot be written is refused before any work."""
-    known = next((name for name, ends in SUFFIXES.items() if path.suffix.lower() in ends), None)
-    if known is None:
+    """Return the format of a file name; raise if the place cannot be written."""
+    style = next((name for name, ends in SUFFIXES.items() if path.suffix.lower() in ends), None)
+    if style is None:
         raise ParameterError(f"{path}: end the file name in .html for a page or in .tex for LaTeX")
     if path.is_dir():
         raise ParameterError(f"{path} is a directory; give a file name")
@@ -91,13 +91,13 @@ def style_of(path: Path) -> str:
         raise ParameterError(f"{path}: there is no directory {path.parent}; make it first")
     if not os.access(path.parent, os.W_OK):
         raise ParameterError(f"{path}: the directory {path.parent} cannot be written to; choose another file")
-    if known == "latex" and not all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in path.stem):
+    if style == "latex" and not all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in path.stem):
         raise ParameterError(f"{path}: LaTeX finds pictures by plain names; use letters, digits, - and _")
-    return known
+    return style
 
 
 def _derived(problem: Problem, tell: Progress) -> Derivation:
-    """The derivation of the model, with the probed matrices that are asked for at hand."""
+    """Return the derivation of the model with the requested probed matrices."""
     derivation = derive_model(problem.model)
     for number, label in enumerate(problem.layers):
         tell(number / len(problem.layers), "deriving" + (f" layer {label}" if label else ""))
@@ -107,7 +107,7 @@ def _derived(problem: Problem, tell: Progress) -> Derivation:
 
 
 def _told(compared: Comparison) -> Told:
-    """A comparison for a document, with its pictures."""
+    """Return a comparison for a document, with its figures."""
     trouble = (*compared.theory.trouble, *compared.simulation.trouble)
     if compared.theory.found is None or compared.simulation.found is None:
         raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation, or simulation=False")
@@ -127,10 +127,10 @@ def _told(compared: Comparison) -> Told:
 
 
 def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
-    """The spectrum where a matrix is probed, and the observables where there are any."""
+    """Return figures of the spectrum, where a matrix is probed, and of the observables, if any."""
     solution, simulation = compared.theory.found, compared.simulation.found
     assert solution is not None and simulation is not None
-    found = []
+    figures = []
     for layer in solution.layers:
         caption = (
             ("Layer " + layer.label + ". " if layer.label else "")
@@ -140,25 +140,25 @@ def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
         drawn = draw_spectrum(solution, simulation, layer.label)
         svg, pdf = picture(drawn, "svg"), picture(drawn, "pdf")
         name = f"spectrum-{layer.label}" if layer.label else "spectrum"
-        found.append(ReportFigure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
+        figures.append(ReportFigure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
     if solution.observables:
         caption = "Observables along the training: theory as lines, means over the seeds with their standard errors."
         drawn = draw_observables(solution, simulation)
         narrow = narrowed(draw_observables(solution, simulation, across=1))
-        found.append(
+        figures.append(
             ReportFigure("observables", picture(drawn, "svg"), picture(narrow, "svg"), picture(drawn, "pdf"), caption)
         )
-    return tuple(found)
+    return tuple(figures)
 
 
 def _count_equations(blocks: tuple[Any, ...]) -> int:
-    """How many displayed equations a document has."""
+    """Return the number of displayed equations of a document."""
     inner = sum(_count_equations(block.blocks) for block in blocks if hasattr(block, "blocks"))
     return inner + sum(isinstance(block, DisplayedEquation) for block in blocks)
 
 
 def write_all(path: Path, contents: dict[str, bytes]) -> list[str]:
-    """Write every file beside each other, the document last; on failure none of them."""
+    """Write all files, the document last; on failure none of them."""
     staged: list[tuple[str, Path]] = []
     try:
         for name, data in contents.items():

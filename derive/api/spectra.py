@@ -1,4 +1,4 @@
-"""The verb that looks at a network somebody has already trained."""
+"""Spectra of trained networks from checkpoints."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def spectra(
     paths = [path_of(file, "file"), *([] if after is None else [path_of(after, "after")])]
     read = [_Chosen(path, patterns[0], patterns[1], layout) for path in paths]
     now = read[-1]
-    found, changes = _analysed(now, None if after is None else read[0], level, progress or (lambda share, what: None))
-    if not found:
+    fitted, changes = _analysed(now, None if after is None else read[0], level, progress or (lambda share, what: None))
+    if not fitted:
         raise DeriveError(now.nothing())
-    matrices = tuple(map(_with_another_law, found))
+    matrices = tuple(map(_with_another_law, fitted))
     if after is not None:
         now.missing(read[0])
     compared: tuple[TheoryComparison, ...] = ()
@@ -86,8 +86,8 @@ def spectra(
 def _analysed(
     now: _Chosen, before: _Chosen | None, level: float, progress: Progress
 ) -> tuple[list[FittedSpectrum], list[Change]]:
-    """The spectra of a checkpoint, and what happened to each matrix since an earlier one."""
-    found: list[FittedSpectrum] = []
+    """Return the spectra of a checkpoint, and the changes of each matrix since an earlier one."""
+    fitted: list[FittedSpectrum] = []
     changes: list[Change] = []
     then = {} if before is None else {entry.name: entry for entry in before.usable}
     for done, entry in enumerate(now.usable):
@@ -96,17 +96,17 @@ def _analysed(
         one = None if array is None or now.is_tied(entry, array) else now.spectrum(entry, array, level)
         if array is None or one is None:
             continue
-        found.append(one)
+        fitted.append(one)
         if before is not None and entry.name in then:
             old = before.numbers(then[entry.name])
             earlier = None if old is None else before.spectrum(then[entry.name], old, level)
             if old is not None and earlier is not None:
                 changes.append(change_of(earlier, one, old, array))
-    return found, changes
+    return fitted, changes
 
 
 def _with_another_law(one: FittedSpectrum) -> FittedSpectrum:
-    """The spectrum, with a second law beside it where the first leaves something unsaid."""
+    """Return the spectrum with a second law fitted where Marchenko-Pastur does not describe it."""
     if not one.wants_another_law:
         return one
     from numerics.spectra.extensive import with_another_law  # brings JAX, which most matrices do not need
@@ -115,7 +115,7 @@ def _with_another_law(one: FittedSpectrum) -> FittedSpectrum:
 
 
 def _solved(path: Path) -> Any:
-    """What `derive solve --json` printed into a file, or several of these under names, as it was printed."""
+    """Return the content of a file written by `derive solve --json`, or of several under names."""
     make = f"make it with derive solve SETTING --json > {path.name}"
     text = read_text(path, THEORY_SIZE, CheckpointError)
     try:
@@ -126,14 +126,14 @@ def _solved(path: Path) -> Any:
     parts = [content] if DIGEST in whole or "bulk_edges" in whole else whole.get("layers", content)
     for part in parts.values() if isinstance(parts, dict) else parts if isinstance(parts, list) else []:
         if not isinstance(part, dict) or DIGEST not in part:
-            raise CheckpointError(f"the theory file {path} has no digest, so that nobody knows who changed it; {make}")
+            raise CheckpointError(f"the theory file {path} has no digest, so changes cannot be detected; {make}")
         if not has_its_digest(part):
             raise CheckpointError(f"the theory file {path} was changed after it was printed; {make}")
     return content
 
 
 class _Chosen:
-    """The arrays of a checkpoint that are looked at; those that turn out to have no spectrum are put aside."""
+    """The selected arrays of a checkpoint; those without a spectrum are set aside."""
 
     def __init__(self, path: Path, include: tuple[str, ...], exclude: tuple[str, ...], layout: str) -> None:
         self.path, self.layout = path, layout
@@ -164,7 +164,7 @@ class _Chosen:
             self.usable.append(entry)
 
     def numbers(self, entry: Entry) -> np.ndarray | None:
-        """The array; None where it is damaged, which is then written down."""
+        """Return the array; record it and return None where it is damaged."""
         try:
             return load(self.path, entry)
         except CheckpointError as error:
@@ -173,7 +173,7 @@ class _Chosen:
             return None
 
     def is_tied(self, entry: Entry, array: np.ndarray) -> bool:
-        """Whether the array has the numbers of an earlier one, bit by bit; it is then written down."""
+        """Return whether the array equals an earlier one bit for bit, and record it."""
         if not self._twice[entry.shape, entry.kind]:
             return False
         content = hashlib.blake2b(np.ascontiguousarray(array).view(np.uint8).data).digest()
@@ -191,7 +191,7 @@ class _Chosen:
         return one
 
     def missing(self, before: _Chosen) -> None:
-        """Write down which matrices stand in one of two checkpoints only, or were damaged in the one before."""
+        """Record which matrices exist in one of two checkpoints only, or were damaged in the earlier one."""
         mine, theirs = ({entry.name for entry in one.usable} for one in (self, before))
         for entry in self.usable:
             if entry.name not in theirs:
@@ -204,7 +204,7 @@ class _Chosen:
                 self.skipped.append(replace(one, reason=f"in {before.path}: {one.reason}"))
 
     def nothing(self) -> str:
-        """The sentence for a file without any spectrum."""
+        """Return the sentence for a file without any spectrum."""
         one = next((one for one in self.skipped if one.damaged), self.skipped[0] if self.skipped else None)
         where = "those chosen" if self.chosen_by_name else "its arrays"
         if one is None:
@@ -217,7 +217,7 @@ class _Chosen:
 
 
 def _fitting(path: Path, names: Sequence[str], patterns: Sequence[str], word: str) -> set[str]:
-    """The names that fit any pattern, as a whole, by wildcards, or in part; each pattern must fit one."""
+    """Return the names that match any pattern, whole, by wildcards, or in part; each pattern must match one."""
     chosen: set[str] = set()
     for pattern in patterns:
         fitting = [name for name in names if name == pattern]

@@ -1,4 +1,4 @@
-"""The largest stable rate of a problem."""
+"""The largest stable learning rate of a problem."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from numerics.modules import Solver
 from numerics.options import StabilityOptions
 
 KERNEL = "ntk"
-"""The layer that is the curvature where a model has it and nothing else was said."""
+"""The layer that is the curvature by default, where a model has it."""
 
 
 def stable_rate(
     solver: Solver, problem: Problem, options: StabilityOptions, progress: Callable[[float, str], None] | None
 ) -> StableRate:
-    """See `Theory.stable_rate`."""
+    """Return the largest stable rate; see `Theory.stable_rate`."""
     curvature = options.curvature
     if curvature is None and KERNEL in (matrix.label for matrix in solver.matrices):
         curvature = KERNEL
     layer, _, over = (curvature or "none").partition("/")
-    found = stability.stable_rate(
+    rate = stability.stable_rate(
         solver,
         problem.inputs,
         rate=options.of,
@@ -33,21 +33,21 @@ def stable_rate(
         tolerance=options.tolerance,
         progress=progress,
     )
-    return _with_closed_form(found, problem, options.of)
+    return _with_closed_form(rate, problem, options.of)
 
 
-def _with_closed_form(found: StableRate, problem: Problem, of: str) -> StableRate:
-    """An exact limit with its formula and polynomial, where elimination gives them."""
-    if found.exact is None:
-        return found
+def _with_closed_form(rate: StableRate, problem: Problem, of: str) -> StableRate:
+    """Return an exact rate with its formula and polynomial, where elimination yields them."""
+    if rate.exact is None:
+        return rate
     from derive.expansions.critical_rates import closed_form
     from derive.pipeline import derive_model
     from derive.printing import text
 
-    exact = found.exact
+    exact = rate.exact
     values = {**problem.values, of: exact.rate}
     closed = closed_form(derive_model(problem.model).recursion, of, values, exact.kind, exact.angle)
     if closed is None:
-        return found
+        return rate
     formula = None if closed.formula is None else text(closed.formula)
-    return replace(found, exact=replace(exact, formula=formula, polynomial=text(closed.polynomial)))
+    return replace(rate, exact=replace(exact, formula=formula, polynomial=text(closed.polynomial)))

@@ -1,4 +1,4 @@
-"""Sweeps: how much there is to do, doing what is missing, and the results."""
+"""Sweeps: plan, execution of missing units, and results."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ from numerics.options import CORES, Options, SweepOptions
 from numerics.simulation import samples as finite_size
 
 PATIENCE = 10.0
-"""Seconds that this process computes by itself before others are started, which takes each of them a few."""
+"""Seconds that this process computes alone before it starts workers, each of which takes a few to start."""
 
 
 @dataclass(frozen=True)
 class UnitTimes:
-    """How long units of one kind take: the first, with what is compiled for it, and others. left: how many."""
+    """Seconds of units of one kind: the first, with compilation, and the others. left: number of missing units."""
 
     first: float
     other: float
     left: int
 
     def expected(self, workers: int) -> float:
-        """Seconds until all are done with so many workers."""
+        """Return the seconds until all are done with `workers` workers."""
         return 0.0 if not self.left else self.first + self.other * max(0, -(-self.left // workers) - 1)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much a sweep is, before it is computed. bytes: of the largest sample. measured: of units to solve and of
-    samples, where they were measured.
+    """The size of a sweep before it is computed.
+
+    bytes: of the largest sample. measured: times of units to solve and of samples, where they were measured.
 
     >>> import derive
     >>> from derive.api.example import SPIKE
@@ -62,24 +63,26 @@ class Plan:
     measured: tuple[UnitTimes, ...] = ()
 
     def expected(self, workers: int) -> float | None:
-        """Seconds until all is done with so many workers; None if nothing was measured."""
+        """Return the seconds until all is done with `workers` workers; None if nothing was measured."""
         return sum(one.expected(workers) for one in self.measured) if self.measured else None
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with a sentence that says what is kept and how to go on."""
+    """Raised on Ctrl-C, with a sentence on what is saved and how to resume."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweeping:
-    """A sweep, cut into units, and who computes them."""
+    """A sweep cut into units, and its workers."""
 
     cut: Cut
     workers: Workers
 
     def plan(self, measured: bool) -> Plan:
-        """How much there is to do. measured: compute the next unit of each kind, to say how long all will take; they
-        are kept where there is a journal."""
+        """Return the size of the sweep.
+
+        measured: compute the next unit of each kind to estimate the time; they are stored where there is a journal.
+        """
         share = self.cut.share(self.workers.options.part)
         journal = opened(self.workers.options.journal_path, self.cut.about, write=measured)
         try:
@@ -93,34 +96,34 @@ class Sweeping:
 
     def _measured(self, journal: Journal) -> tuple[UnitTimes, ...]:
         share = self.cut.share(self.workers.options.part)
-        found, kept = [], int(journal.path is not None)
+        times, stored = [], int(journal.path is not None)
         solving = self._missing(self.cut.solving(share), journal)
         if solving:
             first = _timed(solving[0], journal)
-            found.append(UnitTimes(first, _timed(solving[0], journal), len(solving) - kept))
+            times.append(UnitTimes(first, _timed(solving[0], journal), len(solving) - stored))
         solved = solutions(self.cut, journal) if self.cut.of == "compare" else {}
-        known = replace(share, samples=tuple(s for s in share.samples if not solved or s[0] in solved))
-        sampling = self._missing(self.cut.sampling(known, solved), journal)
+        drawable = replace(share, samples=tuple(s for s in share.samples if not solved or s[0] in solved))
+        sampling = self._missing(self.cut.sampling(drawable, solved), journal)
         if sampling:
             seconds = _timed(sampling[0], journal)
             left = sum(name not in journal.done for name in names_of(replace(share, chunks=())))
-            found.append(UnitTimes(seconds, seconds, left + 1 - kept))
-        return tuple(found)
+            times.append(UnitTimes(seconds, seconds, left + 1 - stored))
+        return tuple(times)
 
     @cached_property
     def _largest_sample(self) -> tuple[float, int | None]:
-        """Bytes of the largest sample of a simulation, and how many of it fit into memory."""
+        """Return the bytes of the largest sample of a simulation, and how many fit into memory."""
         if self.cut.of == "solve":
             return 0.0, None
-        found = {}
+        by_shape = {}
         for problem in self.cut.grid.problems:
             solver = self.cut.solver(problem)
-            found[finite_size.needed_memory(solver, problem.values, self.cut.options.size)] = solver, problem
-        solver, problem = found[max(found)]
-        return max(found), finite_size.samples_at_once(solver, problem.values, self.cut.options.size)
+            by_shape[finite_size.needed_memory(solver, problem.values, self.cut.options.size)] = solver, problem
+        solver, problem = by_shape[max(by_shape)]
+        return max(by_shape), finite_size.samples_at_once(solver, problem.values, self.cut.options.size)
 
     def _fitting(self) -> Workers:
-        """The workers, as many as have memory; more that were asked for are refused."""
+        """Return the workers, as many as memory allows; raise if more were requested explicitly."""
         workers = self.workers
         size, most = self._largest_sample
         if most is None or not workers.options.jobs or workers.number <= most:
@@ -133,7 +136,7 @@ class Sweeping:
         )
 
     def done(self, progress: Progress | None) -> Sweep:
-        """Compute what is missing, and everything as results."""
+        """Compute the missing units; return all results."""
         cut, workers = self.cut, self._fitting()
         share = cut.share(workers.options.part)
         if cut.of != "solve":
@@ -157,7 +160,7 @@ class Sweeping:
         return Gathered(cut, journal, frozenset(lost)).sweep()
 
     def _check_memory(self) -> None:
-        """Refuse samples that do not fit into memory before anything is computed."""
+        """Raise for samples that do not fit into memory before anything is computed."""
         for problem in self.cut.grid.problems:
             finite_size.check_memory(self.cut.solver(problem), problem.values, self.cut.options.size)
 
@@ -188,18 +191,22 @@ class Sweeping:
 
 
 def sweeping_of(
-    source: DeclarationSource, declared: Model | Family, given: Mapping[str, Any], options: Options, sweep: SweepOptions
+    source: DeclarationSource,
+    declared: Model | Family,
+    values: Mapping[str, Any],
+    options: Options,
+    sweep: SweepOptions,
 ) -> Sweeping:
-    """The sweep over all values of the parameters that are given, by the options of its verb and its own."""
-    arrays = array_names(declared, given)
-    grid = grid_of(declared, {name: (value,) if name in arrays else several(value) for name, value in given.items()})
+    """Return the sweep over all given values of the parameters."""
+    arrays = array_names(declared, values)
+    grid = grid_of(declared, {name: (value,) if name in arrays else several(value) for name, value in values.items()})
     grid = replace(grid, problems=tuple(aligned(problem, options.align) for problem in grid.problems))
     options = replace(options, kernels=wanted_kernels(options.kernels))
     return Sweeping(Cut(source, grid, sweep.of, options), Workers(sweep))
 
 
 def _timed(unit: Unit, journal: Journal) -> float:
-    """Seconds of a unit in this process."""
+    """Compute a unit in this process, store it, and return its seconds."""
     start = time.perf_counter()
     line = written(unit)
     if unit.name not in journal.done:

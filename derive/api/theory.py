@@ -1,4 +1,4 @@
-"""A model with its verbs: derive, solve, simulate, compare, sweep, and what else follows from a declaration."""
+"""A loaded model with its verbs: derive, solve, simulate, compare, sweep and others."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Theory:
 
     @cached_property
     def model(self) -> Model:
-        """The declared model; of a family the member that was chosen."""
+        """The declared model; of a family the chosen member."""
         return self._problem({}).model
 
     @property
@@ -72,23 +72,23 @@ class Theory:
 
     @property
     def declaration(self) -> str:
-        """The text of the file that declares it, with those beside it that it imports."""
+        """The text of the declaring file with the files that it imports."""
         return self._source.text(self.model)
 
     def inputs(self, values: Values | None = None, /, **parameters: Any) -> dict[str, Any]:
-        """What the verbs make of these values: all parameters and choices, and by name the arrays of data."""
+        """Return all parameters, choices and data arrays by name, as the verbs take them."""
         return dict(self._problem({**(values or {}), **parameters}).inputs)
 
     @cached_property
     def derivation(self) -> Derivation:
-        """Everything that follows from the declaration, record by record."""
+        """The records of all stages of the derivation."""
         from derive.pipeline import derive_model  # a setting that is built or stored starts without what derives it
 
         return derive_model(self.model)
 
     @property
     def solver(self) -> Solver:
-        """The generated code, loaded."""
+        """The loaded generated solver."""
         return self._solver(self.model, None)
 
     # -- theory
@@ -110,8 +110,8 @@ class Theory:
         >>> derive.load(SPIKE).solve(strength=2, align="v").alignments
         {'v': {'right': array([0.75])}}
         """
-        options, _, given = self._asked("solve", values, arguments, progress)
-        return self._point(given, progress, options.align).solved(options, progress)
+        options, _, inputs = self._asked("solve", values, arguments, progress)
+        return self._point(inputs, progress, options.align).solved(options, progress)
 
     @takes_options
     def sweep(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Sweep:
@@ -140,7 +140,8 @@ class Theory:
         return self._sweeping("sweep", values, arguments, progress).done(progress)
 
     def plan(self, values: Values | None = None, /, *, measured: bool = False, **arguments: Any) -> Plan:
-        """How many points and units a sweep has, how many are done, and how long it takes; arguments as for `sweep`.
+        """Return how many points and units a sweep has, how many are done, and how long it takes; arguments as
+        for `sweep`.
 
         measured: compute the next unit, to say how long; it is kept in the journal, where there is one.
 
@@ -153,11 +154,11 @@ class Theory:
         return self._sweeping("plan", values, arguments, progress).plan(measured)
 
     def _sweeping(self, verb: str, values: Values | None, arguments: Values, progress: Progress | None) -> Sweeping:
-        """A sweep and who computes it."""
+        """Return a sweep with its workers."""
         from derive.api.sweeping import sweeping_of
 
-        options, sweep, given = self._asked(verb, values, arguments, progress)
-        return sweeping_of(self._source, self.declared, given, options, sweep)
+        options, sweep, inputs = self._asked(verb, values, arguments, progress)
+        return sweeping_of(self._source, self.declared, inputs, options, sweep)
 
     # -- finite size
 
@@ -177,8 +178,8 @@ class Theory:
         >>> derive.load(SPIKE).simulate(strength=2, size=100, seeds=3).eigenvalues.shape
         (3, 100)
         """
-        options, _, given = self._asked("simulate", values, arguments, progress)
-        return self._point(given, progress, options.align).simulated(options, progress)
+        options, _, inputs = self._asked("simulate", values, arguments, progress)
+        return self._point(inputs, progress, options.align).simulated(options, progress)
 
     @takes_options
     def compare(
@@ -195,8 +196,8 @@ class Theory:
         >>> derive.load(SPIKE).compare(strength=2, size=200, seeds=4).agrees
         True
         """
-        options, _, given = self._asked("compare", values, arguments, progress)
-        return self._point(given, progress, options.align).compared(options, progress)
+        options, _, inputs = self._asked("compare", values, arguments, progress)
+        return self._point(inputs, progress, options.align).compared(options, progress)
 
     @takes_options
     def check(self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any) -> Check:
@@ -214,13 +215,14 @@ class Theory:
         """
         from derive.api.checking import check
 
-        options, own, given = self._asked("check", values, arguments, progress)
-        return check(self._source, self._problem(given), own.quick, own.simulate, options.seed, progress)
+        options, own, inputs = self._asked("check", values, arguments, progress)
+        return check(self._source, self._problem(inputs), own.quick, own.simulate, options.seed, progress)
 
-    # -- what else follows
+    # -- other verbs
 
     def limit(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limit:
-        """Where linear training comes to rest: the observables after arbitrarily many steps, without running there.
+        """Return the stationary limit of linear training: the observables after arbitrarily many steps,
+        without running them.
 
         Gradient descent on a quadratic loss ends at the ridge estimator, or without a ridge at the interpolator that is
         closest to its start. A limit that does not exist, as at too large a rate, is false in a condition and says why.
@@ -233,11 +235,11 @@ class Theory:
         """
         from derive.api.limiting import limit
 
-        _, _, given = self._asked("limit", values, parameters, progress)
-        return limit(self._source, self._problem(given), progress)
+        _, _, inputs = self._asked("limit", values, parameters, progress)
+        return limit(self._source, self._problem(inputs), progress)
 
     def limits(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limits:
-        """The same on a grid: a parameter may have several values, as a ridge along its path.
+        """Return stationary limits on a grid: a parameter may have several values, as a ridge along its path.
 
         >>> import derive
         >>> from derive.api.example import REGRESSION
@@ -246,18 +248,19 @@ class Theory:
         """
         from derive.api.limiting import limits
 
-        _, _, given = self._asked("limits", values, parameters, progress)
-        return limits(self._source, self.declared, given, progress)
+        _, _, inputs = self._asked("limits", values, parameters, progress)
+        return limits(self._source, self.declared, inputs, progress)
 
     @takes_options
     def stable_rate(
         self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
     ) -> StableRate:
-        """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots."""
+        """Return the largest rate with a bounded loss, and the smallest at which a direction of the curvature
+        overshoots."""
         from derive.api.stability import stable_rate
 
-        _, own, given = self._asked("stable_rate", values, arguments, progress)
-        problem = self._problem(given)
+        _, own, inputs = self._asked("stable_rate", values, arguments, progress)
+        problem = self._problem(inputs)
         return stable_rate(self._solver(problem.model, progress), problem, own, progress)
 
     def expand(
@@ -270,7 +273,7 @@ class Theory:
         parameter: str | None = None,
         layer: int | str | None = None,
     ) -> Expansion:
-        """An edge of the bulk, the largest outlier or a threshold as an exact series in a parameter.
+        """Return an edge of the bulk, the largest outlier or a threshold as an exact series in a parameter.
 
         of: "edge", "lower_edge", "outlier" or "threshold" (of `parameter`). variable: what is small, "gamma", "1/nu" or
         "gamma0-2"; the quantity itself if None. at: parameters fixed to exact numbers.
@@ -286,7 +289,8 @@ class Theory:
         return expand(self.declared, dict(self.chosen), (of, variable, order), at or {}, parameter, layer)
 
     def verify(self, claims: str | Path | None = None) -> Verdicts:
-        """Hand-written formulas against what is derived: those of a claims file, or the project's own for the setting.
+        """Verify hand-written formulas against the derivation: those of a claims file, or the project's own
+        for the setting.
 
         >>> import derive
 
@@ -303,7 +307,7 @@ class Theory:
         return verify(self.model, self.target, None if claims is None else str(path_of(claims, "claims")))
 
     def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **fixed: Any) -> Callable[..., Any]:
-        """A quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
+        """Return a quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
 
         quantity: "outlier" (the largest), "edge" (the upper one), or the name of an observable, which gives an array
         over time. of: the parameters that the function takes, in this order; the others are fixed or take defaults.
@@ -334,13 +338,13 @@ class Theory:
         """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` are the files."""
         from derive.api.reporting import report
 
-        options, own, given = self._asked("report", values, arguments, progress)
+        options, own, inputs = self._asked("report", values, arguments, progress)
 
         def compared(share: Progress) -> Comparison:
-            return self._point(given, share).compared(options, share)
+            return self._point(inputs, share).compared(options, share)
 
         wanted = compared if own.simulation else None
-        return report(self._problem(given), self.target, path_of(path), wanted, own.command, progress)
+        return report(self._problem(inputs), self.target, path_of(path), wanted, own.command, progress)
 
     def build(self, directory: str | Path) -> list[Path]:
         """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone."""
@@ -357,10 +361,10 @@ class Theory:
     def _repr_markdown_(self) -> str:
         return self.model._repr_markdown_()
 
-    # -- inside
+    # -- helpers
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it was loaded from, which must be there and the same when it is loaded again."""
+        """Pickle the target; unpickling loads it again and requires the same declaration."""
         if not self.target:
             raise NotPickled(
                 f"{self.declared.name} was declared in Python and is not pickled; write it into a file and load it by "
@@ -372,7 +376,7 @@ class Theory:
     def _asked(
         self, verb: str, values: Values | None, arguments: Values, progress: Progress | None
     ) -> tuple[Options, Any, dict[str, Any]]:
-        """The options of a verb, the record of its own ones, and all values of the model by name."""
+        """Return the common options of a verb, its own options, and all values of the model by name."""
         if values is not None and not isinstance(values, Mapping):
             raise ParameterError(f"{verb}({values!r}): give parameters by name, as {verb}(name=value)")
         if progress is not None and not callable(progress):
@@ -385,19 +389,19 @@ class Theory:
             raise ParameterError(f"{twice[0]} is given twice; keep one of the two values")
         return options, record, {**dict(self.chosen), **own, **parameters}
 
-    def _problem(self, given: Values) -> Problem:
-        return problem_of(self.declared, {**dict(self.chosen), **given})
+    def _problem(self, inputs: Values) -> Problem:
+        return problem_of(self.declared, {**dict(self.chosen), **inputs})
 
-    def _point(self, given: Values, progress: Progress | None, align: str | Sequence[str] = ()) -> ProblemPoint:
-        return ProblemPoint.of(self._source, aligned(self._problem(given), align), progress)
+    def _point(self, inputs: Values, progress: Progress | None, align: str | Sequence[str] = ()) -> ProblemPoint:
+        return ProblemPoint.of(self._source, aligned(self._problem(inputs), align), progress)
 
     def _solver(self, model: Model, progress: Progress | None) -> Solver:
         return self._source.solver(model, progress)
 
 
 def _loaded_again(target: str, chosen: tuple[tuple[str, int | str], ...], declaration: str) -> Theory:
-    """What was pickled, from where it was loaded; refused if its declaration is another one by now."""
-    found = Theory(load_declaration(target), target, chosen)
-    if found.declaration != declaration:
+    """Load an unpickled theory; raise if its declaration has changed."""
+    theory = Theory(load_declaration(target), target, chosen)
+    if theory.declaration != declaration:
         raise DeclarationError(f"{target} is not what was pickled: its declaration was changed; load it again by hand")
-    return found
+    return theory

@@ -1,4 +1,4 @@
-"""Hand-written formulas against what is derived."""
+"""Verify hand-written formulas (claims) against the derivation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from derive.results.words import html_table
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one claim: "proved", "supported", "refuted" with a counterexample, or "not decided".
+    """The verdict on one claim: "proved", "supported", "refuted" with a counterexample, or "not decided".
 
-    See `derive verify --help` for what each of them means.
+    `derive verify --help` defines each of them.
     """
 
     setting: str
@@ -39,9 +39,9 @@ class Verdict:
 
 @dataclass(frozen=True, repr=False)
 class Verdicts:
-    """All claims that were checked; true in a condition if there are some and all are proved.
+    """The verdicts on all checked claims; truthy if there are some and all are proved.
 
-    without: models for which there is no independent check.
+    without: models without an independent check.
     """
 
     claims: tuple[Verdict, ...]
@@ -57,22 +57,22 @@ class Verdicts:
         return len(self.claims)
 
     def count(self, status: str) -> int:
-        """How many claims are "proved", "supported", "not decided" or "refuted"."""
+        """Return the number of claims that are "proved", "supported", "not decided" or "refuted"."""
         return sum(claim.status == status for claim in self.claims)
 
     @property
     def weakest(self) -> str:
-        """The status of all claims together: that of the one that is known least."""
+        """The weakest status of all claims."""
         return weakest(claim.status for claim in self.claims)
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """A one-line summary."""
         others = [f"{self.count(status)} {status}" for status in STATUSES[1:] if self.count(status)]
         return ", ".join([f"{self.count(PROVED)} of {len(self.claims)} claims proved", *others])
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, with the keys that `derive verify --json` prints."""
+        """Return plain data with the keys that `derive verify --json` prints."""
         return {
             "claims": [dict(vars(claim)) for claim in self.claims],
             **{status.replace(" ", "_"): self.count(status) for status in STATUSES},
@@ -80,7 +80,7 @@ class Verdicts:
         }
 
     def lines(self, everything: bool = False) -> list[str]:
-        """By setting how many hold, and each claim that does not; with everything, each claim."""
+        """Return counts by setting, and each claim that is not proved; with `everything`, each claim."""
         lines = []
         groups: dict[str, list[Verdict]] = {}
         for claim in self.claims:
@@ -105,7 +105,7 @@ class Verdicts:
 
 
 def verify(model: Model, target: str, claims: str | None) -> Verdicts:
-    """See `Theory.verify`. target: what the model was loaded from."""
+    """Return the verdicts of `Theory.verify`; target: what the model was loaded from."""
     if claims is not None:
         return check([load_claims(claims)], model, own=True)
     files = [load_claims(path) for path in project_claims()] if target == model.setting else []
@@ -113,16 +113,16 @@ def verify(model: Model, target: str, claims: str | None) -> Verdicts:
 
 
 def _confirmed(verdict: Decided, solver: Callable[[Counterexample], tuple[bool | None, str]]) -> Decided:
-    """A verdict with what the solver gives at its counterexample; not decided where they contradict each other."""
+    """Return a verdict with the solver's result at its counterexample; "not decided" where they disagree."""
     if verdict.counterexample is None:
         return verdict
-    same, told = solver(verdict.counterexample)
+    same, detail = solver(verdict.counterexample)
     if same is False:
         at = ", ".join(f"{name} = {value}" for name, value in verdict.counterexample.point)
         expected = ", ".join(f"{x:.6g}" for x in verdict.counterexample.values) or "none"
-        told = f"internal error: at {at} the derivation gives {verdict.counterexample.what} {expected}, but {told}"
-        return replace(verdict, status=UNDECIDED, detail=told)
-    return replace(verdict, detail=f"{verdict.detail}; {told}") if told else verdict
+        detail = f"internal error: at {at} the derivation gives {verdict.counterexample.what} {expected}, but {detail}"
+        return replace(verdict, status=UNDECIDED, detail=detail)
+    return replace(verdict, detail=f"{verdict.detail}; {detail}") if detail else verdict
 
 
 def check(
@@ -132,7 +132,7 @@ def check(
     own: bool = False,
     progress: Callable[[float, str], None] | None = None,
 ) -> Verdicts:
-    """Verdicts on all claims of some files, each against the model that it names, or against `model` if they are `own`.
+    """Return verdicts on all claims of some files, each against its named model, or against `model` if they are `own`.
 
     everything: the models that should have claims.
     """
@@ -146,8 +146,8 @@ def check(
         chosen = " ".join(f"{key}={value}" for key, value in picked)
         setting = file.model if model is None else model.setting
         verdicts = check_claims(file, derivation)
-        asked = [v for v in verdicts if v.counterexample is not None]
-        if asked:
+        refuted = [v for v in verdicts if v.counterexample is not None]
+        if refuted:
             from derive.api.confirming import Confirmation  # the solver starts only where it is needed
 
             solver = Confirmation(named or model_of(file))

@@ -14,9 +14,9 @@ from numerics.options import CORES, SweepOptions
 
 @dataclass(frozen=True)
 class Workers:
-    """The workers that the options of a sweep ask for: this process if none are given.
+    """The workers that the options of a sweep request: this process by default.
 
-    most: processes that have memory, where as many as there are cores were asked for.
+    most: number of processes that memory allows, if one per core was requested.
     """
 
     options: SweepOptions
@@ -24,7 +24,7 @@ class Workers:
 
     @property
     def number(self) -> int:
-        """How many units are computed at once, as far as it is known."""
+        """The number of units computed concurrently, as far as known."""
         jobs = self.options.jobs
         if jobs == CORES:
             return min(cores(), self.most or cores())
@@ -32,7 +32,7 @@ class Workers:
 
     @contextmanager
     def crew(self, tell: Progress | None) -> Iterator[Crew]:
-        """The workers, started."""
+        """Start the workers and yield them."""
         options = self.options
         if options.on is not None:
             with cluster(options.on) as far:
@@ -44,7 +44,7 @@ class Workers:
 
 
 def cores() -> int:
-    """How many processes can work at once."""
+    """Return the number of available cores."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:

@@ -61,8 +61,8 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
             raise DeriveError(
                 f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"
             )
-        known = next((place for place in places if place.resolve() == directory.resolve()), directory)
-        places.setdefault(known, []).append(model)
+        place_of_setting = next((place for place in places if place.resolve() == directory.resolve()), directory)
+        places.setdefault(place_of_setting, []).append(model)
     with progress_bar("building", as_json) as progress:
         from derive.codegen import generate_alone, generate_files
 
@@ -83,30 +83,30 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
                     click.echo(f"{name}: {len(files)} files in {_shown(place / name)}/")
         return
     differences = {place: compare_tree(tree, place, whole) for place, tree in trees.items()}
-    found = {
+    contents = {
         kind: [_shown(place / name) for place, difference in differences.items() for name in getattr(difference, kind)]
         for kind in ("stale", "missing", "extra", "foreign")
     }
     mend = shlex.join(["derive", "build", *words, *(["--out", out] if out is not None else [])])
     if as_json:
-        found["extra"] += found.pop("foreign")
-        print_json({"settings": names, **found, "up_to_date": not any(found.values()), "mend": mend})
-    elif not any(found.values()):
+        contents["extra"] += contents.pop("foreign")
+        print_json({"settings": names, **contents, "up_to_date": not any(contents.values()), "mend": mend})
+    elif not any(contents.values()):
         click.echo(f"up to date: {', '.join(names)}")
     else:
         for kind, label in (("stale", "stale"), ("missing", "missing"), ("extra", "extra"), ("foreign", "extra")):
-            for name in found[kind]:
+            for name in contents[kind]:
                 click.echo(f"{label}: {name}")
-        if found["stale"] or found["missing"] or found["extra"]:
+        if contents["stale"] or contents["missing"] or contents["extra"]:
             click.echo(f"write it again with: {mend}")
-        if found["foreign"]:
-            click.echo(f"belongs to no setting: remove it with: rm -r {shlex.join(found['foreign'])}")
-    if any(found.values()):
+        if contents["foreign"]:
+            click.echo(f"belongs to no setting: remove it with: rm -r {shlex.join(contents['foreign'])}")
+    if any(contents.values()):
         click.get_current_context().exit(1)
 
 
 def _shown(path: Path) -> str:
-    """The path as seen from the current directory, if it lies below it."""
+    """Return the path relative to the current directory, if it lies below it."""
     absolute = path.resolve()
     here = Path.cwd()
     return absolute.relative_to(here).as_posix() if absolute.is_relative_to(here) else os.fspath(path)

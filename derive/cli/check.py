@@ -1,4 +1,4 @@
-"""The command that tries the laws on a user's own declaration."""
+"""The command that checks the laws on a user's declaration."""
 
 from __future__ import annotations
 
@@ -61,22 +61,22 @@ def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed
             elif law and not as_json:
                 click.echo(f"{100 * share:3.0f} %  {law}", err=True)
 
-        found = checking.check(load(target)._source, problem, quick, simulate, seed, tell)
+        result = checking.check(load(target)._source, problem, quick, simulate, seed, tell)
     if as_json:
-        print_json(found.as_dict())
+        print_json(result.as_dict())
     else:
-        _print(found)
-    if not found:
+        _print(result)
+    if not result:
         click.get_current_context().exit(1)
 
 
-def _print(found: Check) -> None:
-    rows = [(law.law, law.status, law.reason) for law in found]
-    print_table(settings_line(found.made.setting, found.made.parameters), ("law", "", "why"), rows, text_columns=3)
-    for law in found.broken:
+def _print(result: Check) -> None:
+    rows = [(law.law, law.status, law.reason) for law in result]
+    print_table(settings_line(result.made.setting, result.made.parameters), ("law", "", "why"), rows, text_columns=3)
+    for law in result.broken:
         click.echo(f"broke: {law.law}\n{law.reason}")
         for text in law.declarations:
             click.echo(f"\n{text.rstrip()}\n")
-    held = sum(law.status == "held" for law in found)
-    many = len(found.broken)
+    held = sum(law.status == "held" for law in result)
+    many = len(result.broken)
     click.echo(f"{many} law{'s' * (many > 1)} broke" if many else f"no law was broken, {held} held")

@@ -1,4 +1,4 @@
-"""The command that sets theory against simulation."""
+"""The command that compares theory and simulation."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
     run(command, target, pairs, options, flags)
 
 
-def _print_comparison(found: Comparison) -> None:
-    click.echo(found.title)
-    print_table("", ("quantity", "theory", "simulation", "difference / error"), found.lines())
-    click.echo(found.verdict)
+def _print_comparison(comparison: Comparison) -> None:
+    click.echo(comparison.title)
+    print_table("", ("quantity", "theory", "simulation", "difference / error"), comparison.lines())
+    click.echo(comparison.verdict)

@@ -1,7 +1,7 @@
-"""What a shell may complete: settings and files, what a model may be given, choices, and files of the right kind.
+"""Shell completion: settings, files, parameters, choices and values.
 
-Declarations are parsed and never run: pressing a key must not run code, and must not wait for SymPy. A name that a
-declaration puts together while it runs is therefore not offered. Switched on by one line of the README.
+Declarations are parsed and never run: completion must not execute code or wait for SymPy. A name that a declaration
+computes at run time is therefore not offered. One line of the README switches it on.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[
 
 _BUILT = Path(__file__).parents[2] / "generated"
 CHOICES = ("whole_choice", "one_of", "formula")
-"""The words of the language that say what a family may be asked for."""
+"""The words of the language that declare choices of a family."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """Something that a model may be given: what it means, and the values that can be told beforehand."""
+    """A name that a model accepts: its meaning, and its values if they can be enumerated."""
 
     name: str
     doc: str = ""
     values: tuple[str, ...] = ()
     files: str = ""
-    """The suffix of the files that are values."""
+    """The suffix of files that are values."""
 
 
 @dataclass(frozen=True)
 class DeclaredWords:
-    """What the text of a declaration tells."""
+    """The names in the text of a declaration."""
 
     choices: tuple[Name, ...] = ()
     parameters: tuple[Name, ...] = ()
@@ -53,20 +53,20 @@ class DeclaredWords:
 
     @property
     def names(self) -> tuple[Name, ...]:
-        """All that may stand before an equals sign."""
-        found = [*self.choices, *self.parameters]
+        """All names that may precede an equals sign."""
+        names = [*self.choices, *self.parameters]
         if self.layers:
-            found.append(Name("layer", "one of several probed matrices", (*self.layers, "all")))
+            names.append(Name("layer", "one of several probed matrices", (*self.layers, "all")))
         if self.data:
-            found.append(Name("data", "a file of arrays", files=".npz"))
-        return tuple({name.name: name for name in reversed(found)}.values())[::-1]
+            names.append(Name("data", "a file of arrays", files=".npz"))
+        return tuple({name.name: name for name in reversed(names)}.values())[::-1]
 
 
-# What is completed
+# Completers
 
 
 def targets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Shipped settings, and files of declarations."""
+    """Complete shipped settings and files of declarations."""
     from derive.inputs.loading import settings
 
     shipped = [CompletionItem(name, help=doc) for name, doc in settings() if name.startswith(incomplete)]
@@ -74,21 +74,21 @@ def targets(context: click.Context, parameter: click.Parameter, incomplete: str)
 
 
 def values(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """name=value for everything that the model may be given."""
+    """Complete name=value for every name that the model accepts."""
     return _pairs(declared(_target(context)).names, _given(context, parameter), incomplete)
 
 
 def choices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """name=value for everything that picks a member of a family."""
-    found = declared(_target(context))
-    layer = [name for name in found.names if name.name == "layer"]
-    return _pairs((*found.choices, *layer), _given(context, parameter), incomplete)
+    """Complete name=value for the choices of a family."""
+    words = declared(_target(context))
+    layer = [name for name in words.names if name.name == "layer"]
+    return _pairs((*words.choices, *layer), _given(context, parameter), incomplete)
 
 
 def targets_and_choices(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem[str]]:
-    """Models, each followed by choices."""
+    """Complete models, each followed by choices."""
     given = _given(context, parameter)
     models = [i for i, word in enumerate(given) if "=" not in word]
     named = declared(given[models[-1]]).choices if models else ()
@@ -97,32 +97,32 @@ def targets_and_choices(
 
 
 def parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Names of parameters."""
-    found = declared(_target(context)).parameters
-    return [CompletionItem(name.name, help=name.doc) for name in found if name.name.startswith(incomplete)]
+    """Complete names of parameters."""
+    names = declared(_target(context)).parameters
+    return [CompletionItem(name.name, help=name.doc) for name in names if name.name.startswith(incomplete)]
 
 
 def small_parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Names of parameters and their inverses."""
-    found = parameters(context, parameter, incomplete.removeprefix("1/"))
-    inverse = [CompletionItem(f"1/{item.value}", help=item.help) for item in found]
-    return [item for item in (*found, *inverse) if item.value.startswith(incomplete)]
+    """Complete names of parameters and their inverses."""
+    items = parameters(context, parameter, incomplete.removeprefix("1/"))
+    inverse = [CompletionItem(f"1/{item.value}", help=item.help) for item in items]
+    return [item for item in (*items, *inverse) if item.value.startswith(incomplete)]
 
 
 def observables(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Names of observables."""
-    found = declared(_target(context)).observables
-    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+    """Complete names of observables."""
+    names = declared(_target(context)).observables
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def layers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Labels of probed matrices."""
-    found = declared(_target(context)).layers
-    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+    """Complete labels of probed matrices."""
+    labels = declared(_target(context)).layers
+    return [CompletionItem(name) for name in labels if name.startswith(incomplete)]
 
 
 def files(*suffixes: str) -> Completer:
-    """Files with one of these endings, any if there are none, and the directories on the way to them."""
+    """Return a completer of files with one of these suffixes (any if none), and of directories."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         return [CompletionItem(path) for path in _paths(incomplete, suffixes)]
@@ -131,59 +131,59 @@ def files(*suffixes: str) -> Completer:
 
 
 def directories(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Directories."""
+    """Complete directories."""
     return [CompletionItem(path) for path in _paths(incomplete, ("/",))]
 
 
 def _target(context: click.Context) -> str | None:
-    """The model that is named; click has not sorted the words yet where an option waits for its value."""
+    """Return the named model; click has not parsed the words yet where an option waits for its value."""
     named: str | None = context.params.get("target")
     return named or next((word for word in context.args if not word.startswith("-")), None)
 
 
 def _given(context: click.Context, parameter: click.Parameter) -> tuple[str, ...]:
-    """The words before the one that is being completed."""
+    """Return the words before the one that is being completed."""
     return tuple(context.params.get(parameter.name or "") or ())
 
 
 def _pairs(names: Iterable[Name], given: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
-    """name= for what is not given yet; name=value after the equals sign, or where one name with several is left."""
+    """Return name= for names not given yet; name=value after the equals sign, or if one name with values is left."""
     taken = {word.partition("=")[0] for word in given}
     name, equals, value = incomplete.partition("=")
     left = [n for n in names if n.name not in taken and (n.name == name if equals else n.name.startswith(name))]
     if not equals and (len(left) != 1 or len(left[0].values) < 2):
         return [CompletionItem(f"{n.name}=", help=n.doc) for n in left]
-    found = []
+    items = []
     for n in left:
         earlier, comma, last = value.rpartition(",")  # several values make a sweep
-        known = [*n.values, *(_paths(last, (n.files,)) if n.files else ())]
+        possible = [*n.values, *(_paths(last, (n.files,)) if n.files else ())]
         start = f"{n.name}={earlier}{comma}"
         taken = set(earlier.split(","))
-        found += [CompletionItem(start + v, help=n.doc) for v in known if v.startswith(last) and v not in taken]
-    return found
+        items += [CompletionItem(start + v, help=n.doc) for v in possible if v.startswith(last) and v not in taken]
+    return items
 
 
 def _paths(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
-    """What is there, with / at the end of directories; hidden files where a dot asks for them."""
+    """Return matching paths, directories with a trailing /; hidden files only after a dot."""
     folder, slash, start = incomplete.rpartition("/")
     try:
         entries = sorted(os.scandir(os.path.expanduser(folder + slash) or "."), key=lambda entry: entry.name)
     except OSError:
         return []
-    found = []
+    paths = []
     for entry in entries:
         name = entry.name + "/" * entry.is_dir()
         wanted = not suffixes or name.endswith(("/", *suffixes))
         if wanted and name.startswith(start) and (start or not name.startswith((".", "__pycache__"))):
-            found.append(folder + slash + name)
-    return found
+            paths.append(folder + slash + name)
+    return paths
 
 
-# What a declaration says, by its text
+# Names in the text of a declaration
 
 
 def declared(target: str | None) -> DeclaredWords:
-    """What may be asked of a shipped setting or a file; nothing if it cannot be read."""
+    """Return the names in a shipped setting or a file; none if it cannot be read."""
     from derive.inputs.loading import declaration_sources, is_file_target, setting_names
 
     if not target:
@@ -199,10 +199,10 @@ def declared(target: str | None) -> DeclaredWords:
         return DeclaredWords()
     calls = [call for tree in trees for call in _calls(tree)]
     families = [call for call in _calls(trees[0]) if _called(call) == "family"]
-    given = [(k.arg or "", k.value) for call in families for k in call.keywords]
+    keywords = [(k.arg or "", k.value) for call in families for k in call.keywords]
     followed, probed = (_entries(calls, "observe"), _entries(calls, "probe")) if file else _built(target)
     return DeclaredWords(
-        choices=tuple(_choice(name, value) for name, value in given if _called(value) in CHOICES),
+        choices=tuple(_choice(name, value) for name, value in keywords if _called(value) in CHOICES),
         parameters=tuple(_parameters(calls)),
         observables=followed,
         layers=probed,
@@ -215,14 +215,14 @@ def _calls(tree: ast.Module) -> Iterator[ast.Call]:
 
 
 def _called(node: ast.AST) -> str:
-    """The name of the function that is called."""
+    """Return the name of the called function."""
     if not isinstance(node, ast.Call):
         return ""
     return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
 
 
 def _text(node: ast.AST | None) -> str:
-    """A word or a number as it is written; nothing for anything else."""
+    """Return a string or number literal as written; "" for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
         return str(node.value)
     return ""
@@ -251,15 +251,17 @@ def _choice(name: str, node: ast.expr) -> Name:
 
 
 def _entries(calls: Iterable[ast.Call], name: str) -> tuple[str, ...]:
-    """The keys of the dictionaries that are given under this name."""
-    given = (k.value for call in calls if _called(call) == "Model" for k in call.keywords if k.arg == name)
+    """Return the keys of the dictionaries passed under this name."""
+    dictionaries = (k.value for call in calls if _called(call) == "Model" for k in call.keywords if k.arg == name)
     return tuple(
-        dict.fromkeys(text for node in given if isinstance(node, ast.Dict) for text in map(_text, node.keys) if text)
+        dict.fromkeys(
+            text for node in dictionaries if isinstance(node, ast.Dict) for text in map(_text, node.keys) if text
+        )
     )
 
 
 def _built(setting: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The observables of a shipped setting and the labels of its probed matrices, from the code built of it."""
+    """Return observables and layer labels of a shipped setting, from its generated code."""
     try:
         calls = list(_calls(ast.parse((_BUILT / setting / "__init__.py").read_text(encoding="utf-8"))))
     except (OSError, SyntaxError, ValueError):
@@ -273,7 +275,7 @@ def _built(setting: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 class BashWords(BashComplete):
-    """Completion for Bash of words with an equals sign in them."""
+    """Bash completion of words that contain an equals sign."""
 
     source_template = """\
 %(complete_func)s() {
@@ -296,7 +298,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """What Bash puts after the last break, with special characters protected."""
+        """Return the completion after the last word break, with special characters escaped."""
         return re.sub(r"([^\w@%+=:,./~-])", r"\\\1", item.value[self.there :])
 
 
@@ -304,7 +306,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class ZshWords(ZshComplete):
-    """Completion for Zsh that goes on after an equals sign and after a directory."""
+    """Zsh completion that continues after an equals sign and after a directory."""
 
     source_template = """\
 #compdef %(prog_name)s
@@ -338,7 +340,7 @@ fi
 
 
 class FishWords(FishComplete):
-    """Completion for Fish of words with commas in them, and with meanings that have some."""
+    """Fish completion of words and descriptions that contain commas."""
 
     source_template = """\
 function %(complete_func)s
@@ -354,6 +356,6 @@ complete --no-files --keep-order --command %(prog_name)s --arguments "(%(complet
 
 
 def switch_on() -> None:
-    """Let shells be completed as above."""
+    """Register these completions with click."""
     for shell in (BashWords, ZshWords, FishWords):
         add_completion_class(shell)

@@ -84,7 +84,7 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
 
 
 def _own_data(model: Model) -> str:
-    """What is taken where no file is given, from the declaration's own function."""
+    """Return the default data, from the declaration's own function, as text."""
     return "" if model.arrays is None else ", otherwise the declaration makes them"
 
 
@@ -201,17 +201,17 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
         from derive.printing import latex_of_record, text_of_record
 
         derivation = derive_model(model)
-        told = derivation.probes[problem.layers[0]] if problem.layers else derivation
+        shown = derivation.probes[problem.layers[0]] if problem.layers else derivation
         if stage in ALONE:
-            told = derivation
-        elif stage is not None and stage not in told.stages:
+            shown = derivation
+        elif stage is not None and stage not in shown.stages:
             raise DeriveError(
                 f"{model.name} declares no probe, so there is no stage {stage}; "
-                f"add probe=spectrum(...) to its Model, or show one of {', '.join(told.stages)}"
+                f"add probe=spectrum(...) to its Model, or show one of {', '.join(shown.stages)}"
             )
-        chosen = (stage,) if stage is not None else told.stages
+        chosen = (stage,) if stage is not None else shown.stages
         printed = latex_of_record if style == "latex" else text_of_record
-        texts = {name: printed(told.record(name)).rstrip("\n") for name in chosen}
+        texts = {name: printed(shown.record(name)).rstrip("\n") for name in chosen}
     if as_json:
         print_json({"setting": model.name, "format": style, "stages": texts})
         return

@@ -99,15 +99,15 @@ def expand(
     """
     from derive.errors import ParameterError
 
-    theory, given, several = loaded(target, chosen)
-    layer = given.pop("layer", None)
+    theory, inputs, several = loaded(target, chosen)
+    layer = inputs.pop("layer", None)
     with progress_bar(f"expanding {theory.declared.name}", as_json):
         from derive.api import load
         from derive.inputs.problems import problem_of
 
-        model = problem_of(theory.declared, {} if several else given).model
+        model = problem_of(theory.declared, {} if several else inputs).model
         parameters = {parameter.name for parameter in model.parameters}
-        for name in given:
+        for name in inputs:
             if name in parameters:
                 raise ParameterError(f"{name} is a parameter: fix it with --at {name}=VALUE, or leave it a symbol")
         at: dict[str, str] = {}
@@ -118,15 +118,15 @@ def expand(
             if name in at:
                 raise ParameterError(f"--at {name} is given twice; keep one of the two values")
             at[name] = text
-        found = load(target, **given).expand(of, variable, order=order, at=at, parameter=wanted, layer=layer)
+        expansion = load(target, **inputs).expand(of, variable, order=order, at=at, parameter=wanted, layer=layer)
     if as_json:
-        print_json(found.as_dict())
+        print_json(expansion.as_dict())
     elif style == "latex":
-        for series in (found, *found.others):
+        for series in (expansion, *expansion.others):
             click.echo(series.latex)
             if series.cell:
                 click.echo(f"% {series.cell}")
             if (theta := series.theta) is not None:
                 click.echo(f"% {theta['name']} is the root near {theta['near']} of {theta['polynomial']}")
     else:
-        click.echo(str(found))
+        click.echo(str(expansion))

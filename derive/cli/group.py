@@ -1,4 +1,4 @@
-"""How every command ends: one sentence on stderr for an error, and the exit code that belongs to it."""
+"""Errors as one sentence on stderr, with the exit code of their kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 class DeriveGroup(click.Group):
-    """A click group that reports errors as single sentences and keeps commands in the order of a day's work."""
+    """A click group that reports errors as single sentences and lists commands in the order of use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -49,7 +49,7 @@ class DeriveGroup(click.Group):
             from derive.cli.completion import switch_on
 
             switch_on()
-        warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflow is reported as an error of ours
         alone = standalone_mode and args is None  # not where a program calls this function
         with interrupts.handled(alone), printable_streams():
             code = self._ended(args, prog_name, complete_var, extra)
@@ -60,7 +60,7 @@ class DeriveGroup(click.Group):
     def _ended(
         self, args: Sequence[str] | None, prog_name: str | None, complete_var: str | None, extra: dict[str, Any]
     ) -> int:
-        """Run a command, say what went wrong, and return the exit code."""
+        """Run a command, report an error, and return the exit code."""
         try:
             result = super().main(args, prog_name or "derive", complete_var, standalone_mode=False, **extra)
         except DeriveError as error:
@@ -77,12 +77,12 @@ class DeriveGroup(click.Group):
         except Exception:
             if not interrupts.happened():
                 raise
-            return _failed("interrupted", INTERRUPTED)  # a library has made another exception of it
+            return _failed("interrupted", INTERRUPTED)  # a library converted the KeyboardInterrupt
         return result if isinstance(result, int) else 0
 
 
 def _failed(sentence: str, code: int) -> int:
-    """Say what went wrong; the exit code that belongs to it."""
+    """Report an error; return its exit code."""
     if interrupts.happened():
         interrupts.told()
         code = INTERRUPTED

@@ -1,4 +1,4 @@
-"""The command that says where training comes to rest."""
+"""The command that computes the stationary limit of training."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
     sweep = load_grid(target, pairs)
     check_table(out, (".jsonl", ".csv", *((".nc",) if len(sweep.problems) == 1 else ())))
     setting = sweep.problems[0].model.setting
-    found = []
+    limits = []
     with progress_bar(f"limit of {setting}", as_json) as progress:
         from derive.api import limiting
         from derive.api.loading import load
@@ -60,15 +60,15 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
         theory = load(target)
         for k, problem in enumerate(sweep.problems):
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
-            found.append(limiting.limit(theory._source, problem, share))
-    points: list[dict[str, Any]] = [plain(one.as_dict()) for one in found]
+            limits.append(limiting.limit(theory._source, problem, share))
+    points: list[dict[str, Any]] = [plain(one.as_dict()) for one in limits]
     if out is not None and out.endswith(".nc"):
-        found[0].save(out)
+        limits[0].save(out)
     elif out is not None:
-        told = [one.columns() if one else {"error": one.trouble[0]} for one in found]
+        told = [one.columns() if one else {"error": one.trouble[0]} for one in limits]
         write_rows(out, [{**p["parameters"], **row} for p, row in zip(points, told, strict=True)])
-    if len(found) == 1 and not found[0]:
-        raise NumericalError(found[0].trouble[0])
+    if len(limits) == 1 and not limits[0]:
+        raise NumericalError(limits[0].trouble[0])
     if as_json:
         axes = {name: list(values) for name, values in sweep.axes}
         print_json({"setting": setting, "axes": axes, "points": points})
@@ -76,7 +76,7 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
         names = [name for name, _ in sweep.axes]
         fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
         click.echo(f"{settings_line(setting, fixed)}, after arbitrarily many steps")
-        numbers = [one.columns() if one else {} for one in found]
+        numbers = [one.columns() if one else {} for one in limits]
         heads = list(dict.fromkeys(name for row in numbers for name in row))
         rows = [
             [
@@ -93,5 +93,5 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
                 click.echo(f"{at}: {p['error']}")
         if out is not None:
             click.echo(f"wrote {out}")
-    if all(not one for one in found):
-        raise NumericalError(found[0].trouble[0])
+    if all(not one for one in limits):
+        raise NumericalError(limits[0].trouble[0])

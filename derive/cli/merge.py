@@ -1,4 +1,4 @@
-"""The command that joins what shards of a sweep have computed."""
+"""The command that joins the journals of a sweep's shards."""
 
 from __future__ import annotations
 

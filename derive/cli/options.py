@@ -1,4 +1,4 @@
-"""Options of the commands, made from the records that declare them."""
+"""Click options generated from the records that declare them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ COMPLETED: dict[str, Any] = {
     "loss": completion.observables,
     "curvature": completion.layers,
 }
-"""How a shell completes an option, by its name."""
+"""The shell completion of each option."""
 
 
 def takes(options: Mapping[str, OptionInfo]) -> Callable[[F], F]:
-    """A decorator that gives a command declared options, in their order."""
+    """Return a decorator that adds declared options to a command, in their order."""
 
     def add(command: F) -> F:
         for name, declared in reversed(list(options.items())):
@@ -34,7 +34,7 @@ def takes(options: Mapping[str, OptionInfo]) -> Callable[[F], F]:
 
 
 def click_option(name: str, declared: OptionInfo) -> Callable[[F], F]:
-    """One declared option as an option of a command."""
+    """Return one declared option as a click option."""
     flag = declared.flag or f"--{name.replace('_', '-')}"
     more: dict[str, Any] = {"help": f"{declared.help} {declared.cost}".rstrip(), "default": declared.default}
     if "bool" in declared.type:

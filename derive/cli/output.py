@@ -1,4 +1,4 @@
-"""What commands print: one JSON object for machines, tables for people, a progress bar on a terminal."""
+"""Output of commands: one JSON object for machines, tables for people, a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def plain(value: Any, where: str = "the result") -> Any:
-    """The value in terms of JSON. A NaN or an infinity is an error, never a result."""
+    """Return the value as JSON data; raise for NaN or infinity."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):
@@ -49,9 +49,10 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> None:
-    """A table; the first `text_columns` columns hold words, the others numbers, which are never broken or cut.
+    """Print a table; the first `text_columns` columns hold words, the others numbers, which are never broken or
+    truncated.
 
-    Headings break between words. Where not even that is room enough the table is wider than the terminal.
+    Headings break between words. If that is not enough, the table is wider than the terminal.
     """
     from rich import box
     from rich.table import Table
@@ -78,7 +79,7 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
 
 
 def print_rich(renderable: Any, least: int = 0) -> None:
-    """Print as wide as the terminal, or wider if less than `least` would not do."""
+    """Print at the width of the terminal, but at least `least`."""
     from rich.console import Console
 
     out = raw_stream(sys.stdout)
@@ -86,12 +87,12 @@ def print_rich(renderable: Any, least: int = 0) -> None:
 
 
 def columns() -> int:
-    """How wide a line may be: as the terminal, or 120 in a file."""
+    """Return the line width: that of the terminal, or 120 in a file."""
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 120
 
 
 def number(value: float | None) -> str:
-    """A number for people: six digits, or nothing."""
+    """Return a number with six digits, or "" for None."""
     if value is None:
         return "-"
     return f"{value:d}" if isinstance(value, int) else f"{value:.6g}"
@@ -103,7 +104,7 @@ def settings_line(setting: str, values: Mapping[str, float | int | str]) -> str:
 
 
 def print_kernel(name: str, values: Any, errors: Any, times: Sequence[str]) -> None:
-    """A two-time function as a small table: one row per t, one column per s, a handful of each."""
+    """Print a two-time function as a small table: rows t, columns s, a few of each."""
     import numpy as np
 
     table, spread = np.asarray(values, float), None if errors is None else np.asarray(errors, float)
@@ -130,7 +131,7 @@ def print_kernel(name: str, values: Any, errors: Any, times: Sequence[str]) -> N
 
 
 def handful(count: int, most: int = 5) -> list[int]:
-    """The few times that tables show: those at which theory and simulation are compared."""
+    """Return the indices of the few times that tables show, at which theory and simulation are compared."""
     from numerics.support.progress import handful as chosen
 
     return chosen(count, most)
@@ -138,7 +139,7 @@ def handful(count: int, most: int = 5) -> list[int]:
 
 @contextmanager
 def progress_bar(title: str, quiet: bool) -> Iterator[Progress | None]:
-    """A callable(fraction, text) that draws a bar on stderr with the time that is left, or None when nobody watches.
+    """Yield a callback (fraction, text) that draws a bar with the remaining time on stderr, or None if `quiet`.
 
     While JAX compiles the bar says so.
     """
@@ -175,7 +176,7 @@ def progress_bar(title: str, quiet: bool) -> Iterator[Progress | None]:
 
 
 def part_of(progress: Progress | None, low: float, high: float) -> Progress | None:
-    """The part of a progress bar from `low` to `high`, for one of several jobs."""
+    """Return a progress callback for the part of a bar from `low` to `high`."""
     if progress is None:
         return None
     from numerics.support.progress import part

@@ -1,4 +1,4 @@
-"""What the commands share: arguments, options, and the model with its values."""
+"""Arguments and options that commands share, and the model with its values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ else:
 
 
 class AsTyped(_Kind):
-    """A number as it was typed; what it must be is checked behind the front door, for Python too."""
+    """A click type that passes a number as typed; the API checks it, for Python too."""
 
     name = "number"
 
@@ -38,7 +38,7 @@ class AsTyped(_Kind):
 
 
 class OneOf(_Kind):
-    """One of some words, shown and completed here and checked behind the front door."""
+    """A click type for one of several words, completed here and checked by the API."""
 
     name = "word"
 
@@ -81,7 +81,7 @@ out_option = click.option(
 def wanted_eigenvalues(
     given: str | None, size: Any, out: str | None, plot: str | None, pairs: tuple[str, ...]
 ) -> str | None:
-    """What --eigenvalues says, or what is asked for without it: histograms, and files of all numbers, need all."""
+    """Return the value of --eigenvalues, or its default: histograms and output files need all."""
     from derive.inputs.problems import makes_a_grid
     from numerics.options import LARGE
 
@@ -94,7 +94,7 @@ def wanted_eigenvalues(
 
 
 def check_plot(plot: str | None) -> None:
-    """Refuse a picture that cannot be written before any work is done."""
+    """Raise if a figure cannot be written, before any computation."""
     if plot is None:
         return
     path = Path(plot)
@@ -107,7 +107,7 @@ def check_plot(plot: str | None) -> None:
 
 
 def save_plot(figure: Figure, plot: str) -> None:
-    """Write a picture; the file type follows the name."""
+    """Write a figure; the suffix selects the format."""
     import io
 
     from derive.errors import DeriveError
@@ -122,7 +122,7 @@ def save_plot(figure: Figure, plot: str) -> None:
 
 
 def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], bool]:
-    """A model, its values as the verbs take them, and whether several values make a grid."""
+    """Return a model, its values as the verbs take them, and whether they make a grid."""
     from derive.api import load
     from derive.inputs.problems import typed_values
 
@@ -133,14 +133,14 @@ def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], b
 
 
 def named_with_choices(words: tuple[str, ...]) -> list[tuple[str, dict[str, int | str]]]:
-    """Models with the choices that follow each."""
-    found: list[tuple[str, dict[str, int | str]]] = []
+    """Return models with the choices that follow each."""
+    models: list[tuple[str, dict[str, int | str]]] = []
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            found.append((word, {}))
-        elif not found:
-            raise click.UsageError(f"{word} chooses from no model: name the model first")
+            models.append((word, {}))
+        elif not models:
+            raise click.UsageError(f"{word} is a choice without a model; name the model first")
         else:
-            found[-1][1][name.strip()] = value.strip()
-    return found
+            models[-1][1][name.strip()] = value.strip()
+    return models

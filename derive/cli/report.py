@@ -57,7 +57,7 @@ def report(
       derive report SETTING L=3 --no-simulation -o report.tex
     """
     path = check_out(out, style)
-    theory, given, _ = loaded(target, pairs)
+    theory, inputs, _ = loaded(target, pairs)
     drawn = [f"--{name}={options[name]}" for name in ("size", "seeds")]
     command = shlex.join(
         ["derive", "report", Path(target).name if target.endswith(".py") else target, *pairs]
@@ -66,29 +66,29 @@ def report(
     with progress_bar(f"report on {theory.declared.name}", as_json) as progress:
         from derive.inputs.problems import problem_of
 
-        values = problem_of(theory.declared, given).values
-        found = theory.report(path, given, **options, command=command, progress=progress)
-    compared = found.comparison
+        values = problem_of(theory.declared, inputs).values
+        reported = theory.report(path, inputs, **options, command=command, progress=progress)
+    compared = reported.comparison
     if as_json:
         print_json(
             {
                 "setting": theory.declared.name,
                 "parameters": values,
-                "format": found.format,
-                "written": found.written,
-                "sections": found.sections,
-                "equations": found.equations,
+                "format": reported.format,
+                "written": reported.written,
+                "sections": reported.sections,
+                "equations": reported.equations,
                 "within_three_standard_errors": None if compared is None else compared.agrees,
             }
         )
         return
     if compared is not None:
         click.echo(compared.verdict)
-    click.echo("\n".join(f"wrote {name}" for name in found.written))
+    click.echo("\n".join(f"wrote {name}" for name in reported.written))
 
 
 def check_out(out: str | None, style: str | None) -> Path:
-    """Where the document goes; a place that cannot be written, or does not fit the format, is refused at once."""
+    """Return the path of the document; raise if it cannot be written or does not match the format."""
     from derive.api.reporting import SUFFIXES, style_of
     from derive.errors import ParameterError
 
@@ -96,9 +96,9 @@ def check_out(out: str | None, style: str | None) -> Path:
         out = "report.tex" if style == "latex" else "report.html"
     path = Path(out)
     try:
-        known = style_of(path)
+        inferred = style_of(path)
     except ParameterError as error:
         raise click.UsageError(f"-o {error}") from None
-    if style is not None and style != known:
+    if style is not None and style != inferred:
         raise click.UsageError(f"-o {out}: --format {style} goes into a file that ends in {SUFFIXES[style][0]}")
     return path

@@ -1,4 +1,4 @@
-"""The command that tries the laws on declarations drawn at random."""
+"""The command that checks the laws on random declarations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 QUICK = 40
 """Declarations of the short mode."""
 TELL_AFTER = 60.0
-"""Seconds between two lines that say how far a run is, where no bar is drawn: in a file or a pipe."""
+"""Seconds between progress lines without a terminal."""
 
 
 @click.command(short_help="Try the laws that every declaration must obey, on random ones.")
@@ -180,21 +180,21 @@ def selftest(
 
 
 def _count(declarations: int, seed: int, first: int, as_json: bool) -> None:
-    """Print how often each feature stands in the declarations of a seed."""
+    """Print how often each feature occurs in the declarations of a seed."""
     from derive.selftest.running import draft_of
     from derive.selftest.vocabulary import counted, features
     from derive.selftest.writing import write
 
-    found = counted(write(draft_of(seed, number)) for number in range(first, declarations))
-    shares = {feature: found.counts[feature] / found.declarations for feature in features()}
-    met, every = found.coverage()
+    frequencies = counted(write(draft_of(seed, number)) for number in range(first, declarations))
+    shares = {feature: frequencies.counts[feature] / frequencies.declarations for feature in features()}
+    met, every = frequencies.coverage()
     if as_json:
         pairs = {"met": met, "of": every}
-        print_json({"seed": seed, "declarations": found.declarations, "frequencies": shares, "pairs": pairs})
+        print_json({"seed": seed, "declarations": frequencies.declarations, "frequencies": shares, "pairs": pairs})
         return
     rows = [(feature, f"{100 * share:.1f} %") for feature, share in shares.items()]
-    print_table(f"{found.declarations} declarations of seed {seed}", ("feature", "have it"), rows)
-    click.echo(f"{met} of {every} pairs of features were met; {len(found.missing)} features never")
+    print_table(f"{frequencies.declarations} declarations of seed {seed}", ("feature", "have it"), rows)
+    click.echo(f"{met} of {every} pairs of features were met; {len(frequencies.missing)} features never")
 
 
 def _duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The command that looks at a network somebody has already trained."""
+"""The command that fits spectra of a trained network."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def spectrum(
     with progress_bar(f"reading {Path(file).name}", as_json) as progress:
         from derive.api.spectra import spectra
 
-        found: Spectra = spectra(
+        fitted: Spectra = spectra(
             file,
             after,
             include=include,
@@ -140,13 +140,13 @@ def spectrum(
             layer=layer,
             progress=progress,
         )
-        answer = plain(found.as_dict())
+        data = plain(fitted.as_dict())
         if plot is not None:
-            save_plot(found.plot(), plot)
-            answer["plot"] = plot
+            save_plot(fitted.plot(), plot)
+            data["plot"] = plot
     if as_json:
-        print_json(answer)
+        print_json(data)
         return
     from derive.cli.spectrum_tables import print_spectra
 
-    print_spectra(answer, verbose)
+    print_spectra(data, verbose)

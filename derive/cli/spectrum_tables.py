@@ -1,4 +1,4 @@
-"""Spectra of a checkpoint on a terminal of 80 columns: one row per matrix, kinds together, trends over depth."""
+"""Tables of a checkpoint's spectra for 80 columns: one row per matrix, grouped by kind, with trends over depth."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from derive.cli.output import number, print_table
 
 Row = dict[str, Any]
 MOST_LINES = 8
-"""Outliers of one matrix that are printed; --json has all."""
+"""Most outliers printed per matrix; --json has all."""
 FEW = 8
-"""Up to so many matrices each outlier is printed without being asked for."""
+"""Number of matrices up to which outliers are printed by default."""
 WIDTH = 80
 FLAT = 0.03
-"""A trend of less than this is none: fitted scales of noise fluctuate as much."""
+"""Relative trend below which it is noise of the fitted scales."""
 BARS = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 LAWS = {
     "Marchenko-Pastur": "MP",
@@ -27,37 +27,37 @@ LAWS = {
 }
 
 
-def print_spectra(answer: Row, verbose: bool) -> None:
-    matrices = answer["matrices"]
+def print_spectra(data: Row, verbose: bool) -> None:
+    matrices = data["matrices"]
     kinds = _kinds(matrices)
     counted = [_count(len(matrices), "matrix", "matrices"), _count(len(kinds), "kind", "kinds")]
-    damaged = sum(one["damaged"] for one in answer["left_out"])
-    counted += [f"{len(answer['tied'])} tied"] if answer["tied"] else []
-    counted += [f"{len(answer['left_out'])} arrays left out"] if answer["left_out"] else []
+    damaged = sum(one["damaged"] for one in data["left_out"])
+    counted += [f"{len(data['tied'])} tied"] if data["tied"] else []
+    counted += [f"{len(data['left_out'])} arrays left out"] if data["left_out"] else []
     counted += [f"{damaged} of them DAMAGED"] if damaged else []
-    after = f" after {answer['before']}" if "before" in answer else ""
-    click.echo(_wrapped(f"{answer['file']}{after}: {', '.join(counted)}", ""))
-    if "changes" in answer:
-        _print_changes(kinds, {one["name"]: one for one in answer["changes"]})
+    after = f" after {data['before']}" if "before" in data else ""
+    click.echo(_wrapped(f"{data['file']}{after}: {', '.join(counted)}", ""))
+    if "changes" in data:
+        _print_changes(kinds, {one["name"]: one for one in data["changes"]})
     else:
         _print_rows(kinds)
     _print_trends(kinds)
     if verbose or len(matrices) <= FEW:
-        _print_outliers(matrices, answer["level"])
+        _print_outliers(matrices, data["level"])
         _print_notes(matrices)
     for one in matrices:
         if "theory" in one:
             _print_comparison(one["name"], one["theory"])
-    for pair in answer["tied"]:
+    for pair in data["tied"]:
         click.echo(_wrapped(f"tied: {pair['name']} has the numbers of {pair['same_as']}, shown once"))
-    for reason in dict.fromkeys(part["reason"] for part in answer["left_out"]):
-        parts = [part for part in answer["left_out"] if part["reason"] == reason]
+    for reason in dict.fromkeys(part["reason"] for part in data["left_out"]):
+        parts = [part for part in data["left_out"] if part["reason"] == reason]
         names = [part["name"] for part in parts]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         word = "DAMAGED" if parts[0]["damaged"] else "left out"
         click.echo(_wrapped(f"{word} {', '.join(names[:3])}{more}: {reason}"))
-    if "plot" in answer:
-        click.echo(f"wrote {answer['plot']}")
+    if "plot" in data:
+        click.echo(f"wrote {data['plot']}")
 
 
 def _kinds(matrices: Sequence[Row]) -> dict[str, list[Row]]:
@@ -125,7 +125,7 @@ def _print_changes(kinds: dict[str, list[Row]], changes: dict[str, Row]) -> None
 
 
 def _print_trends(kinds: dict[str, list[Row]]) -> None:
-    """First and last of what changes with depth, and the way between as bars."""
+    """Print first and last value of quantities that change with depth, and a sparkline between."""
     shown = {kind: members for kind, members in kinds.items() if len(members) > 2}
     if not shown:
         return
@@ -148,7 +148,7 @@ def _trend(name: str, values: Sequence[float]) -> str:
 
 
 def _bars(values: Sequence[float]) -> str:
-    """Up to six bars, each the mean of neighbours; a row of low ones where nothing changes."""
+    """Return a sparkline of up to six bars, each the mean of neighbours; flat where nothing changes."""
     count = min(len(values), 6)
     cut = [len(values) * k // count for k in range(count + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in zip(cut[:-1], cut[1:], strict=True)]
@@ -167,12 +167,12 @@ def _arrow(pair: Sequence[Any], shown: Callable[[Any], str]) -> str:
 
 
 def _wrapped(text: str, indent: str = "  ") -> str:
-    """Lines of at most 80 columns; a name is never broken."""
+    """Return text in lines of at most 80 columns, with names unbroken."""
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _count(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _count(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}"
 
 
 def _probability(value: float | None) -> str:

@@ -84,7 +84,7 @@ def stability(
     options, rate = StabilityOptions(of, loss, curvature), of
     sweep = load_grid(target, pairs)
     if rate in dict(sweep.axes):
-        raise click.UsageError(f"{rate} is what is looked for; give one value to start from, or none")
+        raise click.UsageError(f"{rate} is the rate to be found; give one value to start from, or none")
     points: list[dict[str, Any]] = []
     setting = sweep.problems[0].model.setting
     with progress_bar(f"stability of {setting}", as_json) as progress:
@@ -96,8 +96,8 @@ def stability(
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
-                found = stable_rate(theory._solver(problem.model, share), problem, options, share)
-                points.append(plain({"parameters": parameters, **asdict(found)}))
+                result = stable_rate(theory._solver(problem.model, share), problem, options, share)
+                points.append(plain({"parameters": parameters, **asdict(result)}))
             except NumericalError as error:
                 points.append(plain({"parameters": parameters, "error": str(error)}))
     if out is not None:
@@ -126,32 +126,32 @@ def stability(
 
 
 def _remarks(point: dict[str, Any], rate: str) -> list[str]:
-    """What was run for a point, and where no simulation can follow."""
+    """Return remarks on the runs of a point, and on where simulation is not feasible."""
     if "error" in point:
         return [point["error"]]
-    found = _found_by(point, rate)
+    remarks = _found_by(point, rate)
     if point["noisy_above"] is not None:
-        found.append(
+        remarks.append(
             f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 can follow"
         )
     curved = point["by_curvature"]
     if curved is not None and curved < 0.95 * point["by_divergence"]:
-        found.append(
+        remarks.append(
             f"warning: above {rate} = {number(curved)} a direction grows that the loss does not see at once; a "
             "simulation sees it early"
         )
-    return found
+    return remarks
 
 
 def _cells(point: dict[str, Any], columns: tuple[str, ...]) -> list[str]:
-    """The numbers of a point, or why there are none."""
+    """Return the numbers of a point, or its error."""
     if "error" in point:
         return ["none", *([""] * (len(columns) - 1))]
     return [number(point[column]) for column in columns]
 
 
 def _exact(exact: dict[str, Any], rate: str) -> list[str]:
-    """What an exact limit is made of."""
+    """Return lines on an exact limit."""
     turn = exact["angle"]
     mode = "covariances of what each step draws last for ever"
     if exact["kind"] == "mean":
@@ -161,16 +161,16 @@ def _exact(exact: dict[str, Any], rate: str) -> list[str]:
             mode += (
                 ", with the other sign at every step" if changing else "" if turn < 1e-6 else f", turning by {turn:.4g}"
             )
-    found = [f"exact: there {mode}; stable at {exact['low']:.9g}, growing at {exact['high']:.9g}"]
+    lines = [f"exact: there {mode}; stable at {exact['low']:.9g}, growing at {exact['high']:.9g}"]
     if exact["formula"] is not None:
-        found.append(f"{rate} = {exact['formula']}")
+        lines.append(f"{rate} = {exact['formula']}")
     if exact["polynomial"] is not None:
-        found.append(f"0 = {exact['polynomial']}")
-    return found
+        lines.append(f"0 = {exact['polynomial']}")
+    return lines
 
 
 def _found_by(point: dict[str, Any], rate: str) -> list[str]:
-    """How the limit of a point was found."""
+    """Return lines on the method of a point's limit."""
     horizons = point["horizons"]
     if point["exact"] is not None:
         return _exact(point["exact"], rate)

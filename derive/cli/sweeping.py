@@ -1,4 +1,4 @@
-"""What `solve`, `simulate` and `compare` share on a grid: who computes, what is kept, and what is shown."""
+"""The part of `solve`, `simulate` and `compare` on a grid: workers, files and display."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def sweep_options(command: F) -> F:
-    """Options of every command that takes lists and ranges: who computes, what is written, and how it is shown."""
+    """Add the options of every command that takes lists and ranges: workers, files and display."""
     dry_run = click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and how long it takes.")
     for option in (json_option, dry_run, takes(fields_of(SweepOptions)), plot_option, out_option):
         command = option(command)
@@ -36,7 +36,7 @@ def sweep_options(command: F) -> F:
 
 @dataclass(frozen=True)
 class Flags:
-    """What a command was told, beside the options of its verb."""
+    """The flags of a command beside the options of its verb."""
 
     out: str | None
     plot: str | None
@@ -49,12 +49,12 @@ class Flags:
 
     @classmethod
     def taken_from(cls, options: dict[str, Any]) -> Flags:
-        """The flags among the options of a command, which are taken out."""
+        """Remove the flags from the options of a command and return them."""
         return cls(**{f.name: options.pop(f.name) for f in fields(cls)})
 
     @property
     def spread(self) -> bool:
-        """Whether even one point is to be spread, kept or planned."""
+        """Whether even one point is computed by workers, stored in a journal or planned."""
         return self.dry_run or any(x is not None for x in (self.jobs, self.on, self.journal, self.shard))
 
 
@@ -62,9 +62,13 @@ class Flags:
 class Command:
     """A command that computes one point or a grid of points.
 
-    verb: the verb that it calls. title: what it does, for the progress bar. one: the verb at a single point. show:
-    prints its result. as_data: that result for --json. each: prints what else is asked of each point of a grid, which
-    its data have too.
+    Attributes:
+        verb: the verb that it calls.
+        title: of the progress bar.
+        one: the verb at a single point.
+        show: prints its result.
+        as_data: that result for --json.
+        each: prints further requested output of each point of a grid.
     """
 
     verb: str
@@ -76,7 +80,7 @@ class Command:
 
 
 def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[str, Any], flags: Flags) -> None:
-    """Compute, write, draw and print."""
+    """Compute, write, plot and print."""
     from derive.cli.tables import check_table
     from derive.errors import DeriveError
     from derive.inputs.problems import makes_a_grid
@@ -87,11 +91,11 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
         raise DeriveError("--shard takes --journal FILE and neither --out nor --plot: join the journals of all first")
     if flags.spread or makes_a_grid(pairs):
         _one_thread()
-    theory, given, several = loaded(target, pairs)
+    theory, inputs, several = loaded(target, pairs)
     if flags.dry_run:
-        _print_plan(theory, given, _work(command.verb, options, flags), flags)
+        _print_plan(theory, inputs, _work(command.verb, options, flags), flags)
         return
-    result = _compute(command, theory, given, options, flags, several)
+    result = _compute(command, theory, inputs, options, flags, several)
     if flags.shard is not None:
         _print_shard(result, flags)
         return
@@ -101,14 +105,14 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
 
 
 def _compute(
-    command: Command, theory: Theory, given: dict[str, Any], options: Mapping[str, Any], flags: Flags, several: bool
+    command: Command, theory: Theory, inputs: dict[str, Any], options: Mapping[str, Any], flags: Flags, several: bool
 ) -> Any:
-    """The result at one point, or the sweep where there are several or the work is spread."""
+    """Return the result at one point, or the sweep for several points or distributed work."""
     with progress_bar(f"{command.title} {theory.declared.name}", flags.as_json) as progress:
         if several or flags.spread:
-            result = theory.sweep(given, **_work(command.verb, options, flags), progress=progress)
+            result = theory.sweep(inputs, **_work(command.verb, options, flags), progress=progress)
         else:
-            result = command.one(theory, given, progress=progress)
+            result = command.one(theory, inputs, progress=progress)
     if flags.spread and not several and flags.shard is None:
         result = result.points[0]
     if not several and flags.shard is None:
@@ -117,7 +121,7 @@ def _compute(
 
 
 def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None:
-    """Write, draw and print a result."""
+    """Write, plot and print a result."""
     from derive.cli.tables import write_result
 
     as_data, each = command.as_data, command.each
@@ -147,7 +151,7 @@ def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None
 
 
 def _work(verb: str, options: Mapping[str, Any], flags: Flags) -> dict[str, Any]:
-    """All options of a sweep: those of its verb, and who computes."""
+    """Return all options of a sweep: those of its verb and of its workers."""
     journal = flags.journal or (None if flags.out is None else f"{flags.out}.journal")
     jobs = flags.jobs if flags.jobs is not None else None if flags.on is not None else "cores"
     own = {name: value for name, value in options.items() if name != "memory"}
@@ -155,14 +159,14 @@ def _work(verb: str, options: Mapping[str, Any], flags: Flags) -> dict[str, Any]
 
 
 def _uncertified(points: Iterable[Any]) -> bool:
-    """Whether the certificate of any solution failed."""
+    """Return whether the certificate of any solution failed."""
     solutions = (getattr(point, "theory", point) for point in points)
     certificates = (getattr(solution, "certificate", None) for solution in solutions)
     return any(certificate is not None and not certificate for certificate in certificates)
 
 
 def _one_thread() -> None:
-    """One thread from the start, where this process has loaded nothing yet: workers have no more."""
+    """Limit this process to one thread, as its workers, if nothing is loaded yet."""
     from derive.sweeps.threads import one_thread
 
     if not {"numpy", "jax"} & set(sys.modules):
@@ -170,7 +174,7 @@ def _one_thread() -> None:
 
 
 def _refuse_nothing(result: Any) -> None:
-    """A single point that diverged is an error."""
+    """Raise if a single point diverged."""
     from derive.errors import NumericalError
     from derive.results.sweep import has_nothing
 
@@ -178,17 +182,17 @@ def _refuse_nothing(result: Any) -> None:
         raise NumericalError(result.trouble[0])
 
 
-def _print_plan(theory: Theory, given: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
+def _print_plan(theory: Theory, inputs: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
     from derive.api.workers import cores
     from derive.sweeps.watching import shown_time
 
     with progress_bar(f"measuring {theory.declared.name}", flags.as_json):
-        plan = theory.plan(given, measured=True, **work)
+        plan = theory.plan(inputs, measured=True, **work)
     jobs = flags.jobs or (1 if flags.on is not None else cores())
     expected = plan.expected(jobs)
     if flags.as_json:
-        told = {"points": plan.points, "samples": plan.samples, "parts": plan.units, "done": plan.done}
-        print_json({**told, "jobs": jobs, "bytes_of_a_sample": plan.bytes, "expected_seconds": expected})
+        counts = {"points": plan.points, "samples": plan.samples, "parts": plan.units, "done": plan.done}
+        print_json({**counts, "jobs": jobs, "bytes_of_a_sample": plan.bytes, "expected_seconds": expected})
         return
     samples = f", {plan.samples} samples" if plan.samples else ""
     click.echo(f"{plan.points} points{samples} in {plan.units} parts, {plan.done} of them done")
@@ -207,8 +211,10 @@ def _print_shard(sweep: Sweep, flags: Flags) -> None:
 
 
 def print_grid(sweep: Sweep, written: bool) -> None:
-    """A row per point; where a file has them all, the first and the last. Columns for which there is no room are left
-    out and named: numbers are never broken."""
+    """Print a row per point, or the first and last if a file has them all.
+
+    Columns that do not fit are omitted and named; numbers are never broken.
+    """
     heads, rows = sweep.lines()
     click.echo(f"{sweep.made.point}, {len(sweep)} points; observables are those of the last time")
     if written and len(rows) > 10:

@@ -22,7 +22,7 @@ MEANING = {".jsonl": "everything", ".csv": "one number per cell", ".nc": "for de
 
 
 def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> None:
-    """Refuse a file that cannot be written before any work is done."""
+    """Raise if a file cannot be written, before any computation."""
     if out is None:
         return
     path = Path(out)
@@ -41,7 +41,7 @@ def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> N
 
 
 def write_result(out: str, result: Solution | Simulation | Comparison | Sweep) -> None:
-    """Write a result in the format that the file name asks for."""
+    """Write a result in the format of the file's suffix."""
     from derive.results import Sweep
     from derive.results.sweep import row_of
 
@@ -56,7 +56,7 @@ def write_result(out: str, result: Solution | Simulation | Comparison | Sweep) -
 
 
 def write_rows(out: str, rows: list[dict[str, Any]]) -> None:
-    """Write all rows, or on failure nothing."""
+    """Write all rows, or nothing on failure."""
     path = Path(out)
     text = _csv(rows) if path.suffix == ".csv" else "".join(json.dumps(r, allow_nan=False) + "\n" for r in rows)
     try:

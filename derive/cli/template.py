@@ -79,5 +79,5 @@ MODEL = Model(
 
 
 def declaration(name: str) -> str:
-    """The text of NAME.py."""
+    """Return the text of NAME.py."""
     return _TEXT.replace("@NAME@", name)

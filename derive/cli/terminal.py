@@ -1,4 +1,4 @@
-"""What a command writes reaches the terminal as text: names out of files never move a cursor or change a colour."""
+"""Text streams that escape control characters, so that names from files cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from derive.support.plain_words import printable
 
 
 class PrintableStream:
-    """A text stream that writes control characters as escapes; `raw` is the stream without this."""
+    """A text stream that writes control characters as escapes; `raw` is the wrapped stream."""
 
     def __init__(self, raw: TextIO) -> None:
         self.raw = raw
@@ -30,7 +30,7 @@ class PrintableStream:
 
 @contextmanager
 def printable_streams() -> Iterator[None]:
-    """Let this process write printable text only."""
+    """Escape control characters on stdout and stderr in this block."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (PrintableStream(raw_stream(one)) for one in before)
     try:
@@ -40,5 +40,5 @@ def printable_streams() -> Iterator[None]:
 
 
 def raw_stream(stream: TextIO) -> TextIO:
-    """The stream for a program that draws on the terminal itself, of what it has made printable."""
+    """Return the wrapped stream, for a library that draws on the terminal and escapes text itself."""
     return stream.raw if isinstance(stream, PrintableStream) else stream

@@ -86,9 +86,9 @@ def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: 
         from derive.api.verifying import check
 
         wanted = everything if model is None else [model.setting]
-        found = check(files, model, wanted, own=claims_file is not None, progress=progress)
+        verdicts = check(files, model, wanted, own=claims_file is not None, progress=progress)
     if as_json:
-        print_json(found.as_dict())
+        print_json(verdicts.as_dict())
     else:
-        click.echo("\n".join(found.lines(everything=verbose)))
-    click.get_current_context().exit(EXIT_CODES[found.weakest])
+        click.echo("\n".join(verdicts.lines(everything=verbose)))
+    click.get_current_context().exit(EXIT_CODES[verdicts.weakest])

@@ -1,7 +1,7 @@
-"""The page: a slider for each parameter, and figures that follow the hand.
+"""The page: a slider for each parameter, and figures that follow them.
 
-Bokeh keeps widgets and figures of the browser and of this process the same. Points are solved in a thread, one after
-the other; sliders that move meanwhile are looked at when it is done, so that the last position is always shown.
+Bokeh synchronises widgets and figures between browser and process. Points are solved in a thread, one after the other;
+after each the latest position of the sliders is solved next.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ PAGE = Template(
 
 
 class Page:
-    """One visitor's page."""
+    """The page of one visitor."""
 
     def __init__(self, document: Document, explorer: Explorer, start: Wish, pool: ThreadPoolExecutor) -> None:
         self.document, self.explorer, self.pool = document, explorer, pool
@@ -132,7 +132,7 @@ class Page:
         self.document.template = PAGE
 
     def _make_sliders(self) -> None:
-        """A control for each choice and each parameter of the model that is chosen."""
+        """Create a control for each choice and parameter of the chosen model."""
         theory = self.explorer.theory(tuple(self.choices.items()))
         controls: list[UIElement] = []
         if isinstance(theory.declared, Family):
@@ -172,7 +172,7 @@ class Page:
         return slider
 
     def _chosen(self, name: str, value: int | str) -> None:
-        """Another member of the family: other equations, and perhaps other parameters."""
+        """Switch to another member of the family, with other equations and perhaps other parameters."""
         before = dict(self.choices)
         self.choices[name] = value
         try:
@@ -241,7 +241,7 @@ def _warning(sentence: str) -> str:
 
 
 def _numbers(shown: Shown) -> str:
-    """Edges and outliers in words."""
+    """Return edges and outliers as text."""
     assert shown.solution is not None
     lines = []
     for layer in shown.solution.layers:
@@ -253,7 +253,7 @@ def _numbers(shown: Shown) -> str:
 
 
 def _slider(name: str, doc: str, reach: Range, value: float) -> Slider:
-    """A slider over its range, widened so that the value it starts from is on it."""
+    """Return a slider over its range, widened to include its initial value."""
     place = reach.position(value)
     slider = Slider(
         start=min(reach.low, place),
@@ -322,26 +322,26 @@ class Pictures:
         self.simulated.visible = bool(bars["top"])
         self.outliers.data = {"x": outliers, "y": [0.0] * len(outliers), "top": [height] * len(outliers)}
         self.path.data, self.edges.data = path_of(shown, label), _edges(shown, label)
-        found = observables_of(shown)
-        colours = [COLOURS[k % len(COLOURS)] for k in range(len(found))]
+        series = observables_of(shown)
+        colours = [COLOURS[k % len(COLOURS)] for k in range(len(series))]
         self.theory.data = {
-            "xs": [list(range(len(values))) for values, _ in found.values()],
-            "ys": [values for values, _ in found.values()],
-            "name": list(found),
+            "xs": [list(range(len(values))) for values, _ in series.values()],
+            "ys": [values for values, _ in series.values()],
+            "name": list(series),
             "colour": colours,
         }
         dots = [
             (float(when), value, colour)
-            for (_, drawn), colour in zip(found.values(), colours, strict=True)
+            for (_, drawn), colour in zip(series.values(), colours, strict=True)
             for when, value in enumerate(drawn)
         ]
         self.drawn.data = {name: [dot[k] for dot in dots] for k, name in enumerate(("t", "y", "colour"))}
         self.figures[1].visible = bool(self.edges.data["t"])
-        self.figures[2].visible = any(len(values) > 1 for values, _ in found.values())
+        self.figures[2].visible = any(len(values) > 1 for values, _ in series.values())
 
 
 def _edges(shown: Shown, label: str | None) -> Mapping[str, list[float]]:
-    """The bulk as a band over all times."""
+    """Return the bulk as a band over all times."""
     if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
         return {"t": [], "low": [], "high": []}
     layer = shown.solution.layer(label)
@@ -353,7 +353,7 @@ def _edges(shown: Shown, label: str | None) -> Mapping[str, list[float]]:
 
 
 def _figure(name: str, title: str, across: str, up: str) -> Any:
-    made = figure(
+    plot = figure(
         name=name,
         title=title,
         x_axis_label=across,
@@ -364,6 +364,6 @@ def _figure(name: str, title: str, across: str, up: str) -> Any:
         active_scroll=None,
         toolbar_location="above",
     )
-    made.title.text_font_size = "12px"  # beside the tools there is little room on a phone
-    made.toolbar.logo = None
-    return made
+    plot.title.text_font_size = "12px"  # beside the tools there is little room on a phone
+    plot.toolbar.logo = None
+    return plot

@@ -1,4 +1,4 @@
-"""What the page shows at one point: the theory, a simulation if it is asked for, and how to get both elsewhere."""
+"""The content of the page at one point: the theory, an optional simulation, and the commands that reproduce both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRID = 400
 
 @dataclass(frozen=True)
 class Wish:
-    """What the sliders say: choices that make the model, values of its parameters, and the size of a simulation."""
+    """The state of the sliders: choices of the model, values of its parameters, and the size of a simulation."""
 
     choices: tuple[tuple[str, int | str], ...]
     values: tuple[tuple[str, Any], ...]
@@ -30,7 +30,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Shown:
-    """What was found, or the sentence that says why nothing was."""
+    """The results at a point, or the sentence that says why there are none."""
 
     solution: Solution | None
     simulation: Simulation | None
@@ -39,20 +39,20 @@ class Shown:
 
 
 class Explorer:
-    """A model that is solved at one point after the other; compiled code is kept by shape."""
+    """A model solved at one point after the other; compiled code is cached by shape."""
 
     def __init__(self, target: str, fixed: Mapping[str, Any], samples: int | None) -> None:
         self.target, self.fixed, self.samples = target, dict(fixed), samples
         self._theories: dict[tuple[tuple[str, int | str], ...], Theory] = {}
 
     def theory(self, choices: tuple[tuple[str, int | str], ...]) -> Theory:
-        """The model with these choices."""
+        """Return the model with these choices."""
         if choices not in self._theories:
             self._theories[choices] = load(self.target, **dict(choices))
         return self._theories[choices]
 
     def shown(self, wish: Wish) -> Shown:
-        """Solve, and simulate where a size is given; an error becomes a sentence."""
+        """Solve, and simulate if a size is given; an error becomes a sentence."""
         began = time.perf_counter()
         solution = simulation = None
         try:
@@ -67,18 +67,18 @@ class Explorer:
         return Shown(solution, simulation, trouble, time.perf_counter() - began)
 
     def command(self, wish: Wish) -> str:
-        """The point as a line for the shell."""
-        given = {**dict(wish.choices), **dict(wish.values), **self.fixed}
+        """Return the shell command of the point."""
+        inputs = {**dict(wish.choices), **dict(wish.values), **self.fixed}
         verb = ["solve"] if wish.size is None else ["compare"]
         options = [] if wish.size is None else ["--size", str(wish.size), "--seeds", str(SEEDS)]
         options += [] if self.samples is None else ["--samples", str(self.samples)]
-        return shlex.join(["derive", *verb, self.target, *(f"{n}={v}" for n, v in given.items()), *options])
+        return shlex.join(["derive", *verb, self.target, *(f"{n}={v}" for n, v in inputs.items()), *options])
 
     def python(self, wish: Wish) -> str:
-        """The point as lines of Python."""
+        """Return the Python code of the point."""
         chosen = "".join(f", {name}={value!r}" for name, value in wish.choices)
-        given = {**dict(wish.values), **self.fixed}
-        values = [f"{name}={value!r}" for name, value in given.items()]
+        inputs = {**dict(wish.values), **self.fixed}
+        values = [f"{name}={value!r}" for name, value in inputs.items()]
         solved = [*values, *([] if self.samples is None else [f"samples={self.samples}"])]
         lines = ["import derive", "", f"m = derive.load({self.target!r}{chosen})", f"s = m.solve({', '.join(solved)})"]
         if wish.size is not None:
@@ -88,7 +88,7 @@ class Explorer:
 
 
 def density_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
-    """The density of the bulk of a layer on a grid that follows its edges."""
+    """Return the density of a layer's bulk on a grid refined at its edges."""
     if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
         return {"x": [], "y": []}
     layer = shown.solution.layer(label)
@@ -102,13 +102,13 @@ def density_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
 
 
 def _ceiling(x: np.ndarray, y: np.ndarray) -> float:
-    """Where a density that diverges at an edge is cut off."""
+    """Return the cutoff of a density that diverges at an edge."""
     inside = np.sort(y[y > 0])
     return float(4.0 * inside[int(0.9 * len(inside))]) if len(inside) else 1.0
 
 
 def histogram_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
-    """Simulated eigenvalues of all seeds, those at zero that only the shape makes left out."""
+    """Return a histogram of the simulated eigenvalues of all seeds, without the null space of a rectangular matrix."""
     if shown.simulation is None or shown.simulation.found is None or not shown.simulation.layers:
         return {"top": [], "left": [], "right": []}
     values = np.concatenate(
@@ -127,18 +127,18 @@ def outliers_of(shown: Shown, label: str | None) -> list[float]:
 
 
 def path_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
-    """Time and place of every outlier on the way."""
-    found: dict[str, list[float]] = {"t": [], "x": []}
+    """Return time and position of every outlier."""
+    points: dict[str, list[float]] = {"t": [], "x": []}
     if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
-        return found
+        return points
     for when, values in enumerate(shown.solution.layer(label).outlier_path or ()):
-        found["t"] += [float(when)] * len(values)
-        found["x"] += [float(value) for value in values]
-    return found
+        points["t"] += [float(when)] * len(values)
+        points["x"] += [float(value) for value in values]
+    return points
 
 
 def observables_of(shown: Shown) -> dict[str, tuple[list[float], list[float]]]:
-    """By name the theory over time, and the mean of the simulation where there is one; of labels the first few."""
+    """Return, by name, the theory over time and the mean of the simulation, if any; the first few labels."""
     if shown.solution is None or shown.solution.found is None:
         return {}
     found: dict[str, tuple[list[float], list[float]]] = {}

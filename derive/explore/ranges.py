@@ -1,4 +1,4 @@
-"""How far a slider goes: from the domain of a parameter and the value that it starts from."""
+"""The range of a slider, from the domain of a parameter and its initial value."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from derive.language.symbols import Domain
 
 STEPS = 200
 DECADES = 1.0
-"""A slider of a positive number goes so many powers of ten up and down."""
+"""Range of a slider for a positive number, in powers of ten up and down."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Ends of a slider, in terms of the number or, where `log` is set, of its logarithm to base ten."""
+    """The ends of a slider, for the number or, with `log`, for its decimal logarithm."""
 
     low: float
     high: float
@@ -23,18 +23,19 @@ class Range:
     whole: bool
 
     def position(self, value: float) -> float:
-        """Where the slider stands for a value."""
+        """Return the slider position of a value."""
         return math.log10(value) if self.log else float(value)
 
     def value(self, position: float) -> float | int:
-        """The number that a position stands for, with no more digits than a hand can set."""
+        """Return the number at a position, rounded to the digits that a slider can set."""
         if self.whole:
             return round(position)
         return float(f"{10.0**position if self.log else position:.4g}")
 
 
 def slider_range(domain: Domain, start: float) -> Range:
-    """Whole numbers step by one; positive ones go by logarithm, others on a line, around where they start."""
+    """Return the range: integers in steps of one, positive numbers on a logarithmic scale, others linear, around the
+    start."""
     if domain.whole:
         low = domain.low if domain.low_included else domain.low + 1
         low = low if math.isfinite(low) else min(start - 10, 2 * start)
@@ -50,7 +51,7 @@ def slider_range(domain: Domain, start: float) -> Range:
 
 
 def _linear(domain: Domain, low: float, high: float) -> Range:
-    """A line of the domain; an end that does not belong to it is left out by a step."""
+    """Return a linear range within the domain; an excluded end is moved inwards by one step."""
     step = (high - low) / STEPS
     low = low if domain.contains(low) else low + step
     high = high if domain.contains(high) else high - step

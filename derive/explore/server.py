@@ -1,4 +1,4 @@
-"""Serve the page on this machine, to this machine only."""
+"""A local web server for the page, reachable from this machine only."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from derive.explore.page import Page
 from derive.explore.points import Explorer, Wish
 
 HERE = str(ipaddress.IPv4Address(socket.INADDR_LOOPBACK))
-"""The address by which a machine calls itself, and nobody else can."""
+"""The loopback address."""
 
 
 def free_port(wanted: int) -> int:
-    """The port, if nobody has it; any free one for 0."""
-    with socket.socket() as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Return the port if it is free; any free one for 0."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            one.bind((HERE, wanted))
+            probe.bind((HERE, wanted))
         except OSError as error:
             raise DeriveError(f"port {wanted} cannot be used ({error.strerror}); give another with --port") from None
-        return int(one.getsockname()[1])
+        return int(probe.getsockname()[1])
 
 
 def serve(explorer: Explorer, start: Wish, port: int, ready: Callable[[str, Any], None]) -> None:
-    """Serve until interrupted; `ready` is called with the address and the server's loop once it listens."""
+    """Serve until interrupted; call `ready` with the address and the server's event loop once it listens."""
     logging.getLogger("bokeh").setLevel(logging.ERROR)  # a page that was closed while a point was solved is no news
     settings.resources = "server"  # scripts and styles from this process: the page asks nobody else
     pool = ThreadPoolExecutor(1)

@@ -1,9 +1,9 @@
-"""Arrays out of a checkpoint somebody already has, without ever running what is in the file.
+"""Arrays from a checkpoint of a trained network, without executing anything in the file.
 
-`.npz` is read with pickles refused, `.safetensors` by the reader below (eight bytes of header length, a JSON header,
-one buffer), and PyTorch files by torch itself where it is installed, restricted to weights. Every file is checked as a
-whole before the first array is read, an array that is damaged is told with what is wrong with it, and the others are
-read one at a time, when they are asked for. An array takes no memory before its size is known to be within bounds.
+`.npz` is read without pickles, `.safetensors` by the reader below (eight bytes of header length, a JSON header, one
+buffer), and PyTorch files by torch, if installed, restricted to weights. A file is validated as a whole before the
+first array is read. A damaged array is reported; the others are read one at a time, on demand. Memory is allocated only
+after the size of an array is known to be within bounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from derive.support.guarded import opened_file, parsed_json
 from derive.support.plain_words import printable
 
 NEWEST_UNSAFE_TORCH = (2, 5)
-"""Up to this version of torch, loading weights only could be tricked into running code."""
+"""Newest version of torch in which loading weights only may execute code."""
 
 SAFETENSORS_TYPES = {
     "F64": "<f8",
@@ -59,19 +59,19 @@ BITS_OF_OTHERS = {
     "F6_E3M2": 6,
     "C64": 64,
 }
-"""Types whose size is known, so that the file can be checked, but which hold no weights that are read here."""
+"""Bits of data types that are validated but not read as weights."""
 
 NOT_HERE = 0xFFFFFFFF
-"""A number that the end of a zip archive gives elsewhere, because it has more than 32 bits."""
+"""Marker of a zip archive for a number with more than 32 bits, stored elsewhere."""
 
 TORCH_SUFFIXES = (".pt", ".pth", ".bin")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One array of a checkpoint: what is known without reading it, and how to read it.
+    """One array of a checkpoint: its description, and how to read it.
 
-    `unusable` says why its numbers cannot be read as weights, and `broken` what is damaged; None where they can be.
+    `unusable` says why it cannot be read as weights, and `broken` what is damaged; None otherwise.
     """
 
     name: str
@@ -83,19 +83,19 @@ class Entry:
 
 
 def read_checkpoint(path: Path) -> tuple[Entry, ...]:
-    """All the arrays of a checkpoint, in the order of the file."""
+    """Return all arrays of a checkpoint, in the order of the file."""
     suffix = path.suffix.lower()
     readers = {".npz": _read_npz, ".safetensors": _read_safetensors, **dict.fromkeys(TORCH_SUFFIXES, _read_torch)}
     return _entries(path, readers.get(suffix))
 
 
 def read_npz(path: Path) -> tuple[Entry, ...]:
-    """All the arrays of a NumPy archive, whatever its name ends in."""
+    """Return all arrays of a NumPy archive, regardless of its suffix."""
     return _entries(path, _read_npz)
 
 
 def _entries(path: Path, reader: Callable[[Path], tuple[Entry, ...]] | None) -> tuple[Entry, ...]:
-    """What a reader finds in a file; what it raises about foreign bytes is one sentence."""
+    """Return the entries that a reader returns; errors about foreign bytes become one sentence."""
     with opened_file(path, ARCHIVE_SIZE, CheckpointError) as (_, size):
         if reader is None:
             raise CheckpointError(
@@ -124,7 +124,7 @@ def _entries(path: Path, reader: Callable[[Path], tuple[Entry, ...]] | None) -> 
 
 
 def load(path: Path, entry: Entry) -> np.ndarray:
-    """The numbers of one entry; an error where they cannot be read, which says nothing about the others."""
+    """Return the array of one entry; raise if it cannot be read, without affecting the others."""
     if entry.broken is not None:
         raise CheckpointError(f"{path}: {entry.name}: {entry.broken}")
     try:
@@ -142,7 +142,7 @@ def load(path: Path, entry: Entry) -> np.ndarray:
 
 
 def _too_large(size: int, stored: int) -> str | None:
-    """Why an array of so many bytes, which takes `stored` of them in the file, is not read; None where it is."""
+    """Return why an array of `size` bytes, `stored` of them in the file, is refused; None if it is not."""
     if size > ARRAY_SIZE.most:
         return f"has {size} bytes, and at most {ARRAY_SIZE} are read"
     if size > max(ARRAY_FREE_SIZE.most, ARRAY_EXPANSION.most * stored):
@@ -162,14 +162,14 @@ def _read_npz(path: Path) -> tuple[Entry, ...]:
 
 
 def _check_directory(path: Path, file: BinaryIO, size: int) -> None:
-    """Refuse a list of arrays that is too long, before the reader of the archive takes it into memory as a whole."""
+    """Refuse an archive directory that is too long, before the archive reader loads it whole."""
     if file.read(6) == b"\x93NUMPY":
         raise CheckpointError(f"{path} holds one array without a name; save named arrays with numpy.savez")
     file.seek(max(0, size - (1 << 16) - 22))
     end = file.read()
     place = end.rfind(b"PK\x05\x06")
     if place < 0 or place + 22 > len(end):
-        raise CheckpointError(f"{path} is damaged or no .npz file; save it again with numpy.savez")
+        raise CheckpointError(f"{path} is damaged or not an .npz file; save it again with numpy.savez")
     (length,) = struct.unpack_from("<I", end, place + 12)
     longer = end.rfind(b"PK\x06\x06", 0, place)
     if length == NOT_HERE and 0 <= longer <= place - 48:
@@ -235,7 +235,7 @@ def _unusable(dtype: np.dtype) -> str | None:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """What the header says of one tensor: type, shape, and its bytes in the buffer."""
+    """The header of one tensor: type, shape, and byte range in the buffer."""
 
     name: str
     kind: str
@@ -265,14 +265,14 @@ def _read_safetensors(path: Path) -> tuple[Entry, ...]:
 
 
 def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
-    """The header and where the buffer begins."""
+    """Return the header and the offset of the buffer."""
     if size < 8:
-        raise CheckpointError(f"{path} is truncated: {size} bytes are no safetensors file; save it again")
+        raise CheckpointError(f"{path} is truncated: {size} bytes are not a safetensors file; save it again")
     length = int.from_bytes(stream.read(8), "little")
     if length > ARCHIVE_HEADER.most:
         raise CheckpointError(
-            f"{path} says its header has {length} bytes, and safetensors allows {ARCHIVE_HEADER.most}; this is no "
-            "safetensors file, or a damaged one"
+            f"{path} says its header has {length} bytes, and safetensors allows {ARCHIVE_HEADER.most}; this is "
+            "not a safetensors file, or it is damaged"
         )
     if length > size - 8:
         raise CheckpointError(
@@ -291,7 +291,7 @@ def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[s
 
 
 def _described(name: str, entry: Any) -> _Tensor | str:
-    """What is said of one tensor, or what is wrong with it."""
+    """Return the description of one tensor, or what is wrong with it."""
     wrong = "the header describes it wrongly"
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         return f"{wrong}: dtype, shape and data_offsets are needed"
@@ -314,22 +314,22 @@ def _whole(values: Any) -> bool:
 
 
 def _misplaced(tensors: list[_Tensor], size: int) -> dict[str, str]:
-    """The tensors whose bytes are not all there, or are claimed by another: nobody can tell which of two is right."""
-    found: dict[str, str] = {}
+    """Return the tensors whose byte range lies outside the buffer or overlaps another."""
+    problems: dict[str, str] = {}
     furthest: _Tensor | None = None
     for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):
         if furthest is not None and tensor.begin < furthest.end and tensor.begin < tensor.end:
-            found[tensor.name] = f"its bytes overlap with those of {furthest.name!r}"
-            found.setdefault(furthest.name, f"its bytes overlap with those of {tensor.name!r}")
+            problems[tensor.name] = f"its bytes overlap with those of {furthest.name!r}"
+            problems.setdefault(furthest.name, f"its bytes overlap with those of {tensor.name!r}")
         if furthest is None or tensor.end > furthest.end:
             furthest = tensor
         if tensor.end > size:
-            found[tensor.name] = f"truncated: it ends at byte {tensor.end} of a buffer of {size}"
-    return found
+            problems[tensor.name] = f"truncated: it ends at byte {tensor.end} of a buffer of {size}"
+    return problems
 
 
 def _check_filled(path: Path, tensors: list[_Tensor], size: int) -> None:
-    """Tensors that are all well described fill the buffer from its first byte to its last, or the file is damaged."""
+    """Raise unless the tensors fill the buffer from its first byte to its last."""
     reached, before = 0, "the beginning of the buffer"
     for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):
         if tensor.begin != reached:
@@ -338,7 +338,9 @@ def _check_filled(path: Path, tensors: list[_Tensor], size: int) -> None:
             )
         reached, before = tensor.end, repr(tensor.name)
     if reached != size:
-        raise CheckpointError(f"{path}: {size - reached} bytes at the end belong to no tensor; save the file again")
+        raise CheckpointError(
+            f"{path}: {size - reached} bytes at the end do not belong to a tensor; save the file again"
+        )
 
 
 def _safetensors_entry(path: Path, tensor: _Tensor, start: int, broken: str | None) -> Entry:
@@ -361,7 +363,7 @@ def _safetensors_entry(path: Path, tensor: _Tensor, start: int, broken: str | No
 
 
 def from_bfloat16(bits: np.ndarray) -> np.ndarray:
-    """A bfloat16 is the upper half of a float32."""
+    """Return bfloat16 as float32, of which it is the upper half."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
@@ -396,7 +398,7 @@ def _read_torch(path: Path) -> tuple[Entry, ...]:
 
 
 def _check_expansion(path: Path) -> None:
-    """Refuse a PyTorch file whose parts would take more memory than its bytes allow."""
+    """Refuse a PyTorch file whose parts decompress to more memory than its bytes allow."""
     if not zipfile.is_zipfile(path):
         return  # as torch wrote them before version 1.6: the bytes stand there as they are
     with zipfile.ZipFile(path) as archive:
@@ -411,7 +413,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _flat(value: Any, name: str) -> list[tuple[str, Any]]:
-    """The leaves of nested dictionaries, named by their path."""
+    """Return the leaves of nested dictionaries, named by their path."""
     if isinstance(value, dict):
         return [leaf for key, part in value.items() for leaf in _flat(part, f"{name}.{key}" if name else str(key))]
     return [(name or "tensor", value)]
@@ -424,8 +426,8 @@ def _torch_entry(name: str, tensor: Any) -> Entry:
 
     def read() -> np.ndarray:
         numbers = tensor.detach()
-        found: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
-        return found
+        array: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
+        return array
 
     return Entry(name, tuple(tensor.shape), kind, read, unusable=None if real else f"type {kind} holds no weights")
 

@@ -1,9 +1,8 @@
-"""Arrays of data for a problem: from a file that the user gives, or from the declaration's own function.
+"""Data arrays of a problem: from a user's file, or from the declaration's own function.
 
-A file is a NumPy archive (.npz) that holds an array for each name declared with data(...). An array with a clock may
-come with one row a time or, if it is the same at all times or cut into batches, without: then `order`, if the file has
-it, says which points each step takes (steps by points), and without it they are taken in shuffled batches, epoch after
-epoch, or all together.
+A file is a NumPy archive (.npz) with an array for each name declared with data(...). An array with a clock has one row
+per time, or none if it is constant or cut into batches: then `order`, if present, gives the points of each step (steps
+x points). Without it points are taken in shuffled batches, epoch after epoch, or all together.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 
 ORDER = "order"
 ROUNDING = 1e-9
-"""What asymmetry and negative eigenvalues of a table of covariances are put down to rounding, over its entries."""
+"""Asymmetry and negative eigenvalues of a covariance matrix, relative to its entries, that count as rounding."""
 
 
 def declared_data(model: Model) -> tuple[Data, ...]:
-    """The arrays that a model takes."""
+    """Return the data arrays that a model takes."""
     from derive.language.contents import atoms
     from derive.language.data import Data
 
@@ -37,12 +36,12 @@ def declared_data(model: Model) -> tuple[Data, ...]:
 
 
 def shown_source(data: str | Mapping[str, Any]) -> str:
-    """How a source of arrays is called in a sentence."""
+    """Return the name of a source of arrays for a sentence."""
     return f"data={data}" if isinstance(data, str) else "data={...}"
 
 
 def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
-    """The arrays that a model needs, from a file or by name, checked for shape and for entries that are not numbers."""
+    """Return the arrays that a model needs, from a file or by name, checked for shape and finite entries."""
     import numpy as np
 
     needed = declared_data(model)
@@ -51,47 +50,47 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
         unknown = [str(name) for name in data if name not in {d.name for d in needed} | {ORDER}]
         if unknown:
             raise ParameterError(f"{where}: {model.setting} has no data {unknown[0]}; it takes {names}")
-        found = {name: np.asarray(array) for name, array in data.items()}
+        arrays = {name: np.asarray(array) for name, array in data.items()}
     else:
-        found = _archive(data, {d.name for d in needed} | {ORDER}, names)
+        arrays = _archive(data, {d.name for d in needed} | {ORDER}, names)
     for d in needed:
-        if d.name in found:
-            found[d.name] = _numbers(found[d.name], d, where)
+        if d.name in arrays:
+            arrays[d.name] = _numbers(arrays[d.name], d, where)
         elif not d.optional or model.arrays is None:
             raise ParameterError(f"{where} has no array {d.name}; it must hold {names}")
-    needed = tuple(d for d in needed if d.name in found)
-    if ORDER in found:
-        found[ORDER] = _positions(found[ORDER], found, needed, where)
-    _check_alike(found, needed, where)
-    return found
+    needed = tuple(d for d in needed if d.name in arrays)
+    if ORDER in arrays:
+        arrays[ORDER] = _positions(arrays[ORDER], arrays, needed, where)
+    _check_alike(arrays, needed, where)
+    return arrays
 
 
-def array_of(d: Data, given: Any) -> Any:
-    """An array that is given by its name: as numbers, as their text in square brackets, or as a file that holds it."""
+def array_of(d: Data, value: Any) -> Any:
+    """Return an array given as numbers, as text in square brackets, or as a file."""
     import numpy as np
 
-    if isinstance(given, tuple) and all(isinstance(part, str) for part in given):
+    if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
         raise ParameterError(f"{d.name} is an array, not a list of values; write it as {d.name}={_example(d)}")
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         try:
-            return np.asarray(given, float)
+            return np.asarray(value, float)
         except (TypeError, ValueError):
             raise ParameterError(f"{d.name} is not an array of numbers; its axes are {_shape_of(d)}") from None
-    if not given.startswith("["):
-        if Path(given).suffix == ".npz":
-            found = _archive(given, {d.name}, d.name)
-            if d.name not in found:
-                raise ParameterError(f"{d.name}={given}: the file has no array {d.name}; save it with numpy.savez")
-            return found[d.name]
+    if not value.startswith("["):
+        if Path(value).suffix == ".npz":
+            arrays = _archive(value, {d.name}, d.name)
+            if d.name not in arrays:
+                raise ParameterError(f"{d.name}={value}: the file has no array {d.name}; save it with numpy.savez")
+            return arrays[d.name]
         raise ParameterError(
-            f"{d.name}={given} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a NumPy "
+            f"{d.name}={value} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a NumPy "
             "archive (.npz) that holds it"
         )
     try:
-        return np.asarray(parsed_json(given), float)
+        return np.asarray(parsed_json(value), float)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{d.name}={given} is not an array of numbers; its axes are {_shape_of(d)}, so write it as {_example(d)}"
+            f"{d.name}={value} is not an array of numbers; its axes are {_shape_of(d)}, so write it as {_example(d)}"
         ) from None
 
 
@@ -104,7 +103,7 @@ def _example(d: Data) -> str:
 
 
 def check_roots(arrays: dict[str, Any], model: Model) -> None:
-    """Raise ParameterError if a table whose root is taken is no table of covariances."""
+    """Raise ParameterError if a table whose matrix square root is taken is not a covariance matrix."""
     import numpy as np
 
     from derive.language.contents import everything
@@ -126,7 +125,7 @@ def check_roots(arrays: dict[str, Any], model: Model) -> None:
 
 
 def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
-    """The wanted arrays of a file."""
+    """Return the wanted arrays of a file."""
     from derive.inputs.checkpoints import load, read_npz
 
     if not os.path.lexists(path):
@@ -137,7 +136,7 @@ def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
     except CheckpointError as error:
         reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path} ")
         raise ParameterError(
-            f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez ({reason})"
+            f"data={path} is not a NumPy archive of numbers; save {names} with numpy.savez ({reason})"
         ) from None
 
 
@@ -160,14 +159,14 @@ def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:
     return array.astype(float)
 
 
-def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...], where: str) -> np.ndarray:
+def _positions(order: np.ndarray, arrays: dict[str, Any], needed: tuple[Data, ...], where: str) -> np.ndarray:
     points = _points(needed)
     taken = [d for d in needed if d.clock is not None and d.axes[0] == points]
-    streams = [d.name for d in taken if found[d.name].ndim > len(d.axes)]
+    streams = [d.name for d in taken if arrays[d.name].ndim > len(d.axes)]
     if not taken or streams:
         why = f"{streams[0]} has a row a time already" if streams else "no array has points to choose from"
         raise ParameterError(f"{where}: {ORDER} is given, but {why}; leave one of the two out")
-    count = len(found[taken[0].name])
+    count = len(arrays[taken[0].name])
     if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= count:
         raise ParameterError(
             f"{where}: {ORDER} must be whole numbers from 0 to {count - 1}, steps by points of a batch"
@@ -176,17 +175,19 @@ def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...
 
 
 def _points(needed: tuple[Data, ...]) -> Axis | None:
-    """The axis along which training takes points in batches: the first of data on a clock, one whose size follows
-    another parameter before all others."""
+    """Return the axis along which training takes points in batches.
+
+    It is the first of data on a clock; an axis whose size follows another parameter takes precedence.
+    """
     firsts: list[Axis] = [d.axes[0] for d in needed if d.clock is not None]
     return min(firsts, key=lambda axis: getattr(axis.size, "follows", None) is None, default=None)
 
 
-def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) -> None:
-    """The same axis has the same length in all arrays."""
+def _check_alike(arrays: dict[str, Any], needed: tuple[Data, ...], where: str) -> None:
+    """Raise unless each axis has the same length in all arrays."""
     seen: dict[str, tuple[int, str]] = {}
     for d in needed:
-        shape = found[d.name].shape
+        shape = arrays[d.name].shape
         axes = [str(axis.size) for axis in d.axes]
         for axis, length in zip(axes, shape[len(shape) - len(axes) :], strict=True):
             other, name = seen.setdefault(axis, (length, d.name))
@@ -197,14 +198,14 @@ def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) ->
                 )
 
 
-def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
-    """What the file says about whole-number parameters: lengths of axes, and how many points there are."""
-    told: dict[str, int] = {}
+def sizes(arrays: dict[str, Any], model: Model) -> dict[str, int]:
+    """Return the integer parameters that the data determine: lengths of axes, and the number of points."""
+    lengths: dict[str, int] = {}
     points = _points(declared_data(model))
     for d in declared_data(model):
-        if d.name not in found:
+        if d.name not in arrays:
             continue
-        array = found[d.name]
+        array = arrays[d.name]
         for axis, length in zip(d.axes, array.shape[array.ndim - len(d.axes) :], strict=True):
             size = axis.size
             if size.is_Integer:
@@ -213,14 +214,14 @@ def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
                 continue
             batched = d.clock is not None and axis == points and array.ndim == len(d.axes)
             root = size.follows if size.follows is not None and batched else size
-            told[root.name] = length
-            if batched and ORDER in found:
-                told[size.name] = found[ORDER].shape[1]
-    return told
+            lengths[root.name] = length
+            if batched and ORDER in arrays:
+                lengths[size.name] = arrays[ORDER].shape[1]
+    return lengths
 
 
 def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays with one row a time, in the order in which training takes their points."""
+    """Return the arrays with one row per time, in the order in which training takes their points."""
     import numpy as np
 
     arrays = {}
@@ -250,7 +251,7 @@ def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[
 
 
 def _lasting(array: np.ndarray, times: int, d: Data) -> np.ndarray:
-    """One row a time; the last is used again for the time after the last step."""
+    """Return one row per time; the last is repeated for the time after the last step."""
     import numpy as np
 
     if len(array) < times - int(d.clock.endpoint):
@@ -262,7 +263,7 @@ def _lasting(array: np.ndarray, times: int, d: Data) -> np.ndarray:
 
 
 def batches(points: int, size: int, times: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of the points that each step takes: all of them, or shuffled batches without replacement."""
+    """Return indices of the points of each step: all of them, or shuffled batches without replacement."""
     import numpy as np
 
     if size > points:

@@ -1,6 +1,6 @@
-"""Find a declaration, by the name of a shipped setting or by the path of a file.
+"""Load a declaration by the name of a shipped setting or by the path of a file.
 
-Nothing here imports SymPy before a declaration is loaded, so that listing the settings is immediate.
+SymPy is imported only when a declaration is loaded, so listing the settings is immediate.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _PRIVATE = "_declaration_"
 
 @cache
 def settings() -> tuple[tuple[str, str], ...]:
-    """The shipped settings: name and the first line of the docstring, in alphabetical order."""
-    found = []
+    """Return the shipped settings: name and first line of the docstring, in alphabetical order."""
+    listed = []
     for path in sorted(_MODELS.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         targets = [target for node in tree.body for target in getattr(node, "targets", ())]
         if any(getattr(target, "id", "") == "MODEL" for target in targets):
-            found.append((path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
-    return tuple(found)
+            listed.append((path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
+    return tuple(listed)
 
 
 def setting_names() -> tuple[str, ...]:
@@ -51,14 +51,14 @@ def setting_names() -> tuple[str, ...]:
 
 
 def is_file_target(target: str) -> bool:
-    """Whether a target means a file: it has a directory, ends in .py, or is a file and no setting."""
+    """Return whether a target is a file: it has a directory, ends in .py, or exists and is not a setting."""
     if target.endswith(".py") or "/" in target or "\\" in target:
         return True
     return Path(target).is_file() and target not in setting_names()
 
 
 def load_model(target: str, chosen: Mapping[str, int | str] | None = None) -> Model:
-    """The model declared by a shipped setting or by a file, named after it; of a family, the member that is chosen."""
+    """Return the model of a shipped setting or file, named after it; of a family, the chosen member."""
 
     declared = load_declaration(target)
     names = [name for name, _ in declared.open_choices]
@@ -74,7 +74,7 @@ def load_model(target: str, chosen: Mapping[str, int | str] | None = None) -> Mo
 
 
 def load_declaration(target: str) -> Declared:
-    """What a shipped setting or a file declares: a model, or a family of models."""
+    """Return the model or family that a shipped setting or file declares."""
     if is_file_target(target):
         return _load_file(target)
     names = setting_names()
@@ -90,20 +90,20 @@ def load_declaration(target: str) -> Declared:
 
 @cache
 def _shipped(name: str) -> Declared:
-    """A shipped setting; one object for all who ask, because a family keeps the members that it has declared."""
+    """Return a shipped setting, cached because a family stores the members that it has declared."""
     return _named(importlib.import_module(f"derive.models.{name}"), name, name)
 
 
 def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
-    """The text of a declaration: its own file first, then the files beside it that it imports, name and text."""
+    """Return name and text of a declaration's file and of the files beside it that it imports."""
     path = Path(target) if is_file_target(target) else _MODELS / f"{target}.py"
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = [path]
     while waiting:
         path = waiting.pop(0)
-        if path.name in found or not path.is_file():
+        if path.name in texts or not path.is_file():
             continue
-        found[path.name] = source = read_bytes(path, DECLARATION_SIZE).decode("utf-8", errors="replace")
+        texts[path.name] = source = read_bytes(path, DECLARATION_SIZE).decode("utf-8", errors="replace")
         for node in ast.walk(ast.parse(source)):
             match node:
                 case ast.ImportFrom(module=str(name)):
@@ -113,7 +113,7 @@ def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
                 case _:
                     names = []
             waiting += [path.parent / f"{name.removeprefix('derive.models.')}.py" for name in names]
-    return tuple(found.items())
+    return tuple(texts.items())
 
 
 def _load_file(target: str) -> Declared:
@@ -149,8 +149,8 @@ def _load_file(target: str) -> Declared:
 
 @contextmanager
 def _importing_from(directory: Path, module: ModuleType) -> Iterator[None]:
-    """Let a file import its neighbours, and leave no trace of it in the interpreter afterwards."""
-    path, known, bytecode = list(sys.path), set(sys.modules), sys.dont_write_bytecode
+    """Let a file import its neighbours, and restore the interpreter's state afterwards."""
+    path, modules, bytecode = list(sys.path), set(sys.modules), sys.dont_write_bytecode
     sys.path.insert(0, str(directory))
     sys.modules[module.__name__] = module
     sys.dont_write_bytecode = True
@@ -160,7 +160,7 @@ def _importing_from(directory: Path, module: ModuleType) -> Iterator[None]:
         sys.path[:] = path
         sys.dont_write_bytecode = bytecode
         del sys.modules[module.__name__]
-        for name in [name for name in sys.modules if name not in known]:
+        for name in [name for name in sys.modules if name not in modules]:
             home = getattr(sys.modules[name], "__file__", None)
             if home and Path(home).parent == directory:
                 del sys.modules[name]

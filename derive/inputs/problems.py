@@ -1,4 +1,4 @@
-"""A model with values: names, domains and whole numbers are checked here, whether they are typed or come from Python.
+"""A model with values of its parameters: names, domains and integers are checked here, from text or from Python.
 
 A value is a number, or text that means one ("1/2"). Several values of one name make an axis of a grid.
 """
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     Declared = Model | Family
 
 Given = Mapping[str, tuple[Any, ...]]
-"""For each name the values that are asked for."""
+"""The requested values of each name."""
 MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A model with a value for each of its choices and parameters, and the layers that are asked for.
+    """A model with a value for each choice and parameter, and the requested layers.
 
-    data: a file of arrays, or the arrays themselves by name; None where the declaration makes them or has none. align:
-    directions that the model was given besides its own.
+    Attributes:
+        data: a file of arrays, or the arrays by name; None where the declaration computes them or has none.
+        align: directions in addition to those of the model.
     """
 
     model: Model
@@ -45,7 +46,7 @@ class Problem:
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
-        """The values together with the arrays of data, as given or from the declaration."""
+        """Return the values together with the data arrays, from the user or from the declaration."""
         from derive.inputs.data_files import check_roots, declared_data, read_arrays, shown_source, spread
 
         if not declared_data(self.model):
@@ -54,57 +55,59 @@ class Problem:
             raise ParameterError(f"{self.model.setting} needs data: give data=FILE.npz")
         own: dict[str, Any] = {}
         if self.data is not None:
-            given = read_arrays(self.data, self.model)
-            if self.model.refuses is not None and (wrong := self.model.refuses(given)):
+            arrays = read_arrays(self.data, self.model)
+            if self.model.refuses is not None and (wrong := self.model.refuses(arrays)):
                 raise ParameterError(f"{shown_source(self.data)}: {wrong}")
-            own = spread(given, self.model, self.values)
+            own = spread(arrays, self.model, self.values)
         if any(d.name not in own for d in declared_data(self.model)):
-            own = {**_made(self.model, dict(self.values)), **own}
+            own = {**_own_arrays(self.model, dict(self.values)), **own}
         check_roots(own, self.model)
         return {**self.values, **own}
 
     @property
     def shapes(self) -> tuple[Any, ...]:
-        """What problems must share to be solved side by side: the model, its layers and its whole numbers."""
+        """Return what problems must share to be solved in one batch: the model, its layers and its integers."""
         whole = [self.values[p.name] for p in self.model.parameters if p.domain.whole]
         return (self.model.name, self.layers, *whole)
 
 
 def aligned(problem: Problem, align: str | Iterable[str] | None) -> Problem:
-    """The problem with further directions to set the vectors of outliers against, as "teacher" or "v(3)"."""
+    """Return the problem with further directions for alignments of outliers, as "teacher" or "v(3)"."""
     from derive.language.alignments import with_alignments
 
     texts = (align,) if isinstance(align, str) else tuple(align or ())
     return replace(problem, model=with_alignments(problem.model, texts), align=texts) if texts else problem
 
 
-def _made(model: Model, values: dict[str, Any]) -> dict[str, Any]:
-    """The arrays of a declaration's own function."""
+def _own_arrays(model: Model, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a declaration's own function."""
     try:
-        made = model.arrays(values)
+        arrays = model.arrays(values)
     except DeriveError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the function raises
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise DeclarationError(f"{model.setting}: its function arrays=... fails with {what}") from None
-    if not isinstance(made, dict):
+    if not isinstance(arrays, dict):
         raise DeclarationError(
-            f"{model.setting}: its function arrays=... returns {type(made).__name__}; return a dictionary of arrays"
+            f"{model.setting}: its function arrays=... returns {type(arrays).__name__}; return a dictionary of arrays"
         )
-    return made
+    return arrays
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Problems on a grid: the values along each axis as they were checked, and one problem per point, the last axis
-    fastest. Without axes there is one problem."""
+    """Problems on a grid: the checked values along each axis, and one problem per point, the last axis fastest.
+
+    Without axes there is one problem.
+    """
 
     axes: tuple[tuple[str, tuple[Any, ...]], ...]
     problems: tuple[Problem, ...]
 
     @property
     def one(self) -> Problem:
-        """The only problem."""
+        """Return the only problem."""
         if self.axes:
             name, values = self.axes[0]
             shown = ",".join(map(str, values[:3]))
@@ -113,36 +116,36 @@ class Grid:
 
 
 def load_problem(target: str, pairs: Iterable[str]) -> Problem:
-    """The model and all its values, from texts such as "alpha=2"; checked before any work is done."""
+    """Return a problem from texts such as "alpha=2"; all values are checked."""
     return load_grid(target, pairs).one
 
 
 def load_grid(target: str, pairs: Iterable[str]) -> Grid:
-    """All problems that lists (nu=0.5,1,2) and ranges (eta=0.01:0.5:20) among the texts ask for."""
+    """Return all problems of lists (nu=0.5,1,2) and ranges (eta=0.01:0.5:20) among the texts."""
     declared = load_declaration(target)
     return grid_of(declared, typed_values(declared, pairs))
 
 
-def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
-    """The model with one value for each name."""
-    arrays = array_names(declared, given)
-    for name, value in given.items():
+def problem_of(declared: Declared, values: Mapping[str, Any]) -> Problem:
+    """Return the model with one value for each name."""
+    arrays = array_names(declared, values)
+    for name, value in values.items():
         if name not in arrays and (isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0):
             raise ParameterError(f"{name} has several values; one value here, sweeps take several")
-    return grid_of(declared, {name: (value,) for name, value in given.items()}).one
+    return grid_of(declared, {name: (value,) for name, value in values.items()}).one
 
 
-def array_names(declared: Declared, given: Mapping[str, Any]) -> set[str]:
-    """The names of arrays of data that may be given by themselves, for these choices; they are one value each."""
+def array_names(declared: Declared, values: Mapping[str, Any]) -> set[str]:
+    """Return the names of data arrays that may be given individually, for these choices; each is one value."""
     from derive.inputs.data_files import declared_data
 
-    chosen = {name: given[name] for name, _ in declared.open_choices if name in given}
+    chosen = {name: values[name] for name, _ in declared.open_choices if name in values}
     plain = {name: value for name, value in chosen.items() if not isinstance(value, (list, tuple))}
     return {d.name for d in declared_data(declared.member(plain))} if len(plain) == len(chosen) else set()
 
 
 def grid_of(declared: Declared, given: Given) -> Grid:
-    """All problems on the grid of the given values."""
+    """Return all problems on the grid of the given values."""
 
     count = math.prod(len(values) for values in given.values())
     if count > MOST_POINTS:
@@ -176,20 +179,20 @@ def grid_of(declared: Declared, given: Given) -> Grid:
 
 
 def typed_values(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Each name with the texts of its values."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return each name with the texts of its values."""
+    texts: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals:
             raise ParameterError(f"{pair!r} is not a parameter setting; {_hint(declared, name)}")
-        if name in found:
+        if name in texts:
             raise ParameterError(f"{name} is given twice; keep one of the two values")
-        found[name] = (text,) if name == "data" and not _has_name(declared, "data") else _spread(name, text)
-    return found
+        texts[name] = (text,) if name == "data" and not _has_name(declared, "data") else _spread(name, text)
+    return texts
 
 
 def makes_a_grid(pairs: Iterable[str]) -> bool:
-    """Whether a list or a range is among the texts, told before anything is loaded."""
+    """Return whether a list or a range is among the texts, before anything is loaded."""
     for pair in pairs:
         name, _, text = (part.strip() for part in pair.partition("="))
         try:
@@ -201,23 +204,23 @@ def makes_a_grid(pairs: Iterable[str]) -> bool:
 
 
 def _has_name(declared: Declared, name: str) -> bool:
-    """Whether a choice or a parameter has this name."""
+    """Return whether a choice or a parameter has this name."""
     names = [choice for choice, _ in declared.choices]
     return name in (*names, *(p.name for p in getattr(declared, "parameters", ())))
 
 
 def _hint(declared: Declared, name: str) -> str:
-    """How a setting is written, with a name that there is."""
+    """Return how a value is set, with a name that exists."""
 
     model = declared.member({})
-    known = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
-    if name in dict(known):
+    names = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
+    if name in dict(names):
         return f"write {name}=VALUE"
-    return "write parameters as name=value" + (f", for instance {known[0][0]}={known[0][1]}" if known else "")
+    return "write parameters as name=value" + (f", for instance {names[0][0]}={names[0][1]}" if names else "")
 
 
 def _spread(name: str, text: str) -> tuple[str, ...]:
-    """The values of a list a,b,c or of a range low:high:count; one value otherwise. Commas in brackets do not count."""
+    """Return the values of a list a,b,c or of a range low:high:count, or one value; commas in brackets do not count."""
     if ":" in text:
         parts = text.split(":")
         try:
@@ -225,7 +228,7 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
         except (ValueError, IndexError):
             count = 0
         if len(parts) != 3 or count < 2 or not (math.isfinite(low) and math.isfinite(high)) or low == high:
-            raise ParameterError(f"{name}={text} is no range; write {name}=low:high:count, such as {name}=0.1:0.5:9")
+            raise ParameterError(f"{name}={text} is not a range; write {name}=low:high:count, such as {name}=0.1:0.5:9")
         if count > MOST_POINTS:
             raise ParameterError(f"{name}={text} has more than {MOST_POINTS} points; take fewer values")
         spread = (low + (high - low) * i / (count - 1) for i in range(count))
@@ -240,7 +243,7 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
 
 
 def _listed(text: str) -> list[str]:
-    """The parts between commas, but those inside brackets."""
+    """Return the parts between commas outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")
@@ -255,10 +258,10 @@ def _listed(text: str) -> list[str]:
 
 
 def _problem(model: Model, given: dict[str, Any]) -> Problem:
-    """The model with its values; `layer` picks a probed matrix, all or none, `data` is a file of arrays or arrays."""
-    known = {parameter.name: parameter for parameter in model.parameters}
+    """Return the model with its values; `layer` selects probed matrices, `data` is a file of arrays or arrays."""
+    parameters = {parameter.name: parameter for parameter in model.parameters}
     data = None
-    if "data" in given and "data" not in known and _takes_data(model):
+    if "data" in given and "data" not in parameters and _takes_data(model):
         data = given.pop("data")
         if isinstance(data, str) and not data:
             raise ParameterError("data= names no file; write data=FILE.npz, or leave it out")
@@ -266,7 +269,7 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
     if data is not None:
         given = _with_sizes(model, given, data)
     labels = tuple(label for label, _ in model.probes)
-    layered = labels not in ((), ("",)) and "layer" not in known
+    layered = labels not in ((), ("",)) and "layer" not in parameters
     values: dict[str, int | float] = {}
     layers = labels
     for name, value in given.items():
@@ -275,31 +278,31 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
             if label not in (*labels, "all", "none"):
                 raise ParameterError(f"layer={label} is not there; the layers are {', '.join(labels)}, all or none")
             layers = (label,) if label in labels else labels if label == "all" else ()
-        elif name not in known:
+        elif name not in parameters:
             raise ParameterError(_unknown(model, name, layered))
         else:
-            values[name] = known[name].checked(number_of(name, value, str(known[name].domain)))
-    filled = {name: known[name].checked(_filled(known[name], values)) for name in known}
+            values[name] = parameters[name].checked(number_of(name, value, str(parameters[name].domain)))
+    filled = {name: parameters[name].checked(_filled(parameters[name], values)) for name in parameters}
     return Problem(model, {**dict(model.choices), **filled}, layers, data)
 
 
 def _with_arrays(
-    model: Model, given: dict[str, Any], data: str | Mapping[str, Any] | None
+    model: Model, values: dict[str, Any], data: str | Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], str | Mapping[str, Any] | None]:
-    """The values without arrays that are given by their own names, and these joined to the other data."""
+    """Return the values without data arrays, and these joined to the other data."""
     from derive.inputs.data_files import array_of, declared_data, read_arrays, shown_source
 
     taken = {p.name for p in model.parameters}
-    own = [d for d in declared_data(model) if d.name in given and d.name not in taken]
+    own = [d for d in declared_data(model) if d.name in values and d.name not in taken]
     if not own:
-        return given, data
+        return values, data
     others = {} if data is None else read_arrays(data, model)
     twice = [d.name for d in own if d.name in others]
     if twice:
         assert data is not None
         raise ParameterError(f"{twice[0]} is given by itself and in {shown_source(data)}; keep one of the two")
-    found = {d.name: array_of(d, given[d.name]) for d in own}
-    return {name: value for name, value in given.items() if name not in found}, {**others, **found}
+    arrays = {d.name: array_of(d, values[d.name]) for d in own}
+    return {name: value for name, value in values.items() if name not in arrays}, {**others, **arrays}
 
 
 def _takes_data(model: Model) -> bool:
@@ -308,19 +311,19 @@ def _takes_data(model: Model) -> bool:
     return bool(declared_data(model))
 
 
-def _with_sizes(model: Model, given: dict[str, Any], data: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The values, joined by what data say about sizes; they must not contradict what was given."""
+def _with_sizes(model: Model, values: dict[str, Any], data: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with sizes that the data determine; raise where they contradict given ones."""
     from derive.inputs.data_files import read_arrays, shown_source, sizes
 
-    told = sizes(read_arrays(data, model), model)
-    for name, size in told.items():
-        if name in given and number_of(name, given[name], "a whole number") != size:
-            raise ParameterError(f"{name}={given[name]}, but {shown_source(data)} has {name}={size}; leave {name} out")
-    return {**told, **given}
+    lengths = sizes(read_arrays(data, model), model)
+    for name, size in lengths.items():
+        if name in values and number_of(name, values[name], "a whole number") != size:
+            raise ParameterError(f"{name}={values[name]}, but {shown_source(data)} has {name}={size}; leave {name} out")
+    return {**lengths, **values}
 
 
 def _filled(parameter: Parameter, values: dict[str, int | float]) -> float:
-    """The value given, that of the parameter which it follows, or the default."""
+    """Return the given value, that of the parameter which it follows, or the default."""
     if parameter.name in values:
         return values[parameter.name]
     return parameter.default if parameter.follows is None else _filled(parameter.follows, values)
@@ -333,14 +336,14 @@ def _unknown(model: Model, name: str, layered: bool) -> str:
 
 
 def number_of(name: str, value: Any, domain: str) -> float:
-    """The number that a value is or means."""
-    found: float
+    """Return a value, number or text, as a number."""
+    number: float
     if isinstance(value, str):
         try:
-            found = float(value)
+            number = float(value)
         except ValueError:
             try:
-                found = float(Fraction(value))
+                number = float(Fraction(value))
             except (ValueError, ZeroDivisionError, OverflowError):
                 raise ParameterError(f"{name}={value}: {value!r} is not a number; {name} must be {domain}") from None
     else:
@@ -350,9 +353,9 @@ def number_of(name: str, value: Any, domain: str) -> float:
             kind = type(value).__name__
             raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
         try:
-            found = float(item)
+            number = float(item)
         except OverflowError:
             raise ParameterError(f"{name} is too large for a number of the machine; it must be {domain}") from None
-    if not math.isfinite(found):
+    if not math.isfinite(number):
         raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")
-    return found
+    return number

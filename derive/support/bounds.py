@@ -1,4 +1,4 @@
-"""What a file may be at most: bounds on size, depth, count and time that readers check before they take memory.
+"""Limits on size, depth, count and time of input files, which readers check before they allocate memory.
 
 The page `files` of the manual states the same table.
 """
@@ -12,7 +12,7 @@ KB, MB, GB = 10**3, 10**6, 10**9
 
 @dataclass(frozen=True)
 class Bound:
-    """The largest value that a reader accepts. reader: which files it is for; of: what is counted."""
+    """The largest value that a reader accepts; reader: the kind of file; of: the quantity."""
 
     reader: str
     of: str
@@ -62,6 +62,6 @@ BOUNDS = tuple(value for value in vars().values() if isinstance(value, Bound))
 
 
 def table() -> str:
-    """All bounds as the manual states them."""
+    """Return all bounds as a table of the manual."""
     rows = [f"| {bound.reader} | {bound.of} | {bound} |" for bound in BOUNDS]
     return "\n".join(["| file | what | at most |", "| --- | --- | --- |", *rows])

@@ -1,8 +1,7 @@
-"""How things show themselves: in a terminal as short text, in a notebook as mathematics.
+"""Display protocols: short text in a terminal, mathematics in a notebook.
 
-What is shown stands on the lower floors of this package, its printers on an upper one. So classes say here that they
-are shown, and the package says once, with `printed_by`, where the printers are; they are found when the first thing is
-shown, and nothing waits for them before that.
+Displayed classes lie below the printers in the import order. They state here that they are displayed, and `printed_by`
+registers a function that imports the printers on first use.
 """
 
 from __future__ import annotations
@@ -12,29 +11,29 @@ from typing import Any, Protocol
 
 
 class Printers(Protocol):
-    """What printers can do with everything that is shown."""
+    """The interface of a printer."""
 
     def summary_of(self, shown: Any, /) -> str:
-        """One or a few short lines for a terminal."""
+        """Return one or a few short lines for a terminal."""
 
     def text_of(self, shown: Any, /) -> str:
-        """The whole as plain text."""
+        """Return the whole as plain text."""
 
     def latex_of(self, shown: Any, /) -> str:
-        """The whole as LaTeX."""
+        """Return the whole as LaTeX."""
 
     def markdown_of(self, shown: Any, /) -> str:
-        """What a notebook shows, as Markdown with formulas between $$."""
+        """Return Markdown for a notebook, with formulas between $$."""
 
     def sections_as_data(self, shown: Any, /) -> list[dict[str, Any]]:
-        """The sections of a record as plain data."""
+        """Return the sections of a record as plain data."""
 
 
 _places: list[Callable[[], Printers]] = []
 
 
 def printed_by(find: Callable[[], Printers]) -> None:
-    """Say where the printers are."""
+    """Register the function that imports the printers."""
     _places[:] = [find]
 
 
@@ -42,22 +41,22 @@ def _printers() -> Printers:
     return _places[0]()
 
 
-class _Told:
-    """Something with a text and a LaTeX form."""
+class _Printed:
+    """Base of objects with a text and a LaTeX form."""
 
     __slots__ = ()
 
     def text(self) -> str:
-        """The whole as plain text, as `derive show` prints it."""
+        """Return the whole as plain text, as `derive show` prints it."""
         return _printers().text_of(self)
 
     def latex(self) -> str:
-        """The whole as LaTeX for a paper; it needs amsmath."""
+        """Return the whole as LaTeX for a paper; it needs amsmath."""
         return _printers().latex_of(self)
 
 
-class Displayed(_Told):
-    """Something of many lines: a few words as `repr`, all of it when printed, mathematics in a notebook."""
+class Displayed(_Printed):
+    """An object of many lines: a summary as `repr`, the whole when printed, mathematics in a notebook."""
 
     __slots__ = ()
 
@@ -72,17 +71,18 @@ class Displayed(_Told):
 
 
 class DisplayedSections(Displayed):
-    """Something of several sections, each with a title and formulas."""
+    """An object of several sections, each with a title and formulas."""
 
     __slots__ = ()
 
     def sections(self) -> list[dict[str, Any]]:
-        """The sections as plain data: title, and statements with left, relation and right, as text and as LaTeX."""
+        """Return the sections as plain data: title, and statements with left, relation and right, as text and as
+        LaTeX."""
         return _printers().sections_as_data(self)
 
 
-class DisplayedFormula(_Told):
-    """Something of one line: as it was typed in a terminal, a formula in a notebook."""
+class DisplayedFormula(_Printed):
+    """An object of one line: its source in a terminal, a formula in a notebook."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ class DisplayedFormula(_Told):
 
 
 class DisplayedNode:
-    """A part of SymPy's expressions: SymPy's own LaTeX and pretty printers ask it how it is written."""
+    """A SymPy node that defines its own form for SymPy's LaTeX and pretty printers."""
 
     __slots__ = ()
 

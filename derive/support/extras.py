@@ -1,4 +1,4 @@
-"""Optional dependencies: each belongs to an extra of this package, which a missing one names."""
+"""Optional dependencies and the extras of this package that install them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ EXTRAS = {
 
 
 def optional(name: str) -> Any:
-    """The module of an optional dependency.
+    """Import and return an optional dependency.
 
     Raises:
-        DeriveError: It is not installed; the sentence says how to install it.
+        DeriveError: It is not installed; the message says how to install it.
     """
     try:
         return importlib.import_module(name)
@@ -34,17 +34,17 @@ def optional(name: str) -> Any:
 
 
 def check_installed(name: str) -> None:
-    """Raise DeriveError if an optional dependency is not installed; nothing is imported."""
+    """Raise DeriveError if an optional dependency is not installed, without importing it."""
     try:
-        found = importlib.util.find_spec(name) is not None
+        installed = importlib.util.find_spec(name) is not None
     except ImportError:
-        found = False
-    if not found:
+        installed = False
+    if not installed:
         raise missing(name)
 
 
 def missing(name: str) -> DeriveError:
-    """The error that says how to install an optional dependency."""
+    """Return the error that says how to install an optional dependency."""
     extra = EXTRAS[name]
     return DeriveError(
         f"{name} is not installed; install it with pip install 'two-level-dmft[{extra}]', or in a checkout with "

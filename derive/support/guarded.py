@@ -1,8 +1,8 @@
-"""Files read within bounds and written whole: what a reader of any format shares with the others.
+"""Bounded reads and atomic writes of files, shared by the readers of all formats.
 
-A reader asks here for the bytes of a file. It gets them if the path names a regular file that is no larger than its
-bound; pipes, devices and directories are refused before they are opened. JSON comes back without depth, numbers or
-repeated keys that nobody can mean. What fails is one sentence.
+A read succeeds if the path names a regular file within its bound; pipes, devices and directories are refused before
+they are opened. JSON is refused if it is nested too deeply, has oversized numbers or repeats a key. Errors are one
+sentence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from derive.support import interrupts
 from derive.support.bounds import RECORD_DEPTH, Bound
 
 LONGEST_INTEGER = 40
-"""Digits of a whole number in JSON."""
+"""Most digits of an integer in JSON."""
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe"),
@@ -35,7 +35,7 @@ _KINDS = (
 
 @contextmanager
 def opened_file(path: Path, bound: Bound, error: type[DeriveError] = DeriveError) -> Iterator[tuple[BinaryIO, int]]:
-    """A regular file to be read, and its size in bytes, which is within the bound."""
+    """Open a regular file within the bound; yield it with its size in bytes."""
     with _telling(path, error):
         _check_regular(path, os.stat(path), bound, error)  # a pipe or a device is not even opened
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -46,7 +46,7 @@ def opened_file(path: Path, bound: Bound, error: type[DeriveError] = DeriveError
 
 
 def read_bytes(path: Path, bound: Bound, error: type[DeriveError] = DeriveError) -> bytes:
-    """The content of a regular file of a size within the bound."""
+    """Return the content of a regular file within the bound."""
     with opened_file(path, bound, error) as (file, size), _telling(path, error):
         content = file.read(size + 1)
     if len(content) != size:
@@ -55,7 +55,7 @@ def read_bytes(path: Path, bound: Bound, error: type[DeriveError] = DeriveError)
 
 
 def read_text(path: Path, bound: Bound, error: type[DeriveError] = DeriveError) -> str:
-    """The content of a text file in UTF-8."""
+    """Return the content of a UTF-8 text file."""
     try:
         return read_bytes(path, bound, error).decode("utf-8")
     except UnicodeDecodeError as wrong:
@@ -64,7 +64,7 @@ def read_text(path: Path, bound: Bound, error: type[DeriveError] = DeriveError) 
 
 @contextmanager
 def _telling(path: Path, error: type[DeriveError]) -> Iterator[None]:
-    """What the system says about a path, as an error of this kind."""
+    """Convert an OSError about a path to an error of this kind."""
     try:
         yield
     except FileNotFoundError:
@@ -86,7 +86,8 @@ def _check_regular(path: Path, status: os.stat_result, bound: Bound, error: type
 
 
 def parsed_json(content: bytes | str, depth: Bound = RECORD_DEPTH) -> Any:
-    """JSON as plain data; ValueError where it is not UTF-8, too deep, has a key twice or a number nobody can mean."""
+    """Return JSON as plain data; raise ValueError if it is not UTF-8, too deep, repeats a key or has an oversized
+    number."""
     text = content.decode("utf-8") if isinstance(content, bytes) else content
     try:
         value = json.loads(
@@ -99,7 +100,7 @@ def parsed_json(content: bytes | str, depth: Bound = RECORD_DEPTH) -> Any:
 
 
 def check_depth(value: Any, bound: Bound) -> None:
-    """ValueError where lists and tables are in one another more often than the bound allows."""
+    """Raise ValueError where lists and tables are nested deeper than the bound."""
     level = [value]
     for _ in range(bound.most + 1):
         level = [
@@ -116,7 +117,7 @@ def check_depth(value: Any, bound: Bound) -> None:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError("a name stands there twice")
+        raise ValueError("a name occurs twice")
     return result
 
 
@@ -144,17 +145,17 @@ DIGEST = "digest"
 
 
 def digest(content: bytes) -> str:
-    """SHA-256, in hexadecimal digits."""
+    """Return the SHA-256 digest in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def with_digest(data: dict[str, Any]) -> dict[str, Any]:
-    """Plain data and its digest, which does not depend on spaces, line ends or the order of keys."""
+    """Return plain data with its digest, which does not depend on white space or the order of keys."""
     return {**data, DIGEST: _digest_of(data)}
 
 
 def has_its_digest(data: dict[str, Any]) -> bool:
-    """Whether plain data is what its digest was taken of."""
+    """Return whether plain data matches its digest."""
     return data.get(DIGEST) == _digest_of({key: part for key, part in data.items() if key != DIGEST})
 
 
@@ -166,17 +167,17 @@ def _digest_of(data: dict[str, Any]) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put a file in place of what is there, whole or not at all; OSError if it cannot be."""
-    handle, made = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
-    with interrupts.removing(Path(made)):
+    """Replace a file atomically; raise OSError if it cannot be written."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
+    with interrupts.removing(Path(temporary)):
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(handle)
-            os.chmod(made, 0o644)
-            os.replace(made, path)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):
-                os.unlink(made)
+                os.unlink(temporary)
             raise

@@ -1,10 +1,10 @@
-"""Ctrl-C ends a command within two seconds, also where Python does not get to handle it.
+"""Ctrl-C ends a command within two seconds, even where Python cannot handle the signal.
 
-SIGTERM, which `timeout` and batch systems send, is handled in the same way. Python handles a signal between two of its
-own instructions, and three things can go wrong. The KeyboardInterrupt is raised inside a callback of the garbage
-collector, as JAX has one, and is dropped: it is raised again. A library computes without holding Python's lock and does
-not come back: a thread ends the process, with exit code 130. A library computes while it holds the lock: a second
-process, which is told of the signal by a pipe, ends this one.
+SIGTERM, which `timeout` and batch systems send, is handled in the same way. Python handles a signal between two
+bytecode instructions, which fails in three cases. KeyboardInterrupt is raised inside a garbage-collector callback, as
+JAX has one, and is dropped: it is raised again. A library computes without the global interpreter lock and does not
+return: a thread ends the process, with exit code 130. A library computes while it holds the lock: a watchdog process,
+notified through a pipe, ends this one.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from typing import Any
 PATIENCE = 1.2
 """Seconds that a command has to end by itself."""
 LAST_PATIENCE = 1.7
-"""Seconds after which the second process ends it."""
+"""Seconds after which the watchdog process ends it."""
 BETWEEN = 0.02
-"""Seconds after which a KeyboardInterrupt that was dropped comes back: the callback that dropped it is over then."""
+"""Seconds after which a dropped KeyboardInterrupt is raised again: the callback that dropped it has returned by
+then."""
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _TOLD = b"\0"
-"""What the second process is sent when the user has been told; no signal has this number."""
+"""Sent to the watchdog process once the user has seen the message; no signal has this number."""
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
 class _State:
-    """What is known of the interrupt of this process."""
+    """The state of the interrupt of this process."""
 
     happened = False
     told = False
@@ -47,18 +48,18 @@ class _State:
 
 
 def happened() -> bool:
-    """Whether Ctrl-C was pressed."""
+    """Return whether the process was interrupted."""
     return _State.happened
 
 
 def check() -> None:
-    """Raise the KeyboardInterrupt that somebody has dropped; for loops, between two rounds."""
+    """Raise a KeyboardInterrupt that was dropped; called between iterations of loops."""
     if _State.happened:
         raise KeyboardInterrupt
 
 
 def told() -> None:
-    """Say that the user has been told."""
+    """Record that the user has seen the message."""
     _State.told = True
     if _State.pipe is not None:
         with suppress(OSError):
@@ -66,7 +67,7 @@ def told() -> None:
 
 
 def end(code: int) -> None:
-    """End an interrupted process at once: what libraries do at its end takes seconds."""
+    """End an interrupted process at once, without the exit handlers of libraries, which take seconds."""
     if _State.happened:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
@@ -76,7 +77,7 @@ def end(code: int) -> None:
 
 @contextmanager
 def saying(sentence: Callable[[], str]) -> Iterator[None]:
-    """What a process that is ended meanwhile says: what is kept, and how to go on."""
+    """Set the message of a process that is ended in this block: what is saved, and how to resume."""
     before, _State.sentence = _State.sentence, sentence
     try:
         yield
@@ -86,7 +87,7 @@ def saying(sentence: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def removing(path: Path) -> Iterator[None]:
-    """A file or directory that is unfinished meanwhile, and removed if the process is ended."""
+    """Remove an unfinished file or directory if the process is ended in this block."""
     _State.unfinished.add(path)
     try:
         yield
@@ -96,7 +97,7 @@ def removing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def handled(alone: bool) -> Iterator[None]:
-    """Handle Ctrl-C in this block. alone: whether the process is this command's own, so that it may be ended."""
+    """Handle Ctrl-C in this block; alone: whether the process belongs to this command and may be ended."""
     ours = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in SIGNALS}
     known = [number for number in SIGNALS if before[number] in (signal.default_int_handler, signal.SIG_DFL)]
@@ -106,7 +107,7 @@ def handled(alone: bool) -> Iterator[None]:
     hook, end = sys.unraisablehook, _second_process() if alone else None
 
     def again(unraisable: Any) -> None:
-        """A KeyboardInterrupt that was dropped comes back."""
+        """Raise a dropped KeyboardInterrupt again."""
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             _thread.start_new_thread(_interrupt_again, ())
         else:
@@ -137,7 +138,7 @@ def handled(alone: bool) -> Iterator[None]:
 
 @contextmanager
 def not_for_children() -> Iterator[None]:
-    """Processes that are started in this block never get Ctrl-C: it is their parent's to handle."""
+    """Shield processes started in this block from Ctrl-C, which their parent handles."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -172,9 +173,9 @@ def _end_later() -> None:
 
 
 def _second_process() -> Callable[[], None] | None:
-    """Start the process that ends this one if it does not end after a signal; what stops it again.
+    """Start the watchdog process that ends this one after a signal; return the function that stops it.
 
-    The signal handler of C writes to a pipe as soon as the signal comes. The end of the pipe closes with this process.
+    The C signal handler writes to a pipe as soon as the signal arrives. The pipe closes with this process.
     """
     if not hasattr(os, "fork") or threading.active_count() > 1 or {"jax", "numpy"} & set(sys.modules):
         return None
@@ -204,7 +205,7 @@ def _second_process() -> Callable[[], None] | None:
 
 
 def _guard(reading: int, parent: int) -> None:
-    """Wait for the signal, then for the end of the parent, which is killed if it does not come."""
+    """Wait for the signal, then for the exit of the parent, and kill it if it does not exit."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     for handle in (0, 1):
@@ -215,14 +216,14 @@ def _guard(reading: int, parent: int) -> None:
             return
         if content[0] in SIGNALS:
             break
-    deadline, told = time.monotonic() + LAST_PATIENCE, False
+    deadline, acknowledged = time.monotonic() + LAST_PATIENCE, False
     while (left := deadline - time.monotonic()) > 0:
         if select.select([reading], [], [], left)[0]:
             content = os.read(reading, 64)
-            told = told or _TOLD in content
+            acknowledged = acknowledged or _TOLD in content
             if not content:
                 return
     if os.getppid() == parent:
-        if not told:
+        if not acknowledged:
             os.write(2, b"error: interrupted\n")
         os.kill(parent, signal.SIGKILL)

@@ -1,18 +1,18 @@
-"""Where things are: the checkout, if there is one, and what is kept between runs, derived code and what JAX compiled.
+"""Locations on disk: the checkout, if there is one, and the signed cache of derived and compiled code.
 
-Both kinds of kept code run when they are read back, so that whoever writes them can run code as this user. The user can
-do that anyway, and so can root; another user of the machine must not be able to. Hence
+Cached code is executed when it is read back, so whoever can write it can run code as this user. Another user of the
+machine must not be able to. Hence
 
-- the directory belongs to this user, nobody else may write to it, and nobody else may exchange it for another one by
-  writing to a directory above it; otherwise nothing is kept, and one sentence on stderr says why;
-- a file is read only if it belongs to this user, nobody else may write to it, and it is no link;
-- every file is signed with a secret that only this user can read, together with what it is the answer to: the
-  declaration and the version of the engine, or the program that was compiled. A file that was cut off, changed, renamed
-  or written by another version has no valid signature.
+- the directory belongs to this user, nobody else may write to it, and nobody else may replace it by
+  writing to a directory above it; otherwise nothing is cached, and one sentence on stderr says why;
+- a file is read only if it belongs to this user, nobody else may write to it, and it is not a link;
+- every file is signed with a secret that only this user can read, together with its key: the
+  declaration and the version of the engine, or the compiled program. A truncated, changed or renamed file, or one
+  of another version, has no valid signature.
 
-A file without a valid signature is as good as missing: it is made again and replaced. Files appear whole or not at
-all, so that two processes may write the same one. A directory that is read-only or full keeps nothing new and stops
-nothing. A directory that the user names to JAX (JAX_COMPILATION_CACHE_DIR) is between the two of them.
+A file without a valid signature counts as missing and is replaced. Writes are atomic, so two processes may write the
+same file. A directory that is read-only or full stores nothing new and raises nothing. A directory that the user sets
+for JAX (JAX_COMPILATION_CACHE_DIR) is not touched.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ SECRET_FILE = "secret"
 SECRET_BYTES = 32
 UNFINISHED = ".unfinished-"
 DAY = 86400.0
-"""In seconds. A file that is used is marked as such once a day."""
+"""Seconds per day. The last use of a file is recorded once a day."""
 DAYS_UNUSED = 60
-"""What has not been used for so many days is removed."""
+"""Days without use after which a file is removed."""
 
 
-def path_of(given: Any, what: str = "path") -> Path:
-    """A path that a caller gave as text or as a path; ParameterError says what was to be given."""
-    if isinstance(given, (str, Path)):
-        return Path(given)
-    found = os.fspath(given) if isinstance(given, os.PathLike) else None
-    if not isinstance(found, str):
-        raise ParameterError(f"{what}={given!r}: give the path as text, such as 'results/run.nc'")
-    return Path(found)
+def path_of(value: Any, what: str = "path") -> Path:
+    """Return a path given as text or path; raise ParameterError otherwise."""
+    if isinstance(value, (str, Path)):
+        return Path(value)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else None
+    if not isinstance(text, str):
+        raise ParameterError(f"{what}={value!r}: give the path as text, such as 'results/run.nc'")
+    return Path(text)
 
 
 def checkout() -> Path | None:
-    """The directory of the project's sources that this package is part of; None where it is installed."""
+    """Return the source directory of the project that contains this package; None where it is installed."""
     root = Path(__file__).resolve().parents[2]
     try:
         told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ def checkout() -> Path | None:
 
 
 def refuse_among_packages(directory: Path) -> None:
-    """Raise ParameterError where solvers would be written among the files of this project, installed or not."""
+    """Raise ParameterError if solvers would be written among the files of this project, installed or not."""
     home, place = Path(__file__).resolve().parents[2], directory.resolve()
     if checkout() is None and place.is_relative_to(home):
         raise ParameterError(
@@ -81,7 +81,7 @@ def refuse_among_packages(directory: Path) -> None:
 
 
 def cache_place() -> Path | None:
-    """The user's cache directory, or what TWO_LEVEL_DMFT_CACHE names; None if it is set to nothing."""
+    """Return the user's cache directory, or that of TWO_LEVEL_DMFT_CACHE; None if it is set to nothing."""
     named = os.environ.get("TWO_LEVEL_DMFT_CACHE")
     if named is not None:
         return Path(named) if named else None
@@ -93,13 +93,13 @@ def cache_place() -> Path | None:
 
 
 def kept() -> KeptFiles | None:
-    """What is kept between runs; None if nothing is to be. Nothing is made or read before it is used."""
+    """Return the cache; None if it is disabled. The directory is created on first use."""
     place = cache_place()
     return None if place is None else _kept_at(Path(os.path.abspath(place)))
 
 
 class KeptFiles:
-    """Files of one directory, by kind and by what they are the answer to."""
+    """The signed files of one cache directory, by kind and key (`question`)."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -108,7 +108,7 @@ class KeptFiles:
         self._swept: set[str] = set()
 
     def read(self, kind: str, question: str) -> bytes | None:
-        """What was kept as the answer, byte for byte; None if there is none that this user wrote."""
+        """Return the cached bytes of a key; None if there are none with a valid signature."""
         try:
             secret = self._key(make=False)
             signed = None if secret is None else _read(self._path(kind, question))
@@ -117,11 +117,11 @@ class KeptFiles:
         if secret is None or signed is None:
             return None
         size = hashlib.sha256().digest_size
-        signature, answer = signed[:size], signed[size:]
-        return answer if hmac.compare_digest(signature, _signature(secret, kind, question, answer)) else None
+        signature, content = signed[:size], signed[size:]
+        return content if hmac.compare_digest(signature, _signature(secret, kind, question, content)) else None
 
-    def write(self, kind: str, question: str, answer: bytes) -> None:
-        """Keep an answer; a directory that cannot be written is no reason to fail."""
+    def write(self, kind: str, question: str, content: bytes) -> None:
+        """Store the bytes of a key; a directory that cannot be written is ignored."""
         with suppress(OSError):
             secret = self._key(make=True)
             if secret is None:
@@ -129,15 +129,15 @@ class KeptFiles:
             path = self._path(kind, question)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             self._sweep(kind)
-            _write(path, _signature(secret, kind, question, answer) + answer)
+            _write(path, _signature(secret, kind, question, content) + content)
 
     def _path(self, kind: str, question: str) -> Path:
-        """A name that can be read, and a digest that tells questions apart."""
+        """Return the path of a key: a readable name and a digest."""
         readable = re.split(r"\W", question)[0][:60]
         return self.place / kind / f"{readable}-{hashlib.sha256(question.encode()).hexdigest()[:32]}"
 
     def _key(self, make: bool) -> bytes | None:
-        """The secret of this user, made if it is not there; None where nothing is kept."""
+        """Return the secret of this user, created if missing; None where nothing is cached."""
         if self._secret is not None or self._refused:
             return self._secret
         if make:
@@ -154,7 +154,7 @@ class KeptFiles:
         return self._secret
 
     def _sweep(self, kind: str) -> None:
-        """Remove what was not finished or has not been used for long, once per process."""
+        """Remove unfinished files and those unused for long, once per process."""
         if kind in self._swept:
             return
         self._swept.add(kind)
@@ -172,40 +172,40 @@ def _kept_at(place: Path) -> KeptFiles:
     return KeptFiles(place)
 
 
-def _signature(secret: bytes, kind: str, question: str, answer: bytes) -> bytes:
-    """A signature of the answer and of what it answers, each with its length, so that no two mean the same."""
-    parts = [kind.encode(), question.encode(), answer]
+def _signature(secret: bytes, kind: str, question: str, content: bytes) -> bytes:
+    """Return a signature of content and key, each prefixed by its length, so that no two inputs coincide."""
+    parts = [kind.encode(), question.encode(), content]
     return hmac.digest(secret, b"".join(len(part).to_bytes(8, "big") + part for part in parts), "sha256")
 
 
 def _secret(path: Path, make: bool) -> bytes | None:
-    """The secret in this file; a new one if there is none that only this user can read, and one is to be made."""
-    found = _read(path, readable=False)
-    if found is not None and len(found) == SECRET_BYTES:
-        return found
+    """Return the secret in this file; create one if there is none that only this user can read, and `make` is set."""
+    secret = _read(path, readable=False)
+    if secret is not None and len(secret) == SECRET_BYTES:
+        return secret
     if not make:
         return None
-    if found is not None or path.is_symlink() or path.exists():
+    if secret is not None or path.is_symlink() or path.exists():
         path.unlink()  # cut off, or others could read it
-    handle, made = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(SECRET_BYTES))
         try:
-            os.link(made, path)  # another process may have been first: then its secret is ours too
+            os.link(temporary, path)  # another process may have been first: then its secret is ours too
         except FileExistsError:
             pass
         except OSError:
-            os.replace(made, path)  # no links here: what the slower of two processes signs is made again later
+            os.replace(temporary, path)  # no links here: what the slower of two processes signs is made again later
     finally:
         with suppress(OSError):
-            os.unlink(made)
-    found = _read(path, readable=False)
-    return found if found is not None and len(found) == SECRET_BYTES else None
+            os.unlink(temporary)
+    secret = _read(path, readable=False)
+    return secret if secret is not None and len(secret) == SECRET_BYTES else None
 
 
 def _read(path: Path, readable: bool = True) -> bytes | None:
-    """A file that this user alone may write, and unless `readable` alone may read; None if it is any other."""
+    """Return a file that this user alone may write (and alone read, unless `readable`); None for any other."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
@@ -225,30 +225,30 @@ def _read(path: Path, readable: bool = True) -> bytes | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put a file in place of what is there, whole or not at all."""
-    handle, made = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
+    """Replace a file atomically."""
+    handle, temporary = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.replace(made, path)
+        os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(made)
+            os.unlink(temporary)
         raise
 
 
 def _mine(status: os.stat_result, forbidden: int) -> bool:
-    """Whether a file or directory belongs to this user and gives others none of these permissions."""
+    """Return whether a file or directory belongs to this user and denies others these permissions."""
     if not hasattr(os, "geteuid"):
         return True  # where there are no such permissions, the cache of a user lies in the profile, which is private
     return status.st_uid == os.geteuid() and not status.st_mode & forbidden
 
 
 def _open_to_others(place: Path) -> str:
-    """Who could plant something in this directory, and what to do about it; nothing if nobody but its user can.
+    """Return who else could write to this directory and what to do about it; empty if nobody can.
 
-    Directories above it must not let others exchange it: they belong to the user or to root, and others may write to
-    them only where the sticky bit protects what is not theirs, or where nobody else can get to in the first place.
+    Directories above it must not let others replace it: they belong to the user or to root, and others may write to
+    them only where the sticky bit protects foreign files, or where nobody else has access.
     """
     if not hasattr(os, "geteuid"):
         return ""

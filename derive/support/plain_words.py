@@ -1,4 +1,4 @@
-"""Python's own sentences about what went wrong, in the words of a declaration."""
+"""Python's error messages reworded in the terms of a declaration."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _KINDS = {
     "module": "a module", "ndarray": "an array", "Symbol": "a symbol of SymPy", "float64": "a number",
     "int64": "a number", "generator": "a generator",
 }  # fmt: skip
-"""Classes by what they are in a declaration."""
+"""Classes by their names in a declaration."""
 _METHODS = {"__init__", "__call__", "__new__"}
 _OBJECT = r"(?P<what>'[\w.]+'|type)(?: object)?"
 
 
 def kind_named(name: str) -> str:
-    """What an object of a class is called in a declaration."""
+    """Return the name in a declaration for an object of a class."""
     return _KINDS.get(name.strip("'").rpartition(".")[2], "an expression")
 
 
-def _call(found: re.Match[str]) -> tuple[str, int]:
-    """What was called, and how many of its arguments the caller does not see."""
-    owner, name = found["owner"], found["name"]
+def _call(match: re.Match[str]) -> tuple[str, int]:
+    """Return the called function, and the number of its arguments that the caller does not see."""
+    owner, name = match["owner"], match["name"]
     if name == "__call__" and owner:
         return kind_named(owner), 1
     return f"{owner if name in _METHODS and owner else name}(...)", int(bool(owner))
@@ -48,9 +48,9 @@ def _listed(names: str) -> str:
     return names.replace("'", "")
 
 
-def _too_many(found: re.Match[str]) -> str:
-    call, hidden = _call(found)
-    most, given = int(found["most"]) - hidden, int(found["given"]) - hidden
+def _too_many(match: re.Match[str]) -> str:
+    call, hidden = _call(match)
+    most, given = int(match["most"]) - hidden, int(match["given"]) - hidden
     takes = "none without its name" if most == 0 else f"{most}{'' if most == 1 else ' at most'}"
     return f"{call} is given {_many(given)}, where it takes {takes}"
 
@@ -123,12 +123,12 @@ _SENTENCES: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
 
 
 def in_plain_words(error: BaseException) -> str:
-    """What an exception says, without names of classes, methods and addresses."""
+    """Return the message of an exception without names of classes, methods and addresses."""
     text = " ".join(str(error).split())
     for pattern, sentence in _SENTENCES:
-        found = re.fullmatch(pattern, text)
-        if found is not None:
-            return sentence(found)
+        match = re.fullmatch(pattern, text)
+        if match is not None:
+            return sentence(match)
     if isinstance(error, KeyError):
         return f"there is no {text}"
     text = re.sub(r"<class '([\w.]+)'>", lambda m: kind_named(m[1]), text)
@@ -137,7 +137,7 @@ def in_plain_words(error: BaseException) -> str:
 
 
 def plain_objects(text: str) -> str:
-    """A sentence with functions, classes and other objects by their names, without addresses in memory."""
+    """Return a sentence with objects by their names, without memory addresses."""
     text = re.sub(r"<function (?:[\w.]*\.)?<lambda> at 0x[0-9a-f]+>", "a lambda", text)
     text = re.sub(
         r"<(?:built-in )?(?:function|method) ([\w.]+)(?: of [\w. ]+ object)?(?: at 0x[0-9a-f]+)?>", r"\1", text
@@ -150,14 +150,14 @@ def plain_objects(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text without control characters, format characters and lone surrogates, which stand there as escapes.
+    """Return text with control characters, format characters and lone surrogates escaped.
 
-    Line ends and tabs stay. Names out of files go through this before a terminal sees them.
+    Line ends and tabs stay. Names from files pass through it before a terminal prints them.
     """
     if text.isprintable():
         return text
-    kept = (letter if letter in "\n\t" or _is_shown(letter) else _escaped(letter) for letter in text)
-    return "".join(kept)
+    letters = (letter if letter in "\n\t" or _is_shown(letter) else _escaped(letter) for letter in text)
+    return "".join(letters)
 
 
 def _is_shown(letter: str) -> bool:
@@ -169,7 +169,7 @@ def _escaped(letter: str) -> str:
 
 
 def one_sentence(text: str) -> str:
-    """A text as one printable line of at most `SENTENCE` characters; the middle is left out of a longer one."""
+    """Return text as one printable line of at most `SENTENCE` characters, with the middle elided."""
     line = " ".join(printable(text).split())
     if len(line) > SENTENCE.most:
         line = re.sub(r"\S{61,}", lambda word: f"{word[0][:40]}...{word[0][-12:]}", line)

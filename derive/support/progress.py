@@ -1,4 +1,4 @@
-"""Progress of a derivation, told from inside its stages to whoever asked for it."""
+"""Progress of a derivation, reported from inside its stages to a callback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _current: ContextVar[Report | None] = ContextVar("progress", default=None)
 
 @contextmanager
 def reporting(progress: Report | None) -> Iterator[None]:
-    """Send what `report` says inside to a function of the fraction done and a text."""
+    """Send reports inside this block to a callback (fraction done, text)."""
     token = _current.set(progress)
     try:
         yield
@@ -21,7 +21,7 @@ def reporting(progress: Report | None) -> Iterator[None]:
 
 
 def report(fraction: float, text: str) -> None:
-    """Say how far the present step is, if anyone asked."""
+    """Report the progress of the present step, if there is a callback."""
     progress = _current.get()
     if progress is not None:
         progress(fraction, text)

@@ -1,7 +1,7 @@
-"""Where in a declaration something was written: file, line, and the equation that the line belongs to.
+"""Source locations in a declaration: file, line, and the equation of that line.
 
-A part of a declaration remembers the place at which it was made, so that whatever is found wrong with it later, by
-any stage, can be put down to that line. Places are for messages only: nothing is compared, hashed or printed by them.
+A part of a declaration stores where it was made, so that errors of any stage refer to that line. Locations serve
+messages only: comparison, hashing and printing ignore them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LIBRARIES = ("sympy", "numpy", "jax", "jaxlib", "scipy", "mpmath", "contextlib"
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file or of a notebook cell, and the name of the equation there, if it is in one."""
+    """A line of a file or notebook cell, and the name of its equation, if any."""
 
     file: str
     line: int
@@ -31,7 +31,7 @@ class Place:
         return f"{name}, line {self.line}"
 
     def before(self, sentence: str) -> str:
-        """What stands before a sentence: the line, and the equation unless the sentence names it itself."""
+        """Return the prefix of a sentence: the line, and the equation unless the sentence names it."""
         named = not self.equation or (sentence.startswith("Eq(") and not sentence.startswith("Eq(...)"))
         named = named or any(f"{kind} of {self.equation}" in sentence for kind in ("equation", "update"))
         return str(self) if named else f"{self}, the equation of {self.equation}"
@@ -45,19 +45,19 @@ def _is_cell(file: str) -> bool:
 
 
 def line_of_caller() -> Place | None:
-    """The line of a declaration from which the language was called, cheaply; None if the engine itself called it."""
+    """Return the line of a declaration that called the language, cheaply; None if the engine called it."""
     frame = declaring_frame()
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def declaring_place() -> Place | None:
-    """The same with the name of the equation that the line belongs to, read from its source."""
+    """Return the same with the name of the equation, read from the source."""
     frame = declaring_frame()
     return None if frame is None else place_of(frame, frame.f_lineno, frame.f_lasti)
 
 
 def place_of(frame: FrameType, line: int, instruction: int) -> Place:
-    """The place of an instruction of a declaration."""
+    """Return the location of a bytecode instruction of a declaration."""
     file = frame.f_code.co_filename
     here = position(frame.f_code, instruction)
     tree = None if here is None else syntax_of(frame)
@@ -67,13 +67,13 @@ def place_of(frame: FrameType, line: int, instruction: int) -> Place:
 
 
 def place_in(tree: ast.Module, file: str, node: ast.expr) -> Place:
-    """The place of an expression of a declaration's source."""
+    """Return the location of an expression in a declaration's source."""
     end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
     return Place(file, node.lineno, _equation(tree, (node.lineno, end[0], node.col_offset, end[1])))
 
 
 def _equation(tree: ast.Module, here: tuple[int, int, int, int]) -> str:
-    """The name of the equation that a stretch of source is in; "" if it is in none."""
+    """Return the name of the equation that contains a source range; "" if none."""
     around = [
         node
         for node in nodes_around(tree, here[0])
@@ -89,7 +89,7 @@ def _equation(tree: ast.Module, here: tuple[int, int, int, int]) -> str:
 
 
 def syntax_of(frame: FrameType) -> ast.Module | None:
-    """The syntax tree of the file or cell that a frame runs; None where there is no source."""
+    """Return the syntax tree of the file or cell that a frame runs; None without source."""
     return _parsed("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
 
 
@@ -102,7 +102,7 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def nodes_around(tree: ast.Module, line: int) -> Iterator[ast.AST]:
-    """All nodes of the outermost statements that a line belongs to."""
+    """Yield all nodes of the outermost statements that contain a line."""
     for statement in tree.body:
         decorators = getattr(statement, "decorator_list", ())
         first = min([statement.lineno, *(one.lineno for one in decorators)])
@@ -111,7 +111,7 @@ def nodes_around(tree: ast.Module, line: int) -> Iterator[ast.AST]:
 
 
 def position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
-    """First line, last line, first column and end of the source of an instruction."""
+    """Return first line, last line, first column and end of the source of an instruction."""
     if instruction < 0:
         return None
     line, last, column, end = list(code.co_positions())[instruction // 2]
@@ -119,7 +119,7 @@ def position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | No
 
 
 def is_user_frame(frame: FrameType) -> bool | None:
-    """Whether a frame runs a declaration; None if it runs the language or a library, which declarations call."""
+    """Return whether a frame runs a declaration; None if it runs the language or a library, which declarations call."""
     name = str(frame.f_globals.get("__name__", ""))
     if name.startswith("derive.models."):
         return True
@@ -129,7 +129,7 @@ def is_user_frame(frame: FrameType) -> bool | None:
 
 
 def declaring_frame() -> FrameType | None:
-    """The frame of the declaration from which the language was called; None if the engine itself called it."""
+    """Return the frame of the declaration that called the language; None if the engine called it."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         user = is_user_frame(frame)

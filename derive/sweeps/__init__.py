@@ -1,1 +1,1 @@
-"""Sweeps that outgrow one process: units of work as plain data, who computes them, and the journal that keeps them."""
+"""Sweeps beyond one process: units of work as plain data, workers, and the journal."""

@@ -1,9 +1,9 @@
-"""What a sweep has computed so far, on disk: a line for each finished unit, written when it is finished.
+"""The journal of a sweep: a file with one line per finished unit.
 
-The first line says what the sweep is: declaration, parameters, options and versions. Each other line holds a
-fingerprint of that, the name of a unit and its results. Every line ends with a digest of its own, so that a line that
-was changed is refused by its number. Lines come in the order in which units were finished; sorted, they are the same
-bytes however the work was done. A line that a crash or a full disk has cut off is computed again.
+The first line describes the sweep: declaration, parameters, options and versions. Each other line holds a fingerprint
+of that, the name of a unit and its results. Every line ends with its own digest, so a changed line is refused by its
+number. Lines are in the order of completion; sorted, they are the same bytes regardless of the workers. A line
+truncated by a crash or a full disk is computed again.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from derive.support.guarded import digest, parsed_json, read_bytes, write_whole
 
 FORMAT = 2
 SYNCED_EVERY = 2.0
-"""Seconds that a crash of the whole machine may cost."""
+"""Seconds between fsyncs: the most work that a crash of the machine loses."""
 About = Mapping[str, Any]
-"""What a sweep is, in terms of JSON: its declaration, parameters, options and versions."""
+"""The description of a sweep as JSON data: declaration, parameters, options and versions."""
 
 
 def fingerprint(about: About) -> str:
-    """A digest of what a sweep is."""
+    """Return a digest of the description of a sweep."""
     return digest(_text(about).encode())[:32]
 
 
 @dataclass
 class Journal:
-    """The finished units of one sweep; kept in memory alone if there is no path. places: the lines where they stand."""
+    """The finished units of one sweep; in memory only without a path. places: line numbers of units."""
 
     path: Path | None
     about: About
@@ -47,19 +47,19 @@ class Journal:
     _synced: float = 0.0
 
     def add(self, unit: str, line: str) -> None:
-        """Keep the results of a unit: once this returns, a crash of this process does not lose them."""
+        """Append the results of a unit; once this returns, a crash of this process does not lose them."""
         if self._file is not None:
             try:
-                _append(self._file, _line(fingerprint(self.about), unit, line))  # no crash of this process undoes it
+                _append(self._file, _line(fingerprint(self.about), unit, line))  # survives a crash of this process
                 if time.monotonic() - self._synced > SYNCED_EVERY:
-                    os.fsync(self._file.fileno())  # nor one of the machine
+                    os.fsync(self._file.fileno())  # survives a crash of the machine
                     self._synced = time.monotonic()
             except OSError as error:
                 raise self._full(error) from None
         self.done[unit] = line
 
     def place(self, unit: str) -> str:
-        """Where a unit stands, for a sentence."""
+        """Return the location of a unit for a sentence."""
         return f"{self.path}, line {self.places[unit]}," if unit in self.places else f"the part {unit}"
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class Journal:
                 raise self._full(error) from None
 
     def remove(self) -> None:
-        """Remove the file: everything in it is elsewhere."""
+        """Delete the file once its content is stored elsewhere."""
         self.close()
         if self.path is not None:
             self.path.unlink(missing_ok=True)
@@ -85,20 +85,20 @@ class Journal:
 
 
 def opened(path: Path | None, about: About, write: bool = True) -> Journal:
-    """The journal of a sweep: what is in the file already, if it belongs to this sweep, and the file to go on with.
+    """Open the journal of a sweep, with the units that it already has; raise if it belongs to another sweep.
 
-    write: whether more is to be added; if not, the file is only read and may be missing.
+    write: whether more is appended; if not, the file is only read and may be missing.
     """
     if path is None:
         return Journal(None, about, {})
     journal, good = Journal(path, about, {}), 0
     if os.path.lexists(path):
-        found = _read(path)
-        if found is not None:
-            why = _differs(found.about, about)
+        content = _read(path)
+        if content is not None:
+            why = _differs(content.about, about)
             if why:
                 raise DeriveError(f"{path} is the journal of another sweep: {why}; name another --journal")
-            journal, good = Journal(path, about, found.units, found.places), found.length
+            journal, good = Journal(path, about, content.units, content.places), content.length
     if not write:
         return journal
     try:
@@ -114,14 +114,14 @@ def opened(path: Path | None, about: About, write: bool = True) -> Journal:
 
 
 def _opened_alone(path: Path) -> FileIO:
-    """The file, which no other process writes, without a buffer: what a full disk does not take is known at once."""
+    """Open the file with an exclusive lock and without a buffer, so that a full disk is noticed at once."""
     file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+")
     _lock(file, path)
     return file
 
 
 def _append(file: FileIO, content: bytes) -> None:
-    """Add to the end of a file, all or nothing."""
+    """Append to a file, all or nothing."""
     start = file.seek(0, os.SEEK_END)
     left = memoryview(content)
     try:
@@ -134,18 +134,18 @@ def _append(file: FileIO, content: bytes) -> None:
 
 
 def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
-    """What several journals of one sweep hold together, by the name of the unit."""
+    """Return the description and the units of several journals of one sweep."""
     about: About | None = None
     first, units = Path(), dict[str, str]()
     for path in paths:
-        found = _read(path)
-        if found is None:
+        content = _read(path)
+        if content is None:
             raise DeriveError(f"{path} is empty: nothing of its shard is done")
         if about is None:
-            about, first = found.about, path
-        elif why := _differs(found.about, about):
+            about, first = content.about, path
+        elif why := _differs(content.about, about):
             raise DeriveError(f"{path} and {first} are journals of different sweeps: {why}")
-        for unit, line in found.units.items():
+        for unit, line in content.units.items():
             if units.setdefault(unit, line) != line:
                 raise DeriveError(
                     f"{path} has other numbers for {unit} than a journal before it, so that one of them was made with "
@@ -157,7 +157,7 @@ def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
 
 
 def write_merged(path: Path, about: About, units: Mapping[str, str]) -> None:
-    """One journal of all units, in the order of their names; whole or not at all."""
+    """Write one journal of all units, ordered by name, atomically."""
     lines = (_line(fingerprint(about), unit, units[unit]) for unit in sorted(units))
     try:
         write_whole(path, b"".join([_head(about), *lines]))
@@ -181,13 +181,13 @@ _SIGNED = re.compile(rb',"digest":"([0-9a-f]{64})"}')
 
 
 def _signed(record: str) -> bytes:
-    """A record, which is still open, as a whole line with its digest."""
+    """Return a record as a complete line with its digest."""
     content = record.encode()
     return content + f',"digest":"{digest(content)}"}}\n'.encode()
 
 
 def _unsigned(line: bytes) -> bytes | None:
-    """The record of a line, closed; None where its digest is another one."""
+    """Return the record of a line; None where its digest differs."""
     tail = line[-len(_signed("")) :]
     content, signed = line[: -len(tail)], _SIGNED.fullmatch(tail[:-1])
     if signed is None or not tail.endswith(b"\n") or signed[1] != digest(content).encode():
@@ -197,7 +197,7 @@ def _unsigned(line: bytes) -> bytes | None:
 
 @dataclass(frozen=True)
 class _Content:
-    """What a journal says that it is, its units, the lines where they stand, and the bytes of all whole lines."""
+    """The description of a journal, its units and their line numbers, and the bytes of all complete lines."""
 
     about: About
     units: dict[str, str]
@@ -206,22 +206,22 @@ class _Content:
 
 
 def _read(path: Path) -> _Content | None:
-    """The content of a journal; None if not even its first line is whole.
+    """Return the content of a journal; None if not even its first line is complete.
 
-    Only a last line may be cut off, by a crash or a full disk.
+    Only the last line may be truncated, by a crash or a full disk.
     """
     *lines, rest = read_bytes(path, JOURNAL_SIZE).split(b"\n")
     if not lines:
         if rest and not rest.startswith(b'{"journal":') and not b'{"journal":'.startswith(rest):
-            raise DeriveError(f"{path} is no journal of a sweep; name another --journal")
+            raise DeriveError(f"{path} is not a journal of a sweep; name another --journal")
         return None
     about, sweep = _about(path, lines[0] + b"\n")
     units: dict[str, str] = {}
     places: dict[str, int] = {}
     length = len(lines[0]) + 1
     for number, line in enumerate(lines[1:], start=2):
-        unit, found = _unit(line + b"\n", sweep) or ("", None)
-        if found is None or units.setdefault(unit, found) != found:
+        unit, results = _unit(line + b"\n", sweep) or ("", None)
+        if results is None or units.setdefault(unit, results) != results:
             raise _changed(path, number)
         places.setdefault(unit, number)
         length += len(line) + 1
@@ -231,9 +231,9 @@ def _read(path: Path) -> _Content | None:
 
 
 def _about(path: Path, line: bytes) -> tuple[About, str]:
-    """What the first line says that the sweep is, and its fingerprint."""
+    """Return the description of the sweep in the first line, and its fingerprint."""
     if not line.startswith(b'{"journal":'):
-        raise DeriveError(f"{path} is no journal of a sweep; name another --journal")
+        raise DeriveError(f"{path} is not a journal of a sweep; name another --journal")
     if line.endswith(b"\r\n"):
         raise DeriveError(
             f"{path}, line 1, ends as lines of Windows do: a program has rewritten it; restore the original"
@@ -248,7 +248,7 @@ def _about(path: Path, line: bytes) -> tuple[About, str]:
 
 
 def _unit(line: bytes, sweep: str) -> tuple[str, str] | None:
-    """The name and the results of a unit; None where the line is not as it was written."""
+    """Return name and results of a unit; None where the line is malformed."""
     start = f'{{"sweep":"{sweep}","unit":'.encode()
     content = _unsigned(line) if line.startswith(start) and len(line) <= JOURNAL_LINE.most else None
     held = None if content is None else _parsed(content)
@@ -273,12 +273,12 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
     return held if isinstance(held, dict) else None
 
 
-def _differs(found: About, wanted: About) -> str:
-    """The first thing in which two sweeps differ, in words; nothing if they are the same."""
-    if fingerprint(found) == fingerprint(wanted):
+def _differs(stored: About, wanted: About) -> str:
+    """Return the first difference between two sweeps in words; empty if there is none."""
+    if fingerprint(stored) == fingerprint(wanted):
         return ""
-    for what in sorted({*found, *wanted}):
-        one, other = found.get(what), wanted.get(what)
+    for what in sorted({*stored, *wanted}):
+        one, other = stored.get(what), wanted.get(what)
         if one == other:
             continue
         if isinstance(one, dict) and isinstance(other, dict):
@@ -298,7 +298,7 @@ def _shown(value: Any) -> str:
 
 
 def _lock(file: FileIO, path: Path) -> None:
-    """Two processes must not write one journal."""
+    """Take the exclusive lock, since two processes must not write one journal."""
     try:
         import fcntl
     except ImportError:  # where there are no such locks, nothing is promised

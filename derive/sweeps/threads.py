@@ -1,7 +1,7 @@
-"""One thread for each worker.
+"""One thread per worker.
 
-Libraries that share a sum among threads round it differently from one that does not, so that a number would depend on
-the machine; and workers that each take all cores wait for each other.
+A sum distributed over threads rounds differently, so numbers would depend on the machine; and workers that each use all
+cores slow each other down.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _XLA = "--xla_cpu_multi_thread_eigen=false"
 
 
 def one_thread() -> dict[str, str]:
-    """What the environment must say before NumPy and JAX are imported."""
+    """Return the environment variables that limit NumPy and JAX to one thread, to be set before their import."""
     flags = os.environ.get("XLA_FLAGS", "")
     return {
         **dict.fromkeys(_BLAS, "1"),
-        "NPROC": "1",  # how many threads XLA starts
+        "NPROC": "1",  # threads of XLA
         "XLA_FLAGS": flags if _XLA in flags else f"{flags} {_XLA}".strip(),
     }
 
 
 @contextmanager
 def environment_of_one_thread() -> Iterator[None]:
-    """For processes that are started meanwhile."""
+    """Set these variables for processes started in this block."""
     wanted = one_thread()
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

@@ -1,7 +1,7 @@
-"""What a worker computes: one unit of a sweep, from plain data to one line of text.
+"""A unit of a sweep: what one worker computes, from plain data to one line of JSON.
 
-Which points and samples are one unit follows from the sweep alone, never from who works, and so does every number: the
-points of a unit are solved side by side in their order, and the random numbers of a sample are those of its seed.
+The points and samples of a unit, and every number, depend on the sweep alone and not on the worker: points of a unit
+are solved as one batch in their order, and a sample's random numbers are those of its seed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if not {"numpy", "jax"} & set(sys.modules):  # a worker that starts here, of wha
     os.environ.update(one_thread())
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Workers may have threads; the switch to double precision and the warnings of NumPy belong to a whole process."""
+"""A lock for workers with threads: double precision and NumPy's warnings are process-wide settings."""
 _KNOWN_ELSEWHERE = ("parameters", "order", "about", "solver")
-"""Parts of a solution that are known without it, are large, or are alive."""
+"""Parts of a solution that are stored elsewhere, large, or not serialisable."""
 
 
 @dataclass(frozen=True)
 class SolverCode:
-    """A generated solver as text, by file; `digest` tells one from another."""
+    """The files of a generated solver as text, identified by their `digest`."""
 
     digest: str
     files: tuple[tuple[str, str], ...]
@@ -44,12 +44,15 @@ class SolverCode:
 
 @dataclass(frozen=True)
 class Unit:
-    """What is computed as one. name: what it is, and its place in the journal, the same in every run of the sweep.
+    """One unit of work.
 
-    points: parameters and arrays by name. batch: how many points are run side by side, though this unit may have
-    fewer. versions: of the libraries, which must be those of all other units. kind: "solve", or "simulate" one sample;
-    options: arguments of
-    `numerics.solver.solve_many` or `numerics.simulation.samples.simulate`.
+    Attributes:
+        name: its key in the journal, the same in every run of the sweep.
+        points: parameters and arrays by name.
+        batch: size of the batch that is compiled, though this unit may have fewer points.
+        versions: of the libraries, which must be those of all other units.
+        kind: "solve", or "simulate" one sample.
+        options: arguments of `numerics.solver.solve_many` or `numerics.simulation.samples.simulate`.
     """
 
     name: str
@@ -63,11 +66,11 @@ class Unit:
 
 Tell = Callable[[float, str], None]
 Found = dict[str, Any]
-"""The parts of a solution or of a sample by name, or the reason why there is none under "error"."""
+"""The parts of a solution or sample by name, or under "error" the reason why there is none."""
 
 
 def computed(unit: Unit) -> str:
-    """The results of all points of a unit, as one line of JSON."""
+    """Return the results of all points of a unit as one line of JSON; raise if library versions differ."""
     from derive.results.made import versions
 
     here = versions()
@@ -81,7 +84,7 @@ def computed(unit: Unit) -> str:
 
 
 def written(unit: Unit, tell: Tell | None = None) -> str:
-    """The same, whatever the versions; tell: how far it is."""
+    """Return the same for any versions; tell: progress callback."""
     import warnings
 
     import numpy as np
@@ -89,7 +92,7 @@ def written(unit: Unit, tell: Tell | None = None) -> str:
     from derive.results.saving import Pool
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflow is reported as an error of ours
         found = _solved(unit, tell) if unit.kind == "solve" else [_sampled(unit, tell)]
     pool = Pool()
     results = pool.encoded(found)
@@ -98,7 +101,7 @@ def written(unit: Unit, tell: Tell | None = None) -> str:
 
 
 def read(line: str) -> list[Found]:
-    """What `computed` wrote; ValueError for anything else."""
+    """Parse a line of `computed`; raise ValueError for anything else."""
     import numpy as np
 
     from derive.results.files import decoded
@@ -107,18 +110,18 @@ def read(line: str) -> list[Found]:
     if not isinstance(held, dict) or not isinstance(held.get("numbers"), str):
         raise ValueError("no numbers")
     numbers = np.frombuffer(base64.b64decode(held["numbers"], validate=True), "<f8")
-    found: list[Found] = decoded(held.get("results"), numbers)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    results: list[Found] = decoded(held.get("results"), numbers)
+    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
         raise ValueError("no results")
-    return found
+    return results
 
 
 def _solved(unit: Unit, tell: Tell | None) -> list[Found]:
     from numerics.solver import solve_many
 
     points = [dict(point) for point in unit.points]
-    found = solve_many(_solver(unit.code), points, batch=unit.batch, progress=tell, **unit.options)
-    return [_parts(one) for one in found]
+    solutions = solve_many(_solver(unit.code), points, batch=unit.batch, progress=tell, **unit.options)
+    return [_parts(one) for one in solutions]
 
 
 def _sampled(unit: Unit, tell: Tell | None) -> Found:
@@ -133,10 +136,10 @@ def _sampled(unit: Unit, tell: Tell | None) -> Found:
         return _parts(error)
 
 
-def _parts(found: Solution | Simulation | NumericalError) -> Found:
-    if isinstance(found, NumericalError):
-        return {"error": str(found)}
-    return {f.name: getattr(found, f.name) for f in fields(found) if f.name not in _KNOWN_ELSEWHERE}
+def _parts(result: Solution | Simulation | NumericalError) -> Found:
+    if isinstance(result, NumericalError):
+        return {"error": str(result)}
+    return {f.name: getattr(result, f.name) for f in fields(result) if f.name not in _KNOWN_ELSEWHERE}
 
 
 _LOADED: OrderedDict[str, Solver] = OrderedDict()
@@ -144,14 +147,14 @@ _MOST_LOADED = 16
 
 
 def remember(code: SolverCode, solver: Solver) -> None:
-    """Say that this is the solver of a code: units that are computed in this process need not load and compile it."""
+    """Register the loaded solver of a code, so that units computed in this process reuse it."""
     _LOADED[code.digest] = solver
     while len(_LOADED) > _MOST_LOADED:
         _LOADED.popitem(last=False)
 
 
 def _solver(code: SolverCode) -> Solver:
-    """Loaded once; what it compiles is kept with it."""
+    """Return the loaded solver of a code, cached with its compiled programs."""
     if code.digest not in _LOADED:
         from numerics.modules import load_solver
 
@@ -159,24 +162,24 @@ def _solver(code: SolverCode) -> Solver:
     return _LOADED[code.digest]
 
 
-def solution_of(found: Found, solver: Solver, point: Mapping[str, Any]) -> Solution | NumericalError:
-    """A solution of a unit, with what is known elsewhere; its order parameters are not kept."""
+def solution_of(parts: Found, solver: Solver, point: Mapping[str, Any]) -> Solution | NumericalError:
+    """Return a solution of a unit, completed by what is stored elsewhere; without order parameters."""
     from derive.results.typed import built
     from numerics.solver import Solution
 
-    if "error" in found:
-        return NumericalError(str(found["error"]))
-    known = {"parameters": dict(point), "order": None, "about": solver.about, "solver": solver}
-    return built(Solution, {**found, **known})
+    if "error" in parts:
+        return NumericalError(str(parts["error"]))
+    completed = {"parameters": dict(point), "order": None, "about": solver.about, "solver": solver}
+    return built(Solution, {**parts, **completed})
 
 
-def simulation_of(found: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
-    """All samples of one point as one simulation; if some diverged, the reason of the first."""
+def simulation_of(samples: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
+    """Return all samples of one point as one simulation; if some diverged, the error of the first."""
     from derive.results.typed import built
     from numerics.simulation.samples import Simulation, joined
 
-    wrong = next((one["error"] for one in found if "error" in one), None)
+    wrong = next((one["error"] for one in samples if "error" in one), None)
     if wrong is not None:
         return NumericalError(str(wrong))
-    known = {"parameters": dict(point), "about": solver.about}
-    return joined([built(Simulation, {**one, **known}) for one in found])
+    completed = {"parameters": dict(point), "about": solver.about}
+    return joined([built(Simulation, {**one, **completed}) for one in samples])

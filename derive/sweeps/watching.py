@@ -1,4 +1,4 @@
-"""What is told of a sweep while it is computed."""
+"""Progress reports of a sweep."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ Progress = Callable[[float, str], None]
 
 
 class Watch:
-    """Progress of a sweep: how much is done, how fast, and how long it will take."""
+    """Progress of a sweep: completed units, rate, and remaining time."""
 
     def __init__(self, progress: Progress | None, units: int) -> None:
-        """units: how many are missing, as far as it is known."""
+        """Args:
+        progress: the callback.
+        units: number of missing units, as far as known.
+        """
         self.progress, self.units = progress, units
         self.points = self.done = self.done_units = 0
         self.began = 0.0
 
     def start(self, missing: Sequence[Unit]) -> None:
-        """Units that are computed next."""
+        """Register the units that are computed next."""
         self.units, self.done = max(self.units, self.done_units + len(missing)), 0
         self.points = sum(len(unit.points) for unit in missing)
         self.what = "points" if missing[0].kind == "solve" else "samples"
@@ -30,7 +33,7 @@ class Watch:
 
     @property
     def inside(self) -> Progress | None:
-        """Progress within a unit that is computed in this process."""
+        """The progress callback of a unit that this process computes."""
         if self.progress is None:
             return None
 
@@ -55,7 +58,7 @@ class Watch:
 
 
 def shown_time(seconds: float) -> str:
-    """A stretch of time for people."""
+    """Return a duration as readable text."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     if seconds < 100 * 60:

@@ -1,4 +1,4 @@
-"""Who computes the units of a sweep: this process, processes beside it, or any executor, such as a Dask cluster."""
+"""Workers of a sweep: this process, a pool of processes, or any executor, such as a Dask cluster."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ from derive.sweeps.threads import environment_of_one_thread
 from derive.sweeps.units import Tell, Unit, computed, written
 
 MOST_LOSSES = 3
-"""A unit that so many workers did not survive is given up."""
+"""Lost workers after which a unit is abandoned."""
 
 LONGEST_END = 0.5
-"""Seconds that the end of a pool whose processes are gone is waited for."""
+"""Seconds to wait for the shutdown of a pool whose processes have ended."""
 
 Done = Callable[[Unit, str], None]
 
 
 class Crew(Protocol):
-    """Workers. room(): whether one more unit can be given to them. gone(future): the worker that had this died; whether
-    there is another one."""
+    """The interface of workers.
+
+    room(): whether they accept one more unit. gone(future): handle a dead worker; return whether another is available.
+    """
 
     def room(self) -> bool: ...
 
@@ -47,10 +49,10 @@ class Crew(Protocol):
 
 
 def run(units: Sequence[Unit], crew: Crew, done: Done) -> list[str]:
-    """Have all units computed; `done` gets each as it is finished, in any order. The names of those that were given up.
+    """Compute all units, pass each to `done` as it finishes, and return the names of those abandoned.
 
-    A unit whose worker died is given to another one. What a unit raises is raised here, after nothing that was finished
-    is lost.
+    A unit whose worker died is given to another one. An exception of a unit is raised here, after all finished units
+    are stored.
     """
     waiting, losses, lost = deque(units), Counter[str](), []
     running: dict[Future[str], Unit] = {}
@@ -91,12 +93,12 @@ def run(units: Sequence[Unit], crew: Crew, done: Done) -> list[str]:
 
 
 def _died(error: Exception) -> bool:
-    """Whether a worker is to blame, not the unit."""
+    """Return whether a worker failed, not the unit."""
     return isinstance(error, (BrokenExecutor, CancelledError)) or _given_up(error)
 
 
 def _given_up(error: Exception) -> bool:
-    """Whether a cluster has tried often enough by itself: Dask says so with an error of this name."""
+    """Return whether a Dask cluster has exhausted its own retries."""
     return type(error).__name__ == "KilledWorker"
 
 
@@ -104,7 +106,7 @@ def _given_up(error: Exception) -> bool:
 
 
 class Processes:
-    """So many processes, each with one thread. One that dies takes its unit with it and no other."""
+    """A pool of processes with one thread each; one that dies loses only its own unit."""
 
     def __init__(self, count: int) -> None:
         self.idle: list[ProcessPoolExecutor | None] = [None] * count
@@ -132,7 +134,7 @@ class Processes:
         return True
 
     def stop(self) -> None:
-        """At once: whoever is still at work is not waited for."""
+        """Stop at once, without waiting for running units."""
         for pool in (*self.idle, *self.busy.values()):
             if pool is None:
                 continue
@@ -141,12 +143,12 @@ class Processes:
             for process in processes:
                 process.kill()
             if manager is not None:
-                manager.join(LONGEST_END)  # it gives the semaphores of the pool back
+                manager.join(LONGEST_END)  # it releases the semaphores of the pool
         self.idle, self.busy = [], {}
 
 
 def follow_parent() -> None:
-    """End this worker when the process that started it ends, however that happens; Ctrl-C is the parent's to handle."""
+    """End this worker when its parent process ends; Ctrl-C is handled by the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -160,7 +162,7 @@ def _end_with(sentinel: int) -> None:
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Processes that are started meanwhile do not run the caller's script again: they need nothing of it."""
+    """Prevent processes started in this block from running the caller's script again."""
     script = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -201,7 +203,7 @@ class Here:
 
 
 class GivenExecutor:
-    """An executor of the caller's, which is left running. Only so many units are given to it at a time."""
+    """An executor of the caller, which is left running; it gets a limited number of units at a time."""
 
     def __init__(self, executor: Executor, at_a_time: int | None = None) -> None:
         self.executor, self.under_way = executor, 0
@@ -232,7 +234,7 @@ class GivenExecutor:
 
 @contextmanager
 def cluster(where: str) -> Iterator[GivenExecutor]:
-    """The workers of a Dask cluster: dask:tcp://HOST:PORT, or dask:FILE with the scheduler's address."""
+    """Connect to the workers of a Dask cluster: dask:tcp://HOST:PORT, or dask:FILE with the scheduler's address."""
     kind, _, address = where.partition(":")
     if kind != "dask" or not address:
         raise DeriveError(f"--on {where}: write dask:tcp://HOST:PORT or dask:FILE.json, the scheduler's file")

@@ -1,1 +1,1 @@
-"""Measurements of speed, as ratios measured side by side."""
+"""Benchmarks, as ratios of CPU times measured side by side."""

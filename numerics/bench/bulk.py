@@ -1,4 +1,4 @@
-"""Speed of the bulk, as ratios: following the branch against fixed-point iteration, exact edges against bisection."""
+"""Benchmarks of the bulk: continuation against fixed-point iteration, exact edges against bisection."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ def bulk(references: Path | None) -> Iterator[BenchRow]:
 
 
 def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
-    """The usual way to a density: each equation solved for its own response in turn, damped, and again.
+    """Return a damped fixed-point iteration of the bulk equations, compiled.
 
-    Returns a compiled function of points z, start values, reference values of the resolvent, a tolerance and the most
-    iterations; it stops when the resolvent is within the tolerance of the reference, the kindest rule for it.
+    Each equation is solved for its own response in turn. The function takes points z, start values, reference values of
+    the resolvent, a tolerance and the most iterations. It stops when the resolvent is within the tolerance of the
+    reference, the most favourable criterion.
     """
     index = branch.resolvent_index
     slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])
     owner = linear_sum_assignment(-np.log(slope + 1e-300).T)[1]
 
     def correction(z: Array, r: list[Array], i: int) -> Array:
-        """Response i minus its value from its own equation, which is linear in it."""
+        """Return response i minus its value from its own equation, which is linear in it."""
 
         def equation(x: Array) -> Array:
             return branch.law.residual(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]
@@ -70,7 +71,7 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
 
 @in_float64
 def density_figure(branch: Branch, points: int = 400) -> BenchRow:
-    """Density on a grid: following the branch against damped fixed-point iteration just above the axis."""
+    """Measure the density on a grid: continuation against damped fixed-point iteration just above the axis."""
     intervals = support_from_curve(branch) or []
     if not intervals:
         raise DeriveError("the bench needs a bulk with a curve and a support")
@@ -106,10 +107,10 @@ def density_figure(branch: Branch, points: int = 400) -> BenchRow:
 
 @in_float64
 def edge_figure(branch: Branch) -> BenchRow:
-    """The upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
+    """Measure the upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
     exact = (support_from_curve(branch) or [(0.0, 0.0)])[-1][1]
     span = branch.start.height
-    found: list[float] = []
+    edges: list[float] = []
 
     def by_roots() -> None:
         singular_points.cache_clear()
@@ -121,7 +122,7 @@ def edge_figure(branch: Branch) -> BenchRow:
             middle = (inside + outside) / 2
             dense = -resolvent_at(branch, np.array([middle + 1e-12j * span]))[0][0].imag / np.pi > 1e-5 / span
             inside, outside = (middle, outside) if dense else (inside, middle)
-        found[:] = [(inside + outside) / 2]
+        edges[:] = [(inside + outside) / 2]
 
     bisected, exactly = time_in_turns(by_bisection, by_roots, repeats=5)
     slow, fast = bisected.seconds, exactly.seconds
@@ -130,6 +131,6 @@ def edge_figure(branch: Branch) -> BenchRow:
         slow / fast,
         "times",
         f"all edges to machine precision in {fast:.4f} s; bisection on a density threshold in {slow:.3f} s, "
-        f"off by {abs(found[0] - exact) / abs(exact):.0e}",
+        f"off by {abs(edges[0] - exact) / abs(exact):.0e}",
         exactly.compilation,
     )

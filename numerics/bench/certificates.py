@@ -1,4 +1,4 @@
-"""What certificates cost beside the solutions that they are of."""
+"""Benchmark of certificates relative to their solutions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numerics.solver import Solver, solve
 
 REPEATS = 5
 SAMPLES = 2000
-"""Sites of sampled solutions: a certificate takes the same time for any number of them."""
+"""Sites of sampled solutions; the time of a certificate does not depend on them."""
 SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
     "spiked_wigner": ({},),
     "anti_hebbian": ({}, {"T": 3}, {"T": 40}),
@@ -26,7 +26,7 @@ SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
     "extensive_two_layer": ({},),
     "extensive_multilayer": ({},),
 }
-"""Settings, and what is changed in the default values of their parameters."""
+"""Settings with changes of the default parameters."""
 
 
 def certificates(references: Path | None) -> Iterator[BenchRow]:
@@ -45,15 +45,15 @@ def _figure(name: str, changes: dict[str, int]) -> BenchRow:
         plain.append(first)
         extra.append(certified - again)
     solution, certificate = statistics.median(plain[1:]), statistics.median(extra[1:])
-    told = f"{1e3 * certificate:.1f} ms beside {1e3 * solution:.1f} ms"
+    detail = f"{1e3 * certificate:.1f} ms beside {1e3 * solution:.1f} ms"
     shown = "".join(f" {key}={value}" for key, value in changes.items())
     return BenchRow(
-        f"certificate of {name}{shown}", certificate / solution, "of a solution", told, max(0.0, plain[0] - solution)
+        f"certificate of {name}{shown}", certificate / solution, "of a solution", detail, max(0.0, plain[0] - solution)
     )
 
 
 def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
-    """Default values with some of them changed, and normal numbers for the data."""
+    """Return default values with changes, and normal random data."""
     values: dict[str, Any] = {q.name: q.default for q in solver.setting.parameters} | changes
     sizes = {**values, "times": solver.times(values)}
     rng = np.random.default_rng(0)
@@ -61,5 +61,5 @@ def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
 
 
 def _solved(solver: Solver, values: dict[str, Any], certify: bool | None) -> float:
-    """Seconds of the processor that a solution takes, with or without its certificate."""
+    """Return the CPU seconds of a solution, with or without its certificate."""
     return cpu_seconds(lambda: solve(solver, values, samples=SAMPLES, overlaps=True, certify=certify))

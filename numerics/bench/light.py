@@ -1,4 +1,4 @@
-"""From which size on optimising the program of a sampled pass pays: the calibration of `sizes.LIGHT`."""
+"""Calibration of `sizes.LIGHT`: the size of a sampled pass above which optimising compilation pays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numerics.solver import Solver, solve
 
 SETTING, STEPS = "wide_network", (5, 10)
 SITES = (500, 8000)
-"""Sites of a small and of a large pass: the time of a run is linear in them."""
+"""Sites of a small and a large pass; the run time is linear in them."""
 
 
 def light_passes(references: Path | None) -> Iterator[BenchRow]:
@@ -44,12 +44,13 @@ def light_passes(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _compilation(timings: list[Timing]) -> float:
-    """Of one program: sizes may share it."""
+    """Return the compilation time of one program, which sizes may share."""
     return max(timing.compilation for timing in timings)
 
 
 def _timed(solver: Solver, values: dict[str, Any], light: float) -> list[Timing]:
-    """CPU time of the training level with both numbers of sites, compiled quickly up to a size."""
+    """Return the CPU times of the training level at both numbers of sites; light: size below which compilation is
+    quick."""
     before, sizes.LIGHT = sizes.LIGHT, light
     try:
         runs = [partial(solve, solver, values, samples=sites, layers=(), certify=False) for sites in SITES]
@@ -59,12 +60,12 @@ def _timed(solver: Solver, values: dict[str, Any], light: float) -> list[Timing]
 
 
 def _slope(timings: list[Timing]) -> float:
-    """Seconds of a run for each site."""
+    """Return the seconds of a run per site."""
     return (timings[-1].seconds - timings[0].seconds) / (SITES[-1] - SITES[0])
 
 
 def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:
-    """Default values with some of them changed, and normal numbers for the data."""
+    """Return default values with changes, and normal random data."""
     values: dict[str, Any] = {q.name: q.default for q in solver.setting.parameters} | changes
     lengths = {**values, "times": solver.times(values)}
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Speed of the deep linear network: forward pass, outlier path, theory against simulation, growth with time."""
+"""Benchmarks of the deep linear network: forward pass, outlier path, theory against simulation, scaling with time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def forward_pass(references: Path | None) -> Iterator[BenchRow]:
 
 
 CLASSES = ((50, 1), (50, 2), (50, 4), (50, 8))
-"""Steps and labels at which the forward pass is set against plain NumPy."""
+"""Steps and labels at which the forward pass is compared with plain NumPy."""
 
 
 def growing_arrays(references: Path | None) -> Iterator[BenchRow]:
@@ -73,7 +73,7 @@ def growing_arrays(references: Path | None) -> Iterator[BenchRow]:
 
 
 EQUAL_LABELS, EQUAL_STEPS = 8, 50
-"""Labels and steps at which equal labels are set against one."""
+"""Labels and steps at which equal labels are compared with one."""
 
 
 def equal_labels(references: Path | None) -> Iterator[BenchRow]:
@@ -97,16 +97,16 @@ def equal_labels(references: Path | None) -> Iterator[BenchRow]:
 
 @in_float64
 def _forward(values: dict[str, Any], solver: Solver | None = None) -> Callable[[], dict[str, Any]]:
-    """A call of the forward pass, which compiles at the first time."""
+    """Return a call of the forward pass, which compiles the first time."""
     solver = solver or built(SETTING)
     p = solver.point(values)
 
     @in_float64
     def run() -> dict[str, Any]:
-        found: dict[str, Any] = jax.block_until_ready(  # type: ignore[no-untyped-call]  # JAX gives it no types
+        results: dict[str, Any] = jax.block_until_ready(  # type: ignore[no-untyped-call]  # JAX gives it no types
             solver.forward_pass(p)
         )[1]
-        return found
+        return results
 
     return run
 
@@ -116,7 +116,7 @@ PATHS: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
     ("deep_linear", "1", {**VALUES, "gamma0": 6.0, "eta": 0.05, "T": 200}),
     ("anti_hebbian", None, {"gamma0": 4.0, "dt": 0.1, "T": 200}),
 )
-"""Settings, layers and values whose outliers are found at all times."""
+"""Settings, layers and values whose outliers are computed at all times."""
 
 
 def outlier_path(references: Path | None) -> Iterator[BenchRow]:
@@ -148,7 +148,7 @@ def outlier_path(references: Path | None) -> Iterator[BenchRow]:
 
 @in_float64
 def _matrices(solver: Solver, solution: Solution, layer: str | None, count: int) -> list[tuple[np.ndarray, ...]]:
-    """Factors of the matrix of every time whose eigenvalues outliers come from."""
+    """Return the factors of the outlier eigenproblem at every time."""
     problem = spiked_problem(solver, solution, layer)
     order = problem.order
     strides: Any = solver.training.strides(problem.p)
@@ -158,19 +158,19 @@ def _matrices(solver: Solver, solution: Solution, layer: str | None, count: int)
 
 
 def _by_arnoldi(matrices: list[tuple[np.ndarray, ...]], counts: list[int]) -> np.ndarray:
-    """The largest eigenvalues at the last time, after those of all times before."""
-    found, before = np.zeros(0, complex), np.zeros(0)
+    """Return the largest eigenvalues at the last time by Arnoldi's method, after those of all earlier times."""
+    eigenvalues, before = np.zeros(0, complex), np.zeros(0)
     for factors, outliers in zip(matrices, counts[1:], strict=True):
         rows, wanted = len(factors[0]), outliers + 2
         if rows < 3 * wanted + 10:
-            found = np.linalg.eigvals(reduce(np.matmul, factors))
+            eigenvalues = np.linalg.eigvals(reduce(np.matmul, factors))
             continue
         start = np.concatenate([before, np.ones(rows - len(before))])
         apply = partial(_applied, factors)
         operator = scipy.sparse.linalg.LinearOperator((rows, rows), matvec=apply, dtype=float)
-        found, vectors = scipy.sparse.linalg.eigs(operator, k=wanted, which="LM", v0=start)
+        eigenvalues, vectors = scipy.sparse.linalg.eigs(operator, k=wanted, which="LM", v0=start)
         before = np.sum(vectors.real, axis=1)
-    return found
+    return eigenvalues
 
 
 def _applied(factors: tuple[np.ndarray, ...], x: np.ndarray) -> np.ndarray:
@@ -180,15 +180,15 @@ def _applied(factors: tuple[np.ndarray, ...], x: np.ndarray) -> np.ndarray:
 
 
 def _all_eigenvalues(matrices: list[tuple[np.ndarray, ...]]) -> np.ndarray:
-    """All eigenvalues at the last time, after those of all times before."""
-    found = np.zeros(0)
+    """Return all eigenvalues at the last time, after those of all earlier times."""
+    eigenvalues = np.zeros(0)
     for factors in matrices:
-        found = np.linalg.eigvals(reduce(np.matmul, factors))
-    return found
+        eigenvalues = np.linalg.eigvals(reduce(np.matmul, factors))
+    return eigenvalues
 
 
 def _apart(few: np.ndarray, every: np.ndarray) -> float:
-    """The largest relative distance of one of a few eigenvalues to the nearest of all."""
+    """Return the largest relative distance of one of a few eigenvalues to the nearest of all."""
     return max(float(np.min(np.abs(every - z)) / abs(z)) for z in few)
 
 
@@ -222,11 +222,11 @@ def theory_and_simulation(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _simulated(solver: Solver, values: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Observables of one run of the declared equations."""
-    found: dict[str, Any] = solver.simulation.simulate(
+    """Return the observables of one run of the declared equations."""
+    observables: dict[str, Any] = solver.simulation.simulate(
         solver.point(values), size=SIZE, rng=np.random.default_rng(seed)
     )[2]
-    return found
+    return observables
 
 
 def growth(references: Path | None) -> Iterator[BenchRow]:
@@ -243,10 +243,10 @@ def growth(references: Path | None) -> Iterator[BenchRow]:
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     last = math.log(seconds[800] / seconds[400]) / math.log(2)
     listed = ", ".join(f"{s:.2f} s at {t}" for t, s in seconds.items())
-    told = f"L = 2: {listed}; last doubling {last:.2f}"
-    yield BenchRow("growth of a forward pass with T", float(slope), "exponent", told, compilation)
-    told = "arguments, results and work space, L = 2"
-    yield BenchRow("memory of a forward pass at T = 800", memory / 1e6, "MB", told)
+    detail = f"L = 2: {listed}; last doubling {last:.2f}"
+    yield BenchRow("growth of a forward pass with T", float(slope), "exponent", detail, compilation)
+    detail = "arguments, results and work space, L = 2"
+    yield BenchRow("memory of a forward pass at T = 800", memory / 1e6, "MB", detail)
 
 
 def _run(compiled: Callable[[Point], Any], p: Point) -> None:
@@ -255,7 +255,7 @@ def _run(compiled: Callable[[Point], Any], p: Point) -> None:
 
 @in_float64
 def _compiled(solver: Solver, p: Point) -> tuple[Callable[[Point], Any], int]:
-    """The forward pass ready to run, and the bytes it takes."""
+    """Return the compiled forward pass, and its memory in bytes."""
     compiled = solver.forward_pass.lower(p).compile()
     used = compiled.memory_analysis()
     assert used is not None
@@ -263,7 +263,7 @@ def _compiled(solver: Solver, p: Point) -> tuple[Callable[[Point], Any], int]:
 
 
 def deep_linear_by_hand(references: Path | None) -> types.ModuleType | None:
-    """The equations of the network written by hand, with their iteration to a fixed point."""
+    """Return the hand-written equations of the network, with their fixed-point iteration."""
     path = None if references is None else references / "deep_linear_by_hand.py"
     if path is None or not path.is_file():
         return None

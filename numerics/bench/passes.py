@@ -1,4 +1,4 @@
-"""Speed of exact forward passes against passes by hand: growing arrays in NumPy, masked ones in JAX."""
+"""Benchmarks of exact forward passes against hand-written ones: growing arrays in NumPy, masked ones in JAX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numerics.support.precision import in_float64
 Array = Any
 REPEATS = 5
 DURATION = 20.0
-"""Of a run of anti-Hebbian learning, in units of its time constant."""
+"""Duration of anti-Hebbian learning, in units of its time constant."""
 RECURRENT = (200, 500, 1000, 2000)
 DEEP = (100, 200, 400)
 """Steps at which passes are compared."""
@@ -36,7 +36,7 @@ def deep_pass(references: Path | None) -> Iterator[BenchRow]:
 
 @in_float64
 def _compare(setting: str, references: Path | None, steps: int) -> BenchRow:
-    """The forward pass of a setting against the fastest by hand."""
+    """Measure the forward pass of a setting against the fastest hand-written one."""
     solver = built(setting)
     rivals: dict[str, Callable[[], Array]]
     if setting == "anti_hebbian":
@@ -68,7 +68,7 @@ def _compare(setting: str, references: Path | None, steps: int) -> BenchRow:
 
 
 def activity_in_numpy(dt: float, gamma0: float, T: int) -> Array:
-    """<v(t)^2> of anti-Hebbian learning. Rows of v are coefficients of its start and of the noises of M0 v."""
+    """Return <v(t)^2> of anti-Hebbian learning; rows of v are coefficients of its start and of the noises of M0 v."""
     v, C, rows = np.ones(1), np.zeros((T + 1, T + 1)), np.zeros((T + 1, T + 1))
     for t in range(T + 1):
         rows[t, : t + 1] = v
@@ -80,8 +80,10 @@ def activity_in_numpy(dt: float, gamma0: float, T: int) -> Array:
 
 
 def loss_in_jax(alpha: Array, nu: Array, gamma0: Array, eta: Array, sigma: Array, T: int) -> Array:
-    """The test loss of a linear network with two hidden layers and one class. Each pair of fields h = u + A g and
-    g = r + B h is a set of responses to u and r."""
+    """Return the test loss of a linear network with two hidden layers and one class.
+
+    Each pair of fields h = u + A g and g = r + B h is a set of responses to u and r.
+    """
     n, when = T + 1, jnp.arange(T + 1)
     names = ["C_g1", "C_g2", "C_h0", "C_h1", "C_w", "C_v", "C_Delta", "R_Delta", "R_vu", "v_w", "h_r", "h_u"]
     names += [f"{field}{variable}{layer}" for layer in (1, 2) for field in "hg" for variable in "ur"]

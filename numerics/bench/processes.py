@@ -1,4 +1,4 @@
-"""Speed of whole processes: starting, importing, compiling, deriving, solving a second time."""
+"""Benchmarks of whole processes: starting, importing, compiling, deriving, solving a second time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from numerics.bench.tools import BenchRow, cpu_seconds, python, time_in_turns
 
 LIBRARIES = "import jax, jax.numpy, numpy, scipy.linalg, scipy.sparse.linalg, sympy"
-"""What a solution imports that is not ours."""
+"""The third-party imports of a solution."""
 EXACT = (
     "spiked_wigner",
     "anti_hebbian",
@@ -151,13 +151,13 @@ def depth(references: Path | None) -> Iterator[BenchRow]:
 
 _RESULTANTS = """
 import time, sympy
-from derive.algebra.polynomials import Ring
+from derive.algebra.polynomials import PolynomialRing
 from derive.inputs.loading import load_model
 from derive.pipeline import derive_model
 bulk = derive_model(load_model("extensive_two_layer")).first.bulk
 curve, resolvent = bulk.curve, bulk.projected.resolvent
 slope = sympy.expand(curve.diff(resolvent))
-ring = Ring.of((curve,))
+ring = PolynomialRing.of((curve,))
 p, q = ring.encode(curve), ring.encode(slope)
 for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.resultant(curve, slope, resolvent)):
     start = time.process_time()

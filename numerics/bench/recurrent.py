@@ -1,4 +1,4 @@
-"""Speed of integrals over Gaussian fields: a random recurrent network."""
+"""Benchmark of Gaussian quadrature: a random recurrent network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numerics.bench.tools import BenchRow, cpu_seconds, python
 GAIN, STEP, TIME, EARLIER = 1.5, 0.1, 100, 50
 WIDTH, NETWORKS = 500, 16
 ACCURACY, FEW, CALLS = 0.01, 24, 9
-"""For this error of <x(t) x(s)> work is compared; so many nodes an axis have less; calls whose median is taken."""
+"""Relative error of <x(t) x(s)> at which costs are compared; nodes per axis that reach it; calls per median."""
 _SOLVED = f"""
 import json, pathlib, tempfile
 import derive
@@ -84,7 +84,7 @@ def recurrent_network(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _two_times(seed: int) -> float:
-    """<x(t) x(s)> of one network, written by hand."""
+    """Return <x(t) x(s)> of one hand-written network."""
     rng = np.random.default_rng(seed)
     weights = GAIN / math.sqrt(WIDTH) * rng.standard_normal((WIDTH, WIDTH))
     x = rng.standard_normal(WIDTH)

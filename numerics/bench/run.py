@@ -1,4 +1,4 @@
-"""Speed, as ratios: each measurement in a process of its own, all in the same state, both sides by CPU time."""
+"""The runner of benchmarks: each in its own process with the same environment, both sides by CPU time."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     processes.build_everything,
     processes.start_up,
 )
-"""What `derive bench` measures; a new figure is one more function here."""
+"""The measurements of `derive bench`; a new one is one more function here."""
 LONG: tuple[Measurement, ...] = (bench_wide.more_small_networks, bench_wide.fifty_points, light.light_passes)
-"""What it measures on request."""
+"""Measurements that take minutes, run on request."""
 
 
 def titles(only: str = "", long: bool = False) -> list[str]:
-    """Titles of all measurements, in order, or of those that contain `only`; long: also of those that take minutes."""
+    """Return the titles of all measurements, or of those that contain `only`; long: include those that take minutes."""
     known = [title_of(measure) for measure in (*MEASUREMENTS, *(LONG if long else ()))]
     chosen = [title for title in known if only.lower() in title.lower()]
     if not chosen:
@@ -79,7 +79,7 @@ def title_of(measure: Callable[..., object]) -> str:
 
 
 def figures(title: str, references: Path | None = None) -> Iterator[BenchRow]:
-    """The figures of a measurement, each as soon as it is there; `references` holds equations written by hand."""
+    """Yield the rows of a measurement as they finish; `references` holds hand-written equations."""
     arguments = ("-m", "numerics.bench.run", title, str(references or ""))
     with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile("w+") as told:
         process = subprocess.Popen(
@@ -98,7 +98,7 @@ def figures(title: str, references: Path | None = None) -> Iterator[BenchRow]:
 
 
 def main(title: str, references: str) -> None:
-    """Print the figures of a measurement, one JSON object a line."""
+    """Print the rows of a measurement, one JSON object per line."""
     measure = next(one for one in (*MEASUREMENTS, *LONG) if title_of(one) == title)
     for figure in measure(Path(references) if references else None):
         print(json.dumps(asdict(figure)), flush=True)

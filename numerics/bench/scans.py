@@ -1,4 +1,4 @@
-"""Speed of outliers from one eigenproblem, against a scan of A(z) for its singular points."""
+"""Benchmark of outliers: one eigenproblem against a scan of A(z) for its singular points."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from numerics.solver import solve, spiked_problem
 from numerics.support.precision import in_float64
 
 SPIKES, POINTS, MOST_POINTS = 8, 400, 12800
-"""Spikes, and points of the scan; twice as many until it sees all outliers."""
+"""Number of spikes, initial points of the scan, and most points; doubled until it sees all outliers."""
 ACCURACY = 1e-12
-"""To which minima of a scan are refined, relative to the largest outlier."""
+"""Tolerance of refined minima, relative to the largest outlier."""
 
 
 def scan(problem: SpikedProblem, grid: np.ndarray, accuracy: float) -> list[float]:
-    """The minima of the smallest singular value of A(z) on a grid, each refined to an accuracy relative to its end."""
+    """Return the minima of the smallest singular value of A(z) on a grid, refined to a relative accuracy."""
     values = smallest_singular_values(problem, grid)
     minima = [k for k in range(1, len(grid) - 1) if values[k] < min(values[k - 1], values[k + 1])]
     return [
@@ -38,12 +38,12 @@ def scan(problem: SpikedProblem, grid: np.ndarray, accuracy: float) -> list[floa
 
 
 def fresh(problem: SpikedProblem) -> SpikedProblem:
-    """The problem with a branch that remembers nothing of earlier calls."""
+    """Return the problem with a branch whose caches are empty."""
     return replace(problem, branch=Branch(problem.branch.law, problem.branch.p))
 
 
 def farthest(values: list[float], others: list[float]) -> float:
-    """The largest relative distance of a value to the nearest of the others."""
+    """Return the largest relative distance of a value to the nearest of the others."""
     return max((min(abs(z - x) for x in others) / abs(z) for z in values), default=0.0) if others else float("inf")
 
 

@@ -1,4 +1,4 @@
-"""Speed of outliers where sites differ: A(z) holds averages over sites, and does not reduce to an eigenproblem."""
+"""Benchmark of outliers where sites differ and A(z) does not reduce to an eigenproblem."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from numerics.bench.tools import BenchRow, python
 
 SPIKES, POINTS, ACCURACY = 6, 400, 1e-9
-"""Pairs of spikes; points of the scan that it is set against, and to which its minima are refined."""
+"""Pairs of spikes; points of the reference scan, and the tolerance of its minima."""
 
 _SOLVED = f"""
 import json, pathlib, tempfile

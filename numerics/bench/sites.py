@@ -1,4 +1,4 @@
-"""Speed where sites differ: groups of equal sites, exactly or by integrals, against sampled sites."""
+"""Benchmark of sites that differ: groups of equal sites, exact or by quadrature, against sampled sites."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from numerics.bench.tools import BenchRow, python
 
 ACCURACY = 1e-3
-"""For this relative error of the last value work is compared: groups have it, and many more digits."""
+"""Relative error of the last value at which costs are compared; groups are far more accurate."""
 LINEAR, NONLINEAR = "w(t) / 2 + lam * h(t)", "w(t) / 2 + lam * tanh(2 * h(t) + lam)"
 
 _SOLVED = """

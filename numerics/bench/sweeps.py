@@ -1,4 +1,4 @@
-"""Speed of a sweep: points side by side against a loop over single solves, and two workers against one."""
+"""Benchmarks of a sweep: batched points against a loop over single solves, and two workers against one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from numerics.support.precision import in_float64
 
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1, "T": 30}
 BATCH = 16
-"""Points that are solved side by side."""
+"""Points per batch."""
 GRID = ("L=2", "T=30", "nu=0.5,1,2,4", "gamma0=0.25:4:96")
 
 
@@ -64,7 +64,7 @@ def _batch(solver: Solver, points: list[dict[str, Any]]) -> list[Solution]:
 
 @in_float64
 def _bare(solver: Solver, points: list[dict[str, Any]]) -> np.ndarray:
-    """The last losses, from the forward pass alone, all points at once."""
+    """Return the last losses of all points from a vmap of the forward pass alone."""
     each = [solver.point(values) for values in points]
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
     losses = _vmapped(solver)(stacked)
@@ -146,7 +146,7 @@ def workers(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _swept(jobs: int) -> float:
-    """Seconds for each finished part after the first of every worker, times all parts."""
+    """Return the seconds per part after the first of every worker, times all parts."""
     with tempfile.TemporaryDirectory() as place:
         journal = Path(place) / "journal"
         command = [sys.executable, "-m", "derive", "solve", "deep_linear", *GRID, "--jobs", str(jobs)]

@@ -1,4 +1,4 @@
-"""What all measurements share: a figure, the clock, and processes in one state."""
+"""Tools of all benchmarks: result rows, CPU timing, and processes in a common environment."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from numerics.solver import Solver, load_built
 
 XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL")}
-"""Each side of a ratio gets one thread for linear algebra: threads that wait for each other would count as work."""
+"""One thread for linear algebra, since waiting threads would count as CPU time."""
 
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One measured number and how it was measured. compilation: CPU seconds of compilation, where anything is compiled;
-    they are not part of the value."""
+    """One measured number and its method; compilation: CPU seconds of compilation, which the value excludes."""
 
     name: str
     value: float
@@ -32,19 +31,19 @@ class BenchRow:
 
 
 Measurement = Callable[[Path | None], Iterator[BenchRow]]
-"""Figures, each given as soon as it is measured; the argument is the directory of equations written by hand."""
+"""Yields rows as they are measured; the argument is the directory of hand-written equations."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """CPU seconds of a call, the median of several, and what the first call took beyond that: compilation."""
+    """Median CPU seconds of a call, and the excess of the first call, which is compilation."""
 
     seconds: float
     compilation: float
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU time of one call, of all threads and of child processes that ended in it."""
+    """Return the CPU time of one call, including threads and finished child processes."""
     start = _cpu_time()
     work()
     return _cpu_time() - start
@@ -56,7 +55,7 @@ def _cpu_time() -> float:
 
 
 def time_in_turns(*ways: Callable[[], object], repeats: int) -> list[Timing]:
-    """CPU time of each way, called in turns, so that a slow moment of the machine meets all of them."""
+    """Return the CPU time of each function, called in turns, so that a slow moment of the machine affects all."""
     first = [cpu_seconds(way) for way in ways]
     turns = [[cpu_seconds(way) for way in ways] for _ in range(repeats)]
     medians = [statistics.median(column) for column in zip(*turns, strict=True)]
@@ -64,7 +63,7 @@ def time_in_turns(*ways: Callable[[], object], repeats: int) -> list[Timing]:
 
 
 def built(setting: str) -> Solver:
-    """The solver of a shipped setting."""
+    """Return the solver of a shipped setting."""
     solver = load_built(setting)
     if solver is None:
         raise DeriveError(f"the setting {setting} has not been built; run derive build first")
@@ -72,13 +71,13 @@ def built(setting: str) -> Solver:
 
 
 def one_state(cache: str) -> dict[str, str]:
-    """The environment in which everything is measured: one thread for linear algebra, nothing compiled before."""
+    """Return the common environment: one thread for linear algebra, an empty compilation cache."""
     flags = " ".join(filter(None, (os.environ.get("XLA_FLAGS"), XLA_ONE_THREAD)))
     return {**os.environ, **ONE_THREAD, "XLA_FLAGS": flags, "TWO_LEVEL_DMFT_CACHE": cache}
 
 
 def python(*arguments: str, **environment: str) -> str:
-    """What a Python process of its own prints."""
+    """Return the output of a separate Python process."""
     around = {**os.environ, **environment}
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=around)
     if done.returncode != 0:
@@ -87,6 +86,6 @@ def python(*arguments: str, **environment: str) -> str:
 
 
 def failed(arguments: Sequence[str], told: str, code: int) -> DeriveError:
-    """The error of a process that was measured."""
+    """Return the error of a measured process."""
     reason = (told.strip().splitlines() or [f"exit code {code}"])[-1]
     return DeriveError(f"python {' '.join(arguments)[:120]} failed while it was timed: {reason[:150]}")

@@ -1,4 +1,5 @@
-"""Speed of wide nonlinear networks: theory against a trained network, pathwise against Stein, growth with spikes."""
+"""Benchmarks of wide nonlinear networks: theory against trained networks, pathwise against Stein, scaling with
+spikes."""
 
 from __future__ import annotations
 
@@ -21,15 +22,14 @@ SETTING = "wide_network"
 WIDTH, SPREAD_WIDTH, SPREAD_SEEDS = 4000, 500, 8
 SAMPLES = 10_000
 SMALL = ((250, 400), (500, 300))
-"""Widths of small networks and how many there are of each, to be extrapolated in 1/width."""
+"""Widths of small networks and their numbers, extrapolated in 1/width."""
 Counts = tuple[tuple[int, int], ...]
 ACCURACY, FINER, FINEST = 0.01, 0.003, 0.001
-"""The relative errors of an outlier for which work is compared."""
+"""Relative errors of an outlier at which costs are compared."""
 MOST_SAMPLES = 5_000_000
-"""No theory is run with more."""
+"""Most samples of a theory run."""
 ITERATED, ITERATED_SAMPLES, SETTLED, ITERATIONS = "wide_network_iterated", 1000, 12, 8
-"""The damped iteration written by hand: its file, samples, sweeps after which it has settled, and how often it is run
-for its spread."""
+"""The hand-written damped iteration: its file, samples, sweeps to convergence, and runs for its spread."""
 FIFTY_SAMPLES = 10_000
 """Samples of the network of 50 points and 50 steps."""
 MEASURED = f"""
@@ -46,7 +46,7 @@ for layer in found.layers:
 
 
 def _problem(steps: int, points: int = 6) -> tuple[Solver, dict[str, Any]]:
-    """The setting as built, with points of its teacher."""
+    """Return the built setting with data of its teacher."""
     solver = built(SETTING)
     values: dict[str, Any] = {q.name: q.default for q in solver.setting.parameters}
     values |= {"P": points, "B": points, "T": steps, "eta": 3.0 / steps, "gamma": 4.0}
@@ -60,7 +60,7 @@ def _problem(steps: int, points: int = 6) -> tuple[Solver, dict[str, Any]]:
 
 
 def _largest(solver: Solver, values: dict[str, Any], width: int, seed: int) -> float:
-    """The largest eigenvalue of the last hidden layer of one trained network."""
+    """Return the largest eigenvalue of the last hidden layer of one trained network."""
     matrices, _, _ = solver.simulation.simulate(solver.point(values), size=width, rng=np.random.default_rng(seed))
     return float(eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0])
 
@@ -90,7 +90,7 @@ def theory_and_network(references: Path | None) -> Iterator[BenchRow]:
 
 @dataclass(frozen=True)
 class _BenchRun:
-    """An outlier and the last loss, each with its error, and the work that they took."""
+    """An outlier and the last loss with errors, and their CPU time."""
 
     outlier: float
     error: float
@@ -109,7 +109,7 @@ class _BenchRun:
 
 
 class _Networks:
-    """Small networks of two widths, extrapolated in 1/width. More of them are trained without those that there are."""
+    """Small networks of two widths, extrapolated in 1/width; existing ones are reused when more are trained."""
 
     def __init__(self, solver: Solver, values: dict[str, Any]) -> None:
         self.solver, self.values = solver, values
@@ -129,10 +129,10 @@ class _Networks:
             there += [self._trained(width, seed) for seed in range(len(there), count)]
 
     def run(self, counts: Counts) -> _BenchRun:
-        """What as many as counted of each width say, and the work of all of them."""
+        """Return the extrapolated estimates from the counted networks of each width, and their total CPU time."""
         self.seconds += cpu_seconds(partial(self._train, counts))
         (narrow, few), (wide, many) = counts
-        share = wide / (wide - narrow)  # what falls as 1/width is gone from this mean of both
+        share = wide / (wide - narrow)  # Richardson extrapolation in 1/width
         theirs, spreads = [], []
         for place in range(2):
             one, two = ([each[place] for each in self.found[width]] for width in (narrow, wide))
@@ -144,7 +144,7 @@ class _Networks:
 
 
 def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss: float) -> _BenchRun:
-    """The theory with enough samples for these relative errors of the outlier and of the loss."""
+    """Return the theory with enough samples for these relative errors of outlier and loss."""
     layers, samples = [solver.matrices[-1].label], SAMPLES
     found: list[Any] = []
     while True:
@@ -166,8 +166,8 @@ def _append(found: list[Any], run: Callable[[], Any]) -> None:
 
 
 def _against_networks(accuracy: float, counts: Counts) -> BenchRow:
-    """Both ways run until the outlier has this error, and theory until its loss has no more than that of the networks;
-    nothing is scaled."""
+    """Measure both methods at this error of the outlier, with a theory loss at least as accurate; nothing is
+    rescaled."""
     solver, values = _problem(10)
     networks = _Networks(solver, values)
     theirs = networks.run(counts)

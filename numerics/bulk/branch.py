@@ -1,9 +1,9 @@
-"""The physical branch of the bulk: the solution that vanishes like 1/z at infinity, followed to any z.
+"""The physical branch of the bulk equations, by predictor-corrector continuation from infinity to any z.
 
-From a point high above the spectrum each target is approached on a straight line. A step is kept only if Newton's
-method contracts from the predicted point, if the tangents at both ends agree with the way that was made (another
-branch close by would not fit), and if the resolvent stays what a resolvent is: below the real axis and no larger than
-the inverse distance to it. Otherwise the step is shortened.
+The physical branch is the solution that vanishes like 1/z at infinity. From a point high above the spectrum each target
+is approached on a straight line. A step is accepted if Newton's method contracts from the predicted point, if the
+tangents at both ends agree with the step (which excludes a jump to a nearby branch), and if the resolvent G stays a
+Stieltjes transform: Im G <= 0 and |G| <= 1/Im z. Otherwise the step is shortened.
 """
 
 from __future__ import annotations
@@ -30,57 +30,61 @@ from numerics.support.progress import Report
 
 Improved = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], Improved]
-"""Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
+"""A Newton corrector: (z, guess r, typical sizes of r) to (improved r, relative size of first and last correction,
+dr/dz)."""
 
 FARTHEST = 1e16
 MOST_STEPS = 600
 BATCH, ENTRIES = 64, 2**14
 FEWEST, MOST_ENTRIES = 8, 2**19
-"""Points whose equations are set up at once: as many as have so many slopes together, and at least the first number
-unless they have more slopes than the last, which would not fit into fast memory."""
+"""Points per batch of Newton's method: as many as have ENTRIES Jacobian entries together, at least FEWEST unless they
+exceed MOST_ENTRIES, which would not fit into the cache."""
 GROUPS = 2**18
-"""Groups of sites at all points of a batch together, at most."""
+"""Largest number of (point, group of sites) pairs in one batch."""
 BETWEEN, SURE = 4, 0.03
-"""Of many real points one in so many is followed, and those between them are guessed, if the guess is as good."""
+"""Of many real points one in BETWEEN is followed. The others are interpolated, and accepted if the first Newton
+correction is below SURE (relative)."""
 AROUND = (1.0, 0.1, 10.0)
-"""Points that were not reached on one straight line are tried on two, by way of a point so high above, in units of
-their size."""
+"""Heights of intermediate points, in units of |z|, by which a point is approached when the straight path fails."""
 SMALL, GROUP = 30, 4
-"""Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
-points together: groups of the second share the way."""
+"""Systems with more than SMALL equations, or with many groups of sites, are followed in groups of GROUP neighbours."""
 
 FACTOR = 0.5
-"""A relative change of a response that is smaller is taken as a factor."""
+"""Relative change of a response below which it is applied as a factor, exp(change), instead of added."""
 CLOSEST = 1e-13
-"""Distances from a hard edge, in units of the width, below which equations in double precision say nothing."""
+"""Distance from a hard edge, in units of the width, below which double precision has no correct digit."""
 ROUGH, NEAR, MOST_LONG = 1e-10, 1e-2, 60
-"""Relative corrections above the first are done again to many digits, from points so high above, beside the spectrum;
-so many equations at most."""
+"""Corrections above ROUGH (relative) are repeated in multiple precision, starting NEAR above the point in units of the
+width, for at most MOST_LONG equations."""
 BEGUN = 1e-10
-"""Responses high above the spectrum are known to this, relatively."""
+"""Relative tolerance of Newton's method high above the spectrum."""
 HIDDEN = 1e-8
-"""Rounding in the equations that moves responses by more than this has hidden how wrong they are."""
+"""Largest effect of rounding on the responses (relative) at which a small Newton correction is trusted."""
 
 
 def relative_to(xp: Any, r: Any, usual: Any) -> Any:
-    """What a correction of the responses is measured by: each by its own size, unless it just passes through zero."""
+    """Return the scale of a correction: the size of each response, bounded below by its typical size `usual`."""
     size = xp.maximum(xp.abs(r), usual)
     return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
 
 
 def changed(r: Any, change: Any) -> np.ndarray:
-    """Responses after a change, taken as a factor where it is small beside them: next to an edge at which some diverge
-    and others vanish they are powers of each other, and their products stay what they are."""
+    """Return r + change, applied as r exp(change / r) where it is relatively small.
+
+    Next to an edge where some responses diverge and others vanish, they are powers of each other, and a factor
+    preserves their products.
+    """
     with np.errstate(all="ignore"):
         ratio = change / r
-        found: np.ndarray = np.where(np.abs(ratio) < FACTOR, r * np.exp(ratio), r + change)
-    return found
+        updated: np.ndarray = np.where(np.abs(ratio) < FACTOR, r * np.exp(ratio), r + change)
+    return updated
 
 
-def scaled(
+def scale_equations(
     equations: PolynomialSystem | SiteSystem, z: np.ndarray, r: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Residual, rate and slope, each equation divided by its largest slope, for unknowns of known sizes."""
+    """Return residual, derivative by z and Jacobian by r, with each equation divided by its largest scaled Jacobian
+    entry."""
     if isinstance(equations, PolynomialSystem):
         return equations.scaled(z, r, sizes)
     residual, rate, slope = equations(z, r)
@@ -89,8 +93,8 @@ def scaled(
     return residual / rows, rate / rows, slope / rows[..., None]
 
 
-def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Linear systems side by side; NaN where one of them is singular."""
+def solve_batch(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Solve a batch of linear systems; return NaN for those that are singular."""
     try:
         return np.linalg.solve(matrices, right)
     except np.linalg.LinAlgError:
@@ -102,22 +106,23 @@ def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 CLOSE, REFINED, ROUNDS = 0.1, 1e-4, 6
-"""A first correction smaller than the first leaves the slopes so much alike that the second is found from those of the
-first, to the second relatively and in so many rounds, or else anew."""
+"""If the first correction is below CLOSE, the second is solved with the LU factors of the first by iterative
+refinement, to REFINED (relative) in at most ROUNDS rounds."""
 
 
 def _with_one_factorisation(equations: PolynomialSystem, z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
-    """Two steps of Newton's method that share the factors of the first: those of a large matrix take all the time."""
+    """Return two steps of Newton's method that share the LU factorisation of the first Jacobian, which dominates the
+    cost."""
     residual, _, slopes = equations.values(z, r)
     widest = equations.widest(slopes, relative_to(np, r, usual))
     factors = [getrf(matrix.T) for matrix in equations.matrices(slopes / equations.by_equation(widest))]
 
     def divided(right: np.ndarray) -> np.ndarray:
-        found = np.full(right.shape, np.nan, complex)
+        solution = np.full(right.shape, np.nan, complex)
         for i, (factored, pivots, failed) in enumerate(factors):
             if failed == 0:
-                found[i] = getrs(factored, pivots, right[i], trans=1)[0]
-        return found
+                solution[i] = getrs(factored, pivots, right[i], trans=1)[0]
+        return solution
 
     first = divided((residual / widest)[..., None])[..., 0]
     r = r - first
@@ -138,7 +143,7 @@ def _with_one_factorisation(equations: PolynomialSystem, z: np.ndarray, r: np.nd
                 break
         both = now
     if open_.any():
-        both[open_] = solved(equations.matrices(slopes[open_]), right[open_])
+        both[open_] = solve_batch(equations.matrices(slopes[open_]), right[open_])
     r = r - both[..., 0]
     measure = relative_to(np, r, usual)
     before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
@@ -147,22 +152,24 @@ def _with_one_factorisation(equations: PolynomialSystem, z: np.ndarray, r: np.nd
 
 @dataclass(frozen=True)
 class BranchStart:
-    """The branch at infinity and at the point `height` i, well above the spectrum."""
+    """The responses at infinity and at z = i `height`, well above the spectrum."""
 
     height: float
     responses: np.ndarray
     at_infinity: np.ndarray
 
     def above(self, heights: np.ndarray) -> np.ndarray:
-        """A good guess of the responses at `heights` i, all at least `height`: they are smooth in 1/z."""
+        """Return a first guess of the responses at z = i `heights`, linear in 1/z; all heights are at least
+        `height`."""
         share = (self.height / heights)[:, None]
-        found: np.ndarray = self.at_infinity + (self.responses - self.at_infinity) * share
-        return found
+        guess: np.ndarray = self.at_infinity + (self.responses - self.at_infinity) * share
+        return guess
 
 
 @dataclass(frozen=True)
 class Branch:
-    """The solution of the bulk equations that vanishes like 1/z at infinity, followed down to any z."""
+    """The physical branch of the bulk equations: the solution that vanishes like 1/z at infinity, continued to
+    any z."""
 
     law: BulkLaw
     p: Point
@@ -170,7 +177,7 @@ class Branch:
 
     @cached_property
     def own(self) -> Point:
-        """The parameters that the bulk depends on: what is computed once is kept for all points that share them."""
+        """The parameters that the bulk depends on; they key all caches of the branch."""
         return own_parameters(self.law, self.p)
 
     @property
@@ -179,27 +186,28 @@ class Branch:
 
     @property
     def eliminated(self) -> bool:
-        """Whether there is a curve to use."""
+        """Whether the curve P(z, G) = 0 is available and enabled."""
         return self.use_curve and self.law.eliminated
 
     @cached_property
     def equations(self) -> PolynomialSystem | SiteSystem:
-        """Residual, rate in z and slope in r at many points, at these parameters."""
+        """The bulk equations at these parameters: residual, derivative by z and Jacobian by r at many points."""
         return polynomial_system(self.law, self.own) if self.law.sites is None else site_system(self.law, self.own)
 
     @property
     def by_factors(self) -> bool:
-        """Whether changes of responses are taken as factors: where sites differ, which have no many digits."""
+        """Whether corrections are applied as factors: where sites differ, since multiple precision is not available
+        there."""
         return isinstance(self.equations, SiteSystem)
 
     @property
     def to_many_digits(self) -> bool:
-        """Whether equations are few enough to be solved to many digits."""
+        """Whether the system is polynomial and small enough for multiple precision."""
         return isinstance(self.equations, PolynomialSystem) and self.equations.count <= MOST_LONG
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Newton's method on the generated equations."""
+        """Two steps of Newton's method on the bulk equations, in batches."""
         equations = self.equations
         slopes = max(1, equations.count) ** 2 * equations.groups
         batch = max(ENTRIES // slopes, min(BATCH, max(FEWEST, MOST_ENTRIES // slopes)))
@@ -207,12 +215,12 @@ class Branch:
 
         moved = changed if self.by_factors else np.add
 
-        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
-            residual, _, slope = scaled(equations, z, r, relative_to(np, r, usual))
-            first = solved(slope, residual[..., None])[..., 0]
+        def corrector(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
+            residual, _, slope = scale_equations(equations, z, r, relative_to(np, r, usual))
+            first = solve_batch(slope, residual[..., None])[..., 0]
             r = moved(r, -first)
-            residual, rate, slope = scaled(equations, z, r, relative_to(np, r, usual))
-            both = solved(slope, np.stack([residual, -rate], axis=-1))
+            residual, rate, slope = scale_equations(equations, z, r, relative_to(np, r, usual))
+            both = solve_batch(slope, np.stack([residual, -rate], axis=-1))
             r = moved(r, -both[..., 0])
             measure = relative_to(np, r, usual)
             before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
@@ -225,13 +233,13 @@ class Branch:
             return _with_one_factorisation(equations, z, r, usual)
 
         if isinstance(equations, PolynomialSystem) and equations.count > SMALL:
-            some = of_many
+            corrector = of_many
 
         def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             if z.size <= batch:
-                return some(z, r, usual)
+                return corrector(z, r, usual)
             rows = [slice(begin, begin + batch) for begin in range(0, z.size, batch)]
-            parts = zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True)
+            parts = zip(*(corrector(z[k], r[k], usual[k]) for k in rows), strict=True)
             r, before, after, rate = (np.concatenate(part) for part in parts)
             return r, before, after, rate
 
@@ -243,22 +251,25 @@ class Branch:
 
     @in_float64
     def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
-        """Responses at points on the real axis or above it, and the relative size of the last correction."""
+        """Return the responses at points with Im z >= 0, and the relative size of the last Newton correction."""
         z = np.asarray(z, complex)
         if self.equations.count * self.equations.groups <= SMALL:
-            return polished(self.kernel, z, *self._from_infinity(z))
+            return polish(self.kernel, z, *self._from_infinity(z))
         r, errors = np.zeros((z.size, self.equations.count), complex), np.full(z.size, np.inf)
-        for part in _coarse_first(z):
+        for part in _split_coarse_first(z):
             r[part], errors[part] = self._beside_neighbours(z[part])
             lost = part[~np.isfinite(errors[part])]
             if lost.size:
-                r[lost], errors[lost] = polished(self.kernel, z[lost], *self._together(z[lost], tell, what))
+                r[lost], errors[lost] = polish(self.kernel, z[lost], *self._together(z[lost], tell, what))
             inside = part[(z[part].imag == 0) & (r[part, self.resolvent_index].imag < 0) & (errors[part] < 1e-9)]
             self._inside.add(z[inside].real, r[inside])
         return r, errors
 
     def _beside_neighbours(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Responses at real points among known ones of the bulk, guessed and corrected; an infinite error elsewhere."""
+        """Return responses interpolated between stored points of the bulk and corrected by Newton's method.
+
+        The error is infinite where there are no neighbours or the method does not contract.
+        """
         r, errors = np.zeros((z.size, self.equations.count), complex), np.full(z.size, np.inf)
         places = np.flatnonzero((z.imag == 0) & self._inside.between(z.real))
         if not places.size:
@@ -271,15 +282,15 @@ class Branch:
         r[places[good]], errors[places[good]] = better[good], last[good]
         rough = places[good & (last > 1e-13)]
         if rough.size:
-            r[rough], errors[rough] = polished(self.kernel, z[rough], r[rough], errors[rough])
+            r[rough], errors[rough] = polish(self.kernel, z[rough], r[rough], errors[rough])
         return r, errors
 
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         heights = np.maximum(self.start.height, np.abs(z))
         r, tangent = begun(self.kernel, 1j * heights, self.start.above(heights))
-        found = follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index, by_factors=self.by_factors)
+        reached = follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index, by_factors=self.by_factors)
         for share in AROUND:
-            lost = np.flatnonzero(~np.isfinite(found[1]))
+            lost = np.flatnonzero(~np.isfinite(reached[1]))
             if not lost.size:
                 break
             above = z[lost] + 1j * share * np.abs(z[lost])
@@ -297,7 +308,7 @@ class Branch:
                 begin, _, last, along = self.kernel(above, begin, np.abs(begin))
             sure = np.isfinite(known) & (last < 1e-6)
             places = lost[sure]
-            found[0][places], found[1][places] = follow(
+            reached[0][places], reached[1][places] = follow(
                 self.kernel,
                 above[sure],
                 z[places],
@@ -307,29 +318,29 @@ class Branch:
                 0.4,
                 self.by_factors,
             )
-        return found
+        return reached
 
     def _together(self, z: np.ndarray, tell: Report | None = None, what: str = "") -> tuple[np.ndarray, np.ndarray]:
-        """Neighbours are followed as one to a point above them, as high as they are apart, and only then each."""
+        """Follow groups of neighbouring points as one to a point above them, then each along its own path."""
         if z.size <= GROUP:
             return self._from_infinity(z)
         groups = np.array_split(np.lexsort((z.imag, z.real)), -(-z.size // GROUP))
         above = np.array([_above(z[group]) for group in groups])
         r, errors = self._together(above)
-        found, final = np.zeros((z.size, r.shape[1]), complex), np.full(z.size, np.inf)
-        known = np.isfinite(errors)
+        responses, final = np.zeros((z.size, r.shape[1]), complex), np.full(z.size, np.inf)
+        reached = np.isfinite(errors)
         with np.errstate(all="ignore"):
-            r[known], _, last, tangent = self.kernel(above[known], r[known], np.abs(r[known]))
+            r[reached], _, last, tangent = self.kernel(above[reached], r[reached], np.abs(r[reached]))
         tangents = np.zeros_like(r)
-        tangents[known] = tangent
-        known[known] = last < 1e-6
-        chunks = np.array_split(np.flatnonzero(known), max(1, np.sum(known) * GROUP // BATCH))
+        tangents[reached] = tangent
+        reached[reached] = last < 1e-6
+        chunks = np.array_split(np.flatnonzero(reached), max(1, np.sum(reached) * GROUP // BATCH))
         for number, chunk in enumerate(chunks):
             if not chunk.size:
                 continue
             places = np.concatenate([groups[k] for k in chunk])
             parent = np.concatenate([np.full(groups[k].size, k) for k in chunk])
-            found[places], final[places] = follow(
+            responses[places], final[places] = follow(
                 self.kernel,
                 above[parent],
                 z[places],
@@ -343,17 +354,17 @@ class Branch:
                 tell((number + 1) / len(chunks), f"{what}, {z.size} points")
         lost = np.flatnonzero(~np.isfinite(final))
         if lost.size:
-            found[lost], final[lost] = self._from_infinity(z[lost])
-        return found, final
+            responses[lost], final[lost] = self._from_infinity(z[lost])
+        return responses, final
 
     @cached_property
     def _inside(self) -> Neighbours:
-        """Points inside the bulk at which the responses of a large system are known."""
+        """Real points of the bulk at which the responses of a large system are stored for interpolation."""
         return Neighbours()
 
     @in_float64
     def certain(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
-        """The same, with points at which double precision leaves too little done again to many digits."""
+        """Return the same as `followed`, with ill-conditioned points repeated in multiple precision."""
         z = np.asarray(z, complex)
         r, errors = self.followed(z, tell, what)
         if not self.to_many_digits:
@@ -368,40 +379,42 @@ class Branch:
             if not rough.size:
                 break
             above = z[rough] + 1j * share * self.start.height
-            begin, known = self.followed(above)
-            sure = np.maximum(known, self.rounding(above, begin)) <= SURE
+            begin, errors_above = self.followed(above)
+            sure = np.maximum(errors_above, self.rounding(above, begin)) <= SURE
             places, above, begin = rough[sure], above[sure], begin[sure]
             if not places.size:
                 continue
             begin, tangent = begun(kernel, above, begin)
-            found = follow(kernel, above, z[places], begin, tangent, self.resolvent_index)
-            found = polished(kernel, z[places], *found)
-            better = found[1] < errors[places]
-            r[places[better]], errors[places[better]] = found[0][better], found[1][better]
+            precise = follow(kernel, above, z[places], begin, tangent, self.resolvent_index)
+            precise = polish(kernel, z[places], *precise)
+            better = precise[1] < errors[places]
+            r[places[better]], errors[places[better]] = precise[0][better], precise[1][better]
             rough = np.setdiff1d(rough, places)
         return r, errors
 
     def rounding(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """How far rounding in the equations moves the responses, relatively: terms that cancel leave no correction to
-        be seen, however wrong the responses are."""
+        """Return a bound on the relative error of the responses from rounding in the equations.
+
+        Where large terms cancel, the Newton correction may be small although the responses are wrong.
+        """
         with np.errstate(all="ignore"):
             _, by_z, by_r = self.equations(z, r)
             size = np.abs(by_z) * np.abs(z)[:, None] + np.einsum("kij,kj->ki", np.abs(by_r), np.abs(r))
             regular = np.isfinite(size).all(axis=1) & (np.abs(np.linalg.det(by_r)) > 0)
-            found = np.zeros(z.size)
+            bounds = np.zeros(z.size)
             if np.any(regular):
                 inverse = np.abs(np.linalg.inv(by_r[regular]))
                 moved = np.einsum("kij,kj->ki", inverse, size[regular]) / relative_to(np, r[regular], 0.0)
-                found[regular] = np.finfo(float).eps * np.max(moved, axis=1)
-        return found
+                bounds[regular] = np.finfo(float).eps * np.max(moved, axis=1)
+        return bounds
 
     def responses(self, z: np.ndarray) -> np.ndarray:
-        """All bulk responses at points on the real axis or above it: one row per response."""
+        """Return all bulk responses at points with Im z >= 0, one row per response."""
         z = np.atleast_1d(np.asarray(z, complex))
         if not z.size:
             return np.zeros((len(self.law.responses), 0), complex)
         if not np.all(np.isfinite(z)):
-            raise NumericalError("the bulk was asked for at a point that is not finite")
+            raise NumericalError("the bulk was evaluated at a point that is not finite")
         missing = np.array(list(dict.fromkeys(x for x in z.tolist() if x not in self._known)), complex)
         if missing.size:
             r, errors = self.certain(missing)
@@ -411,21 +424,25 @@ class Branch:
         return np.array([self._known[x] for x in z.tolist()]).T
 
     def ask(self, z: np.ndarray) -> None:
-        """Find the responses at many points at once, for `responses` to know; those that are not found are left out."""
+        """Solve for the responses at many points at once and cache them for `responses`; skip points that fail."""
         missing = np.array(list(dict.fromkeys(x for x in np.asarray(z, complex).tolist() if x not in self._known)))
         if missing.size:
             r, errors = self.certain(missing)
             self._known.update((x, row) for x, row, off in zip(missing.tolist(), r, errors, strict=True) if off <= 1e-6)
 
     def ask_beside(self, z: np.ndarray, excluded: Sequence[tuple[float, float]]) -> None:
-        """Find the responses at real points outside the bulk from the nearest ones that are known, with nothing that is
-        excluded between them: a short way, and all of it real. Those that are not found are left out."""
-        known = np.array([x.real for x, r in self._known.items() if x.imag == 0 and np.all(r.imag == 0)])
+        """Solve for the responses at real points outside the bulk and cache them; skip points that fail.
+
+        Each is followed along the real axis from the nearest cached point with no excluded interval between them.
+        """
+        real_points = np.array([x.real for x, r in self._known.items() if x.imag == 0 and np.all(r.imag == 0)])
         ends = np.sort([end for pair in excluded for end in pair])
         pairs = []
         for x in dict.fromkeys(np.asarray(z, float).tolist()):
             same = (
-                known[np.searchsorted(ends, known) == np.searchsorted(ends, x)] if x not in self._known else known[:0]
+                real_points[np.searchsorted(ends, real_points) == np.searchsorted(ends, x)]
+                if x not in self._known
+                else real_points[:0]
             )
             if same.size:
                 pairs.append((x, same[np.argmin(np.abs(same - x))]))
@@ -435,8 +452,10 @@ class Branch:
         self._ask_from(begin, goal, real=True)
 
     def ask_from(self, begin: np.ndarray, z: np.ndarray) -> None:
-        """Find the responses at points of the upper half plane from others, each on a straight line from one at which
-        they are known; those that are not found are left out."""
+        """Solve for the responses at points of the upper half plane and cache them; skip points that fail.
+
+        Each is followed on a straight line from the point of `begin` beside it, at which the responses are cached.
+        """
         pairs = [(a, x) for a, x in zip(begin.tolist(), z.tolist(), strict=True) if a in self._known]
         missing = [(a, x) for a, x in pairs if x not in self._known]
         if missing:
@@ -448,27 +467,27 @@ class Branch:
         r = np.array([self._known[x] for x in begin.tolist()])
         with np.errstate(all="ignore"):
             r, _, last, tangent = self.kernel(begin, r, np.abs(r))
-            found, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0, self.by_factors)
-        found, errors = polished(self.kernel, goal, found, np.where(last < 1e-8, errors, np.inf))
+            responses, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0, self.by_factors)
+        responses, errors = polish(self.kernel, goal, responses, np.where(last < 1e-8, errors, np.inf))
         sure = errors <= 1e-12
         if real:
-            sure &= np.all(found.imag == 0, axis=1)
-        self._known.update((x, row) for x, row, kept in zip(goal.tolist(), found, sure, strict=True) if kept)
+            sure &= np.all(responses.imag == 0, axis=1)
+        self._known.update((x, row) for x, row, kept in zip(goal.tolist(), responses, sure, strict=True) if kept)
 
     @cached_property
     def _known(self) -> dict[complex, np.ndarray]:
-        """Responses by point, as they were asked for: where an outlier may be, is, and has its vectors is one point."""
+        """Cache of responses by point: the search, refinement and vectors of an outlier evaluate the same points."""
         return {}
 
     def resolvent(self, z: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.responses(z)[self.resolvent_index]
-        return found
+        g: np.ndarray = self.responses(z)[self.resolvent_index]
+        return g
 
 
 @lru_cache(maxsize=256)
 @in_float64
 def _start(law: BulkLaw, p: Point) -> BranchStart:
-    """Come down from infinity as long as the responses are close to a straight line in 1/z."""
+    """Return the branch as far down from infinity as the responses are nearly linear in 1/z."""
     branch = Branch(law, p)
     kernel, index = branch.kernel, branch.resolvent_index
 
@@ -492,7 +511,7 @@ def _start(law: BulkLaw, p: Point) -> BranchStart:
         while height > 1e-12:
             r, last = newton(height / 10, limit + (responses - limit) * 10, 3)
             nearer = abs(1j * height / 10 * r[0, index] - 1)
-            # z G - 1 is the first or second moment over a power of z until the spectrum comes into sight
+            # far out z G - 1 is the first or second moment over a power of z
             if not (last < BEGUN and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-10)):
                 break
             if branch.rounding(np.array([1j * height / 10]), r)[0] > HIDDEN:
@@ -501,8 +520,8 @@ def _start(law: BulkLaw, p: Point) -> BranchStart:
     return BranchStart(height, responses[0], limit[0])
 
 
-def _coarse_first(z: np.ndarray) -> list[np.ndarray]:
-    """Places of all points in two parts: of many real ones every few, and then those between them."""
+def _split_coarse_first(z: np.ndarray) -> list[np.ndarray]:
+    """Return the indices of all points in two parts: every few real points, and then those between them."""
     real = np.flatnonzero(z.imag == 0)
     if real.size < 4 * BETWEEN:
         return [np.arange(z.size)]
@@ -512,14 +531,14 @@ def _coarse_first(z: np.ndarray) -> list[np.ndarray]:
 
 
 def _above(z: np.ndarray) -> complex:
-    """A point over the middle of a few others, as high above them as they are apart."""
+    """Return a point over the centre of a few others, as high above them as they are apart."""
     low, high = np.min(z.real), np.max(z.real)
     apart = max(high - low, np.max(z.imag) - np.min(z.imag))
     return complex((low + high) / 2, np.max(z.imag) + apart)
 
 
 def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Responses and their tangents high above the spectrum, where Newton's method needs no path."""
+    """Return responses and their tangents high above the spectrum, by Newton's method without continuation."""
     tangent, last = np.zeros_like(r), np.full(z.shape, np.inf)
     for _ in range(4):
         r, _, last, tangent = kernel(z, r, np.abs(r))
@@ -540,25 +559,29 @@ def follow(
     attempt: float = 0.4,
     by_factors: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Responses at `end`, each followed on the straight line from `begin`; and how far they are from converged.
+    """Continue each solution on the straight line from `begin` to `end`; return the responses there and their errors.
 
-    `attempt` is the share of the way to try first. by_factors: logarithms of responses, where they change by less than
-    a factor, are closer to straight lines than responses are.
+    Args:
+        kernel: the Newton corrector.
+        r, tangent: responses and dr/dz at `begin`.
+        index: row of the resolvent G among the responses.
+        attempt: first step, as a fraction of the path.
+        by_factors: predict logarithms of responses, which are smoother next to a hard edge.
     """
     results, final = r.copy(), np.full(end.size, np.inf)
     place, way, goal_at = np.arange(end.size), begin - end, end
     left, share = np.ones(end.size), np.full(end.size, attempt)
-    here = _Here(r, tangent, np.zeros_like(r), np.abs(r), np.full(end.size, 1e-10))
+    here = _PathState(r, tangent, np.zeros_like(r), np.abs(r), np.full(end.size, 1e-10))
     for _ in range(MOST_STEPS):
         if not place.size:
             break
         goal = left * (1 - share)
         z = goal_at + goal * way
         with np.errstate(all="ignore"):
-            good, there, wish = _stepped(kernel, z, here, ((goal - left) * way)[:, None], index, by_factors)
-            share = _capped(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
+            good, there, wish = _try_step(kernel, z, here, ((goal - left) * way)[:, None], index, by_factors)
+            share = _cap_step(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
         here, left = (there, goal) if good.all() else (here.replaced(good, there), np.where(good, goal, left))
-        # a branch point at the very end, or next to it, can be approached but not met: rounding decides how closely
+        # next to a branch point at the end, rounding limits how closely it is approached
         arrived, short = left == 0, share < 1e-3
         near, reach = left * np.abs(way), np.abs(goal_at)
         stuck = ~arrived & ((near <= 1e-17 * reach + 1e-300) | short & (near <= 1e-9 * reach))
@@ -573,9 +596,8 @@ def follow(
     return results, final
 
 
-class _Here(NamedTuple):
-    """Responses where they have been followed to, with their first and second derivatives and their sizes. rough: how
-    far they are from converged, and their derivatives as much."""
+class _PathState(NamedTuple):
+    """Responses at the current points of the paths, with first and second derivatives, sizes and errors (`rough`)."""
 
     r: np.ndarray
     tangent: np.ndarray
@@ -583,20 +605,20 @@ class _Here(NamedTuple):
     size: np.ndarray
     rough: np.ndarray
 
-    def of(self, places: np.ndarray) -> _Here:
-        """Those at some of the points."""
-        return _Here(*(x[places] for x in self))
+    def of(self, places: np.ndarray) -> _PathState:
+        """Return the entries at some of the points."""
+        return _PathState(*(x[places] for x in self))
 
-    def replaced(self, places: np.ndarray, others: _Here) -> _Here:
-        """Others at some of the points."""
+    def replaced(self, places: np.ndarray, others: _PathState) -> _PathState:
+        """Return a copy with the entries at some of the points replaced."""
         pairs = zip(self, others, strict=True)
-        return _Here(*(np.where(places[:, None] if old.ndim == 2 else places, new, old) for old, new in pairs))
+        return _PathState(*(np.where(places[:, None] if old.ndim == 2 else places, new, old) for old, new in pairs))
 
 
-def _stepped(
-    kernel: Kernel, z: np.ndarray, here: _Here, step: np.ndarray, index: int, by_factors: bool
-) -> tuple[np.ndarray, _Here, np.ndarray]:
-    """Whether one step leads along the same branch, where it leads, and how many times longer the next may be."""
+def _try_step(
+    kernel: Kernel, z: np.ndarray, here: _PathState, step: np.ndarray, index: int, by_factors: bool
+) -> tuple[np.ndarray, _PathState, np.ndarray]:
+    """Try one step. Return whether it stays on the branch, the new state, and the factor for the next step size."""
     r, tangent, rough = here.r, here.tangent, here.rough
     run, more = tangent * step, here.bend * (step * step / 2)
     guess = r + run + more
@@ -608,7 +630,7 @@ def _stepped(
     better, first, last, slope = kernel(z, guess, here.size)
     new_size = np.abs(better)
     measure = np.maximum(new_size, here.size)
-    measure += 1e-12 * _widest(measure)[:, None] + 1e-300
+    measure += 1e-12 * _row_maxima(measure)[:, None] + 1e-300
     curved, between = better - r - run, (slope - tangent) * (step / 2)
     turned = between * (2 / (step * step))
     if by_factors:
@@ -617,29 +639,30 @@ def _stepped(
         curved = np.where(small, better * (np.log(better / r) - factor), curved)
         between = np.where(small, better * turning * (step * step / 2), between)
         turned = np.where(small, better * (turning + rate * rate), turned)
-    off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
-    slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
-    settled = (first < 1e-6) & (last < 1e-6)  # rounding is what is left
+    off, unfit = _row_maxima(np.abs(curved) / measure), _row_maxima(np.abs(curved - between) / measure)
+    slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _row_maxima(np.abs(run) / measure) + 1e-9
+    settled = (first < 1e-6) & (last < 1e-6)  # only rounding is left
     slack += np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
     good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
     good &= (better[:, index].imag <= 1e-10 * new_size[:, index]) & (new_size[:, index] * z.imag <= 1 + 1e-9)
-    good &= np.isfinite(_widest(np.abs(slope)))
+    good &= np.isfinite(_row_maxima(np.abs(slope)))
     wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
-    return good, _Here(better, slope, turned, new_size, last), wish
+    return good, _PathState(better, slope, turned, new_size, last), wish
 
 
-def _widest(values: np.ndarray) -> np.ndarray:
-    """The largest entry of each row."""
+def _row_maxima(values: np.ndarray) -> np.ndarray:
+    """Return the largest entry of each row."""
     return values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
 
 
-def _capped(share: np.ndarray) -> np.ndarray:
-    """The share of the remaining way to make in one step: all of it, or leave at least a seventh."""
+def _cap_step(share: np.ndarray) -> np.ndarray:
+    """Limit a step to the fraction of the remaining path that leaves nothing, or at least a seventh."""
     return np.where(share > 1.2, 1.0, np.minimum(share, 0.85))
 
 
-def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Corrections to the last bit; outside the support on the real axis the responses are made exactly real."""
+def polish(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Iterate Newton's method to machine precision; make responses exactly real outside the support on the
+    real axis."""
     r, errors = r.copy(), errors.copy()
     waiting = np.flatnonzero(np.isfinite(errors))
     for _ in range(4):
@@ -652,11 +675,11 @@ def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -
         with np.errstate(all="ignore"):
             better, first, last, _ = kernel(point, begin, np.abs(now))
         better = np.where(hardly[:, None], better.real, better)
-        settled = (last < 1e-13) | (first < 1e-8) & (last < 1e-8)  # rounding is what is left
+        settled = (last < 1e-13) | (first < 1e-8) & (last < 1e-8)  # only rounding is left
         good = (first < 0.1) & ((last < 0.2 * first) | settled | hardly)
         good &= (last <= errors[waiting]) | hardly & (last < rounding[:, 0])
-        kept = waiting[good]
-        r[kept], errors[kept] = better[good], last[good]
+        converged = waiting[good]
+        r[converged], errors[converged] = better[good], last[good]
         small = np.all(np.abs(better.imag) <= rounding * relative_to(np, better, 0.0), axis=1)
         nearly = (point.imag == 0) & ~hardly & small
         waiting = waiting[good & ((last > 1e-13) | nearly)]

@@ -1,4 +1,5 @@
-"""The eliminated curve of the resolvent at given parameters: exact coefficients, certified roots, fast following."""
+"""The curve P(z, G) = 0 at given parameters: exact coefficients, isolated roots of its discriminant,
+continuation in G."""
 
 from __future__ import annotations
 
@@ -20,8 +21,11 @@ from numerics.support.rebinding import with_names
 
 
 def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:
-    """Coefficients as fractions, and whether they are exact: so if their variables are rational in the parameters, and
-    in what updates make of these. Other variables are rounded once, so that terms that cancel leave nothing."""
+    """Return the coefficients as fractions, and whether they are exact.
+
+    They are exact if their variables are rational in the parameters and in updated coefficients. Other variables are
+    rounded once, before terms cancel.
+    """
     try:
         values = _exact_variables(coefficients)(exact_point(p), *exactly(updated(law, p)))
     except (TypeError, ValueError, AttributeError):  # a root of a parameter
@@ -37,34 +41,34 @@ def _evaluated(coefficients: CoefficientTable, law: BulkLaw, p: Point) -> tuple[
 
 @lru_cache(maxsize=256)
 def _exact_variables(coefficients: CoefficientTable) -> Callable[..., Sequence[Any]]:
-    """The variables as functions of fractions: NumPy takes signs, moduli, extrema and cases of them exactly, and raises
+    """Return the variables as functions of fractions. NumPy evaluates signs, moduli and extrema exactly, and raises
     TypeError for roots."""
     return with_names(coefficients.variables, {"jnp": np})
 
 
 def _plain(value: Any) -> int | float | Fraction:
-    """A number out of an array of any library."""
+    """Convert a scalar of any array library to int, float or Fraction."""
     while hasattr(value, "item"):
         value = value.item()
     return value if isinstance(value, int | Fraction) else float(value)
 
 
 def _integers(coefficients: tuple[Fraction, ...]) -> list[int]:
-    """The same polynomial with integer coefficients."""
+    """Return the polynomial multiplied by its common denominator."""
     denominator = int(np.lcm.reduce([1, *(c.denominator for c in coefficients)], dtype=object))
     return [int(c * denominator) for c in coefficients]
 
 
 @lru_cache(maxsize=256)
 def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
-    """Every z at which branches of the curve meet or leave to infinity, real ones with imaginary part zero.
+    """Return every z at which branches of the curve meet or diverge; real ones have imaginary part zero.
 
-    Roots are isolated in exact arithmetic and right to the last digit, also where two nearly coincide. None if there
-    is no edge polynomial, or one that vanishes at these parameters or is not exact: nothing follows from those.
+    Roots are isolated in exact arithmetic and correct to the last digit, nearly double ones included. None if there is
+    no edge polynomial, or it vanishes at these parameters or is not exact.
     """
     if law.edge_polynomials is None:
         return None
-    found: list[complex] = []
+    points: list[complex] = []
     polynomials, exact = _evaluated(law.edge_polynomials, law, p)
     if not exact:
         return None
@@ -75,26 +79,26 @@ def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
         if whole.degree() > 0:
             for root, _ in whole.complex_roots():
                 root = flint.acb(root)
-                found.append(complex(float(root.real), 0.0 if root.imag == 0 else float(root.imag)))
-    if not all(np.isfinite(found)):
+                points.append(complex(float(root.real), 0.0 if root.imag == 0 else float(root.imag)))
+    if not all(np.isfinite(points)):
         raise NumericalError("an edge of the bulk is beyond the range of numbers; take less extreme parameters")
-    return tuple(sorted(set(found), key=lambda z: (z.real, z.imag)))
+    return tuple(sorted(set(points), key=lambda z: (z.real, z.imag)))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """sum_ij table[i, j] G^i z^j = 0, with what is needed to follow one of its branches and to bound the rounding."""
+    """The algebraic curve sum_ij table[i, j] G^i z^j = 0, with bounds on the rounding of its evaluation."""
 
     table: np.ndarray
     exact: tuple[tuple[Fraction, ...], ...]
 
     @staticmethod
     def of(law: BulkLaw, p: Point) -> Curve | None:
-        """The curve at these parameters; None where it degenerates."""
+        """Return the curve at these parameters; None where it degenerates."""
         return _curve(law, p)
 
     def polynomials(self, z: np.ndarray) -> np.ndarray:
-        """Coefficients in G at each z, lowest first, one row a power."""
+        """Return the coefficients in G at each z, lowest power first, one row per power."""
         powers = np.ones((self.table.shape[1], z.size), complex)
         for j in range(1, len(powers)):
             powers[j] = powers[j - 1] * z
@@ -102,7 +106,7 @@ class Curve:
 
     @property
     def kernel(self) -> Kernel:
-        """Newton's method on the curve, in the form in which the whole system is followed."""
+        """Newton's method on the curve, as a corrector for `follow`."""
         slope_table = self.table[:, 1:] * np.arange(1, self.table.shape[1])
 
         def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
@@ -122,15 +126,15 @@ class Curve:
         return run
 
     def rounding(self, z: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """How far off a root may be because the curve is evaluated in double precision."""
+        """Return a bound on the error of a root G from evaluating the curve in double precision."""
         sizes = np.abs(self.table) @ np.abs(z) ** np.arange(self.table.shape[1])[:, None]
         _, slope = horner(self.polynomials(z), g)
         with np.errstate(all="ignore"):
-            found: np.ndarray = 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
-            return found
+            bound: np.ndarray = 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
+            return bound
 
     def residues(self, at: float) -> np.ndarray:
-        """All w for which a branch may behave like w / (z - at) near a point."""
+        """Return all w for which a branch may behave like w / (z - at) near the point `at`."""
         point = Fraction(at)
         terms: dict[int, dict[int, Fraction]] = {}
         for i, row in enumerate(self.exact):
@@ -160,7 +164,7 @@ def _curve(law: BulkLaw, p: Point) -> Curve | None:
 
 
 def _shifted(row: tuple[Fraction, ...], point: Fraction) -> list[Fraction]:
-    """Coefficients of a polynomial in powers of (z - point)."""
+    """Return the coefficients of a polynomial in powers of (z - point)."""
     coefficients = list(row)
     if point == 0:
         return coefficients
@@ -171,7 +175,7 @@ def _shifted(row: tuple[Fraction, ...], point: Fraction) -> list[Fraction]:
 
 
 def horner(rows: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A polynomial, lowest power first, and its derivative."""
+    """Return a polynomial (lowest power first) and its derivative by Horner's rule."""
     value, slope = rows[-1].astype(complex), np.zeros(g.shape, complex)
     for row in rows[-2::-1]:
         slope = slope * g + value

@@ -1,4 +1,4 @@
-"""The density of the bulk from its branch: point by point, and on adaptively chosen panels."""
+"""The density of the bulk, -Im G / pi: at given points, and as Chebyshev series on adaptive panels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polished
+from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polish
 from numerics.bulk.curve import Curve
 from numerics.bulk.law import NODES, DensityPanel, DensityPiece, Panelled
 from numerics.support.precision import in_float64
@@ -18,20 +18,20 @@ from numerics.support.progress import Report, part
 PANEL_ERROR = 3e-14
 MOST_PANELS = 600
 MOST_ROOT = 12
-"""The largest q of a density that starts like a power p/q of the distance to an edge."""
+"""Largest denominator q of an exponent p/q with which the density may start at an edge."""
 DIVERGES = -0.1
-"""A density with a smaller exponent diverges at an end."""
+"""Exponent below which the density counts as divergent at an edge."""
 DECADES, TIP = 12, 1e-12
-"""Where equations with averages over sites lead to an end at which the density diverges it need not be a power: it is
-taken decade by decade down to this share of the piece, and below as a power."""
+"""Where sites differ, a divergent density is resolved over DECADES decades of the distance to the edge, down to the
+fraction TIP of the piece, and is a power law below."""
 
 
 @in_float64
 def resolvent_at(branch: Branch, z: np.ndarray, tell: Report | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """G at points on or above the real axis, and an estimate of its absolute error.
+    """Return G at points with Im z >= 0, and an estimate of its absolute error.
 
-    Where there is a curve one unknown is followed instead of all; points at which the curve is badly conditioned, or at
-    which following it fails, are done again with the whole system.
+    Where there is a curve, G alone is continued. Points at which the curve is ill-conditioned or continuation fails are
+    repeated with the full system.
     """
     z = np.asarray(z, complex)
     g, errors = np.zeros(z.shape, complex), np.full(z.shape, np.inf)
@@ -57,7 +57,7 @@ def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, 
             r, tangent = begun(kernel, 1j * heights, branch.start.above(heights)[:, [branch.resolvent_index]])
         except NumericalError:
             return np.zeros(z.shape, complex), np.full(z.shape, np.inf)
-        r, errors = polished(kernel, z, *follow(kernel, 1j * heights, z, r, tangent, 0))
+        r, errors = polish(kernel, z, *follow(kernel, 1j * heights, z, r, tangent, 0))
         g = r[:, 0]
         bound = np.where(np.isfinite(errors), errors * np.abs(g) + curve.rounding(z, g).real, np.inf)
     return g, np.where(np.isfinite(bound), bound, np.inf)
@@ -66,7 +66,7 @@ def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, 
 def density_on(
     branch: Branch, x: np.ndarray, edges: Sequence[tuple[float, float]], tell: Report | None = None
 ) -> np.ndarray:
-    """-Im G / pi at points inside the given intervals, zero outside."""
+    """Return -Im G / pi at points inside the given intervals, and zero outside."""
     inside = np.zeros(x.shape, bool)
     for low, high in edges:
         inside |= (x > low) & (x < high)
@@ -83,8 +83,11 @@ def density_on(
 def pieces_of(
     branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray
 ) -> tuple[list[DensityPiece], list[DensityPiece]]:
-    """Intervals cut at the given points inside them, with the exponents by which the density starts at each end; and
-    tips, too close to an end at which the density diverges to be followed there."""
+    """Cut intervals at the given points, and return the pieces with the exponents of the density at their ends, and the
+    tips.
+
+    A tip is the part next to a divergent edge that is too close to it for continuation.
+    """
     cuts = []
     for low, high in intervals:
         inner = [float(x) for x in breaks if low < x < high]
@@ -110,12 +113,12 @@ def pieces_of(
 
 
 def _tip_root(exponent: float) -> int:
-    """The q for which a density that diverges like this power is smooth in the distance to the power 1/q."""
+    """Return the q for which a density with this divergent exponent is smooth in (distance)^(1/q)."""
     return min(max(round(1 / max(1 + exponent, 1e-3)), 2), MOST_ROOT)
 
 
 def tip_panel(branch: Branch, tip: DensityPiece) -> DensityPanel:
-    """The part of the law next to an end at which the density diverges: that of a power which fits at its other end."""
+    """Return the density next to a divergent edge as the power law that matches at the other end of the tip."""
     upper = tip.b > 1
     width, x = tip.high - tip.low, tip.low if upper else tip.high
     g, _ = resolvent_at(branch, x + (-1 if upper else 1) * width * np.array([0.0, 1.0]))
@@ -125,21 +128,23 @@ def tip_panel(branch: Branch, tip: DensityPiece) -> DensityPanel:
 
 
 def roots_of(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[tuple[int, int]]:
-    """For both ends of each interval the q for which everything is smooth in the distance to the power 1/q."""
+    """Return, for both ends of each interval, the q for which the density is smooth in (distance)^(1/q)."""
     return [(_root_of(first), _root_of(last)) for first, last in _exponents(branch, intervals)]
 
 
 def out_of_reach(branch: Branch, intervals: Sequence[tuple[float, float]]) -> dict[float, float]:
-    """Ends at which the density diverges, and how close to each of them nothing is known."""
+    """Return the edges at which the density diverges, each with the distance below which it cannot be computed."""
     if not branch.by_factors:
         return {}
     pairs = zip(intervals, _exponents(branch, intervals), strict=True)
-    found = {end: power for ends, powers in pairs for end, power in zip(ends, powers, strict=True)}
-    return {end: 100 * CLOSEST * (branch.start.height + abs(end)) for end, power in found.items() if power < DIVERGES}
+    exponents = {end: power for ends, powers in pairs for end, power in zip(ends, powers, strict=True)}
+    return {
+        end: 100 * CLOSEST * (branch.start.height + abs(end)) for end, power in exponents.items() if power < DIVERGES
+    }
 
 
 def _exponents(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The power of the distance by which the density starts at both ends of each interval."""
+    """Return the exponent of the density at both ends of each interval."""
     if not intervals:
         return []
     lows, highs = np.array(intervals).T
@@ -151,14 +156,15 @@ def _exponents(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list
     near = np.where(ends == 0, closest, np.maximum(1e-7, 1e-9 * np.abs(ends) / spans)) * spans
     samples = [-resolvent_at(branch, ends + side * near * factor)[0].imag for factor in (1.0, 4.0)]
     with np.errstate(all="ignore"):
-        found = np.log(samples[1] / samples[0]) / np.log(4.0)
-    return list(zip(found[: lows.size].tolist(), found[lows.size :].tolist(), strict=True))
+        exponents = np.log(samples[1] / samples[0]) / np.log(4.0)
+    return list(zip(exponents[: lows.size].tolist(), exponents[lows.size :].tolist(), strict=True))
 
 
 def _root_of(exponent: float) -> int:
-    """q if the density starts like a power p/q of the distance: 1/2 and 1/3 at edges, -k/(k+1) and -1/3 at hard ones.
+    """Return q if the density starts like (distance)^(p/q): 1/2 and 1/3 at edges, -k/(k+1) and -1/3 at hard edges.
 
-    What is measured is off by the next term, so that of powers that fit nearly as well the simplest is taken.
+    The measured exponent is off by the next term of the expansion, so of exponents that fit nearly as well the simplest
+    is taken.
     """
     if not np.isfinite(exponent) or exponent > DIVERGES:
         return 3 if 0.28 < exponent < 0.4 else 2
@@ -166,8 +172,8 @@ def _root_of(exponent: float) -> int:
     return min(powers, key=lambda power: abs(exponent + power[0] / power[1]) + 2e-3 * power[1])[1]
 
 
-def panelled(branch: Branch, pieces: list[DensityPiece], tell: Report | None = None) -> Panelled:
-    """Halve panels until each series has converged; all panels of a generation are evaluated at once."""
+def build_panels(branch: Branch, pieces: list[DensityPiece], tell: Report | None = None) -> Panelled:
+    """Bisect panels until each Chebyshev series has converged; all panels of a generation are evaluated at once."""
     angle = (2 * np.arange(NODES) + 1) * np.pi / (2 * NODES)
     nodes = -np.cos(angle)
     to_series = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, NODES - 1))

@@ -1,8 +1,7 @@
-"""The bulk equations to many digits, for points at which double precision does not solve them.
+"""Newton's method on the bulk equations in multiple precision.
 
-Next to an edge at which the density diverges all responses do, and in the equations their largest parts cancel each
-other, twice: what is left of sixteen digits is none at a millionth of the width of the bulk. There is nothing wrong
-with the responses themselves, so that a few points to many digits are the whole remedy.
+Next to an edge at which the density diverges, the leading parts of all responses cancel in the equations, and double
+precision loses every digit. The responses themselves are well-conditioned, so few points in multiple precision suffice.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 
 BITS = 400
-"""Of a number while equations are solved."""
+"""Precision of the arithmetic, in bits."""
 STEPS, ENOUGH = 6, 1e-17
-"""Of Newton's method along the real axis, and the relative correction after which no more are made."""
+"""Most Newton steps along the real axis, and the relative correction at which they stop."""
 
 
 @dataclass(frozen=True)
 class LongSystem:
-    """The polynomial equations of a bulk in numbers of many digits, with their derivatives."""
+    """The polynomial bulk equations and their derivatives in multiple precision."""
 
     count: int
     terms: tuple[Terms, Terms, Terms]
 
     def improved(self, z: complex, guess: np.ndarray, usual: np.ndarray) -> tuple[np.ndarray, float, float, np.ndarray]:
-        """Two steps of Newton's method at one point: responses, first and last correction, slope in z."""
+        """Take two Newton steps at one z; return the responses, first and last relative correction, and dr/dz."""
         with flint.ctx.workprec(BITS):
             point, r = flint.acb(z.real, z.imag), [flint.acb(x.real, x.imag) for x in guess]
             sizes, along = [], None
@@ -52,8 +51,12 @@ class LongSystem:
             return now, sizes[0], sizes[1], np.array([complex(along[i, 1]) for i in range(self.count)])
 
     def at_fixed(self, index: int, z: float, guess: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, float, float]:
-        """Newton's method on the real axis for z and all responses but one: both, their slopes in that one (that of z
-        in its place), and the first and last correction."""
+        """Solve for real z and all responses but number `index` by Newton's method.
+
+        Returns:
+            z, the responses, their derivatives by the fixed response (that of z at `index`), first and last
+                relative correction.
+        """
         nothing = z, guess, guess, np.inf, np.inf
         with flint.ctx.workprec(BITS):
             point, r, sizes = flint.acb(z), [flint.acb(float(x)) for x in guess], []
@@ -111,23 +114,22 @@ def _long(number: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def long_system(law: BulkLaw, p: Point) -> LongSystem:
-    """The equations at the fractions that the parameters are, or with coefficients that are rounded where they have
-    roots of them."""
+    """Return the equations with exact rational coefficients, or rounded ones where they contain roots of parameters."""
     try:
-        found = terms_of(law, p, in_fractions=True)
+        terms = terms_of(law, p, in_fractions=True)
     except (TypeError, ValueError):
-        found = terms_of(law, p)
-    residual, rate, slope = ([(place, _long(c), monomial) for place, c, monomial in part] for part in found)
+        terms = terms_of(law, p)
+    residual, rate, slope = ([(place, _long(c), monomial) for place, c, monomial in part] for part in terms)
     return LongSystem(len(law.responses), (residual, rate, slope))
 
 
 def long_kernel(law: BulkLaw, p: Point) -> Any:
-    """Newton's method to many digits, in the form in which branches are followed."""
+    """Return Newton's method in multiple precision as a corrector for `follow`."""
     system = long_system(law, p)
 
     def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> tuple[np.ndarray, ...]:
-        found = [system.improved(complex(x), row, size) for x, row, size in zip(z, r, usual, strict=True)]
-        better, first, last, slope = zip(*found, strict=True)
+        solutions = [system.improved(complex(x), row, size) for x, row, size in zip(z, r, usual, strict=True)]
+        better, first, last, slope = zip(*solutions, strict=True)
         return np.array(better), np.array(first), np.array(last), np.array(slope)
 
     return run

@@ -1,4 +1,4 @@
-"""The support of the bulk: from the exact roots of the edge polynomials, or from the branch alone."""
+"""The support of the bulk: from the roots of the edge polynomials, or from continuation along the real axis."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Intervals = list[tuple[float, float]]
 
 
 def edge_candidates(branch: Branch) -> np.ndarray:
-    """Real roots of the edge polynomials, ascending; empty if the curve says nothing at these parameters."""
+    """Return the real roots of the edge polynomials, ascending; empty if the curve degenerates at these parameters."""
     points = singular_points(branch.law, branch.own) if branch.eliminated else None
     return np.array([z.real for z in points or () if z.imag == 0])
 
 
 def nearly_edges(branch: Branch) -> np.ndarray:
-    """Points inside the support next to which branches of the curve meet just off the axis: the density bends there."""
+    """Return points of the support close to a complex branch point of the curve, where the density varies rapidly."""
     points = singular_points(branch.law, branch.own) if branch.eliminated else None
     real = edge_candidates(branch)
     return np.array(
@@ -30,7 +30,7 @@ def nearly_edges(branch: Branch) -> np.ndarray:
 
 
 def support_from_curve(branch: Branch) -> Intervals | None:
-    """Between two candidates the density is positive throughout or zero. None if the candidates are not all known."""
+    """Return the intervals between edge candidates on which the density is positive; None if candidates are missing."""
     if not branch.eliminated or singular_points(branch.law, branch.own) is None:
         return None
     points = edge_candidates(branch)
@@ -56,7 +56,7 @@ def support_from_curve(branch: Branch) -> Intervals | None:
 
 
 def _vanishes(branch: Branch, x: float, width: float) -> bool:
-    """Whether the density goes to zero at a candidate inside the support, so that two intervals touch there."""
+    """Return whether the density vanishes at a candidate inside the support, so that two intervals touch there."""
     g, _ = resolvent_at(branch, x + 1j * width * np.array([1e-5, 1e-8]))
     return bool(abs(g[1].imag) < 0.3 * abs(g[0].imag))
 
@@ -64,11 +64,11 @@ def _vanishes(branch: Branch, x: float, width: float) -> bool:
 def support_from_branch(
     branch: Branch, more: tuple[float, ...] = (), tell: Report | None = None
 ) -> tuple[Intervals, np.ndarray]:
-    """All intervals, found by walking the real axis; and the sampled points at which the density is zero.
+    """Return the intervals of the support by continuation along the real axis, and the sampled points outside it.
 
     From infinity on either side the branch is followed to its first fold or pole. Between these the density is sampled,
-    and from the outermost empty samples of each gap the branch is followed to the folds that bound it. `more` adds
-    points to the sample. A gap below about 1e-9 of the width of the bulk may be bridged.
+    and from the outermost samples of each gap the branch is followed to the folds that bound it. `more` adds sample
+    points. A gap below about 1e-9 of the width of the bulk may be missed.
     """
     far = 10 * branch.start.height
     r, _ = branch.followed(np.array([far, -far]))
@@ -78,11 +78,11 @@ def support_from_branch(
     finest = 1e-14 if not branch.by_factors else 10 * CLOSEST
     x = _samples(bottom.z, top.z, more, finest)
     r, errors = branch.certain(x, tell, "support of the bulk")
-    known = np.isfinite(errors) & (errors < 1e-6)
+    converged = np.isfinite(errors) & (errors < 1e-6)
     spare = (np.minimum(x - bottom.z, top.z - x) < 1e-4 * (top.z - bottom.z)) | np.isin(x, more)
-    if np.any(~known & ~spare):
-        raise NumericalError(f"the bulk could not be followed at x = {x[~known & ~spare][0]:.6g}")
-    x, r = x[known], r[known]
+    if np.any(~converged & ~spare):
+        raise NumericalError(f"the bulk could not be followed at x = {x[~converged & ~spare][0]:.6g}")
+    x, r = x[converged], r[converged]
     empty = r[:, branch.resolvent_index].imag == 0
     intervals: Intervals = []
     begin: float | None = None if empty[0] else bottom.z
@@ -98,7 +98,7 @@ def support_from_branch(
 
 
 def _met(end: End, low: float, high: float) -> float:
-    """An end of a gap, which must lie where the samples say."""
+    """Return the position of a gap's end, checked to lie between the samples that bracket it."""
     slack = 1e-12 * (abs(low) + abs(high))
     if not low - slack <= end.z <= high + slack:
         raise NumericalError(f"the edge of the bulk between {low:.6g} and {high:.6g} could not be found")
@@ -106,7 +106,7 @@ def _met(end: End, low: float, high: float) -> float:
 
 
 def _samples(low: float, high: float, more: tuple[float, ...], finest: float) -> np.ndarray:
-    """Points inside an interval, denser towards its ends over many orders of magnitude."""
+    """Return points inside an interval, graded geometrically towards its ends."""
     width = high - low
     smooth = (1 - np.cos(np.pi * (np.arange(80) + 0.5) / 160)) / 2  # each half from its own end
     fine = np.geomspace(finest, 0.03, 57)
@@ -117,12 +117,12 @@ def _samples(low: float, high: float, more: tuple[float, ...], finest: float) ->
 
 
 def decades(intervals: Intervals) -> np.ndarray:
-    """Points inside each interval at every power of ten of the distance from its lower end, in units of the width."""
+    """Return points at 10^-k of the width above the lower end of each interval, k = 1, ..., 14."""
     return np.array([low + (high - low) * 10.0**-k for low, high in intervals for k in range(1, 15)])
 
 
 def hidden_masses(branch: Branch, empty: np.ndarray) -> list[tuple[float, float, float]]:
-    """Mass between neighbouring empty points, by a circle around each pair: (low, high, mass) where there is some."""
+    """Return (low, high, mass) for neighbouring empty points with mass between them, by a contour integral of G."""
     if empty.size < 2:
         return []
     low, high = empty[:-1], empty[1:]
@@ -134,7 +134,7 @@ def hidden_masses(branch: Branch, empty: np.ndarray) -> list[tuple[float, float,
 
 
 def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
-    """The weight of the point mass at x; zero if there is none."""
+    """Return the weight of the point mass at x, or zero."""
     inside = any(low <= x <= high for low, high in intervals)
     height = branch.start.height
     gaps = [abs(e - x) for pair in intervals for e in pair if e != x]
@@ -161,6 +161,6 @@ def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
 
 
 def _around(branch: Branch, x: float, reach: float) -> float:
-    """The mass at a point with nothing else within reach, from a circle around it."""
+    """Return the mass within a circle around an isolated point, by a contour integral of G."""
     turn = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32) * reach / 2
     return float(np.mean((resolvent_at(branch, x + turn)[0] * turn).real))

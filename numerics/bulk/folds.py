@@ -1,7 +1,8 @@
-"""Edges as folds: points of the real axis where the physical branch turns, because its Jacobian is singular.
+"""Edges as folds: real points at which the Jacobian of the bulk equations is singular and the physical branch turns
+back.
 
-Outside the support the resolvent G is real and falls with z. Taken as the variable instead of z it leads through the
-fold without trouble: the edge is where dz/dG = 0.
+Outside the support G is real and decreases with z. Continuation in G instead of z passes through the fold, where dz/dG
+= 0.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ from numerics.support.precision import in_float64
 
 FOLD, POLE = "fold", "pole"
 LARGE = 1e3
-"""A resolvent so large, in units of the inverse width, belongs to a pole or to a hard edge."""
+"""Resolvent, in units of the inverse width, above which the branch approaches a pole or a hard edge."""
 STEEPEST = 20.0
-"""Logarithms of factors by which a power of G may change in one step."""
+"""Largest change of log z or log r in one power-law prediction."""
 FITTING = 0.3
-"""How far slopes at the ends of a step may be from explaining it, relatively."""
+"""Relative tolerance between a step in z and the trapezoidal rule for dz/dG."""
 
 
 @dataclass(frozen=True)
 class End:
-    """Where a real piece of the branch ends: a fold (an edge), or a pole (an atom or a hard edge)."""
+    """The end of a real piece of the branch: a fold (an edge) or a pole (a point mass or a hard edge)."""
 
     z: float
     kind: str
 
 
 def residual_of(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
-    """The bulk equations as one array."""
+    """Return the residuals of the bulk equations as one array."""
     return jnp.stack(law.residual(p, z, r))
 
 
 def fold_residual(law: BulkLaw, p: Point, unknowns: Array) -> Array:
-    """Zero at an edge: there the responses r can move along v while z stands still."""
+    """Return the bordered system of a fold: F(z, r) = 0, (dF/dr) v = 0, v normalised on the resolvent."""
     count = len(law.responses)
     z, r, v = unknowns[0], unknowns[1 : count + 1], unknowns[count + 1 :]
     value, turned = jax.jvp(lambda r: residual_of(law, p, z, r), (r,), (v,))
@@ -52,8 +53,8 @@ def fold_residual(law: BulkLaw, p: Point, unknowns: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Real:
-    """A real point of the branch, as a function of G: z, all responses, dz/dG, dr/dG."""
+class _RealPoint:
+    """A real point of the branch parametrised by G: z, responses r, dz/dG (`turn`) and dr/dG (`along`)."""
 
     z: float
     r: np.ndarray
@@ -64,12 +65,12 @@ class _Real:
         return float(self.r[index])
 
 
-def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
-    """The real point of the branch at which G has changed by so much; None if Newton's method does not contract."""
+def _solve_at_fixed_g(branch: Branch, near: _RealPoint, change: float) -> _RealPoint | None:
+    """Return the real point of the branch at G + change by Newton's method; None if it does not contract."""
     index = branch.resolvent_index
-    z, r = _guessed(branch, near, change)
+    z, r = _predict(branch, near, change)
     if abs(r[index]) * branch.start.height > LARGE and branch.to_many_digits:
-        return _to_many_digits(branch, z, r)
+        return _correct_in_multiple_precision(branch, z, r)
     usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
     others = np.arange(r.size) != index
     stalled = False
@@ -92,11 +93,11 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
             break
     if not (first < 0.1 and (last < 1e-9 or stalled) and np.all(np.isfinite(tangent))):
         return None
-    return _Real(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
+    return _RealPoint(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
 
 
-def _guessed(branch: Branch, near: _Real, change: float) -> tuple[float, np.ndarray]:
-    """z and the responses where G has changed by so much; powers of G next to an edge at which it diverges."""
+def _predict(branch: Branch, near: _RealPoint, change: float) -> tuple[float, np.ndarray]:
+    """Predict z and the responses at G + change: linearly, or as power laws of G next to a divergent edge."""
     g = near.g(branch.resolvent_index)
     straight = near.z + near.turn * change, near.r + near.along * change
     if not branch.by_factors or abs(g) * branch.start.height <= LARGE or change / g <= -1:
@@ -109,39 +110,39 @@ def _guessed(branch: Branch, near: _Real, change: float) -> tuple[float, np.ndar
     return float(z), r
 
 
-def _to_many_digits(branch: Branch, z: float, r: np.ndarray) -> _Real | None:
-    """The same next to an edge at which the density diverges, where double precision may be too little."""
+def _correct_in_multiple_precision(branch: Branch, z: float, r: np.ndarray) -> _RealPoint | None:
+    """Correct z and the responses at fixed G in multiple precision, next to a divergent edge."""
     index = branch.resolvent_index
     z, r, tangent, first, last = long_system(branch.law, branch.own).at_fixed(index, z, r)
     if not (first < 0.1 and last < 1e-9 and np.all(np.isfinite(tangent))):
         return None
-    return _Real(z, r, float(tangent[index]), np.where(np.arange(r.size) != index, tangent, 1.0))
+    return _RealPoint(z, r, float(tangent[index]), np.where(np.arange(r.size) != index, tangent, 1.0))
 
 
 @in_float64
 def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
-    """The end of the real piece of the branch that holds (z, r), met on the way up or down the axis."""
+    """Return the first end of the real piece of the branch that contains (z, r), going up or down the real axis."""
     index, height = branch.resolvent_index, branch.start.height
     zero = np.zeros(len(r))
-    now = _at_fixed_g(branch, _Real(float(z), np.asarray(r.real, float), 0.0, zero), 0.0)
+    now = _solve_at_fixed_g(branch, _RealPoint(float(z), np.asarray(r.real, float), 0.0, zero), 0.0)
     if now is not None:
         stride = 0.05 * max(abs(now.g(index)), 1e-3 * height / max(abs(now.turn), 1e-300))
         for _ in range(4000):
             g = now.g(index)
-            if abs(g) * height > 1e13 and abs(now.turn) * g * g < 10:  # the pole of an atom
+            if abs(g) * height > 1e13 and abs(now.turn) * g * g < 10:  # the pole of a point mass
                 limit = now.z + now.turn * g
                 return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
             if abs(g) * height > LARGE and abs(now.turn * g) <= 1e-16 * abs(now.z):  # a hard edge that is not at zero
                 return End(now.z, POLE)
             if abs(g) * height > LARGE and abs(now.z) < CLOSEST * height and branch.by_factors:
-                return End(0.0, POLE)  # as close to it as numbers of this precision are known
-            new = _at_fixed_g(branch, now, -stride if upward else stride)
-            if new is not None and not _fits(now, new, index, branch.by_factors):
+                return End(0.0, POLE)  # closer than double precision resolves
+            new = _solve_at_fixed_g(branch, now, -stride if upward else stride)
+            if new is not None and not _step_is_consistent(now, new, index, branch.by_factors):
                 stride *= 0.4
             elif new is not None and new.turn < 0:
                 now, stride = new, 1.6 * stride
             elif new is not None:
-                edge = _turning_point(branch, now, new)
+                edge = _locate_fold(branch, now, new)
                 if edge is not None:
                     return End(edge, FOLD)
                 stride *= 0.3
@@ -157,8 +158,9 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
     )
 
 
-def _fits(now: _Real, new: _Real, index: int, by_factors: bool) -> bool:
-    """Whether the slopes at both ends explain the way between them, in G or in 1/G: a step over two folds does not."""
+def _step_is_consistent(now: _RealPoint, new: _RealPoint, index: int, by_factors: bool) -> bool:
+    """Return whether the trapezoidal rule for dz/dG, in G, 1/G or log G, explains the step; it fails across
+    two folds."""
     g, further = now.g(index), new.g(index)
     way = new.z - now.z
     off = abs(way - (now.turn + new.turn) / 2 * (further - g))
@@ -168,13 +170,13 @@ def _fits(now: _Real, new: _Real, index: int, by_factors: bool) -> bool:
         if by_factors and now.z * new.z > 0:
             by_powers = (now.turn * g / now.z + new.turn * further / new.z) / 2 * np.log(further / g)
             off = min(off, abs(way) * abs(1 - by_powers / np.log(new.z / now.z)) if new.z != now.z else off)
-    if now.turn < 0 <= new.turn:  # the way has turned back: compare with what it was before
+    if now.turn < 0 <= new.turn:  # past a fold: compare with the extent before it
         way = min(abs(now.turn), new.turn) * (further - g)
     return bool(off <= FITTING * abs(way) + 1e-12 * (abs(now.z) + abs(new.z)))
 
 
-def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None:
-    """Where dz/dG = 0 between two points, by the secant rule kept inside its bracket."""
+def _locate_fold(branch: Branch, before: _RealPoint, behind: _RealPoint) -> float | None:
+    """Return z where dz/dG = 0 between two points, by the Illinois variant of regula falsi; None if it fails."""
     index = branch.resolvent_index
     ends, values = [before, behind], [before.turn, behind.turn]
     for _ in range(60):
@@ -186,23 +188,23 @@ def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None
         middle = g[0] + (g[1] - g[0]) * (share if 0 < share < 1 else 0.5)
         if middle in g:
             return best.z
-        new = _at_fixed_g(branch, best, middle - best.g(index))
+        new = _solve_at_fixed_g(branch, best, middle - best.g(index))
         if new is None:
             return None
         side = int(new.turn >= 0)
         ends[side], values[side] = new, new.turn
-        values[1 - side] /= 2  # the end that stays loses weight, so that both come closer
+        values[1 - side] /= 2  # the Illinois rule: halve the value at the retained end
     return None
 
 
 def solve_scaled(matrix: Array, right: Array) -> Array:
-    """A linear system whose equations may be of very different sizes."""
+    """Solve a linear system after scaling each row by its largest entry."""
     rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))
     return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
 
 
 def _newton_at(law: BulkLaw, p: Point, g: Array, unknowns: Array) -> Array:
-    """Newton in z G (in place of G) and the other responses, at fixed G; with the tangent in G."""
+    """Take one Newton step at fixed G in z G (in place of G) and the other responses; return also the tangent in G."""
     count, index = len(law.responses), law.resolvent
 
     def residual(unknowns: Array, g: Array) -> Array:
@@ -220,10 +222,10 @@ def _newton_at(law: BulkLaw, p: Point, g: Array, unknowns: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def marching_program(law: BulkLaw) -> Any:
-    """`g, unknowns, tangent = program(p, lowest)`: the branch on the real axis, from infinity down towards its first
-    fold, or to the last step before z = `lowest` where that comes first. The unknowns have z G in the place of G.
+    """Return `program(p, lowest) -> (g, unknowns, tangent)`: continuation down the real axis from infinity.
 
-    Far out z G = 1; from there G grows in steps that Newton's method checks, until dz/dG changes sign.
+    It stops before the first fold, or before z = `lowest`. The unknowns have z G in place of G, which is 1 at infinity.
+    G grows in steps that Newton's method checks, until dz/dG changes sign.
     """
     count, index = len(law.responses), law.resolvent
 
@@ -269,10 +271,11 @@ def marching_program(law: BulkLaw) -> Any:
 
 @lru_cache(maxsize=64)
 def upper_edge_program(law: BulkLaw) -> Any:
-    """The upper edge as a pure function of the parameters: `edge, residual = program(p)`.
+    """Return `program(p) -> (edge, residual)`: the upper edge as a pure function of the parameters, for jit, vmap and
+    grad.
 
-    It can be compiled, mapped over parameters and differentiated in them. The fold is refined on the bordered system,
-    and one last step of that refinement carries the derivatives. `residual` is the size of that step, relative.
+    The fold is refined by Newton's method on the bordered system. The last step carries the derivatives, and `residual`
+    is its relative size.
     """
     march_down, from_march = marching_program(law), edge_from_march(law)
 
@@ -283,11 +286,12 @@ def upper_edge_program(law: BulkLaw) -> Any:
 
 
 def edge_from_march(law: BulkLaw) -> Any:
-    """`edge, residual = program(p, marched)`: the upper edge from a march to the fold, made without derivatives."""
+    """Return `program(p, marched) -> (edge, residual)`: the upper edge from the result of a march, which is not
+    differentiated."""
     index = law.resolvent
 
     def refined(p: Point, unknowns: Array) -> Array:
-        """One Newton step on the bordered system, and its relative size."""
+        """Take one Newton step on the bordered system; return it with its relative size."""
         value = fold_residual(law, p, unknowns)
         slope = jax.jacfwd(lambda u: fold_residual(law, p, u))(unknowns)
         scale = jax.lax.stop_gradient(jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns[1:])))
@@ -306,8 +310,7 @@ def edge_from_march(law: BulkLaw) -> Any:
 
 
 def responses_from_march(law: BulkLaw) -> Any:
-    """`r = program(p, z, marched)`: the bulk responses at a real z above the support, from a march down to z, without
-    derivatives."""
+    """Return `program(p, z, marched) -> r`: the responses at a real z above the support, not differentiated."""
     index = law.resolvent
 
     def responses(p: Point, z: Array, marched: Any) -> Array:
@@ -323,8 +326,8 @@ def responses_from_march(law: BulkLaw) -> Any:
 
 
 def with_derivatives(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
-    """The bulk responses r at a real z with their derivatives by the parameters and z: one more step of Newton's
-    method."""
+    """Attach derivatives by z and the parameters to responses r at a real z, by one Newton step (implicit
+    differentiation)."""
     fixed, place, r = jax.lax.stop_gradient((p, z, r))
     slope = jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r)
     return r - solve_scaled(slope, residual_of(law, p, z, r)[:, None])[:, 0]
@@ -332,7 +335,7 @@ def with_derivatives(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _mapped(law: BulkLaw, name: str) -> Any:
-    """The upper edge and its derivative by one parameter, at many values of it."""
+    """Return a function for the upper edge and its derivative by parameter `name` at many values (vmap)."""
     program = upper_edge_program(law)
 
     def one(value: Array, p: Point) -> Any:
@@ -346,17 +349,15 @@ def _mapped(law: BulkLaw, name: str) -> Any:
 
 @in_float64
 def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The upper edge at every value of the parameter `name`, the others as in `branch`; and its derivative there.
-
-    All values are solved side by side in one program.
-    """
+    """Return the upper edge, and its derivative, at every value `grid` of parameter `name`, other parameters as in
+    `branch`."""
     grid = np.atleast_1d(np.asarray(grid, float))
     if branch.law.settles:
         raise NumericalError("a density is taken at more or fewer values from point to point; sweep point by point")
     if isinstance(vars(branch.p)[name], int):
         raise NumericalError("the edge is followed along a real parameter; sweep a whole number value by value")
-    found = _mapped(branch.law, name)(jnp.asarray(grid), branch.p)
-    edge, derivative, residual = (np.asarray(x) for x in found)
+    edges_with_slopes = _mapped(branch.law, name)(jnp.asarray(grid), branch.p)
+    edge, derivative, residual = (np.asarray(x) for x in edges_with_slopes)
     wrong = ~(np.isfinite(edge) & np.isfinite(derivative) & (residual < 1e-9))
     if wrong.any():
         raise NumericalError(

@@ -1,7 +1,7 @@
-"""Laws of large systems kept between runs: finding one takes seconds, reading it back takes none.
+"""A disk cache for the spectral laws of large systems.
 
-What is kept is the answer to the equations themselves, number by number, and to the code that solves them: other
-parameters, another declaration or another version ask another question. It is signed as derived code is.
+The key is a hash of the numerical coefficients of the equations and of the source of the solver, so that other
+parameters, another declaration or another version miss the cache. Entries are signed as derived code is.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ from numerics.bulk.polynomials import PolynomialSystem
 
 KIND = "bulk"
 LONG = 1.0
-"""What took fewer seconds of the processor is not kept."""
+"""CPU time, in seconds, below which a result is not cached."""
 T = TypeVar("T")
 
 
-def kept_or_found(
-    branch: Branch, what: str, find: Callable[[], T], plain: Callable[[T], Any], made: Callable[[Any], T]
+def load_or_compute(
+    branch: Branch, what: str, find: Callable[[], T], plain: Callable[[T], Any], restore: Callable[[Any], T]
 ) -> T:
-    """What was kept of a branch, or else what `find` finds; `plain` and `made` turn it into JSON and back."""
+    """Return the cached result of a branch, or compute it by `find` and cache it; `plain` and `made` convert to and
+    from JSON."""
     place, equations = kept(), branch.equations
     if place is None or not isinstance(equations, PolynomialSystem):
         return find()
     question = f"{what} {_digest(equations, branch.resolvent_index)} {_solver()}"
-    known = place.read(KIND, question)
-    if known is not None:
-        return made(json.loads(known))
+    cached = place.read(KIND, question)
+    if cached is not None:
+        return restore(json.loads(cached))
     start = time.process_time()
-    found = find()
+    result = find()
     if time.process_time() - start > LONG:
-        place.write(KIND, question, json.dumps(plain(found)).encode())
-    return found
+        place.write(KIND, question, json.dumps(plain(result)).encode())
+    return result
 
 
-def plain_law(law: SpectralLaw) -> dict[str, Any]:
-    """A law as lists of numbers, each to the last bit."""
+def law_to_json(law: SpectralLaw) -> dict[str, Any]:
+    """Return a law as JSON data, bit for bit."""
     pieces = list(law.panels.pieces)
     return {
         "edges": law.edges,
@@ -59,8 +60,8 @@ def plain_law(law: SpectralLaw) -> dict[str, Any]:
     }
 
 
-def made_law(plain: dict[str, Any]) -> SpectralLaw:
-    """The law that these lists stand for."""
+def law_from_json(plain: dict[str, Any]) -> SpectralLaw:
+    """Return the law from JSON data of `law_to_json`."""
     pieces = [DensityPiece(float(low), float(high), int(a), int(b)) for low, high, a, b in plain["pieces"]]
     panels = tuple(
         DensityPanel(pieces[k], float(t0), float(t1), np.array(series, float), float(error))
@@ -76,7 +77,7 @@ def _pairs(listed: list[list[float]]) -> tuple[tuple[float, float], ...]:
 
 
 def _digest(equations: PolynomialSystem, resolvent: int) -> str:
-    """A fingerprint of the equations with their numbers."""
+    """Return a hash of the equations with their coefficients."""
     digest = hashlib.sha256(f"{equations.count} {resolvent}".encode())
     residual = equations.residual
     for array in (residual.coefficients, residual.factors, residual.starts, residual.places):
@@ -86,7 +87,7 @@ def _digest(equations: PolynomialSystem, resolvent: int) -> str:
 
 @cache
 def _solver() -> str:
-    """A fingerprint of what solves them: all of the numerics, which the bulk builds on."""
+    """Return a hash of the solver: the sources of `numerics` and the versions of NumPy and SciPy."""
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy")).encode())
     numerics = Path(__file__).parents[1]
     for path in sorted(numerics.rglob("*.py")):

@@ -1,6 +1,6 @@
-"""The law of the bulk as plain data: intervals, atoms, and the density as Chebyshev series on panels.
+"""The limiting spectral law as plain data: support, point masses, and the density as Chebyshev series on panels.
 
-It evaluates and integrates without the equations that it came from, so that it can be kept with a result.
+It is evaluated and integrated without the bulk equations, so a saved result contains it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 
 NODES = 20
-"""Chebyshev points in a panel."""
+"""Chebyshev nodes per panel."""
 NEARBY = 2.5
-"""Poles within the ellipse of this parameter around a panel are taken out before it is integrated."""
+"""Parameter of the Bernstein ellipse around a panel within which poles are subtracted before quadrature."""
 END = 1e-6
-"""What is integrated vanishes at an end of a piece, beside its size inside, unless the density diverges there."""
+"""Relative size of the integrand at an end of a piece above which the density counts as divergent there."""
 FINEST = 1e-17
-"""Distances along a piece are told apart down to this one."""
+"""Smallest resolved difference of the coordinate t along a piece."""
 CLOSE = 1e-9
-"""As close to the end of a piece, beside its width, the density is what it tends to there."""
+"""Distance from an end of a piece, relative to its width, at which the density takes its limit."""
 
 
 @dataclass(frozen=True)
 class DensityPiece:
-    """An interval on which the density is positive, uniformised: x - low = t^a at one end, high - x = (1-t)^b."""
+    """An interval of positive density with a uniformising coordinate t in [0, 1]: x - low ~ t^a and high - x ~ (1 -
+    t)^b."""
 
     low: float
     high: float
@@ -33,18 +34,18 @@ class DensityPiece:
     b: int
 
     def x(self, t: np.ndarray) -> np.ndarray:
-        """The point that t in [0, 1] stands for, measured from the nearer end."""
+        """Return x(t) as a signed distance from the nearer end."""
         width, rest = self.high - self.low, (1 - t**self.a) ** self.b
         return np.where(
             rest > 0.5, self.low + width * -np.expm1(self.b * np.log1p(-(t**self.a))), self.high - width * rest
         )
 
     def rate(self, t: np.ndarray) -> np.ndarray:
-        """dx/dt."""
-        found: np.ndarray = (
+        """Return dx/dt."""
+        derivative: np.ndarray = (
             (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
         )
-        return found
+        return derivative
 
     def t(self, x: np.ndarray) -> np.ndarray:
         share = np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
@@ -53,19 +54,19 @@ class DensityPiece:
         return power ** (1 / self.a)
 
     def beyond(self, z: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """z - x(t) for each z and each t, as exact close to either end as z itself."""
+        """Return z - x(t) for each z and t, without cancellation close to either end."""
         width, rest = self.high - self.low, (1 - t**self.a) ** self.b
         share = -np.expm1(self.b * np.log1p(-(t**self.a)))
-        found: np.ndarray = np.where(
+        differences: np.ndarray = np.where(
             rest > 0.5, (z - self.low)[:, None] - width * share, (z - self.high)[:, None] + width * rest
         )
-        return found
+        return differences
 
     def roots(self, z: np.ndarray) -> list[np.ndarray]:
-        """All t in the complex plane with x(t) = z, the one in the upper half plane with z first."""
+        """Return all complex t with x(t) = z; the first lies in the half plane of z."""
         rest = ((self.high - z) / (self.high - self.low)).astype(complex)
         share = ((z - self.low) / (self.high - self.low)).astype(complex)
-        found = []
+        roots = []
         for j in range(self.b):
             turn = np.exp(2j * np.pi * j / self.b)
             # close to the lower end the difference from one is known better than its root
@@ -74,38 +75,38 @@ class DensityPiece:
             root = np.where(rest == 0, 0.0, np.exp(logarithm / self.b)) * turn
             power = np.where((j == 0) & (np.abs(share) < 0.1), -_exp_minus_one(logarithm / self.b), 1 - root)
             first = np.where(power == 0, 0.0, np.exp(np.log(np.where(power == 0, 1.0, power)) / self.a))
-            found += [first * np.exp(2j * np.pi * k / self.a) if k else first for k in range(self.a)]
-        return found
+            roots += [first * np.exp(2j * np.pi * k / self.a) if k else first for k in range(self.a)]
+        return roots
 
 
 def _log_one_minus(x: np.ndarray) -> np.ndarray:
-    """log(1 - x) for small complex x."""
-    found: np.ndarray = np.log1p(-x.real * 2 + np.abs(x) ** 2) / 2 + 1j * np.arctan2(-x.imag, 1 - x.real)
-    return found
+    """Return log(1 - x) for small complex x."""
+    logarithm: np.ndarray = np.log1p(-x.real * 2 + np.abs(x) ** 2) / 2 + 1j * np.arctan2(-x.imag, 1 - x.real)
+    return logarithm
 
 
 def _exp_minus_one(x: np.ndarray) -> np.ndarray:
-    """exp(x) - 1 for small complex x."""
+    """Return exp(x) - 1 for small complex x."""
     size = np.exp(x.real)
-    found: np.ndarray = np.expm1(x.real) - 2 * size * np.sin(x.imag / 2) ** 2 + 1j * size * np.sin(x.imag)
-    return found
+    difference: np.ndarray = np.expm1(x.real) - 2 * size * np.sin(x.imag / 2) ** 2 + 1j * size * np.sin(x.imag)
+    return difference
 
 
 @cache
 def _gauss(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of Gauss and Legendre."""
+    """Return nodes and weights of Gauss-Legendre quadrature."""
     return np.polynomial.legendre.leggauss(count)
 
 
 @cache
 def _chebyshev(count: int, terms: int) -> np.ndarray:
-    """The first Chebyshev polynomials at these nodes, one column each."""
+    """Return the first Chebyshev polynomials at the Gauss-Legendre nodes, one column each."""
     return np.polynomial.chebyshev.chebvander(_gauss(count)[0], terms - 1)
 
 
 @dataclass(frozen=True)
 class DensityPanel:
-    """Chebyshev series of density times dx/dt on a part [t0, t1] of a piece, and how well it has converged."""
+    """The Chebyshev series of density times dx/dt on [t0, t1] of a piece, with its truncation error."""
 
     piece: DensityPiece
     t0: float
@@ -114,7 +115,7 @@ class DensityPanel:
     error: float
 
     def density(self, t: np.ndarray) -> np.ndarray:
-        """The density at the points that t stands for, inside the panel; at an end of its piece what it tends to."""
+        """Return the density at x(t) inside the panel, and its limit at an end of the piece."""
         ends = self.piece.rate(t) == 0
         if not np.any(ends):
             return self._density(t)
@@ -122,17 +123,17 @@ class DensityPanel:
         close, closer = (
             self._density(np.where(t < 0.5, steps[0] * share, 1 - steps[1] * share)) for share in (1.0, 0.25)
         )
-        found: np.ndarray = self._density(np.where(ends, (self.t0 + self.t1) / 2, t))
+        density: np.ndarray = self._density(np.where(ends, (self.t0 + self.t1) / 2, t))
         # close to where it is smooth the density does not change; where it diverges it does
-        return np.where(ends, np.where(closer > 1.2 * close, np.inf, close), found)
+        return np.where(ends, np.where(closer > 1.2 * close, np.inf, close), density)
 
     def _density(self, t: np.ndarray) -> np.ndarray:
         u = (2 * t - self.t0 - self.t1) / (self.t1 - self.t0)
-        found: np.ndarray = np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
-        return found
+        density: np.ndarray = np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
+        return density
 
     def integral(self, t: np.ndarray) -> np.ndarray:
-        """Mass of the panel up to t."""
+        """Return the mass of the panel up to t."""
         u = np.clip((2 * t - self.t0 - self.t1) / (self.t1 - self.t0), -1.0, 1.0)
         whole = np.polynomial.chebyshev.chebint(self.series, lbnd=-1)
         return np.polynomial.chebyshev.chebval(u, whole) * (self.t1 - self.t0) / 2
@@ -142,11 +143,10 @@ class DensityPanel:
         return float(self.integral(np.array(self.t1)))
 
     def transform(self, z: np.ndarray, side: int) -> np.ndarray:
-        """The integral of 1 / (z - x) against the density, however close z is to the panel; on it from the side of the
-        upper half plane (1) or of the lower one (-1).
+        """Return the panel's Stieltjes transform at z; on the panel, its limit from above (side 1) or below (-1).
 
-        Where x(t) = z what is integrated has poles. Those nearby are taken out and integrated by their logarithms; the
-        rest is smooth, so that an error in their weights does no harm.
+        The integrand has poles where x(t) = z. Nearby poles are subtracted and integrated analytically; the remainder
+        is smooth, so an error in their residues cancels.
         """
         half, middle = (self.t1 - self.t0) / 2, (self.t0 + self.t1) / 2
         poles = []
@@ -172,9 +172,9 @@ class DensityPanel:
                 distance = np.minimum(distance, np.min(np.abs(apart), axis=1))
                 rest = rest + weight[:, None] / np.where(apart == 0, 1.0, apart)
                 logarithms -= weight * self._logarithm(root, side)
-            made = (rest @ weights) * half + logarithms
+            integral = (rest @ weights) * half + logarithms
             # of two rules the one whose points keep away from the poles
-            total, closest = np.where(distance > closest, made, total), np.maximum(distance, closest)
+            total, closest = np.where(distance > closest, integral, total), np.maximum(distance, closest)
         for end, here, place in ends:
             diverges = abs(np.polynomial.chebyshev.chebval(place, self.series)) > END * np.max(np.abs(self.series))
             if here and diverges:
@@ -182,7 +182,7 @@ class DensityPanel:
         return total
 
     def _logarithm(self, root: np.ndarray, side: int) -> np.ndarray:
-        """The integral of 1 / (t - root) over the panel."""
+        """Return the integral of 1 / (t - root) over the panel."""
         real = root.imag == 0
         below, above = np.where(real, 1.0, self.t0 - root), np.where(real, 1.0, self.t1 - root)
         ends = np.maximum(np.abs(self.t1 - root.real), FINEST) / np.maximum(np.abs(root.real - self.t0), FINEST)
@@ -190,18 +190,18 @@ class DensityPanel:
         return np.where(real, np.log(ends) + 1j * np.pi * side * inside, np.log(above / below))
 
     def moments(self, count: int) -> np.ndarray:
-        """The integrals of the first powers of x against the density."""
+        """Return the integrals of the first powers of x against the density."""
         nodes, weights = _gauss(NODES + 8)
         t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
         density = _chebyshev(NODES + 8, len(self.series)) @ self.series
         powers = self.piece.x(t)[:, None] ** np.arange(count)
-        found: np.ndarray = (weights * density) @ powers * (self.t1 - self.t0) / 2
-        return found
+        moments: np.ndarray = (weights * density) @ powers * (self.t1 - self.t0) / 2
+        return moments
 
 
 @dataclass(frozen=True)
 class Panelled:
-    """The density on panels; `zeros` are points inside the given intervals at which it vanished against expectation."""
+    """The density on panels; `zeros` are points inside the intervals at which it unexpectedly vanished."""
 
     panels: tuple[DensityPanel, ...]
     zeros: tuple[float, ...]
@@ -221,7 +221,7 @@ class Panelled:
 
 @dataclass(frozen=True)
 class SpectralLaw:
-    """The limiting law of the eigenvalues. `error` is the measured defect of mass and transform."""
+    """The limiting law of the eigenvalues; `error` is its measured defect in mass and Stieltjes transform."""
 
     edges: tuple[tuple[float, float], ...]
     atoms: tuple[tuple[float, float], ...]
@@ -229,18 +229,18 @@ class SpectralLaw:
     error: float
 
     def density(self, x: np.ndarray) -> np.ndarray:
-        """The density of the continuous part; zero at the ends of intervals, where it may also diverge."""
+        """Return the density of the continuous part; zero at the ends of intervals, where it may also diverge."""
         x = np.asarray(x, float)
-        found = np.zeros(x.shape)
+        density = np.zeros(x.shape)
         inside = np.any([(x > low) & (x < high) for low, high in self.edges] or [np.zeros(x.shape, bool)], axis=0)
         for panel in self.panels.panels:
             t = panel.piece.t(x)
             here = inside & (x >= panel.piece.low) & (x <= panel.piece.high) & (t >= panel.t0) & (t <= panel.t1)
-            found[here] = panel.density(t[here])
-        return np.maximum(found, 0.0)
+            density[here] = panel.density(t[here])
+        return np.maximum(density, 0.0)
 
     def cumulative(self, x: np.ndarray) -> np.ndarray:
-        """The share of eigenvalues at or below each x."""
+        """Return the distribution function: the fraction of eigenvalues at or below each x."""
         x = np.asarray(x, float)
         total = np.zeros(x.shape)
         for panel in self.panels.panels:
@@ -250,18 +250,17 @@ class SpectralLaw:
         return total
 
     def moment(self, order: int) -> float:
-        """The mean of a power of the eigenvalues, by integration."""
+        """Return the moment of one order, by quadrature."""
         return float(self.moments(order + 1)[-1])
 
     def moments(self, count: int) -> np.ndarray:
-        """The means of the first powers of the eigenvalues, the power 0 among them, by integration."""
+        """Return the moments of orders 0, 1, ..., by quadrature."""
         points, weights = np.array(self.atoms).reshape(-1, 2).T
         total = weights @ np.vander(points, count, increasing=True)
         return total + sum(panel.moments(count) for panel in self.panels.panels)
 
     def transform(self, z: Any, side: int = 1) -> np.ndarray:
-        """The mean of 1 / (z - eigenvalue), by integration: its limit from above the real axis (side 1), or from below
-        (-1), on the support."""
+        """Return the Stieltjes transform at z; on the support, its limit from above (side 1) or below (-1)."""
         z = np.asarray(z, complex)
         points = z.ravel()
         total = np.zeros(points.shape, complex)
@@ -273,7 +272,7 @@ class SpectralLaw:
         return total.reshape(z.shape)
 
     def moved(self, shift: float) -> SpectralLaw:
-        """The law of eigenvalues that have all been moved."""
+        """Return the law of the eigenvalues plus `shift`."""
         pieces = {piece: replace(piece, low=piece.low + shift, high=piece.high + shift) for piece in self.panels.pieces}
         panels = tuple(replace(panel, piece=pieces[panel.piece]) for panel in self.panels.panels)
         return SpectralLaw(

@@ -1,4 +1,4 @@
-"""Moments of the bulk from the series of its resolvent at infinity, G = sum_k m_k / z^(k+1)."""
+"""Moments of the bulk from the Laurent series of its resolvent at infinity, G = sum_k m_k / z^(k+1)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from numerics.runtime.point import Point
 
 
 def moments(branch: Branch, count: int, like: Branch | None = None) -> list[float]:
-    """Moments 0 to `count`: exactly from the curve, rounded once, or from the resolvent on a circle without one.
+    """Return moments 0 to `count`: exact ones from the curve, rounded once, or by a contour integral of the resolvent.
 
-    like: a branch whose spectrum is nearly the same and is known."""
+    like: a branch with nearly the same spectrum whose contour can be reused.
+    """
     exact = exact_moments(branch, count)
     if exact is not None:
         return [float(m) for m in exact]
@@ -23,13 +24,13 @@ def moments(branch: Branch, count: int, like: Branch | None = None) -> list[floa
 
 
 def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:
-    """The same as fractions; None where there is no curve with rational coefficients, or it branches at infinity.
+    """Return moments 0 to `count` as fractions; None without a rational curve, or if it branches at infinity.
 
-    With G = w u and w = 1/z the curve is a polynomial in w and u; u starts at 1, and each further coefficient
-    enters its order linearly, with the slope of the leading polynomial at 1.
+    With G = w u and w = 1/z the curve is a polynomial in w and u. The series of u starts at 1, and each further
+    coefficient enters its order linearly (Newton-Puiseux).
     """
-    found = _from_curve(branch.law, branch.own, count) if branch.eliminated else None
-    return None if found is None else list(found)
+    moments = _from_curve(branch.law, branch.own, count) if branch.eliminated else None
+    return None if moments is None else list(moments)
 
 
 @lru_cache(maxsize=256)
@@ -44,15 +45,15 @@ def _from_curve(law: BulkLaw, p: Point, count: int) -> tuple[Fraction, ...] | No
     slope = sum((i * c for i, power, c in terms if power == 0), Fraction(0))
     if value != 0 or slope == 0:
         return None
-    found = [Fraction(1)]
+    series = [Fraction(1)]
     for order in range(1, count + 1):
-        known = [*found, Fraction(0)]
-        found.append(-_coefficient(terms, known, order) / slope)
-    return tuple(found)
+        truncated = [*series, Fraction(0)]
+        series.append(-_coefficient(terms, truncated, order) / slope)
+    return tuple(series)
 
 
 def _coefficient(terms: list[tuple[int, int, Fraction]], series: list[Fraction], order: int) -> Fraction:
-    """The coefficient of w^order when the series is put into the polynomial."""
+    """Return the coefficient of w^order of the polynomial at the truncated series."""
     powers = [[Fraction(1)] + [Fraction(0)] * order]
     for _ in range(max(i for i, _, _ in terms)):
         last = powers[-1]

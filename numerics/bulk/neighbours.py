@@ -1,8 +1,8 @@
-"""Responses inside the bulk from those at points nearby: a guess that one round of Newton's method confirms.
+"""Interpolated first guesses for responses inside the bulk.
 
-Following a large system from infinity takes several rounds per point. Between points of the real axis at which it has
-been followed the responses are smooth, but for roots at the edges, so that most points of a density need no way of
-their own. A guess is used only where Newton's method contracts at once; all others are followed.
+Following a large system from infinity takes several Newton iterations per point. Inside the bulk the responses are
+smooth up to square roots at the edges, so most points of a density start from interpolation instead. A guess is used
+only where Newton's method contracts at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 NEAREST = 8
-"""Known points that a guess is made of."""
+"""Interpolation nodes per guess."""
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Neighbours:
     responses: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), complex))
 
     def add(self, places: np.ndarray, responses: np.ndarray) -> None:
-        """Remember more of them."""
+        """Insert points with their responses."""
         if not places.size:
             return
         rows = np.concatenate([self.responses, responses]) if self.places.size else responses
@@ -31,18 +31,18 @@ class Neighbours:
         self.responses = rows[order]
 
     def between(self, x: np.ndarray) -> np.ndarray:
-        """Which points have known ones on either side."""
+        """Return which points have stored points on either side."""
         if self.places.size < NEAREST:
             return np.zeros(x.shape, bool)
-        found: np.ndarray = (x >= self.places[0]) & (x <= self.places[-1])
-        return found
+        inside: np.ndarray = (x >= self.places[0]) & (x <= self.places[-1])
+        return inside
 
     def guesses(self, x: np.ndarray) -> np.ndarray:
-        """Interpolated responses, in an angle that makes square roots at both ends smooth."""
-        known, wanted = self._angle(self.places), self._angle(x)
-        first = np.clip(np.searchsorted(known, wanted) - NEAREST // 2, 0, known.size - NEAREST)
+        """Return interpolated responses, in an angle in which square roots at both ends are smooth."""
+        known_angles, wanted = self._angle(self.places), self._angle(x)
+        first = np.clip(np.searchsorted(known_angles, wanted) - NEAREST // 2, 0, known_angles.size - NEAREST)
         rows = first[:, None] + np.arange(NEAREST)
-        nodes = known[rows]
+        nodes = known_angles[rows]
         own = np.eye(NEAREST, dtype=bool)
         apart = np.where(own, 1.0, nodes[:, :, None] - nodes[:, None, :])
         away = np.where(own, 1.0, (wanted[:, None] - nodes)[:, None, :])

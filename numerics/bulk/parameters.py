@@ -1,5 +1,4 @@
-"""What a bulk takes of a point: its own parameters, so that what is found for one point of a sweep serves all points
-that share those, and the coefficients that updates make of them."""
+"""The parameters that a bulk reads, which key its caches, and the updated coefficients of its equations."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ from numerics.support.precision import in_float64
 
 @lru_cache(maxsize=256)
 def own_parameters(law: BulkLaw, p: Point) -> Point:
-    """The part of a point that the bulk reads: its equations, its curve and the polynomials of its edges.
+    """Return the part of a point that the bulk equations, curve and edge polynomials read.
 
-    Generated functions have no branches, so that one run reads all that is ever read. Where it fails, as at extreme
-    values, everything counts as read.
+    Generated functions have no branches, so one recorded evaluation shows all reads. If it fails, as at extreme values,
+    every parameter is kept.
     """
     values, seen = vars(p), set()
 
@@ -31,7 +30,7 @@ def own_parameters(law: BulkLaw, p: Point) -> Point:
 
     reading: Any = Reading()
     try:
-        few = replace(law, nodes=NODES)  # as many at all points, so that nothing is compiled anew
+        few = replace(law, nodes=NODES)  # the same number at all points, so that nothing is recompiled
         few.residual(reading, 2.3 + 1.1j, [0.37 + 0.1j / (k + 1) for k in range(len(law.responses))])
         for table in (law.curve, law.edge_polynomials):
             if table is not None:
@@ -44,10 +43,10 @@ def own_parameters(law: BulkLaw, p: Point) -> Point:
 @lru_cache(maxsize=256)
 @in_float64
 def updated(law: BulkLaw, p: Point) -> tuple[tuple[float, ...], ...]:
-    """What the functions of a bulk take last, as plain numbers."""
+    """Return the updated coefficients, the last argument of the functions of a bulk, as floats."""
     return tuple(tuple(map(float, some)) for some in law.updated(p))
 
 
 def exactly(given: tuple[tuple[float, ...], ...]) -> tuple[tuple[Fraction, ...], ...]:
-    """The same as the fractions that they are: rounded once, so that whatever is made of them agrees."""
+    """Return the same numbers as exact fractions, so that all functions see the same rounding."""
     return tuple(tuple(map(Fraction, some)) for some in given)

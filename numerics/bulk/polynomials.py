@@ -1,6 +1,6 @@
-"""The bulk equations as plain polynomials: residual and Jacobian at many points by NumPy, with nothing to compile.
+"""The bulk equations as polynomials: residual and Jacobian at many points in NumPy, without compilation.
 
-A generated bulk has its equations term by term, and so their derivatives are known.
+A generated bulk lists its equations term by term, which gives their derivatives as well.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from numerics.runtime.point import Point, exact
 from numerics.support.precision import in_float64
 
 Monomial = tuple[int, ...]
-"""Numbers of the factors, ascending and repeated by power: 0 is z, 1 the first response."""
+"""Indices of the factors, ascending and repeated by power: 0 is z, 1 the first response."""
 Number = float | Fraction
 Terms = list[tuple[int, Number, Monomial]]
-"""Place of the sum that a term belongs to, its coefficient, and its monomial."""
+"""Index of the sum that a term belongs to, its coefficient, and its monomial."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of terms: coefficients, the factors of each (padded by the constant 1), and where each sum starts."""
+    """Sums of terms in flat arrays: coefficients, factors of each term (padded by the constant 1), and the start of
+    each sum."""
 
     coefficients: np.ndarray
     factors: np.ndarray
@@ -36,7 +37,7 @@ class Sums:
 
     @staticmethod
     def of(terms: Terms, one: int) -> Sums:
-        """From terms (place of the sum, coefficient, monomial); `one` is the number of the constant."""
+        """Return the sums from terms (index of the sum, coefficient, monomial); `one` is the index of the constant."""
         terms = sorted(terms, key=lambda term: term[0])
         most = max((len(monomial) for _, _, monomial in terms), default=0) or 1
         factors = np.full((most, len(terms)), one)
@@ -46,7 +47,7 @@ class Sums:
         return Sums(np.array([c for _, c, _ in terms], float), factors, starts, places.astype(int))
 
     def at(self, variables: np.ndarray) -> np.ndarray:
-        """The sums, one row a point, in the order of `places`."""
+        """Return the sums at many points, one row per point, in the order of `places`."""
         if not self.places.size:
             return np.zeros((len(variables), 0), variables.dtype)
         values = self.coefficients * variables[:, self.factors[0]]
@@ -57,7 +58,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class PolynomialSystem:
-    """As many polynomial equations as responses, with their derivatives by z and by the responses."""
+    """A square polynomial system in the responses, with its derivatives by z and by the responses."""
 
     count: int
     residual: Sums
@@ -66,19 +67,18 @@ class PolynomialSystem:
     groups: int = 1
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Residual, rate in z and slope in r at many points; real where the points are."""
+        """Return residual, derivative by z and Jacobian by r at many points; real at real points."""
         residual, rate, values = self.values(z, r)
         return residual, rate, self.matrices(values)
 
     def scaled(self, z: np.ndarray, r: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same with each equation divided by its largest slope, for unknowns of known sizes."""
+        """Return the same with each equation divided by its largest Jacobian entry times the size of its unknown."""
         residual, rate, values = self.values(z, r)
         widest = self.widest(values, sizes)
         return residual / widest, rate / widest, self.matrices(values / self.by_equation(widest))
 
     def widest(self, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """The largest slope of each equation. Only slopes that are not zero by construction are looked at: of a large
-        system they are few."""
+        """Return the largest scaled Jacobian entry of each equation, from the sparsity pattern."""
         rows, columns, equations, starts = self._places
         found = np.ones((len(values), self.count))
         if equations.size:
@@ -87,7 +87,7 @@ class PolynomialSystem:
         return found
 
     def times(self, values: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Matrices that hold these slopes times columns."""
+        """Return sparse Jacobians with these entries times columns."""
         _, columns, equations, starts = self._places
         found = np.zeros(x.shape, np.result_type(values, x))
         found[:, equations] = np.add.reduceat(values[..., None] * x[:, columns], starts, axis=1)
@@ -95,17 +95,18 @@ class PolynomialSystem:
 
     @cached_property
     def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Equation and unknown of each slope; the equations that have some, and where those of each start."""
+        """The sparsity pattern: row and column of each Jacobian entry, the non-empty rows, and the first entry
+        of each."""
         rows, columns = np.divmod(self.slope.places, self.count)
         equations, starts = np.unique(rows, return_index=True)
         return rows, columns, equations, starts
 
     def by_equation(self, numbers: np.ndarray) -> np.ndarray:
-        """Numbers of the equations, one per slope."""
+        """Return row values repeated for each Jacobian entry."""
         return numbers[:, self._places[0]]
 
     def values(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Residual, rate in z, and the slopes that are not zero by construction."""
+        """Return residual, derivative by z, and the entries of the Jacobian's sparsity pattern."""
         variables = np.concatenate([z[:, None], r, np.ones_like(z)[:, None]], axis=1)
         residual, rate = (np.zeros((z.size, self.count), variables.dtype) for _ in range(2))
         for into, sums in ((residual, self.residual), (rate, self.rate)):
@@ -113,24 +114,24 @@ class PolynomialSystem:
         return residual, rate, self.slope.at(variables)
 
     def matrices(self, values: np.ndarray) -> np.ndarray:
-        """Matrices that hold these slopes."""
+        """Return dense Jacobians with these entries."""
         slope = np.zeros((len(values), self.count * self.count), values.dtype)
         slope[:, self.slope.places] = values
         return slope.reshape(-1, self.count, self.count)
 
 
 def _plain(value: Any) -> Number:
-    """Whole numbers and fractions as fractions, which stay exact; whatever else a number may be as a float."""
+    """Return integers and rationals as exact fractions, other numbers as floats."""
     return Fraction(value) if isinstance(value, int | Fraction) else float(value)
 
 
 def monomial_of(name: str, variables: Sequence[str]) -> Monomial:
-    """A product of z and variables, by their names, "1" for none."""
+    """Parse a product of z and named variables; "1" is the empty product."""
     return () if name == "1" else tuple(sorted(("z", *variables).index(word) for word in name.split()))
 
 
 def differentiated(monomial: Monomial) -> list[tuple[int, int, Monomial]]:
-    """By each variable of a product: the variable, what its derivative is multiplied with, and what is left."""
+    """Return (variable, power, remaining monomial) for each variable of a monomial."""
     found = []
     for k in dict.fromkeys(monomial):
         at = monomial.index(k)
@@ -139,8 +140,10 @@ def differentiated(monomial: Monomial) -> list[tuple[int, int, Monomial]]:
 
 
 def polynomials_of(equations: Iterable[Iterable[tuple[str, Any]]], variables: Sequence[str]) -> tuple[Terms, Terms]:
-    """The terms of generated equations, and of their derivatives by z and by variables: the place of the derivative of
-    an equation by variable k is equation * (variables + 1) + k."""
+    """Return the terms of generated equations and of their derivatives by z and by variables.
+
+    The derivative of an equation by variable k has index equation * (variables + 1) + k.
+    """
     residual: Terms = []
     slope: Terms = []
     for place, terms in enumerate(equations):
@@ -153,8 +156,10 @@ def polynomials_of(equations: Iterable[Iterable[tuple[str, Any]]], variables: Se
 
 
 def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms, Terms, Terms]:
-    """The terms of the generated equations, of their derivatives by z, and of those by the responses. in_fractions:
-    with coefficients that are fractions, as the parameters are."""
+    """Return the terms of the generated equations, of their derivatives by z, and of those by the responses.
+
+    in_fractions: take coefficients as exact fractions of the parameters.
+    """
     count, given = len(law.responses), updated(law, p)
     found = law.polynomials(exact(p), *exactly(given)) if in_fractions else law.polynomials(p, *given)
     residual, slope = polynomials_of(found, law.responses)
@@ -166,7 +171,7 @@ def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms,
 @lru_cache(maxsize=64)
 @in_float64
 def polynomial_system(law: BulkLaw, p: Point) -> PolynomialSystem:
-    """The generated equations at these parameters."""
+    """Return the generated equations at these parameters."""
     count = len(law.responses)
-    made = [Sums.of(terms, count + 1) for terms in terms_of(law, p)]
-    return PolynomialSystem(count, made[0], made[1], made[2])
+    sums = [Sums.of(terms, count + 1) for terms in terms_of(law, p)]
+    return PolynomialSystem(count, sums[0], sums[1], sums[2])

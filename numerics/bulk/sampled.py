@@ -1,7 +1,7 @@
-"""How far a bulk may be off that depends on what is sampled: its sites, or means of the training level.
+"""Standard errors of a bulk whose equations hold sampled sites or sampled means of the training level.
 
-At an edge the responses r turn back: the slope of the equations F(z, r) = 0 in r is singular. With l the vector that it
-leaves out on its left, a change of the law that makes F out of zero moves the edge by -l.F / l.(dF/dz), to first order.
+At an edge the Jacobian of F(z, r) = 0 in r is singular. With l its left null vector, a perturbation F of the equations
+moves the edge by -l.F / l.(dF/dz) to first order.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from numerics.support.precision import in_float64
 
 @in_float64
 def edge_errors(branch: Branch, others: Sequence[Branch], law: SpectralLaw, nearby: Nearby) -> list[list[float | None]]:
-    """A standard error for each edge of each interval, its bias included; None where an edge cannot be moved, as one
-    at which responses are infinite. others: the bulk at the order parameters nearby."""
+    """Return a standard error, bias included, for each edge of each interval.
+
+    None where first-order perturbation does not apply, as at a hard edge. others: the bulk at each Monte Carlo
+    replicate of the order parameters.
+    """
     return [[_error(branch, edge, others, nearby) for edge in pair] for pair in law.edges]
 
 
 @in_float64
 def moment_errors(branch: Branch, others: Sequence[Branch], count: int, nearby: Nearby) -> list[float]:
-    """A standard error for each moment, its bias included."""
+    """Return a standard error, bias included, for each moment."""
     here, there = moments(branch, count), [moments(one, count, branch) for one in others]
     found = [nearby.estimate(value, [one[k] for one in there]) for k, value in enumerate(here)]
     return [math.hypot(error, value - now) for (value, error), now in zip(found, here, strict=True)]
@@ -44,5 +47,5 @@ def _error(branch: Branch, edge: float, others: Sequence[Branch], nearby: Nearby
     except (NumericalError, np.linalg.LinAlgError):
         return None
     value, error = nearby.estimate(edge, moved)
-    found = math.hypot(error, value - edge)
-    return found if math.isfinite(found) else None
+    total = math.hypot(error, value - edge)
+    return total if math.isfinite(total) else None

@@ -1,7 +1,7 @@
-"""Densities of traits in the bulk: at how many values they are taken, so that nothing changes with more.
+"""The number of quadrature nodes for densities of traits in the bulk, by doubling until the responses converge.
 
-Taken at n values a density is a law of its own, with a bulk that is found and checked like any other. It stands for the
-density once its responses, inside the bulk, in its gaps and beside it, are those with twice as many values.
+With n nodes a density is a discrete law whose bulk is solved like any other. It represents the density once the
+responses inside the bulk, in its gaps and beside it agree with those of 2n nodes.
 """
 
 from __future__ import annotations
@@ -20,57 +20,62 @@ from numerics.runtime.point import Point
 from numerics.support.precision import in_float64
 
 TOLERANCE, MOST, TOGETHER = 1e-10, 4096, 2**16
-"""How far responses may move with twice as many values, relatively, the most values that are tried, and the most
-combinations of those of several densities."""
+"""Relative change of responses on doubling at which nodes suffice, most nodes per density, and most combinations of
+several."""
 INSIDE, NEWTON = 48, 4
-"""Points in each interval of the bulk, and steps from the responses with fewer values to those with more."""
+"""Test points per interval of the bulk, and Newton steps from the responses of n nodes to those of 2n."""
 ABOVE, SPREAD, NEAR, ROUGHLY = 128, 6.0, 3e-3, 1e-9
-"""Points above the axis, how far they reach and how high they are, beside the width of the spectrum, and how far
-responses may move there."""
+"""Test points above the axis for the first guess: their number, range and height in units of the spectrum's width, and
+the relative tolerance there."""
 
 
 def settled(branch: Branch) -> Branch:
-    """The branch with as many values of each density as it needs; itself where there is none."""
+    """Return the branch with a converged number of quadrature nodes; itself where there is no density."""
     if not branch.law.settles:
         return branch
-    return Branch(replace(branch.law, nodes=_settled(branch.law, branch.own)[0]), branch.p)
+    return Branch(replace(branch.law, nodes=_converged_nodes(branch.law, branch.own)[0]), branch.p)
 
 
 def movement(branch: Branch) -> float:
-    """How far the responses of a settled branch move with twice as many values, relatively."""
-    return _settled(branch.law, branch.own)[1] if branch.law.settles else 0.0
+    """Return the relative change of a converged branch's responses on doubling the nodes."""
+    return _converged_nodes(branch.law, branch.own)[1] if branch.law.settles else 0.0
 
 
 def as_settled(probe: Probe, branch: Branch) -> Probe:
-    """A(z) with the same values as a settled branch has."""
+    """Return A(z) with the quadrature nodes of a converged branch."""
     return probe if probe.sites is None else replace(probe, nodes=branch.law.nodes)
 
 
-def _settled(law: BulkLaw, p: Point) -> tuple[int, float]:
-    return _found(replace(law, nodes=NODES), p)
+def _converged_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
+    return _converge_nodes(replace(law, nodes=NODES), p)
 
 
 @lru_cache(maxsize=256)
 @in_float64
-def _found(law: BulkLaw, p: Point) -> tuple[int, float]:
-    most = _most(law, p)
+def _converge_nodes(law: BulkLaw, p: Point) -> tuple[int, float]:
+    most = _most_nodes(law, p)
     nodes, moved = _first_guess(law, p, most), np.inf
     failure: NumericalError | None = None
     while nodes <= most:
         branch = Branch(replace(law, nodes=nodes), p)
         try:
-            moved = _moved(branch, law_of(branch), Branch(replace(law, nodes=2 * nodes), p))
+            moved = _largest_change(branch, law_of(branch), Branch(replace(law, nodes=2 * nodes), p))
         except NumericalError as error:
             moved, failure = np.inf, error
         if moved <= TOLERANCE:
             return nodes, float(moved)
         nodes *= 2
-    told = f"the bulk still moves by {moved:.1e}" if np.isfinite(moved) else "the bulk is not found"
-    raise not_converged(law.densities, f"with {most} values {told}") from failure
+    remaining = f"the bulk still moves by {moved:.1e}" if np.isfinite(moved) else "the bulk is not found"
+    raise not_converged(law.densities, f"with {most} values {remaining}") from failure
 
 
 def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> NumericalError:
-    """The error that names the averages which have not converged. densities: as of BulkLaw; told: how far they came."""
+    """Return the error that names the averages which have not converged.
+
+    Args:
+        densities: as in BulkLaw.
+        told: the remaining change, as a clause.
+    """
     names = " and ".join(name for _, name in densities)
     cures = {
         "trait": "take values and weights instead of a density, or cut it off where it is thin",
@@ -80,17 +85,19 @@ def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> Numerica
     return NumericalError(f"the average over {names} has not converged: {told}; {cure}")
 
 
-def _most(law: BulkLaw, p: Point) -> int:
-    """The most values that are tried of each density: of several at the same sites all combinations count."""
+def _most_nodes(law: BulkLaw, p: Point) -> int:
+    """Return the most nodes per density; several densities at one site take all combinations."""
     assert law.sites is not None
-    few, more = (np.prod([len(one.weights) for one in law.sites(p, nodes)]) for nodes in (32, 64))
+    few, more = (np.prod([len(law_of_sites.weights) for law_of_sites in law.sites(p, nodes)]) for nodes in (32, 64))
     densities = max(1, round(float(np.log2(more / few))))
     return MOST if densities == 1 else int(2 ** (np.log2(TOGETHER) // densities))
 
 
 def _first_guess(law: BulkLaw, p: Point, most: int) -> int:
-    """A number of values with which responses a little above the axis have settled: with fewer the bulk falls apart
-    into islands, one for each value, which take long to find and mean nothing."""
+    """Return a number of nodes at which responses slightly above the axis have converged.
+
+    With fewer nodes the bulk splits into one island per node, which is slow to resolve and an artefact.
+    """
     nodes = law.nodes
     branch = Branch(law, p)
     height = 10 * branch.start.height
@@ -105,13 +112,14 @@ def _first_guess(law: BulkLaw, p: Point, most: int) -> int:
     return nodes
 
 
-def _moved(coarse: Branch, law: SpectralLaw, fine: Branch) -> float:
-    """The largest relative change of a response at points inside the bulk, in its gaps and beside it."""
-    return _change(coarse, fine, _points(law))
+def _largest_change(coarse: Branch, law: SpectralLaw, fine: Branch) -> float:
+    """Return the largest relative change of a response inside the bulk, in its gaps and beside it."""
+    return _change(coarse, fine, _test_points(law))
 
 
 def _change(coarse: Branch, fine: Branch, z: np.ndarray) -> float:
-    """The largest relative change of a response between two numbers of values; infinite if it could not be told."""
+    """Return the largest relative change of a response at z between two numbers of nodes; infinite if Newton's method
+    fails."""
     r, errors = coarse.followed(z)
     if not np.max(errors) < 1e-8:
         return np.inf
@@ -124,7 +132,8 @@ def _change(coarse: Branch, fine: Branch, z: np.ndarray) -> float:
     return float(np.max(np.abs(better - r) / np.max(np.abs(r), axis=0)))
 
 
-def _points(law: SpectralLaw) -> np.ndarray:
+def _test_points(law: SpectralLaw) -> np.ndarray:
+    """Return test points: Chebyshev points of each interval, centres of gaps, and one point beside each end."""
     edges = sorted(law.edges)
     width = edges[-1][1] - edges[0][0]
     share = (1 - np.cos(np.pi * (np.arange(INSIDE) + 0.5) / INSIDE)) / 2

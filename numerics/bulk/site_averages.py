@@ -1,7 +1,7 @@
-"""The bulk equations where sites differ: residual and Jacobian at many points by NumPy, with nothing to compile.
+"""The bulk equations where sites differ: residual and Jacobian at many points in NumPy, without compilation.
 
-The equations are polynomials in z, the responses and averages over sites; an average is that of a product of powers of
-polynomials in z and the responses. A generated bulk has all of them term by term.
+The equations are polynomials in z, the responses and averages over sites. An average is that of a product of powers of
+polynomials in z and the responses. A generated bulk lists all of them term by term.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from numerics.support.precision import in_float64
 
 @dataclass(frozen=True)
 class _Factor:
-    """A power of a polynomial whose coefficients differ from site to site: groups x terms.
+    """A power of a polynomial whose coefficients vary over groups of sites: groups x terms.
 
-    factors: the variables of each term, padded by the constant. rates: by variable the terms that hold it, how often,
-    and the variables that are left of each.
+    factors: the variables of each term, padded by the constant. rates: for each variable the terms that contain it,
+    their powers, and their remaining factors.
     """
 
     power: int
@@ -37,7 +37,7 @@ class _Factor:
 
     @staticmethod
     def of(power: int, terms: Sequence[tuple[Monomial, Any]], groups: int, one: int) -> _Factor:
-        """From monomials and what multiplies them; `one` is the number of the constant."""
+        """Return the factor from monomials and their coefficients; `one` is the index of the constant."""
         columns = [np.broadcast_to(np.asarray(c, float), (groups, 1)) for _, c in terms]
         held: dict[int, list[tuple[int, int, Monomial]]] = {}
         for place, (monomial, _) in enumerate(terms):
@@ -55,7 +55,7 @@ class _Factor:
         return _Factor(power, np.concatenate(columns, axis=1), _padded([m for m, _ in terms], one), tuple(rates))
 
     def at(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The power at points, groups x points, and its derivative by the polynomial."""
+        """Return the power at points, groups x points, and its derivative by the polynomial."""
         value = self.coefficients @ np.prod(variables[self.factors], axis=0)
         if self.power < 0:
             inverse = 1 / value
@@ -64,12 +64,12 @@ class _Factor:
         return value**self.power, self.power * value ** (self.power - 1)
 
 
-def _padded(monomials: Sequence[Monomial], one: int) -> np.ndarray:
-    """The variables of each monomial: variables x monomials."""
-    found = np.full((max(1, *map(len, monomials)), len(monomials)), one)
+def _padded(monomials: Sequence[Monomial], constant: int) -> np.ndarray:
+    """Return the variables of each monomial, padded to one length: variables x monomials."""
+    padded = np.full((max(1, *map(len, monomials)), len(monomials)), constant)
     for n, monomial in enumerate(monomials):
-        found[: len(monomial), n] = monomial
-    return found
+        padded[: len(monomial), n] = monomial
+    return padded
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,21 @@ class _Average:
     factors: tuple[_Factor, ...]
 
     def at(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The average at points, and its derivatives by z and the responses: variables x points."""
-        found = [factor.at(variables) for factor in self.factors]
+        """Return the average at points, and its derivatives by z and the responses: variables x points."""
+        powers = [factor.at(variables) for factor in self.factors]
         slopes = np.zeros((len(variables) - 1, variables.shape[1]), variables.dtype)
         for i, factor in enumerate(self.factors):
-            others = (whole for j, (whole, _) in enumerate(found) if j != i)
-            weighed = reduce(np.multiply, others, self.weights[:, None] * found[i][1])
+            others = (whole for j, (whole, _) in enumerate(powers) if j != i)
+            weighed = reduce(np.multiply, others, self.weights[:, None] * powers[i][1])
             by_term = factor.coefficients.T @ weighed
             for k, places, times, rest in factor.rates:
                 slopes[k] += np.sum(times * by_term[places] * np.prod(variables[rest], axis=0), axis=0)
-        return self.weights @ reduce(np.multiply, (whole for whole, _ in found)), slopes
+        return self.weights @ reduce(np.multiply, (whole for whole, _ in powers)), slopes
 
 
 @dataclass(frozen=True)
 class SiteSystem:
-    """As many equations as responses, with averages over sites, and their derivatives by z and by the responses."""
+    """A square system in the responses with averages over sites, and its derivatives by z and by the responses."""
 
     count: int
     groups: int
@@ -101,11 +101,11 @@ class SiteSystem:
     slope: Sums
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Residual, rate in z and slope in r at many points; real where the points are."""
+        """Return residual, derivative by z and Jacobian by r at many points; real at real points."""
         kind = np.result_type(z, r, float)
         variables = np.array([z, *r.T, np.ones_like(z)], kind)
-        found = [average.at(variables) for average in self.averages]
-        everything = np.array([*variables[:-1], *(value for value, _ in found), variables[-1]]).T
+        averages = [average.at(variables) for average in self.averages]
+        everything = np.array([*variables[:-1], *(value for value, _ in averages), variables[-1]]).T
         residual = np.zeros((z.size, self.count), kind)
         residual[:, self.residual.places] = self.residual.at(everything)
         width = everything.shape[1] - 1
@@ -113,8 +113,8 @@ class SiteSystem:
         slope[:, self.slope.places] = self.slope.at(everything)
         slope = slope.reshape(z.size, self.count, width)
         direct = slope[:, :, : self.count + 1]
-        if found:
-            inner = np.array([slopes for _, slopes in found])  # averages x variables x points
+        if averages:
+            inner = np.array([slopes for _, slopes in averages])  # averages x variables x points
             direct = direct + slope[:, :, self.count + 1 :] @ np.moveaxis(inner, 2, 0)
         return residual, direct[:, :, 0], direct[:, :, 1:]
 
@@ -122,7 +122,7 @@ class SiteSystem:
 @lru_cache(maxsize=64)
 @in_float64
 def site_system(law: BulkLaw, p: Point) -> SiteSystem:
-    """The generated equations at these parameters."""
+    """Return the generated equations at these parameters."""
     assert law.sites is not None and law.averages is not None
     sites, given, count = site_laws(law.sites, p, law.nodes), updated(law, p), len(law.responses)
     averages = tuple(_prepared(law, one) for one in law.averages(p, sites, *given))
@@ -144,7 +144,7 @@ def _prepared(law: BulkLaw, average: SiteAverage) -> _Average:
 @lru_cache(maxsize=64)
 @in_float64
 def site_laws(sites: Sites, p: Point, nodes: int) -> tuple[TraitValues, ...]:
-    """What differs from site to site, in NumPy's arrays: averages over them have nothing to compile."""
+    """Return the values and weights of traits as NumPy arrays."""
     return tuple(
         TraitValues(np.asarray(one.values), np.asarray(one.weights)) for one in _compiled(sites)(p, nodes=nodes)
     )
@@ -152,5 +152,5 @@ def site_laws(sites: Sites, p: Point, nodes: int) -> tuple[TraitValues, ...]:
 
 @lru_cache(maxsize=64)
 def _compiled(sites: Sites) -> Callable[..., Any]:
-    """All at once: a density is taken at more and more values, and each operation would be compiled for each number."""
+    """Compile the laws of sites as one function, since each number of nodes would recompile every operation."""
     return compiled(sites, quickly=True, static=("nodes",))

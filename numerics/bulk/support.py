@@ -1,7 +1,7 @@
-"""The bulk from its generated equations, as one verified law: support, atoms, density, moments, expected counts.
+"""The bulk as one verified law: support, point masses, density, moments, expected counts.
 
-Nothing is returned before it has been checked as a whole: the masses of all intervals and atoms add up to one, and
-their Stieltjes transform is the resolvent that came from infinity.
+A law is returned only after a check of the whole: the masses of all intervals and point masses add up to one, and their
+Stieltjes transform is the resolvent continued from infinity.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.bulk.density import panelled, pieces_of, resolvent_at, tip_panel
+from numerics.bulk.density import build_panels, pieces_of, resolvent_at, tip_panel
 from numerics.bulk.edges import (
     Intervals,
     atom_at,
@@ -26,7 +26,7 @@ from numerics.bulk.edges import (
     support_from_curve,
 )
 from numerics.bulk.folds import edges_against
-from numerics.bulk.keeping import kept_or_found, made_law, plain_law
+from numerics.bulk.keeping import law_from_json, law_to_json, load_or_compute
 from numerics.bulk.law import DensityPanel, Panelled, SpectralLaw
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
@@ -46,14 +46,14 @@ __all__ = [
 ]
 
 TIPS = 0.5
-"""How far the mass next to an end may be from what a power has there, relatively."""
+"""Relative tolerance between the missing mass and that of the power laws next to divergent edges."""
 MASS_ERROR = 1e-8
-"""How far the total mass may be from one before the result is refused."""
+"""Largest deviation of the total mass from one before the result is refused."""
 
 
 @dataclass(frozen=True)
 class _Watched:
-    """Who is told of the progress: it makes no difference to the result, so that all are equal."""
+    """A progress callback that compares equal to every other, so that it does not key a cache."""
 
     tell: Report | None = field(compare=False)
 
@@ -62,7 +62,7 @@ class _Watched:
 
 
 def law_of(branch: Branch, tell: Report | None = None) -> SpectralLaw:
-    """The law at the branch's parameters; computed once."""
+    """Return the law at the branch's parameters; cached."""
     return _law(branch.law, branch.own, _Watched(tell))
 
 
@@ -72,34 +72,35 @@ def _law(law: BulkLaw, p: Point, watched: _Watched) -> SpectralLaw:
     branch = Branch(law, p)
     intervals = support_from_curve(branch)
     if intervals is not None:
-        found = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
-        if not found.panels.zeros and found.error <= MASS_ERROR:
-            return found
-    return kept_or_found(branch, "law", lambda: law_without_curve(branch, watched.tell), plain_law, made_law)
+        spectral_law = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
+        if not spectral_law.panels.zeros and spectral_law.error <= MASS_ERROR:
+            return spectral_law
+    return load_or_compute(branch, "law", lambda: law_without_curve(branch, watched.tell), law_to_json, law_from_json)
 
 
 @in_float64
 def law_without_curve(branch: Branch, tell: Report | None = None) -> SpectralLaw:
-    """The same law from the response equations alone: sample, follow to folds, integrate, look for what is missing."""
+    """Return the law from the response equations alone: support by continuation, density by panels, a search for
+    missing mass."""
     branch, watched = replace(branch, use_curve=False), _Watched(tell)
     more: tuple[float, ...] = ()
-    found = None
+    law = None
     for _ in range(12):
         intervals, empty = support_from_branch(branch, more, watched.part(0.0, 0.5))
-        found = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
-        if not found.panels.zeros and found.error > MASS_ERROR:  # products of matrices have a singular density at zero
-            found = _assembled(branch, intervals, np.zeros(0), np.zeros(1), watched.part(0.5, 1.0))
-        if not found.panels.zeros and found.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
-            found = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
-        if not found.panels.zeros and found.error <= MASS_ERROR:
-            return found
-        fresh = list(found.panels.zeros)
+        law = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
+        if not law.panels.zeros and law.error > MASS_ERROR:  # products of matrices have a singular density at zero
+            law = _assembled(branch, intervals, np.zeros(0), np.zeros(1), watched.part(0.5, 1.0))
+        if not law.panels.zeros and law.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
+            law = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
+        if not law.panels.zeros and law.error <= MASS_ERROR:
+            return law
+        fresh = list(law.panels.zeros)
         for low, high, _ in hidden_masses(branch, empty):
             fresh += list(low + (high - low) * np.linspace(0, 1, 11)[1:-1])
         if not set(fresh) - set(more):
             break
         more = (*more, *fresh)
-    defect = "with gaps too narrow to tell" if found is None or found.panels.zeros else f"off by {found.error:.1g}"
+    defect = "with gaps too narrow to tell" if law is None or law.panels.zeros else f"off by {law.error:.1g}"
     raise NumericalError(
         f"the masses of the bulk do not add up to one ({defect}), so its support is not certain at these parameters; "
         "take less extreme ones"
@@ -109,24 +110,24 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> SpectralLaw
 def _assembled(
     branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report | None = None
 ) -> SpectralLaw:
-    """Density on panels, atoms, and how far both are from a law with the right transform; panels end at `more` too."""
+    """Assemble density and point masses, and measure their defect in mass and transform; panels end at `more` too."""
     pieces, tips = pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more])))
-    panels = panelled(branch, pieces, tell)
+    panels = build_panels(branch, pieces, tell)
     places = sorted({0.0, *candidates})
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
     if tips:
         panels = _with_tips(panels, [tip_panel(branch, tip) for tip in tips], sum(weight for _, weight in atoms))
-    found = SpectralLaw(tuple(intervals), atoms, panels, np.inf)
+    law = SpectralLaw(tuple(intervals), atoms, panels, np.inf)
     total = panels.mass + sum(weight for _, weight in atoms)
     above = 1j * branch.start.height / 3
     right = resolvent_at(branch, np.array([above]))[0][0]
-    defect = max(abs(total - 1), abs(complex(found.transform(above)) / right - 1))
+    defect = max(abs(total - 1), abs(complex(law.transform(above)) / right - 1))
     return SpectralLaw(tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
 
 
 def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Panelled:
-    """What is left of the mass is that of the tips, if it is about as much as they have: the law has the right
-    transform only if that is where it belongs."""
+    """Assign the missing mass to the tips if it is about what their power laws have; the transform check
+    confirms it."""
     estimate, left = sum(tip.mass for tip in tips), 1 - atoms - panels.mass
     if abs(left - estimate) < TIPS * estimate:
         tips = [replace(tip, series=tip.series * left / estimate, error=tip.error) for tip in tips]
@@ -135,18 +136,20 @@ def _with_tips(panels: Panelled, tips: list[DensityPanel], atoms: float) -> Pane
 
 
 def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, float]]:
-    """The intervals of the bulk, ascending."""
+    """Return the intervals of the bulk, ascending."""
     return list(law_of(branch, tell).edges)
 
 
 def atoms_of(branch: Branch, edges: Sequence[tuple[float, float]]) -> list[dict[str, float]]:
-    """Point masses of the bulk, ascending. They belong to the same law as the `edges` of `support`."""
+    """Return the point masses of the bulk, ascending; they belong to the same law as the `edges` of `support`."""
     return [{"at": at, "weight": weight} for at, weight in law_of(branch).atoms]
 
 
 def series_moments(branch: Branch, count: int, like: Branch | None = None) -> np.ndarray:
-    """Moments 0 to `count` from the resolvent on a circle around the whole spectrum: its series at infinity. like: a
-    branch whose spectrum is nearly the same, so that its circle will do."""
+    """Return moments 0 to `count` by a contour integral of the resolvent around the whole spectrum.
+
+    like: a branch with nearly the same spectrum whose contour can be reused.
+    """
     if like is not None:
         return np.array(_on_a_circle(branch, count, law_of(like)))
     return np.array(_moments(branch.law, branch.own, count))
@@ -157,13 +160,13 @@ def series_moments(branch: Branch, count: int, like: Branch | None = None) -> np
 def _moments(law: BulkLaw, p: Point, count: int) -> tuple[float, ...]:
     branch = Branch(law, p)
     found = partial(_on_a_circle, branch, count)
-    return kept_or_found(branch, f"moments-{count}", lambda: found(law_of(branch)), list, tuple)
+    return load_or_compute(branch, f"moments-{count}", lambda: found(law_of(branch)), list, tuple)
 
 
 def _on_a_circle(branch: Branch, count: int, law: SpectralLaw) -> tuple[float, ...]:
     ends = [e for pair in law.edges for e in pair] + [at for at, _ in law.atoms]
     radius = 1.5 * max(map(abs, ends), default=branch.start.height) or branch.start.height
-    nodes = 48  # what the circle folds onto a moment is (2/3)^96 of it
+    nodes = 48  # the aliasing error of the trapezoidal rule is (2/3)^96
     z = radius * np.exp(1j * np.pi * (np.arange(nodes) + 0.5) / nodes)
     g, _ = resolvent_at(branch, z)
     return tuple(float(np.mean((g * z ** (k + 1)).real)) for k in range(count + 1))
@@ -171,7 +174,7 @@ def _on_a_circle(branch: Branch, count: int, law: SpectralLaw) -> tuple[float, .
 
 @dataclass(frozen=True)
 class Counts:
-    """Eigenvalues in each bin: expected, and simulated with the standard error over draws."""
+    """Eigenvalue counts per bin: expected, and simulated with the standard error over draws."""
 
     bins: np.ndarray
     expected: np.ndarray
@@ -180,14 +183,15 @@ class Counts:
 
     @property
     def differences(self) -> np.ndarray:
-        """Simulation minus theory in standard errors; a bin that is empty in both has none."""
+        """Return (simulation - theory) / standard error per bin; zero where theory and simulation coincide."""
         gap = self.mean - self.expected
         with np.errstate(all="ignore"):
             return np.where(np.abs(gap) < 1e-9, 0.0, gap / np.maximum(self.stderr, 1e-12))
 
 
 def counts_against(law: SpectralLaw, draws: list[np.ndarray], bins: np.ndarray) -> Counts:
-    """Expected counts per bin from the integrated law, beside those of simulated eigenvalues (one array a draw)."""
+    """Return expected counts per bin from the integrated law, beside those of simulated eigenvalues (one array per
+    draw)."""
     bins = np.asarray(bins, float)
     if len(draws) < 2:
         raise NumericalError("a histogram needs at least two draws for its error; take more --seeds")

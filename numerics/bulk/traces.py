@@ -1,7 +1,7 @@
-"""Traces of the resolvent with other matrices: tr R A, tr R A R and tr R A R B, each over the number of sites.
+"""Normalised traces of the resolvent with other matrices: tr R A, tr R A R and tr R A R B.
 
-tr R A is one of the responses. With epsilon A added to the matrix the resolvent changes by R A R, so that the others
-are rates of responses, which solve linear equations.
+tr R A is one of the responses. Adding epsilon A to the matrix changes the resolvent by epsilon R A R, so the others are
+derivatives of responses, which solve linear equations.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from numerics.bulk.branch import Branch, solved
+from numerics.bulk.branch import Branch, solve_batch
 from numerics.bulk.settling import not_converged
 from numerics.runtime.interface import BulkLaw
 from numerics.support.precision import in_float64
 
 SETTLED, MOST = 1e-9, 4096
-"""How far traces may move with twice as many values of a density, relatively, and the most values that are tried."""
+"""Relative change of traces on doubling the quadrature nodes at which they have converged, and most nodes."""
 
 
 @dataclass(frozen=True)
 class ResolventTraces:
-    """Traces at one point: beside[k] is tr R A_k, between[k] tr R A_k R, and both[k][l] tr R A_k R A_l."""
+    """Traces at one point: beside[k] = tr R A_k, between[k] = tr R A_k R, both[k][l] = tr R A_k R A_l."""
 
     beside: np.ndarray
     between: np.ndarray
@@ -30,19 +30,19 @@ class ResolventTraces:
 
 @in_float64
 def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
-    """The traces at points on the real axis or above it; branch: that of the bulk alone."""
+    """Return the traces at points with Im z >= 0; branch: that of the bulk alone."""
     nodes = branch.law.nodes
-    found = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
+    coarse = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
     while law.settles:
         nodes *= 2
         finer = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
-        moved = max(_moved(a, b) for a, b in zip(finer, found, strict=True))
-        found = finer
+        moved = max(_moved(a, b) for a, b in zip(finer, coarse, strict=True))
+        coarse = finer
         if moved <= SETTLED:
             break
         if nodes >= MOST:
             raise not_converged(law.densities, f"with {nodes} values traces still move by {moved:.1e}")
-    return found
+    return coarse
 
 
 def _moved(a: ResolventTraces, b: ResolventTraces) -> float:
@@ -64,7 +64,7 @@ def _traced(branch: Branch, z: np.ndarray) -> list[ResolventTraces]:
         for place, one in zip(law.vanishing, law.slopes(branch.p, z, list(r.T), *given), strict=True):
             slope[:, :, place] = np.array([np.broadcast_to(np.asarray(e), z.shape) for e in one]).T
     with np.errstate(all="ignore"):
-        moved = solved(slope, -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
+        moved = solve_batch(slope, -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
     places = [place for _, place in law.images]
-    # images are only seen, so that nothing depends on the order: tr R A R B is symmetric in A and B
+    # tr R A R B is symmetric in A and B, so the order of derivatives does not matter
     return [ResolventTraces(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]

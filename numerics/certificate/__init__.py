@@ -1,1 +1,1 @@
-"""Checks of a solution that are independent of the way in which it was found."""
+"""The certificate of a solution: checks that are independent of the way in which it was computed."""

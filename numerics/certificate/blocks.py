@@ -1,8 +1,8 @@
-"""Matrices of blocks at many points at once, and the logarithms of their determinants.
+"""Log-determinants of block matrices at many points z at once.
 
-The first axis of what depends on the point runs over points. Blocks of A(z) are mostly a number times the identity, or
-do not depend on z at all: an identity is kept as such, so that numbers serve as pivots for whole rows of blocks, and
-what is left is a sum of few matrices free of z times functions of z.
+The first axis runs over points. Blocks of A(z) are mostly multiples of the identity or free of z. Multiples of the
+identity serve as pivots for whole rows of blocks, and their Schur complement is a sum of few z-free matrices times
+functions of z.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ import numpy as np
 from numerics.runtime.operators import BlockOperator, Identity, Operator
 
 ROUNDING = 4e-16
-"""How far one matrix may be from a multiple of another, relative to its largest entry."""
+"""Relative rounding up to which one matrix counts as a multiple of another."""
 
 
 @dataclass(frozen=True, eq=False)
 class IdentityPlus:
-    """A number times the identity, plus a matrix. scale: a number, or one for each point, with three axes, 0 beside a
-    matrix that is not square; rest: a matrix, one for each point, or 0."""
+    """scale * identity + rest, at many points.
+
+    scale: a number, or an array over points with three axes; 0 for blocks that are not square. rest: a matrix, a stack
+    over points, or 0.
+    """
 
     size: int
     scale: Any = 1.0
@@ -34,7 +37,7 @@ class IdentityPlus:
 
     @staticmethod
     def of(block: Any) -> IdentityPlus:
-        """A block, whether it has a multiple of the identity or is a matrix alone."""
+        """Return a block in this form, whether it has a multiple of the identity or is a matrix alone."""
         return block if isinstance(block, IdentityPlus) else IdentityPlus(block.shape[-1], 0.0, block)
 
     @property
@@ -43,17 +46,17 @@ class IdentityPlus:
 
     @property
     def scaled(self) -> bool:
-        """Whether it has a multiple of the identity that vanishes at no point."""
+        """Whether the multiple of the identity vanishes at no point."""
         return bool(np.asarray(self.scale).all())
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number other than zero times the identity."""
+        """Whether it is a non-zero multiple of the identity."""
         return not np.ndim(self.rest) and self.scaled
 
     @property
     def occupied(self) -> bool:
-        """Whether it is not zero at some point."""
+        """Whether it is non-zero at some point."""
         return bool(np.asarray(self.scale).any() or np.asarray(self.rest).any())
 
     def at(self, point: int) -> IdentityPlus:
@@ -95,13 +98,13 @@ class IdentityPlus:
 
 
 def blocks_of(operator: Operator, count: int) -> BlockRows:
-    """A(z) at many points from the operator that it is, whose coefficients have one entry per point."""
+    """Return A(z) at many points as blocks, from its operator whose coefficients have one entry per point."""
     rows = operator.rows if isinstance(operator, BlockOperator) else ((operator,),)
     return BlockRows([[_collected(entry) for entry in row] for row in rows], count)
 
 
 def _collected(entry: Operator) -> Any:
-    """A block as a multiple of the identity plus a matrix, as far as it has either."""
+    """Return a block as a multiple of the identity plus a matrix, as far as it has either."""
     scale: Any = None
     rest: Any = None
     for coefficient, part in entry.terms:
@@ -117,7 +120,7 @@ def _collected(entry: Operator) -> Any:
 
 @dataclass(frozen=True)
 class SummandBlock:
-    """A small matrix in a direct sum, and how often the sum has it. place: its rows, or its rows of blocks."""
+    """A small matrix in a direct sum, with its multiplicity; place: its rows, or its rows of blocks."""
 
     place: np.ndarray
     count: int
@@ -125,8 +128,7 @@ class SummandBlock:
 
 @dataclass(frozen=True, eq=False)
 class BlockRows:
-    """Rows of blocks, each a matrix, a stack of matrices over points or a multiple of the identity plus one of these.
-    count: how many points there are."""
+    """A block matrix at `count` points: blocks are matrices, stacks over points, or IdentityPlus."""
 
     rows: Sequence[Sequence[Any]]
     count: int
@@ -144,16 +146,16 @@ class BlockRows:
 
     @cached_property
     def occupied(self) -> list[list[bool]]:
-        """Which blocks are not zero."""
+        """Return the sparsity pattern of blocks."""
         return [[block.occupied for block in row] for row in self.rows]
 
     @cached_property
     def diagonal(self) -> bool:
-        """Whether every block on the diagonal is square, with a multiple of the identity in it."""
+        """Whether every diagonal block is square with a multiple of the identity."""
         return self.heights == self.widths and all(row[i].scaled for i, row in enumerate(self.rows))
 
     def stack(self, places: Sequence[int] | None = None) -> np.ndarray:
-        """The matrix at every point; places: of some rows and columns of blocks only."""
+        """Return the dense matrix at every point; places: restrict to some rows and columns of blocks."""
         chosen = list(range(len(self.rows)) if places is None else places)
         tops, lefts = _starts(self.heights, chosen), _starts(self.widths, chosen)
         fixed = np.zeros((tops[-1], lefts[-1]))
@@ -168,25 +170,28 @@ class BlockRows:
                     others.append((place, rest))
                 if np.any(block.scale):
                     diagonals.append((place, block.scale))
-        found = np.empty((self.count, *fixed.shape), complex)
-        found[:] = fixed
+        dense = np.empty((self.count, *fixed.shape), complex)
+        dense[:] = fixed
         for (down, across), rest in others:
-            found[:, down, across] = rest
+            dense[:, down, across] = rest
         for (down, across), scale in diagonals:
-            along = np.einsum("kii->ki", found[:, down, across])
+            along = np.einsum("kii->ki", dense[:, down, across])
             along += np.reshape(scale, (-1, 1))
-        return found
+        return dense
 
     def at(self, point: int) -> np.ndarray:
-        """The matrix at one of the points."""
+        """Return the dense matrix at one of the points."""
         rows = [[block.at(point) for block in row] for row in self.rows]
-        found: np.ndarray = BlockRows(rows, 1).stack()[0]
-        return found
+        matrix: np.ndarray = BlockRows(rows, 1).stack()[0]
+        return matrix
 
     @cached_property
     def sparser(self) -> BlockRows:
-        """The same determinant with more numbers: of a block that is a multiple of the one on the diagonal of its row,
-        as R is beside C in what a matrix has learned, that multiple of the column is taken off."""
+        """Return a matrix with the same determinant and more scalar blocks, by column operations.
+
+        A block whose matrix is a multiple of that on the diagonal of its row, as R beside C in learned weights, loses
+        it when that multiple of the column is subtracted.
+        """
         if not self.diagonal or not any(np.ndim(row[j].rest) for j, row in enumerate(self.rows)):
             return self
         rows = [list(row) for row in self.rows]
@@ -200,18 +205,18 @@ class BlockRows:
 
     @cached_property
     def pivots(self) -> list[tuple[int, int]]:
-        """Blocks that are numbers, by row and column, with nothing in each other's rows and columns: those on the
-        diagonal first."""
-        found: list[tuple[int, int]] = []
+        """Return (row, column) of scalar blocks that can be eliminated together, diagonal ones first."""
+        pivots: list[tuple[int, int]] = []
         places = range(len(self.rows) if self.diagonal else 0)
         numbers = [(i, k) for i in places for k in places if self.rows[i][k].is_number]
         for i, k in sorted(numbers, key=lambda place: place[0] != place[1]):
-            if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in found):
-                found.append((i, k))
-        return found
+            if not any(self.occupied[i][column] or self.occupied[row][k] for row, column in pivots):
+                pivots.append((i, k))
+        return pivots
 
     def log_determinants(self) -> np.ndarray:
-        """Logarithms at every point, with any argument: those of the pivots, and of their Schur complement."""
+        """Return log det at every point, up to multiples of 2 pi i: that of the pivots plus that of their Schur
+        complement."""
         matrix = self.sparser
         pivots, count = matrix.pivots, len(matrix.rows)
         down, across = ([place[side] for place in pivots] for side in (0, 1))
@@ -226,20 +231,20 @@ class BlockRows:
         return total
 
     def complement(self, down: Sequence[int], across: Sequence[int]) -> Combination:
-        """Some rows and columns of blocks without what the pivots take off them."""
+        """Return the Schur complement of the pivots on some rows and columns of blocks."""
         size, fixed = sum(self.heights[i] for i in down), not self.depends_on_points
-        found = Combination(self.count, size, fixed)
+        complement = Combination(self.count, size, fixed)
         tops, lefts = _starts(self.heights, down), _starts(self.widths, across)
         inverses = [-1 / self.scalars[:, i, k] for i, k in self.pivots]
         for j, row in enumerate(down):
             for k, column in enumerate(across):
                 place = (slice(tops[j], tops[j + 1]), slice(lefts[k], lefts[k + 1]))
                 if self.occupied[row][column]:
-                    found.add(place, None, *self._apart(row, column))
+                    complement.add(place, None, *self._apart(row, column))
                 for (i, pivot), inverse in zip(self.pivots, inverses, strict=True):
                     if self.occupied[row][pivot] and self.occupied[i][column]:
-                        found.add_product(place, inverse, self._apart(row, pivot), self._apart(i, column))
-        return found
+                        complement.add_product(place, inverse, self._apart(row, pivot), self._apart(i, column))
+        return complement
 
     def _apart(self, row: int, column: int) -> Apart:
         block = self.rows[row][column]
@@ -253,30 +258,30 @@ class BlockRows:
         return any(np.ndim(rest) == 3 or np.iscomplexobj(rest) for rest in rests)
 
     def parts(self) -> list[SummandBlock]:
-        """The small matrices that it is the direct sum of; equal ones once."""
-        found: dict[bytes, SummandBlock] = {}
+        """Return the small matrices of which it is the direct sum; equal ones once."""
+        summands: dict[bytes, SummandBlock] = {}
         matrices = self.stack()
         for rows in _joined(np.any(matrices != 0, axis=0)):
             key = matrices[:, rows[:, None], rows[None, :]].tobytes()
-            found[key] = SummandBlock(rows, 1 + (found[key].count if key in found else 0))
-        return list(found.values())
+            summands[key] = SummandBlock(rows, 1 + (summands[key].count if key in summands else 0))
+        return list(summands.values())
 
     def log_parts(self, parts: Sequence[SummandBlock]) -> np.ndarray:
-        """Logarithms of the determinants of the parts: one row per point."""
+        """Return log det of the parts, one row per point."""
         return _each(self.stack(), parts)
 
     @cached_property
     def scalars(self) -> np.ndarray:
-        """At every point the multiple of the identity in each block."""
-        found = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
+        """Return the multiple of the identity in each block, at every point."""
+        scalars = np.zeros((self.count, len(self.rows), len(self.rows)), complex)
         for i, row in enumerate(self.rows):
             for k, block in enumerate(row):
-                found[:, i, k] = np.ravel(block.scale)
-        return found
+                scalars[:, i, k] = np.ravel(block.scale)
+        return scalars
 
     def scalar_parts(self) -> list[SummandBlock] | None:
-        """The direct sum that the multiples of identities in it are, by rows of blocks; None where they are not one of
-        small matrices without zeros on their diagonals."""
+        """Return the direct sum formed by the multiples of identities; None unless its matrices are small with non-zero
+        diagonals."""
         if not self.diagonal:
             return None
         groups = _joined(np.any(self.scalars != 0, axis=0))
@@ -285,41 +290,43 @@ class BlockRows:
         return [SummandBlock(group, self.heights[group[0]]) for group in groups]
 
     def log_scalar_parts(self, parts: Sequence[SummandBlock]) -> np.ndarray:
-        """The same as `log_parts` for `scalar_parts`."""
+        """Return log det of `scalar_parts`, one row per point."""
         return _each(self.scalars, parts)
 
 
 def _each(matrices: np.ndarray, parts: Sequence[SummandBlock]) -> np.ndarray:
-    """Logarithms of the determinants of parts of matrices."""
-    found = [
+    """Return log det of the parts of matrices."""
+    logarithms = [
         np.log(matrices[:, part.place[0], part.place[0]])
         if part.place.size == 1
         else _logarithms(matrices[:, part.place[:, None], part.place[None, :]])
         for part in parts
     ]
-    return np.array(found).T
+    return np.array(logarithms).T
 
 
 Place = tuple[slice, slice]
 Apart = tuple[np.ndarray | None, np.ndarray | None]
-"""A block as a function of the point times the identity, and a matrix; None where there is none."""
+"""A block as (function of the point times the identity, matrix); None for an absent part."""
 
 
 @dataclass
 class Combination:
-    """Square matrices at many points as a sum of matrices times functions of the point. fixed: whether the matrices are
-    the same at all points, so that the sum is real where its functions are."""
+    """Square matrices at many points as a sum of matrices times functions of the point.
+
+    fixed: whether the matrices are the same at all points, so that the sum is real where its functions are.
+    """
 
     count: int
     size: int
     fixed: bool
     terms: dict[bytes | None, tuple[np.ndarray | None, np.ndarray]] = field(default_factory=dict)
-    """Functions, None for one, and the matrices that they multiply, by the values of the functions."""
+    """Functions (None for 1) and the matrices that they multiply, keyed by the values of the functions."""
     diagonals: list[tuple[Place, np.ndarray]] = field(default_factory=list)
-    """Blocks that a function times the identity is added to."""
+    """Blocks to which a function times the identity is added."""
 
     def add(self, place: Place, factor: np.ndarray | None, scale: np.ndarray | None, matrix: Any) -> None:
-        """Add a function times a block, which is another one times the identity plus a matrix."""
+        """Add a function times a block (scale times the identity plus a matrix)."""
         if scale is not None:
             self.diagonals.append((place, scale if factor is None else factor * scale))
         if matrix is None:
@@ -331,7 +338,7 @@ class Combination:
         self.terms[key][1][(..., *place)] += matrix
 
     def add_product(self, place: Place, factor: np.ndarray, left: Apart, right: Apart) -> None:
-        """The same for a product of two blocks."""
+        """Add a function times the product of two blocks."""
         (a, one), (b, other) = left, right
         both = None if one is None or other is None else one @ other
         self.add(place, factor, None if a is None or b is None else a * b, both)
@@ -340,7 +347,7 @@ class Combination:
                 self.add(place, factor * scale, None, matrix)
 
     def log_determinants(self) -> np.ndarray:
-        """Logarithms at every point: of real matrices where all functions are real."""
+        """Return log det at every point, in real arithmetic where all functions are real."""
         total = np.zeros(self.count, complex)
         factors = [factor for factor, _ in self.terms.values() if factor is not None]
         common = factors[0] if len(self.terms) == len(factors) == 1 and factors[0].all() else None
@@ -357,10 +364,10 @@ class Combination:
         return total
 
     def _at(self, places: np.ndarray, functions: np.ndarray, divided: bool) -> np.ndarray:
-        """The matrices at some points. functions: there, those of terms first; divided: by the only one of these."""
-        found = np.empty((places.size, self.size, self.size), functions.dtype)
+        """Return the matrices at some points; divided: divide by the only function."""
+        matrices = np.empty((places.size, self.size, self.size), functions.dtype)
         if not self.terms:
-            found[:] = 0
+            matrices[:] = 0
         values = iter(functions)
         for number, (factor, matrix) in enumerate(self.terms.values()):
             term = matrix if self.fixed else matrix[places]
@@ -368,36 +375,35 @@ class Combination:
                 value = next(values)
                 term = term if divided else value[:, None, None] * term
             if number:
-                found += term
+                matrices += term
             else:
-                found[:] = term
+                matrices[:] = term
         for (down, across), value in zip((place for place, _ in self.diagonals), values, strict=True):
-            along = np.einsum("kii->ki", found[:, down, across])
+            along = np.einsum("kii->ki", matrices[:, down, across])
             along += value[:, None]
-        return found
+        return matrices
 
 
 def _logarithms(matrices: np.ndarray) -> np.ndarray:
-    """Logarithms of determinants."""
+    """Return log det of each matrix."""
     sign, size = np.linalg.slogdet(matrices)
     with np.errstate(divide="ignore"):  # of a singular matrix
-        found: np.ndarray = size + np.log(sign + 0j)
-    return found
+        logarithms: np.ndarray = size + np.log(sign + 0j)
+    return logarithms
 
 
 def _inversions(order: Sequence[int], sizes: Sequence[int]) -> int:
-    """How many rows pass each other where blocks of these sizes are put in this order."""
+    """Return the number of row transpositions that put blocks of these sizes in this order."""
     return sum(sizes[a] * sizes[b] for k, a in enumerate(order) for b in order[k + 1 :] if b < a)
 
 
 def _pure(block: IdentityPlus) -> IdentityPlus:
-    """The number in a block, without a matrix that is nothing but rounding."""
+    """Return the block without a matrix that is only rounding."""
     return IdentityPlus(block.size, block.scale)
 
 
 def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
-    """The number that the matrix in another block is to be multiplied by to give that of this block; None where that
-    is none, or there is nothing to be gained."""
+    """Return c with matrix(block) = c * matrix(other); None if there is none, or it would not help."""
     one, two = block.rest, other.rest
     if np.ndim(one) != 2 or np.ndim(two) != 2:
         return None
@@ -409,17 +415,17 @@ def _multiple(block: IdentityPlus, other: IdentityPlus) -> float | None:
 
 
 def _starts(sizes: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Where each of some blocks begins, and the last one ends."""
+    """Return the offsets of some blocks, and the end of the last one."""
     return [0, *accumulate(sizes[i] for i in chosen)]
 
 
 def _taken(stack: Any, point: int) -> Any:
-    """A number or a matrix at one point."""
+    """Return a number or a matrix at one point."""
     return stack[point : point + 1] if np.ndim(stack) == 3 else stack
 
 
 def _joined(occupied: np.ndarray) -> list[np.ndarray]:
-    """Places that are joined by entries, in either direction and by way of others, group by group."""
+    """Return the connected components of the graph with these edges."""
     joined = occupied | occupied.T | np.eye(len(occupied), dtype=bool)
     label, before = np.arange(len(joined)), np.full(len(joined), -1)
     while not np.array_equal(label, before):  # the smallest label spreads through its group

@@ -1,8 +1,8 @@
-"""The declared equations on words: the simulation of a declaration, run for infinitely large matrices.
+"""The declared equations run on words of free-probability letters: the simulation in the limit of infinite size.
 
-The generated simulation draws the disorder, runs the equations as they stand and returns the probed matrices. Here it
-draws letters instead of arrays. Nothing of the derivation takes part: neither an action nor a saddle point, neither
-order parameters nor a resolvent.
+The generated simulation draws the disorder, runs the equations as declared and returns the probed matrices. Here it
+draws letters instead of arrays. Nothing of the derivation takes part: no action, saddle point, order parameter or
+resolvent.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from numerics.runtime.traits import density
 from numerics.support.rebinding import UNUSUAL, with_names
 
 SIZE = 2**100
-"""A size so large that what falls with it is beyond rounding; a power of two, so that its roots are exact."""
+"""A size at which finite-size corrections are below rounding; a power of two, so that its roots are exact."""
 STEPS, MORE_STEPS = 1, 3
-"""Steps that fields are followed for, where that is to be quick and where it need not be: words grow with every one."""
+"""Training steps of the quick and of the thorough check; words grow with every step."""
 NODES = 512
-"""Values that the density of a trait is taken at."""
+"""Quadrature nodes for the density of a trait."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What the declared equations give: the probed matrices by label, for each and either side a function that gives
-    the vectors of its outer products, observables at each time, and fields by name."""
+    """Results of the declared equations: probed matrices and functions for their spike vectors by label, observables by
+    time, fields by name."""
 
     probed: Mapping[str, LargeMatrix]
     spikes: Mapping[str, Mapping[str, Callable[[], list[Any]]]]
@@ -59,7 +59,7 @@ class Declared:
 
 
 class DeclaredPast:
-    """A field at all times so far, unknown after the first steps. Before the start it is zero."""
+    """A field at all times so far, unknown after the first steps and zero before the start."""
 
     def __init__(self, ensemble: DeclaredEnsemble, steps: int, size: int, labels: int = 1, kicks: Any = None) -> None:
         self._values: list[Any] = []
@@ -82,12 +82,12 @@ class DeclaredPast:
 
 
 def filled(ensemble: DeclaredEnsemble, value: Any, size: int, labels: int = 1) -> Any:
-    """A vector with all of its labels: a number counts for all sites, a row for all of them."""
+    """Broadcast a number or a row of labels to a vector over all sites and labels."""
     return operand(value).filled(ensemble, size, labels)
 
 
 class Functions:
-    """Functions of arrays by name, which take large vectors too."""
+    """Array functions by name, extended to large vectors."""
 
     def __init__(self, library: Any, ensemble: DeclaredEnsemble) -> None:
         self._library, self._ensemble = library, ensemble
@@ -109,7 +109,7 @@ class Functions:
         return applied
 
     def select(self, conditions: list[Any], values: list[Any], default: Any = 0.0) -> Any:
-        """The value whose condition holds first, entry by entry."""
+        """Return, entrywise, the value of the first condition that holds."""
         count = len(conditions)
 
         def chosen(*given: Any) -> Any:
@@ -131,19 +131,18 @@ def _is_large(*given: Any) -> bool:
 
 
 def _entrywise(function: Callable[..., Any], *given: Any) -> Any:
-    """A function of vectors or traits, and of numbers."""
+    """Apply a function entrywise to vectors, traits and numbers."""
     highest = max(given, key=kind_of)
     return EntrywiseFunction.of(function, *given) if kind_of(highest) >= VECTOR else highest.combined(function, *given)
 
 
 def _short(number: Any) -> Any:
-    """A whole number that NumPy takes for an object, as a float."""
+    """Convert an integer too large for NumPy to a float."""
     return float(number) if isinstance(number, int) and abs(number) > 2**53 else number
 
 
 def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declared:
-    """The declared equations at a point, with fields that are known for the first steps; NotWritten where they hold
-    something that words do not reach."""
+    """Run the declared equations at a point for a few steps; raise NotWritten where words cannot represent them."""
     ensemble = DeclaredEnsemble()
     fields: dict[str, Any] = {}
     simulate = with_names(simulation.simulate, _functions(ensemble, steps))
@@ -151,16 +150,16 @@ def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declar
     try:
         probed, spikes, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)
     except UNUSUAL as error:
-        raise NotWritten(f"the equations hold what words do not reach ({type(error).__name__})") from error
+        raise NotWritten(f"the equations hold terms that words cannot represent ({type(error).__name__})") from error
     return Declared(probed, spikes, observables, fields)
 
 
 def _ignored(share: float) -> None:
-    """Nobody asks how far the run is."""
+    """Ignore progress."""
 
 
 def _labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-    """A function that changes labels only, on the coefficients of a vector."""
+    """Lift a function of labels to the coefficients of a vector."""
 
     def applied(*given: Any) -> Any:
         vector = given[place]
@@ -175,7 +174,7 @@ def _labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 
 def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[..., Any]]:
-    """What a simulation calls, on words."""
+    """Return the functions that a simulation calls, on words."""
 
     def gaussian(rng: Any, xp: Any, rows: int, columns: int) -> LargeMatrix:
         return ensemble.matrix(rows, columns, 1.0, False)
@@ -190,8 +189,8 @@ def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[...
         return ensemble.unknown(size, 1 if labels is None else int(labels))
 
     def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> TraitNumbers:
-        found = table(values)
-        return _trait(size, found, np.ones(found.shape) if weights is None else table(weights))
+        numbers = table(values)
+        return _trait(size, numbers, np.ones(numbers.shape) if weights is None else table(weights))
 
     def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> TraitNumbers:
         law = density(function, low, high, NODES, np)
@@ -226,31 +225,31 @@ def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[...
 
 
 def mean(vector: Any) -> Any:
-    """The mean over sites: one row."""
+    """Return the mean over sites, one row."""
     return vector.mean_row() if kind_of(vector) > NUMBER else finite_size.mean(vector)
 
 
 def average(vector: Any) -> Any:
-    """The mean over sites and labels, as a number."""
+    """Return the mean over sites and labels."""
     if not operand(vector).known:
         return math.nan
     return as_number(np.mean(mean(vector)))
 
 
 def columns(xp: Any, size: int, *vectors: Any) -> list[Any]:
-    """All vectors, and all in series of them."""
+    """Return all vectors, including those in series, broadcast to all labels."""
     return [vector for each in vectors for vector in ([each] if kind_of(each) > NUMBER else each)]
 
 
 def outer(left: Any, right: Any) -> LargeMatrix:
-    """left right^T; labels are summed over."""
+    """Return left right^T, summed over labels."""
     if min(map(kind_of, (left, right))) < VECTOR:
         raise NotWritten("an outer product of numbers")
     return outer_product(left, right)
 
 
 def diagonal_matrix(ensemble: DeclaredEnsemble, entries: Any) -> LargeMatrix:
-    """The matrix with a trait on its diagonal; with a field there it is no sum of words, and unknown."""
+    """Return the diagonal matrix of a trait; unknown for a field, which is not a sum of words."""
     if kind_of(entries) >= VECTOR:
         return LargeMatrix(ensemble, entries.size, entries.size, {(): math.nan}, UNKNOWN)
     if kind_of(entries) == NUMBER:

@@ -1,4 +1,4 @@
-"""Whether the bulk ends where its edges are reported."""
+"""A check that the bulk ends at its reported edges."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from numerics.bulk.law import SpectralLaw
 from numerics.certificate.zeros import responses_along
 
 BESIDE = 1e-7
-"""How closely an edge is checked, in units of the largest one."""
+"""Distance from an edge at which it is checked, in units of the largest edge."""
 ALONE = 4.0
-"""An edge is not checked where another one, or zero, is closer than so many times this."""
+"""Least distance to another edge or to zero for a check, in units of BESIDE."""
 INSIDE, OUTSIDE = 1e-9, 1e-2
-"""The least imaginary part of the resolvent inside the bulk, relative to the resolvent, and the largest outside,
-relative to that inside."""
+"""Least |Im G| / |G| inside the bulk, and largest Im G outside relative to that inside."""
 
 
 def unconfirmed_edges(branch: Branch, law: SpectralLaw, thorough: bool) -> list[float]:
-    """Edges beside which the resolvent is real on both sides, or on neither.
+    """Return edges at which G is real on both sides, or on neither.
 
-    The number of real roots G of the curve changes there by two. Where it does not, as at an edge where three roots
-    meet, or where there is no curve and checks are to be thorough, the bulk equations decide.
+    The number of real roots G of the curve changes by two at an edge. Where it does not, as where three roots meet, or
+    without a curve in a thorough check, the bulk equations decide.
     """
     ends = [end for pair in law.edges for end in pair]
     if branch.law.sites is not None or not ends:
@@ -40,7 +39,7 @@ def unconfirmed_edges(branch: Branch, law: SpectralLaw, thorough: bool) -> list[
 
 
 def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
-    """How many real values of G are on the curve above each of some real z."""
+    """Return the number of real roots G of the curve at each real z."""
     curve = Curve.of(branch.law, branch.own)
     assert curve is not None, "a curve is asked about its roots only where there is one"
     table = curve.table
@@ -56,12 +55,12 @@ def real_roots(branch: Branch, z: np.ndarray) -> list[int]:
         companion[:, :, -1] = -powers[:, :-1] / powers[:, -1:]
     if not np.isfinite(companion).all():
         return [0] * z.size
-    found: list[int] = np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
-    return found
+    counts: list[int] = np.sum(np.linalg.eigvals(companion).imag == 0, axis=1).tolist()
+    return counts
 
 
 def _ends_at(branch: Branch, end: float, step: float) -> bool:
-    """Whether the resolvent is real on one side of a point and complex on the other; true where that is not known."""
+    """Return whether G is real on one side of a point and complex on the other; true if undecided."""
     try:
         resolvents = responses_along(branch, np.array([end - step, end + step]))[:, branch.resolvent_index]
     except NumericalError:

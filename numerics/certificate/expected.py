@@ -1,4 +1,4 @@
-"""What the declared equations say about a solution, as plain numbers; recorded once and repeated at other values."""
+"""Moments, observables and correlations from the declared equations, recorded once and replayed at other values."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from numerics.runtime.point import Point, replaced
 from numerics.support.rebinding import UNUSUAL
 
 MOMENTS, LETTERS = 4, 1500
-"""Moments of the bulk that are compared, as far as all words of a power have no more letters than this together."""
+"""Number of moments of the bulk compared, while all words of a power have at most LETTERS letters together."""
 MOST_COURSES = 8
-"""Courses of one computation that are kept; values at which it takes yet another one are not recorded."""
+"""Most control-flow paths recorded per computation."""
 
 Pairs = tuple[tuple[str, str], ...]
 """Pairs of fields, by name."""
 
 
 class AlongSpikes(NamedTuple):
-    """Of a matrix M and the vectors u of its spikes: the sums of <u u>, <u M u> and <M u M u>, and whether there is one
-    vector, without labels."""
+    """Sums of <u u>, <u M u> and <M u M u> over the spike vectors u of M; single: whether there is one,
+    without labels."""
 
     weight: float
     first: float
@@ -36,8 +36,8 @@ class AlongSpikes(NamedTuple):
 
 
 class ExpectedMoments(NamedTuple):
-    """What the declared equations give: by label of a probed matrix the first moments of its bulk, and its moments
-    along its spikes where these are known; observables at the first times, and correlations of fields at the first."""
+    """Results of the declared equations as numbers: moments of each bulk, moments along spikes, observables at the
+    first times, and initial correlations."""
 
     moments: dict[str, list[float]]
     spikes: dict[str, AlongSpikes]
@@ -46,10 +46,11 @@ class ExpectedMoments(NamedTuple):
 
 
 def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> ExpectedMoments:
-    """What the declared equations give at a point, with fields that are known for the first steps.
+    """Return the moments, observables and correlations of the declared equations at a point.
 
     Args:
-        pairs: fields whose correlations stand in for observables where there are none.
+        steps: for which fields are followed.
+        pairs: fields whose correlations replace observables where there are none.
     """
     declared = run_declared(simulation, p, steps)
     observables = {name: _known(series) for name, series in declared.observables.items()}
@@ -63,12 +64,12 @@ def expect(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> E
 
 
 def _known(series: Sequence[Any]) -> list[list[float]]:
-    """An observable at the first times, as long as it is known: one number per label."""
+    """Return an observable at the first times while it is known, one number per label."""
     return _finite([np.ravel(table(value)).tolist() for value in series[: MORE_STEPS + 1]])
 
 
 def _finite(values: list[Any]) -> list[Any]:
-    """The first values, up to one that is not finite."""
+    """Return the values before the first that is not finite."""
     return values[: next((k for k, value in enumerate(values) if not are_finite(value)), len(values))]
 
 
@@ -90,18 +91,18 @@ def _along_spikes(declared: Declared, label: str) -> AlongSpikes | None:
 
 
 def _correlations(declared: Declared, pairs: Pairs) -> dict[tuple[str, str], list[list[float]]]:
-    found = {}
+    correlations = {}
     for names in pairs:
         first, second = (_first(declared.fields.get(name)) for name in names)
         if first is not None and second is not None:
             overlaps = first.ensemble.overlaps(first, second)
             if are_finite(overlaps):
-                found[names] = overlaps.tolist()
-    return found
+                correlations[names] = overlaps.tolist()
+    return correlations
 
 
 def _first(values: Any) -> LargeVector | None:
-    """A field at the first time, if it is a sum of words."""
+    """Return a field at time 0 if it is a sum of words."""
     if isinstance(values, DeclaredPast):
         values = values[0] if len(values) else None
     return values if kind_of(values) == VECTOR and values.known else None
@@ -111,7 +112,7 @@ def _first(values: Any) -> LargeVector | None:
 
 
 class Courses:
-    """`expect` for one declaration, at one set of whole numbers and arrays: recorded once for each course it takes."""
+    """`expect` for one declaration at fixed integers and arrays, recorded once per control-flow path."""
 
     def __init__(self, simulation: FiniteSize, steps: int, pairs: Pairs) -> None:
         self.simulation, self.steps, self.pairs = simulation, steps, pairs
@@ -119,13 +120,13 @@ class Courses:
         self.recordable = True
 
     def at(self, p: Point) -> ExpectedMoments:
-        """What is expected at a point; NotWritten where words do not reach."""
+        """Return the expected moments at a point; raise NotWritten where words cannot represent the equations."""
         moving = {name: value for name, value in vars(p).items() if isinstance(value, float)}
         values = list(moving.values())
         for recording, shape in self.known:
-            found = recording(values)
-            if found is not None:
-                repeated: ExpectedMoments = shape.unflatten(found)
+            replayed = recording(values)
+            if replayed is not None:
+                repeated: ExpectedMoments = shape.unflatten(replayed)
                 return repeated
         if not self.recordable or len(self.known) >= MOST_COURSES:
             return expect(self.simulation, p, self.steps, self.pairs)
@@ -138,8 +139,8 @@ class Courses:
     def _record(self, p: Point, moving: dict[str, float]) -> tuple[Recording, Any]:
         tape = Tape()
         numbers = {name: tape.parameter(value) for name, value in moving.items()}
-        found = expect(self.simulation, replaced(p, **numbers), self.steps, self.pairs)
-        leaves, shape = jax.tree_util.tree_flatten(found)
+        expected = expect(self.simulation, replaced(p, **numbers), self.steps, self.pairs)
+        leaves, shape = jax.tree_util.tree_flatten(expected)
         recording = Recording(tape, list(numbers.values()), leaves)
         if recording(list(moving.values())) is None:
             raise NotRecorded("conditions that do not hold where they were recorded")
@@ -147,13 +148,13 @@ class Courses:
 
 
 def expected_at(simulation: FiniteSize, p: Point, steps: int, pairs: Pairs = ()) -> ExpectedMoments:
-    """The same as `expect`, for less at values where the computation takes a course that is known."""
+    """Return the result of `expect`, replayed from a recording where its conditions hold."""
     fixed = tuple((name, _key(value)) for name, value in vars(p).items())
     return _courses(simulation, steps, pairs, fixed).at(p)
 
 
 def _key(value: Any) -> Any:
-    """What a value of a point is known by where it is not recorded."""
+    """Return a hashable key of a parameter value that is not recorded."""
     if isinstance(value, float):
         return None
     return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value

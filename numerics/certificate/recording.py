@@ -1,9 +1,7 @@
-"""Arithmetic that is recorded once and repeated at other numbers.
+"""A tape of scalar arithmetic, recorded once and replayed at other parameter values.
 
-A computation on words has the same course at almost all values of its parameters: which words there are depends on the
-declaration, and only their coefficients on the values. Run once on recorded numbers, it leaves the list of operations
-on these, which repeats it in a hundredth of the time. Whatever the course depends on, as whether a coefficient
-vanishes, is recorded as a condition; where one of them does not hold at other values, the computation is run anew.
+The words of a computation depend on the declaration, and only their coefficients on parameter values. Every branch that
+depends on a value is recorded as a condition; where one of them fails, the computation is run again.
 
 A recorded number never turns into a plain one: `float`, `int` and NumPy's conversions raise TypeError.
 """
@@ -18,7 +16,7 @@ from typing import Any
 import numpy as np
 
 MOST_STEPS = 20_000
-"""Operations beyond which a recording takes no less time than what it repeats."""
+"""Operations above which replaying saves no time."""
 _PLAIN: dict[Any, Callable[..., Any]] = {
     np.add: operator.add,
     np.subtract: operator.sub,
@@ -28,11 +26,11 @@ _PLAIN: dict[Any, Callable[..., Any]] = {
 
 
 class NotRecorded(Exception):
-    """A computation that recorded numbers do not go through."""
+    """Raised when a computation does not support recorded numbers."""
 
 
 class RecordedNumber:
-    """A number that knows how it was computed."""
+    """A number with its place on the tape."""
 
     __slots__ = ("function", "parts", "tape", "value")
 
@@ -114,22 +112,22 @@ class Tape:
         self.order: list[RecordedNumber] = []
 
     def parameter(self, value: Any) -> RecordedNumber:
-        """A number that may be another one where the computation is repeated."""
+        """Return a number that may differ on replay."""
         return RecordedNumber(self, value, None, ())
 
     def call(self, function: Callable[..., Any], *parts: Any) -> RecordedNumber:
-        """A function of numbers, some of them recorded."""
+        """Apply and record a function of numbers, some of them recorded."""
         key = (function, *map(_identity, parts))
-        found = self.known.get(key)
-        if found is None:
+        number = self.known.get(key)
+        if number is None:
             if len(self.order) >= MOST_STEPS:
                 raise NotRecorded(f"more than {MOST_STEPS} operations")
-            found = self.known[key] = RecordedNumber(self, function(*map(_value, parts)), function, parts)
-            self.order.append(found)
-        return found
+            number = self.known[key] = RecordedNumber(self, function(*map(_value, parts)), function, parts)
+            self.order.append(number)
+        return number
 
     def decide(self, test: Callable[..., Any], *parts: Any) -> bool:
-        """Whether a condition holds: it must, or must not, where the computation is repeated."""
+        """Return whether a condition holds, and record that it must have the same value on replay."""
         outcome = bool(test(*map(_value, parts)))
         self.conditions[(test, *map(_identity, parts))] = (test, parts, outcome)
         return outcome
@@ -140,7 +138,7 @@ def _is_plain(part: Any, value: int) -> bool:
 
 
 def _identity(part: Any) -> Any:
-    """What tells numbers apart: 1, 1.0 and -0.0 are three."""
+    """Return a key that distinguishes 1, 1.0 and -0.0."""
     return id(part) if isinstance(part, RecordedNumber) else repr(part)
 
 
@@ -156,7 +154,7 @@ Step = tuple[Callable[[Any, Any], Any], int, int]
 
 
 class Recording:
-    """What was recorded between parameters and results, without the rest: the results at other parameters."""
+    """The part of a tape between parameters and results, as a function of the parameters."""
 
     def __init__(self, tape: Tape, parameters: Sequence[RecordedNumber], results: Sequence[Any]) -> None:
         self.constants: list[Any] = []
@@ -191,7 +189,7 @@ class Recording:
         return (function, *places) if len(parts) == 2 else (_second(function), *places, *places)  # type: ignore[return-value]
 
     def __call__(self, parameters: Sequence[Any]) -> list[Any] | None:
-        """The results at these parameters; None where the computation takes another course."""
+        """Return the results at these parameters; None where a condition fails."""
         values = [*parameters, *self.constants]
         push = values.append
         try:
@@ -209,31 +207,31 @@ class Recording:
 
 
 def table(numbers: Any) -> np.ndarray:
-    """An array of floats, or of objects where some of them are recorded."""
-    found = np.asarray(numbers)
-    if found.dtype == object and any(isinstance(one, RecordedNumber) for one in found.flat):
-        return found
-    return found.astype(float, copy=False)
+    """Return an array of floats, or of objects where some are recorded."""
+    array = np.asarray(numbers)
+    if array.dtype == object and any(isinstance(one, RecordedNumber) for one in array.flat):
+        return array
+    return array.astype(float, copy=False)
 
 
 def as_number(value: Any) -> Any:
-    """The only number in an array, as a float if it is not recorded."""
+    """Return the only entry of an array, as a float unless it is recorded."""
     if not isinstance(value, (RecordedNumber, float, int)):
         value = np.asarray(value).item()
     return value if isinstance(value, RecordedNumber) else float(value)
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a plain or a recorded number."""
+    """Return whether it is a plain or a recorded number."""
     return isinstance(value, (RecordedNumber, float, int))
 
 
 def are_finite(numbers: Any) -> bool:
-    """Whether all numbers of an array are finite."""
-    found = np.asarray(numbers)
-    if found.dtype != object:
-        return bool(np.all(np.isfinite(found)))
-    return all(_is_finite(one) for one in found.flat)
+    """Return whether all entries of an array are finite."""
+    array = np.asarray(numbers)
+    if array.dtype != object:
+        return bool(np.all(np.isfinite(array)))
+    return all(_is_finite(one) for one in array.flat)
 
 
 def _is_finite(one: Any) -> bool:
@@ -241,7 +239,7 @@ def _is_finite(one: Any) -> bool:
 
 
 def entrywise(function: Callable[..., Any], *given: Any) -> np.ndarray:
-    """A function of numbers and arrays, entry by entry."""
+    """Apply a function entrywise to numbers and arrays."""
     arrays = [table(one) for one in given]
     if all(one.dtype != object for one in arrays):
         return table(function(*given))

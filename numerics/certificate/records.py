@@ -1,4 +1,4 @@
-"""What was checked of a solution, how closely, and whether it held."""
+"""Records of the checks of a solution: what was compared, to which tolerance, and the outcome."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ Status = Literal["passed", "failed", "not checked"]
 
 @dataclass(frozen=True)
 class CertificateCheck:
-    """One comparison of a solution with a computation of its own.
+    """One comparison of a solution with an independent computation.
 
-    name: "outliers", "bulk" or "training"; layer: the label of the probed matrix, where there are several. what: what
-    was compared. value: of the solution, expected: of the check, and closeness how far apart they may be. note: why
-    there was no comparison, or what it leaves out. seconds: what it took; not part of what is saved.
+    Attributes:
+        name: "outliers", "bulk" or "training".
+        layer: the label of the probed matrix, where there are several.
+        what: the quantity compared.
+        value, expected, closeness: of the solution, of the check, and the tolerance.
+        note: why there was no comparison, or what it omits.
+        seconds: its time; not saved.
     """
 
     name: str
@@ -30,12 +34,12 @@ class CertificateCheck:
     seconds: float = field(default=0.0, compare=False, metadata={"live": True})
 
     def as_dict(self) -> dict[str, Any]:
-        """The check as plain data, without the time that it took."""
+        """Return the check as plain data, without its time."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "seconds"}
 
     @property
     def passed(self) -> bool:
-        """Whether a comparison was made and held."""
+        """Whether the comparison was made and agrees."""
         return self.status == "passed"
 
     @property
@@ -45,15 +49,15 @@ class CertificateCheck:
 
     @property
     def sentence(self) -> str:
-        """What failed, in one sentence."""
-        found = "nothing" if self.value is None else f"{self.value:.6g}"
+        """Return a sentence on what failed."""
+        value = "nothing" if self.value is None else f"{self.value:.6g}"
         wanted = "nothing" if self.expected is None else f"{self.expected:.6g}"
-        return f"the certificate fails: {self.place}, {self.what}, {found} where {wanted} is expected"
+        return f"the certificate fails: {self.place}, {self.what}, {value} where {wanted} is expected"
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """All checks of a solution. It is false in a condition if one of them failed."""
+    """All checks of a solution; falsy if one of them failed."""
 
     checks: tuple[CertificateCheck, ...]
 
@@ -69,12 +73,12 @@ class Certificate:
 
     @property
     def seconds(self) -> float:
-        """What all checks took."""
+        """The time of all checks."""
         return sum(check.seconds for check in self.checks)
 
     @property
     def summary(self) -> str:
-        """How many checks were made and held, in one line."""
+        """Return one line on the numbers of checks made and passed."""
         counts = {status: sum(check.status == status for check in self.checks) for status in _TOLD}
         parts = [f"{count} {_TOLD[status]}" for status, count in counts.items() if count]
         passed = counts["passed"]
@@ -83,7 +87,7 @@ class Certificate:
         return ", ".join(parts) or "nothing to check"
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """One row per check: its name, what was compared, how closely, and the outcome."""
+        """Return one row per check: name, quantity, agreement, outcome."""
         return [(check.place, check.what, _closely(check), check.status) for check in self.checks]
 
     def __str__(self) -> str:
@@ -99,7 +103,7 @@ _TOLD = {"passed": "passed", "failed": "failed", "not checked": "not checked"}
 
 
 def _closely(check: CertificateCheck) -> str:
-    """How closely value and expectation agree, or why they were not compared."""
+    """Return the agreement of value and expectation as text, or why they were not compared."""
     if check.value is None or check.expected is None:
         return check.note
     if check.closeness == 0:
@@ -113,7 +117,7 @@ def _closely(check: CertificateCheck) -> str:
 
 
 class Stopwatch:
-    """The time since it was started."""
+    """Wall time since its start."""
 
     def __init__(self) -> None:
         self.begun = perf_counter()

@@ -1,10 +1,10 @@
-"""Large random matrices and vectors as sums of words, whose traces are sums over non-crossing Wick pairings.
+"""Large random matrices and vectors as sums of words, with traces by non-crossing Wick pairings (free probability).
 
-A matrix is a sum of numbers times words in independent Gaussian matrices and diagonal ones, and outer products of
-vectors. A vector is a sum of words applied to what was drawn, or a function of such sums, entry by entry. Means over
-sites follow from Wick's theorem at leading order in the sizes: each pair of Gaussian matrices in a word encloses a word
-of its own, whose trace multiplies that of what is left. What this does not reach, as a random matrix applied to a
-function of itself, is unknown: a vector without terms, whose means are NaN.
+A matrix is a linear combination of words in independent Gaussian and diagonal matrices, plus outer products of vectors.
+A vector is a sum of words applied to drawn vectors, or an entrywise function of such sums. By Wick's theorem at leading
+order in the sizes, each pair of Gaussian matrices in a word encloses a subword whose trace factors out. What this does
+not cover, such as a random matrix applied to a function of itself, is unknown: a vector without terms, whose means are
+NaN.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ import numpy as np
 from numerics.certificate.recording import are_finite, as_number, entrywise, is_number, table
 
 Word = tuple[int, ...]
-"""Letters: 2 k for the random matrix k, 2 k + 1 for its transpose, and -1 - k for the diagonal matrix k."""
+"""Letters: 2k for random matrix k, 2k + 1 for its transpose, and -1 - k for diagonal matrix k."""
 Terms = dict[tuple[Word, int], np.ndarray]
-"""By word and number of what it is applied to: one row per label of that, one column per label of the vector."""
+"""Coefficients by (word, index of the drawn vector): one row per label of that, one column per label of the result."""
 MOST_TERMS = 16
-"""Terms of a vector beyond which it counts as unknown."""
+"""Terms of a vector above which it counts as unknown."""
 LONGEST_WORD = 10
-"""Letters of a word in a vector beyond which it counts as unknown."""
+"""Letters of a word in a vector above which it counts as unknown."""
 MOST_WORDS = 256
-"""Words of a matrix beyond which it is not written out."""
+"""Words of a matrix above which it is not expanded."""
 MOST_ARGUMENTS = 3
-"""Gaussian fields in the argument of a function beyond which its mean counts as unknown."""
+"""Gaussian arguments of a function above which its mean counts as unknown."""
 NODES = ((0, 0), (101, 151), (57, 81), (31, 41))
-"""Nodes of quadrature along each axis, fewer and more, by the number of axes."""
+"""Quadrature nodes per axis of a coarse and a fine rule, by number of axes."""
 REACH = 8.5
-"""Normal numbers beyond this are left out."""
+"""Cutoff of the quadrature, in standard deviations."""
 CONVERGED = 1e-7
-"""How far these two may differ."""
+"""Tolerated difference between the coarse and the fine rule."""
 
 
 class NotWritten(Exception):
-    """Something cannot be written as a sum of words; the argument says what."""
+    """Raised when an expression is not a sum of words; the argument names it."""
 
 
 @dataclass(frozen=True)
 class Random:
-    """A matrix of independent Gaussian entries, or a symmetric one."""
+    """A Gaussian random matrix: independent entries, or symmetric."""
 
     rows: int
     columns: int
@@ -56,10 +56,12 @@ class Random:
 
 @dataclass(frozen=True)
 class DrawnLetter:
-    """What words are applied to: entries that are independent from site to site.
+    """A drawn vector that words are applied to, with entries independent between sites.
 
-    kind: "normal", "constant" for ones, or "other" for another law. by: the random matrix that makes it of a function,
-    and made_with: all random matrices that it comes from.
+    Attributes:
+        kind: "normal", "constant" (ones) or "other".
+        by: the random matrix whose product with a function it is.
+        made_with: all random matrices that it depends on.
     """
 
     size: int
@@ -80,10 +82,10 @@ class DeclaredEnsemble:
     known: dict[tuple[Word, Word], float] = field(default_factory=dict)
 
     def unknown(self, size: int, labels: int) -> LargeVector:
-        """A vector of which nothing else is known."""
+        """Return a vector with unknown entries."""
         return LargeVector(self, size, None, labels)
 
-    # -- what is drawn
+    # -- drawn vectors
 
     def matrix(self, rows: int, columns: int, variance: float, symmetric: bool) -> LargeMatrix:
         self.matrices.append(Random(rows, columns, variance, symmetric))
@@ -94,7 +96,7 @@ class DeclaredEnsemble:
         return LargeVector(self, drawn.size, {((), len(self.drawn) - 1): np.eye(drawn.labels)})
 
     def constant(self, size: int, row: Any) -> LargeVector:
-        """The vector that has the same numbers at all sites: words act on it as on one that was drawn."""
+        """Return the vector with the same row of labels at all sites."""
         ones = DrawnLetter(size, 1, "constant")
         if ones not in self.drawn:
             self.drawn.append(ones)
@@ -111,16 +113,17 @@ class DeclaredEnsemble:
         return tuple(self.partner(letter) for letter in reversed(word))
 
     def partner(self, letter: int) -> int:
-        """The transpose of a letter: of a random matrix, what it is paired with."""
+        """Return the transpose of a letter; a Wick pairing joins a random matrix with it."""
         return letter if letter < 0 or self.matrices[letter // 2].symmetric else letter ^ 1
 
     def trace(self, word: Word, beside: Word = ()) -> float:
-        """The normalised trace of a word at leading order; beside: diagonal letters that multiply what is left."""
+        """Return the normalised trace of a word at leading order; beside: diagonal letters that multiply the
+        remainder."""
         key = (word, beside)
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = self._trace(word, beside)
-        return found
+        value = self.known.get(key)
+        if value is None:
+            value = self.known[key] = self._trace(word, beside)
+        return value
 
     def _trace(self, word: Word, beside: Word) -> float:
         if not word:
@@ -139,25 +142,25 @@ class DeclaredEnsemble:
         return random.variance * inner * total
 
     def _mean(self, letters: Word) -> float:
-        """The mean over sites of a product of diagonal entries."""
+        """Return the mean over sites of a product of diagonal entries."""
         whole = self.diagonals[-1 - letters[0]]
         for letter in letters[1:]:
             whole = whole * self.diagonals[-1 - letter]
         return whole.mean
 
     def covariance(self, number: int) -> np.ndarray:
-        """The covariance of the labels of what was drawn."""
-        found = self.covariances.get(number)
-        return _identity(self.drawn[number].labels) if found is None else found
+        """Return the covariance between labels of a drawn vector."""
+        matrix = self.covariances.get(number)
+        return _identity(self.drawn[number].labels) if matrix is None else matrix
 
     def are_all_independent(self, a: Terms, b: Terms) -> bool:
-        """Whether terms of different drawn vectors are independent; those that no random matrix makes are."""
+        """Return whether all terms of different drawn vectors are independent."""
         if all(self.drawn[number].by is None for some in (a, b) for _, number in some):
             return True
         return all(self.are_independent(one, other) for one in a for other in b if one[1] != other[1])
 
     def are_independent(self, a: tuple[Word, int], b: tuple[Word, int]) -> bool:
-        """Whether terms of two drawn vectors are: the random matrix that makes one has no part in the other."""
+        """Return whether two terms are independent: the random matrix behind one does not occur in the other."""
         drawn = [self.drawn[number] for _, number in (a, b)]
         if drawn[0].by is None and drawn[1].by is None:
             return True
@@ -168,7 +171,7 @@ class DeclaredEnsemble:
         )
 
     def overlaps(self, a: LargeVector, b: LargeVector) -> np.ndarray:
-        """The means over sites of products of two vectors: one row per label of the first, one column of the second."""
+        """Return means over sites of products of two vectors: rows for labels of the first, columns for the second."""
         total = np.zeros((a.labels, b.labels))
         if a.terms is None or b.terms is None:
             return np.full(total.shape, np.nan)
@@ -185,7 +188,7 @@ class DeclaredEnsemble:
 
 @lru_cache(maxsize=4096)
 def _matrices(word: Word) -> frozenset[int]:
-    """The random matrices in a word."""
+    """Return the random matrices in a word."""
     return frozenset(letter // 2 for letter in word if letter >= 0)
 
 
@@ -195,17 +198,17 @@ def _identity(size: int) -> np.ndarray:
 
 
 NUMBER, TRAIT, VECTOR, FUNCTION, MATRIX = range(5)
-"""Kinds of operands. An operation between two of them is that of the higher one."""
+"""Kinds of operands; an operation between two of them is that of the higher one."""
 
 
 def kind_of(operand: Any) -> int:
-    """Which kind an operand is of; whatever says nothing about it is a number, or numbers by label."""
-    found: int = getattr(operand, "kind", NUMBER)
-    return found
+    """Return the kind of an operand; NUMBER by default."""
+    kind: int = getattr(operand, "kind", NUMBER)
+    return kind
 
 
 class Entrywise:
-    """What is done to numbers at sites entry by entry, and is neither a sum nor a product with a number."""
+    """Base of operands with entrywise arithmetic."""
 
     kind = NUMBER
     known = True
@@ -217,11 +220,11 @@ class Entrywise:
         return ()
 
     def evaluated(self, *values: Any) -> Any:
-        """Its value at those of the vectors."""
+        """Return its value at those of the vectors."""
         return values[0]
 
     def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> Any:
-        """A vector with all of its labels: a number counts for all sites, a row for all of them."""
+        """Broadcast to a vector over all sites and labels."""
         raise NotImplementedError
 
     def _applied(self, function: Callable[..., Any], *given: Any) -> Any:
@@ -254,7 +257,7 @@ class Entrywise:
 
 @dataclass(frozen=True)
 class LabelledNumber(Entrywise):
-    """A number, or one for each label."""
+    """A number, or one per label."""
 
     values: Any
 
@@ -270,13 +273,13 @@ class LabelledNumber(Entrywise):
 
 
 def operand(given: Any) -> Any:
-    """What stands in a formula of the declaration, as an operand."""
+    """Convert a value in a declared formula to an operand."""
     return LabelledNumber(given) if kind_of(given) == NUMBER else given
 
 
 @dataclass(frozen=True)
 class TraitNumbers(Entrywise):
-    """Numbers that differ from site to site, by their values along one axis for each trait that they depend on."""
+    """Site-dependent numbers, tabulated along one axis per trait that they depend on."""
 
     ensemble: DeclaredEnsemble
     size: int
@@ -290,7 +293,9 @@ class TraitNumbers(Entrywise):
 
     @property
     def vectors(self) -> tuple[LargeVector, ...]:
-        return (self.ensemble.unknown(self.size, 1),)  # what depends on a trait besides is no Gaussian integral
+        return (
+            self.ensemble.unknown(self.size, 1),
+        )  # a function that also depends on a trait is not a Gaussian integral
 
     def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> LargeVector:
         return ensemble.constant(size, np.ones((1, labels))).scaled_by(self)
@@ -304,7 +309,7 @@ class TraitNumbers(Entrywise):
         return self.values.transpose(order).reshape(shape)
 
     def combined(self, function: Callable[..., Any], *others: Any) -> TraitNumbers:
-        """A function of traits of the same sites, and of numbers."""
+        """Return a function of traits of the same sites, and of numbers."""
         traits = [other for other in others if kind_of(other) == TRAIT]
         axes = tuple(sorted({axis for one in (self, *traits) for axis in one.axes}))
         values = [one.aligned(axes) if kind_of(one) == TRAIT else one for one in others]
@@ -321,8 +326,8 @@ class TraitNumbers(Entrywise):
         total = self.values
         for axis in reversed(self.axes):
             total = total @ self.weights[axis]
-        found: float = as_number(total)
-        return found
+        mean: float = as_number(total)
+        return mean
 
     def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
         if kind_of(other) > self.kind:
@@ -333,7 +338,7 @@ class TraitNumbers(Entrywise):
         return self.combined(function, one, self) if turned else self.combined(function, self, one)
 
     def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> Any:
-        """The same with one number for each label."""
+        """Return the combination with one number per label."""
         constant = self.ensemble.constant(self.size, row)
         here = self.ensemble.constant(self.size, np.ones(row.shape)).scaled_by(self)
         if function is np.add or function is np.subtract:
@@ -381,7 +386,7 @@ class TraitNumbers(Entrywise):
 
 @dataclass(frozen=True)
 class LargeVector(Entrywise):
-    """A vector over sites, with labels. terms: None where it is unknown."""
+    """A vector over sites, with labels; terms: None where it is unknown."""
 
     ensemble: DeclaredEnsemble
     size: int
@@ -403,7 +408,7 @@ class LargeVector(Entrywise):
         return self.widened(labels)
 
     def under(self, matrix: LargeMatrix) -> LargeVector:
-        """A matrix applied to it."""
+        """Return a matrix times the vector."""
         if self.terms is None or matrix.dyads == UNKNOWN:
             return self.ensemble.unknown(matrix.rows, self.labels)
         total = LargeVector(self.ensemble, matrix.rows, {}, self.labels)
@@ -427,40 +432,40 @@ class LargeVector(Entrywise):
         return self.ensemble.unknown(self.size, self.labels if labels is None else labels)
 
     def widened(self, labels: int) -> LargeVector:
-        """The vector with the same entries at each of so many labels, if it has one."""
+        """Broadcast a vector with one label to `labels` labels."""
         return self if self.labels == labels else self.mapped(lambda rows: _widened(rows, labels), labels)
 
     def _joined(self, other: Any) -> LargeVector:
-        """The unknown vector with as many labels as this one, or another that it is joined with, entry by entry."""
+        """Return the unknown vector with the labels of both operands."""
         if other is self or is_number(other):
             return self
         labels = operand(other).labels
         return self if labels <= self.labels else self.unknown(labels)
 
     def mapped(self, change: Callable[[np.ndarray], np.ndarray], labels: int | None = None) -> LargeVector:
-        """The vector with its labels changed by a linear map."""
+        """Return the vector with a linear map applied to its labels."""
         if self.terms is None:
             width = change(np.zeros((1, self.labels))).shape[1] if labels is None else labels
             return self.unknown(width)
-        return _kept(self.ensemble, self.size, {key: change(rows) for key, rows in self.terms.items()})
+        return _nonzero_vector(self.ensemble, self.size, {key: change(rows) for key, rows in self.terms.items()})
 
     def within(self, word: Word, size: int, scale: float) -> LargeVector:
-        """A number times a word applied to the vector."""
+        """Return scale times a word applied to the vector."""
         if self.terms is None:
             return self.ensemble.unknown(size, self.labels)
         matrices = _matrices(word)
         if any(matrices & self.ensemble.drawn[number].made_with for _, number in self.terms):
             return self.ensemble.unknown(size, self.labels)
         terms = {((*word, *old), number): scale * rows for (old, number), rows in self.terms.items()}
-        return _kept(self.ensemble, size, terms, self.labels)
+        return _nonzero_vector(self.ensemble, size, terms, self.labels)
 
     @property
     def made_with(self) -> frozenset[int]:
         """The random matrices that it depends on."""
-        found: set[int] = set()
+        matrices: set[int] = set()
         for word, number in self.terms or {}:
-            found |= _matrices(word) | self.ensemble.drawn[number].made_with
-        return frozenset(found)
+            matrices |= _matrices(word) | self.ensemble.drawn[number].made_with
+        return frozenset(matrices)
 
     def __add__(self, other: Any) -> Any:
         if self.terms is None:
@@ -478,7 +483,7 @@ class LargeVector(Entrywise):
         terms = {key: _widened(rows, labels) for key, rows in self.terms.items()}
         for key, rows in other.terms.items():
             terms[key] = terms[key] + rows if key in terms else _widened(rows, labels)
-        return _kept(self.ensemble, self.size, terms, labels)
+        return _nonzero_vector(self.ensemble, self.size, terms, labels)
 
     __radd__ = __add__
 
@@ -510,7 +515,7 @@ class LargeVector(Entrywise):
     __rmul__ = __mul__
 
     def scaled_by(self, trait: TraitNumbers) -> LargeVector:
-        """The diagonal matrix of a trait times the vector."""
+        """Return diag(trait) times the vector."""
         return self.within((self.ensemble.diagonal(trait),), self.size, 1.0)
 
     def __truediv__(self, other: Any) -> Any:
@@ -535,7 +540,7 @@ class LargeVector(Entrywise):
         return self.mapped(lambda rows: rows @ table)
 
     def mean_row(self) -> np.ndarray:
-        """The means over sites, one row."""
+        """Return the means over sites, one row."""
         if self.terms is None:
             return np.full((1, self.labels), np.nan)
         return self.ensemble.overlaps(self.ensemble.constant(self.size, 1.0), self)
@@ -543,28 +548,28 @@ class LargeVector(Entrywise):
 
 @dataclass(frozen=True)
 class TransposedVector:
-    """A vector that acts from the left."""
+    """A row vector."""
 
     vector: LargeVector
 
 
 def _widened(rows: np.ndarray, labels: int) -> np.ndarray:
-    """Coefficients with one column per label."""
+    """Broadcast coefficients to one column per label."""
     return rows if rows.shape[1] == labels else np.broadcast_to(rows, (len(rows), labels))
 
 
-def _kept(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
-    """A vector of these terms, without those that vanish; unknown if they are too many or too long."""
-    some = {key: rows for key, rows in terms.items() if rows.any()}
+def _nonzero_vector(ensemble: DeclaredEnsemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
+    """Return a vector of the non-zero terms; unknown if they are too many or too long."""
+    nonzero = {key: rows for key, rows in terms.items() if rows.any()}
     width = next((rows.shape[1] for rows in terms.values()), labels)
-    if len(some) > MOST_TERMS or any(len(word) > LONGEST_WORD for word, _ in some):
+    if len(nonzero) > MOST_TERMS or any(len(word) > LONGEST_WORD for word, _ in nonzero):
         return ensemble.unknown(size, width)
-    return LargeVector(ensemble, size, some, width)
+    return LargeVector(ensemble, size, nonzero, width)
 
 
 @dataclass(frozen=True)
 class EntrywiseFunction(Entrywise):
-    """A function of vectors, entry by entry. arguments: vectors that are sums of words."""
+    """An entrywise function of vectors that are sums of words."""
 
     function: Callable[..., Any]
     arguments: tuple[LargeVector, ...]
@@ -586,7 +591,7 @@ class EntrywiseFunction(Entrywise):
 
     @staticmethod
     def of(function: Callable[..., Any], *given: Any) -> EntrywiseFunction | LargeVector:
-        """A function of vectors, of functions of them, and of numbers; unknown where one of them is."""
+        """Return a function of vectors, of functions of them, and of numbers; unknown where one of them is."""
         operands = [operand(one) for one in given]
         if not all(one.known for one in operands):
             together = [one for one in operands if one.kind >= VECTOR]
@@ -638,11 +643,11 @@ class EntrywiseFunction(Entrywise):
         return all(drawn[number].kind != "other" and min(word, default=0) >= 0 for word, number in keys)
 
     def mean_row(self) -> np.ndarray:
-        """The means over sites, one row."""
+        """Return the means over sites, one row."""
         if self.pair is not None:
             one, other = self.pair
-            found = np.diagonal(self.ensemble.overlaps(*_alike(one, other)))
-            return found[None]
+            products = np.diagonal(self.ensemble.overlaps(*_alike(one, other)))
+            return products[None]
         return self.integrals[None]
 
     def __add__(self, other: Any) -> Any:
@@ -682,7 +687,7 @@ class EntrywiseFunction(Entrywise):
         return TransposedVector(self.ensemble.unknown(self.size, self.labels))
 
     def under(self, matrix: LargeMatrix) -> LargeVector:
-        """A random matrix applied to a function that it has no part in: Gaussian, with the covariance of that."""
+        """Return an independent random matrix times the function: a Gaussian vector with its covariance."""
         unknown = self.ensemble.unknown(matrix.rows, self.labels)
         if matrix.dyads or len(matrix.words) != 1:
             return unknown
@@ -700,25 +705,25 @@ class EntrywiseFunction(Entrywise):
 
     @property
     def covariance(self) -> np.ndarray:
-        """The means of products of its labels."""
-        found = np.full((self.labels, self.labels), np.nan)
+        """Return the mean products of its labels."""
+        matrix = np.full((self.labels, self.labels), np.nan)
         if self.labels == 1:
-            found[0, 0] = (self * self).integrals[0]
+            matrix[0, 0] = (self * self).integrals[0]
         elif self.gaussian and 2 * len(self.arguments) <= MOST_ARGUMENTS:
             for a, b in combinations_with_replacement(range(self.labels), 2):
-                found[a, b] = found[b, a] = self._joint(a, b)
-        return found
+                matrix[a, b] = matrix[b, a] = self._joint(a, b)
+        return matrix
 
     @cached_property
     def integrals(self) -> np.ndarray:
-        """Its mean for each label, by Gaussian quadrature over the fields that it depends on."""
+        """Return its mean for each label, by quadrature over its Gaussian arguments."""
         if not self.gaussian:
             return np.full(self.labels, np.nan)
         each = [self._fields([(vector, label) for vector in self.arguments]) for label in range(self.labels)]
         return np.array([_integral(self.function, *fields, label) for label, fields in enumerate(each)])
 
     def _joint(self, a: int, b: int) -> float:
-        """The mean of the product of two labels."""
+        """Return the mean of the product of two labels."""
         count = len(self.arguments)
 
         def both(*values: Any) -> Any:
@@ -727,7 +732,7 @@ class EntrywiseFunction(Entrywise):
         return _integral(both, *self._fields([(vector, label) for label in (a, b) for vector in self.arguments]), a)
 
     def _fields(self, pairs: Sequence[tuple[LargeVector, int]]) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of vectors at labels."""
+        """Return mean and covariance of vectors at labels."""
         split = [(*_centred(vector), min(label, vector.labels - 1)) for vector, label in pairs]
         mean = np.array([row[0, label] for row, _, label in split])
         overlaps = self.ensemble.overlaps
@@ -735,7 +740,7 @@ class EntrywiseFunction(Entrywise):
 
 
 def _centred(vector: LargeVector) -> tuple[np.ndarray, LargeVector]:
-    """The mean of a vector, as one row, and the vector without it."""
+    """Return the mean of a vector, one row, and the centred vector."""
     drawn, terms = vector.ensemble.drawn, vector.terms or {}
     constant = [key for key in terms if not key[0] and drawn[key[1]].kind == "constant"]
     mean = sum((terms[key] for key in constant), np.zeros((1, vector.labels)))
@@ -744,32 +749,34 @@ def _centred(vector: LargeVector) -> tuple[np.ndarray, LargeVector]:
 
 
 def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVector]:
-    """Two vectors with as many labels."""
+    """Broadcast two vectors to the same labels."""
     labels = max(one.labels, other.labels)
     return one.widened(labels), other.widened(labels)
 
 
 def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.ndarray, label: int) -> float:
-    """The mean of a function of Gaussian variables; numbers in it that have labels are taken at one of them. NaN where
-    fewer nodes give another number, as for a function with a kink."""
+    """Return the Gaussian mean of a function, at one label of its parameters; NaN where coarse and fine rule
+    disagree."""
     if not np.all(np.isfinite(covariance)):
         return math.nan
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    found = []
+    estimates = []
     for nodes in NODES[len(covariance)]:
         points, weights = _normals(len(covariance), nodes)
         with np.errstate(all="ignore"):
             at = np.asarray(function(*(row[:, None] for row in mean[:, None] + root @ points)), float)
         column = at[:, min(label, at.shape[1] - 1)] if at.ndim == 2 else at
-        found.append(float(np.sum(weights * np.ravel(column))))
-    return found[1] if abs(found[1] - found[0]) <= CONVERGED * (1 + abs(found[1])) else math.nan
+        estimates.append(float(np.sum(weights * np.ravel(column))))
+    return estimates[1] if abs(estimates[1] - estimates[0]) <= CONVERGED * (1 + abs(estimates[1])) else math.nan
 
 
 @cache
 def _normals(axes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes, one row per axis, and weights of the trapezoidal rule for normal numbers: its error falls exponentially
-    with their number, also for functions with poles beside the real axis."""
+    """Return nodes (one row per axis) and weights of the trapezoidal rule for standard normals.
+
+    Its error falls exponentially with the number of nodes, also for functions with complex poles.
+    """
     nodes, step = np.linspace(-REACH, REACH, count, retstep=True)
     grids = np.meshgrid(*[nodes] * axes, indexing="ij")
     each = np.meshgrid(*[step * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)] * axes, indexing="ij")
@@ -777,14 +784,14 @@ def _normals(axes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 Dyads = tuple[tuple[float, LargeVector, LargeVector], ...] | Literal["unknown"]
-"""Numbers times outer products of vectors."""
+"""Coefficients times outer products of vectors."""
 UNKNOWN: Literal["unknown"] = "unknown"
-"""Outer products of vectors that are not known: a matrix of low rank all the same."""
+"""Outer products of unknown vectors: still a low-rank matrix."""
 
 
 @dataclass(frozen=True)
 class LargeMatrix:
-    """A matrix between two sectors: numbers times words, and numbers times outer products."""
+    """A matrix between two sectors: a linear combination of words and of outer products."""
 
     ensemble: DeclaredEnsemble
     rows: int
@@ -840,11 +847,11 @@ class LargeMatrix:
         return other.under(self)
 
     def under(self, matrix: LargeMatrix) -> LargeMatrix:
-        """Another matrix times this one."""
+        """Return another matrix times this one."""
         return matrix._times(self)
 
     def projected(self, scale: float, left: LargeVector, right: LargeVector, vector: LargeVector) -> LargeVector:
-        """An outer product applied to a vector."""
+        """Return an outer product applied to a vector."""
         overlaps = scale * vector.size * self.ensemble.overlaps(right, vector)
         if not are_finite(overlaps):
             return self.ensemble.unknown(self.rows, vector.labels)
@@ -860,29 +867,29 @@ class LargeMatrix:
         return LargeMatrix(self.ensemble, self.rows, other.columns, words, self._low_rank_of_product(other))
 
     def _low_rank_of_product(self, other: LargeMatrix) -> Dyads:
-        """The outer products in a product of two matrices."""
+        """Return the outer products in a product of two matrices."""
         if self.dyads == UNKNOWN or other.dyads == UNKNOWN:
             return UNKNOWN
         turned, bare = other.T, LargeMatrix(self.ensemble, self.rows, self.columns, self.words)
-        found = [(scale, left, turned @ right) for scale, left, right in self.dyads]
-        found += [(scale, bare @ left, right) for scale, left, right in other.dyads]
-        known = all(side.terms is not None for _, *sides in found for side in sides)
-        return tuple(found) if known else UNKNOWN
+        dyads = [(scale, left, turned @ right) for scale, left, right in self.dyads]
+        dyads += [(scale, bare @ left, right) for scale, left, right in other.dyads]
+        known = all(side.terms is not None for _, *sides in dyads for side in sides)
+        return tuple(dyads) if known else UNKNOWN
 
 
 def _joined(one: Dyads, other: Dyads) -> Dyads:
-    """Outer products of both; those of the same vectors once."""
+    """Add outer products, merging those of the same vectors."""
     if one == UNKNOWN or other == UNKNOWN:
         return UNKNOWN
-    found: dict[tuple[int, int], tuple[float, LargeVector, LargeVector]] = {}
+    merged: dict[tuple[int, int], tuple[float, LargeVector, LargeVector]] = {}
     for scale, left, right in (*one, *other):
         key = (id(left), id(right))
-        found[key] = (scale + found[key][0] if key in found else scale, left, right)
-    return tuple(found.values())
+        merged[key] = (scale + merged[key][0] if key in merged else scale, left, right)
+    return tuple(merged.values())
 
 
 def outer_product(left: LargeVector | EntrywiseFunction, right: LargeVector | EntrywiseFunction) -> LargeMatrix:
-    """left right^T; labels are summed over."""
+    """Return left right^T, summed over labels."""
     dyads: Dyads = UNKNOWN
     if all(side.kind == VECTOR and side.known for side in (left, right)):
         dyads = ((1.0, left.vectors[0], right.vectors[0]),)
@@ -890,13 +897,17 @@ def outer_product(left: LargeVector | EntrywiseFunction, right: LargeVector | En
 
 
 def word_moments(matrix: LargeMatrix, most: int, work: int) -> list[float]:
-    """Normalised traces of the first powers of a matrix, without what has low rank. work: letters of all words of a
-    power together beyond which it is not taken."""
+    """Return normalised traces of the first powers of a matrix, without its low-rank part.
+
+    Args:
+        most: highest power.
+        work: total letters of a power above which it is omitted.
+    """
     powers: dict[Word, float] = {(): 1.0}
-    found = [1.0]
+    moments = [1.0]
     words = {word: scale for word, scale in matrix.words.items() if scale != 0}
     if not are_finite(list(words.values())):
-        return found
+        return moments
     for _ in range(most):
         if len(powers) * len(words) * max((len(word) for word in (*powers, *words)), default=0) > work:
             break
@@ -905,5 +916,5 @@ def word_moments(matrix: LargeMatrix, most: int, work: int) -> list[float]:
             for two, factor in words.items():
                 nearer[(*one, *two)] = nearer.get((*one, *two), 0.0) + scale * factor
         powers = nearer
-        found.append(sum(scale * matrix.ensemble.trace(word) for word, scale in powers.items()))
-    return found
+        moments.append(sum(scale * matrix.ensemble.trace(word) for word, scale in powers.items()))
+    return moments

@@ -1,12 +1,12 @@
-"""How many zeros det A(z) has outside the bulk, by the argument principle.
+"""The number of zeros of det A(z) outside the bulk, by the argument principle.
 
-A(z) is assembled from its blocks on the physical branch of the bulk equations; neither an eigenproblem nor an inverse
-map takes part. On each interval of the real axis outside the bulk a lens in the variable w, the logarithm of the
-distances to both ends, encloses every zero but those at the very ends. A(z) is real on the real axis, so that the upper
-half of the lens is enough: the argument of det A(z) changes by pi for each zero.
+A(z) is assembled from its blocks on the physical branch; no eigenproblem or inverse map takes part. On each interval of
+the real axis outside the bulk a lens-shaped contour in w, the logarithm of the distances to both ends, encloses every
+zero except at the very ends. A(z) is real on the real axis, so the upper half of the contour suffices: the argument of
+det A(z) changes by pi for each zero.
 
-Far out the blocks decouple: what is left of A(z) without order parameters, A0(z), is a direct sum of small matrices.
-The argument of det A(z) / det A0(z), which is one at infinity, is followed apart from those of the small matrices.
+At large z the blocks decouple: A(z) without order parameters, A0(z), is a direct sum of small matrices. The argument of
+det A(z) / det A0(z), which tends to 1 at infinity, is followed separately from those of the small matrices.
 """
 
 from __future__ import annotations
@@ -33,45 +33,44 @@ from numerics.support.threads import threads_for
 
 NAME = "outliers"
 LARGEST_ROWS = 150
-"""Rows of A(z) above which a determinant at every node costs more than the eigenproblem that gave the outliers."""
+"""Rows of A(z) above which determinants at the nodes cost more than the eigenproblem of the outliers."""
 BESIDE = -7.0
-"""Where a lens begins in w: at 1e-3 of the unit of length from the end of its interval."""
+"""Start of a lens in w: 1e-3 units of length from the end of its interval."""
 BEYOND = 3.0
-"""Where a lens ends in w if its interval is infinite and no zero is known farther out: at twenty units of length."""
+"""End of a lens in w on an infinite interval without farther known zeros: twenty units of length."""
 AROUND = 2.0
-"""How far in w a lens reaches beyond a zero that is known."""
+"""Margin of a lens in w around known zeros."""
 OPENING = 1.5
-"""Half the opening of a lens, in radians."""
+"""Half the opening angle of a lens, in radians."""
 THINNER = 8.0
-"""A lens that is thinner by this factor leaves out pairs of zeros that sampling noise has moved off the real axis."""
+"""Factor by which a lens is thinned to exclude complex pairs of zeros created by sampling noise."""
 UNREPORTED = 3
-"""So many zeros beside those that are known may lie together without being overlooked."""
+"""Number of unreported zeros close together that the initial nodes still resolve."""
 TURN = 1.5
-"""Neighbouring nodes between which log det changes by more, in its argument or modulus, get a node between them."""
+"""Change of log det between neighbouring nodes, in argument or modulus, above which a node is inserted."""
 MOST_TURN = 2.9
-"""What all zeros together may turn the argument by from one of the first nodes to the next: less than pi, so that no
-turn is taken for one in the other direction."""
+"""Most change of the argument between initial nodes from all zeros; below pi, so that the direction is unambiguous."""
 MOST_NODES = 1024
-"""Nodes of one lens beyond which the number of zeros is not decided."""
+"""Nodes per lens above which the count is undecided."""
 BATCH = 32
-"""Nodes at which A(z) is assembled together where it is compiled: one shape, compiled once."""
+"""Nodes at which a compiled A(z) is assembled together, with one shape."""
 FARTHER = 2.0
-"""How much farther out in w log(det A / det A0) is looked at again: it falls like 1/z if no zero is left."""
+"""Distance in w beyond the lens at which log(det A / det A0) is tested for its decay as 1/z."""
 SMALL, FALLING = 3.0, 0.4
-"""What this logarithm may be at the end of a lens, and the factor that it falls by at least farther out."""
+"""Largest value of this logarithm at the end of a lens, and the largest ratio beyond it."""
 FARTHEST = 300.0
-"""A lens that would have to end beyond this w is not followed."""
+"""Largest w at which a lens may end."""
 TIGHTEST = 1e-9
-"""Nodes that are as close to each other in w have a zero beside them."""
+"""Spacing of nodes in w below which a zero lies on the contour."""
 
 
 class UncountedZeros(Exception):
-    """The number of zeros could not be told; the argument says why."""
+    """Raised when the number of zeros is undecided; the argument gives the reason."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """An open interval of the real axis outside the bulk, infinite at one end or both, and the unit of length."""
+    """An open interval of the real axis outside the bulk, possibly infinite, and the unit of length."""
 
     low: float
     high: float
@@ -87,7 +86,7 @@ class Gap:
         return f"above {self.low:.6g}" if math.isinf(self.high) else f"between {self.low:.6g} and {self.high:.6g}"
 
     def z(self, w: np.ndarray) -> np.ndarray:
-        """The point that w stands for: w is the logarithm of the distance to a finite end, over that to the other."""
+        """Return z(w), with w the logarithm of the distance to a finite end over that to the other."""
         grown: np.ndarray = np.exp(w)
         if math.isinf(self.high):
             return np.asarray(self.low + self.unit * grown)
@@ -99,7 +98,7 @@ class Gap:
         return np.asarray(np.where(w.real < 0, self.low + near, self.high - far))
 
     def w(self, z: float) -> float:
-        """The real w of a point inside."""
+        """Return the real w of a point inside."""
         if math.isinf(self.high):
             return math.log((z - self.low) / self.unit)
         if math.isinf(self.low):
@@ -113,18 +112,18 @@ class Gap:
 
 @dataclass(frozen=True)
 class Lens:
-    """The upper half of a contour around a part of a gap, from one real w to another."""
+    """The upper half of a contour around part of a gap, from one real w to another."""
 
     gap: Gap
     first: float
     last: float
     opening: float
     known: int
-    """How many zeros are known inside."""
+    """Number of known zeros inside."""
 
     @staticmethod
     def around(gap: Gap, known: Sequence[float], opening: float = OPENING) -> Lens:
-        """A lens that reaches beyond all known zeros, by whole steps, so that lenses of one gap are mostly the same."""
+        """Return a lens around all known zeros, rounded to whole steps so that lenses of one gap mostly coincide."""
         places = [gap.w(z) for z in known]
         first = min([BESIDE, *(math.floor(w - AROUND) for w in places)])
         far = BEYOND if gap.infinite else -BESIDE
@@ -136,32 +135,35 @@ class Lens:
         return np.linspace(self.first, self.last, 2 + int((self.last - self.first) / step))
 
     def z(self, w: np.ndarray) -> np.ndarray:
-        """The points of the contour above w; on the real axis at its ends, and beyond them."""
+        """Return the points of the contour above w; real at its ends and beyond."""
         share = np.clip((w - self.first) / (self.last - self.first), 0.0, 1.0)
         height = self.opening * np.sqrt(4 * share * (1 - share))
         z = self.gap.z(w + 1j * height)
-        found: np.ndarray = np.where(height == 0, z.real + 0j, z)
-        return found
+        contour: np.ndarray = np.where(height == 0, z.real + 0j, z)
+        return contour
 
 
 def gaps_outside(problem: SpikedProblem) -> list[Gap]:
-    """The intervals of the real axis on which outliers are looked for, ascending."""
+    """Return the intervals of the real axis outside the bulk, ascending."""
     taken = sorted(problem.searched)
     if not taken:
         return [Gap(-math.inf, 0.0, 1.0), Gap(0.0, math.inf, 1.0)]
     lowest, highest = taken[0][0], max(high for _, high in taken)
     unit = highest - lowest or abs(highest) or 1.0
-    found, reached = [Gap(-math.inf, lowest, unit)], taken[0][1]
+    gaps, reached = [Gap(-math.inf, lowest, unit)], taken[0][1]
     for low, high in taken[1:]:
         if low - reached > 1e-9 * unit:
-            found.append(Gap(reached, low, unit))
+            gaps.append(Gap(reached, low, unit))
         reached = max(reached, high)
-    return [*found, Gap(highest, math.inf, unit)]
+    return [*gaps, Gap(highest, math.inf, unit)]
 
 
 class Determinant:
-    """log det A(z) at nodes in the upper half plane or on the real axis, in parts: one column for det A(z) / det A0(z),
-    and one for each of the small matrices that A0(z) is the direct sum of. counts: how often det A(z) has each."""
+    """log det A(z) at nodes with Im z >= 0, in parts.
+
+    The first column is log(det A / det A0), the others are the small matrices whose direct sum is A0. counts: the
+    multiplicity of each in det A.
+    """
 
     def __init__(self, problem: SpikedProblem) -> None:
         self.problem = problem
@@ -174,7 +176,7 @@ class Determinant:
 
     @cached_property
     def rows(self) -> int:
-        """How many rows A(z) has."""
+        """The number of rows of A(z)."""
         if self.problem.probe.sites is not None:
             return rows_of(self.problem)
         count = len(self.problem.branch.law.responses)
@@ -182,31 +184,31 @@ class Determinant:
 
     @cached_property
     def empty(self) -> Order:
-        """No order parameters."""
+        """Order parameters that are all zero."""
         return {key: np.zeros_like(value) for key, value in self.order.items()}
 
     def _blocks(self, z: np.ndarray, responses: np.ndarray, order: Order) -> BlockRows:
-        """A(z) at many points: by its blocks, unless averages over sites make them depend on z."""
+        """Return A(z) at many points, by its blocks unless averages over sites make them depend on z."""
         probe = self.problem.probe
         if self.rows and probe.sites is not None:
             return BlockRows([[self._compiled(z, responses, order)]], z.size)
         return blocks_of(probe.a_matrix(self.problem.p, z, responses.T, order), z.size)
 
     def _compiled(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
-        """A(z) by compiled code, which has one shape."""
+        """Return A(z) by compiled code in batches of one shape."""
         filled = -(-z.size // BATCH) * BATCH - z.size
         points = np.concatenate([z, np.full(filled, z[0])])
-        known = np.concatenate([responses, np.tile(responses[:1], (filled, 1))])
+        padded = np.concatenate([responses, np.tile(responses[:1], (filled, 1))])
         assemble = assembler(self.problem.probe)
-        made = [
-            np.asarray(assemble(self.problem.p, jnp.asarray(points[k : k + BATCH]), known[k : k + BATCH], order))
+        batches = [
+            np.asarray(assemble(self.problem.p, jnp.asarray(points[k : k + BATCH]), padded[k : k + BATCH], order))
             for k in range(0, points.size, BATCH)
         ]
-        found: np.ndarray = np.concatenate(made)[: z.size]
-        return found
+        matrices: np.ndarray = np.concatenate(batches)[: z.size]
+        return matrices
 
     def _apart(self, whole: BlockRows, z: np.ndarray, responses: np.ndarray) -> np.ndarray:
-        """Logarithms of the parts of A0: the multiples of identities in the blocks of A, or A without order
+        """Return log det of the parts of A0: multiples of identities in the blocks of A, or A without order
         parameters."""
         if self.parts is None:
             self.parts = whole.scalar_parts()
@@ -218,70 +220,70 @@ class Determinant:
         return bare.log_scalar_parts(self.parts) if self.scalar else bare.log_parts(self.parts)
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        """For each node a row: the logarithm of det A / det A0, and those of the parts of A0."""
+        """Return, for each node, log(det A / det A0) and the logarithms of the parts of A0."""
         self.count += z.size
         responses = self.branch.responses(z).T.astype(complex)
         whole = self._blocks(z, responses, self.order)
         apart = self._apart(whole, z, responses)
         together = whole.log_determinants() - apart @ self.counts[1:]
-        found = np.column_stack([_wrapped(together), apart])
-        if not np.isfinite(found).all():
+        logarithms = np.column_stack([_wrapped(together), apart])
+        if not np.isfinite(logarithms).all():
             raise UncountedZeros("A(z) is singular on the contour, or not finite")
-        return found
+        return logarithms
 
 
 def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
-    """The bulk responses at nodes, one row each; kept, because lenses around one bulk are mostly the same."""
-    found: np.ndarray = kept_branch(branch.law, branch.own).responses(z).T.astype(complex)
-    return found
+    """Return the bulk responses at nodes, one row each; cached, because lenses around one bulk mostly coincide."""
+    responses: np.ndarray = kept_branch(branch.law, branch.own).responses(z).T.astype(complex)
+    return responses
 
 
 @lru_cache(maxsize=64)
 def kept_branch(law: BulkLaw, p: Point) -> Branch:
-    """A branch of its own, which knows nothing of the way to the solution."""
+    """Return a cached branch that shares no state with the solution."""
     return Branch(law, p)
 
 
 def _wrapped(logarithms: np.ndarray) -> np.ndarray:
-    """Logarithms with arguments between -pi and pi."""
-    found: np.ndarray = logarithms - 2j * np.pi * np.round(logarithms.imag / (2 * np.pi))
-    return found
+    """Return logarithms with arguments between -pi and pi."""
+    principal: np.ndarray = logarithms - 2j * np.pi * np.round(logarithms.imag / (2 * np.pi))
+    return principal
 
 
 @dataclass(frozen=True)
 class ContourTrace:
-    """log det A(z) along a lens, in parts: of det A / det A0 in the first column, of those of A0 in the others."""
+    """log det A(z) along a lens, in parts: det A / det A0 in the first column, parts of A0 in the others."""
 
     lens: Lens
     nodes: np.ndarray
     logarithms: np.ndarray
     counts: np.ndarray
-    """How often each of these parts occurs."""
+    """Multiplicity of each part."""
 
     @property
     def ends_far_out(self) -> bool:
-        """Whether no zero is left beyond the last node but one; that one ends the lens, the last is farther out."""
+        """Whether no zero lies beyond the lens: the logarithm decays from the last node but one to the last."""
         end, beyond = self.logarithms[-2:, 0].tolist()
         real = abs(end.imag) < 1e-6 and abs(beyond.imag) < 1e-6
         return bool(real and abs(end) < SMALL and abs(beyond) < FALLING * abs(end) + 1e-9)
 
     @cached_property
     def changes(self) -> np.ndarray:
-        """From each node to the next, with arguments between -pi and pi."""
+        """Changes of the logarithms between neighbouring nodes, arguments between -pi and pi."""
         return _wrapped(self.logarithms[1:] - self.logarithms[:-1])
 
     @property
     def unresolved(self) -> np.ndarray:
-        """Between which neighbouring nodes any of the logarithms changes too much, and where next to those."""
+        """Mask of node pairs between which a logarithm changes too much, and of their neighbours."""
         wide = np.maximum(np.abs(self.changes.real), np.abs(self.changes.imag)).max(axis=1) > TURN
-        found: np.ndarray = wide.copy()
-        found[1:] |= wide[:-1]
-        found[:-1] |= wide[1:]
-        return found
+        mask: np.ndarray = wide.copy()
+        mask[1:] |= wide[:-1]
+        mask[:-1] |= wide[1:]
+        return mask
 
     @property
     def zeros(self) -> int:
-        """How many zeros the lens and its mirror image enclose."""
+        """The number of zeros enclosed by the lens and its mirror image."""
         turns = float(np.sum(self.changes.imag @ self.counts))
         # with w the contour runs clockwise, unless z falls where w grows
         zeros = turns / np.pi * (1 if math.isinf(self.lens.gap.low) else -1)
@@ -291,9 +293,9 @@ class ContourTrace:
 
 
 def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
-    """log det A(z) along several lenses, with as many nodes as it takes; Undecided where that is too many."""
-    found = _together(determinant, lenses)
-    for k, one in enumerate(found):
+    """Return log det A(z) along several lenses, with adaptive nodes; raise UncountedZeros where they are too many."""
+    traces = _together(determinant, lenses)
+    for k, one in enumerate(traces):
         while one.lens.gap.infinite and not one.ends_far_out:
             lens = replace(one.lens, last=one.lens.last + FARTHER)
             if lens.last > FARTHEST:
@@ -301,47 +303,50 @@ def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace
             (one,) = _together(determinant, [lens])
         if one.lens.gap.infinite:
             one = replace(one, nodes=one.nodes[:-1], logarithms=one.logarithms[:-1])
-        found[k] = _refined(determinant, one)
-    return found
+        traces[k] = _refined(determinant, one)
+    return traces
 
 
 def _together(determinant: Determinant, lenses: Sequence[Lens]) -> list[ContourTrace]:
-    """All lenses at their nodes: the bulk equations are solved at many points for little more than at one."""
+    """Evaluate all lenses at their nodes together, since one solve of the bulk serves many points."""
     contours = [_contour(lens) for lens in lenses]
     logarithms = determinant(np.concatenate([z for _, z in contours]))
-    found, begin = [], 0
+    traces, begin = [], 0
     for lens, (nodes, _) in zip(lenses, contours, strict=True):
-        found.append(ContourTrace(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
+        traces.append(ContourTrace(lens, nodes, logarithms[begin : begin + nodes.size], determinant.counts))
         begin += nodes.size
-    return found
+    return traces
 
 
 @lru_cache(maxsize=256)
 def _contour(lens: Lens) -> tuple[np.ndarray, np.ndarray]:
-    """The first nodes of a lens, with one farther out where its interval is infinite, and the points there."""
+    """Return the initial nodes of a lens, with one beyond it on an infinite interval, and the points there."""
     nodes = np.append(lens.nodes, lens.last + FARTHER) if lens.gap.infinite else lens.nodes
     return nodes, lens.z(nodes)
 
 
-def _refined(determinant: Determinant, one: ContourTrace) -> ContourTrace:
-    while (wide := one.unresolved).any():
-        if one.nodes.size + wide.sum() > MOST_NODES:
+def _refined(determinant: Determinant, contour: ContourTrace) -> ContourTrace:
+    while (wide := contour.unresolved).any():
+        if contour.nodes.size + wide.sum() > MOST_NODES:
             raise UncountedZeros(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
-        if np.min(np.diff(one.nodes)[wide]) < TIGHTEST:
+        if np.min(np.diff(contour.nodes)[wide]) < TIGHTEST:
             raise UncountedZeros("a zero of det A(z) is too close to the end of a contour")
-        between = (one.nodes[:-1][wide] + one.nodes[1:][wide]) / 2
-        z, beside = one.lens.z(between), [one.lens.z(ends[wide]) for ends in (one.nodes[:-1], one.nodes[1:])]
+        between = (contour.nodes[:-1][wide] + contour.nodes[1:][wide]) / 2
+        z, beside = (
+            contour.lens.z(between),
+            [contour.lens.z(ends[wide]) for ends in (contour.nodes[:-1], contour.nodes[1:])],
+        )
         determinant.branch.ask_from(np.where(beside[0].imag > beside[1].imag, *beside), z)
-        logarithms = np.concatenate([one.logarithms, determinant(z)])
-        order = np.argsort(np.concatenate([one.nodes, between]), kind="stable")
-        one = replace(one, nodes=np.concatenate([one.nodes, between])[order], logarithms=logarithms[order])
-    return one
+        logarithms = np.concatenate([contour.logarithms, determinant(z)])
+        order = np.argsort(np.concatenate([contour.nodes, between]), kind="stable")
+        contour = replace(contour, nodes=np.concatenate([contour.nodes, between])[order], logarithms=logarithms[order])
+    return contour
 
 
 def _counted(
     determinant: Determinant, gaps: Sequence[Gap], known: Sequence[Sequence[float]], sampled: bool
 ) -> list[int]:
-    """The number of zeros in each gap; known: those that are reported there."""
+    """Return the number of zeros in each gap; known: those reported there."""
     lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
     counts = [one.zeros for one in trace(determinant, lenses)]
     for k, (gap, zs) in enumerate(zip(gaps, known, strict=True)):
@@ -355,10 +360,12 @@ def _counted(
 def check_outliers(
     problem: SpikedProblem, outliers: Sequence[float], label: str = "", sampled: bool = False, most: int = LARGEST_ROWS
 ) -> CertificateCheck:
-    """Whether A(z) has as many zeros outside the bulk as outliers are reported, interval by interval.
+    """Check that A(z) has as many zeros outside the bulk as there are outliers, interval by interval.
 
-    outliers: at the order parameters of the problem. sampled: whether these carry noise. most: rows of A(z) above which
-    nothing is checked.
+    Args:
+        outliers: at the order parameters of the problem.
+        sampled: whether these carry Monte Carlo noise.
+        most: rows of A(z) above which the check is skipped.
     """
     watch = Stopwatch()
     check = CertificateCheck(

@@ -1,1 +1,1 @@
-"""Outliers: eigenproblems, their course in time, and the vectors that belong to them."""
+"""Outliers: eigenproblems, paths in training time, and eigenvectors."""

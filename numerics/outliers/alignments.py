@@ -1,9 +1,8 @@
-"""Squared cosines between the vectors of outliers and declared directions, from residues at the outliers.
+"""Squared cosines between eigenvectors of outliers and declared directions, from residues of the resolvent.
 
-With a source along a direction g, what g sees of the answer is g^T (z - M)^-1 g, which has the pole
-(g^T v)^2 / (z - z0) at an outlier z0 with eigenvector v, or the sum of these over the eigenvectors of equal outliers:
-the squared length of what their eigenspace sees of g. No other direction is needed, so that nothing is inverted but
-A'(z) between the null vectors.
+For a unit direction g the matrix element g^T (z - M)^-1 g has the residue (g^T v)^2 at an outlier with eigenvector v.
+At a degenerate outlier the residue is the squared norm of the projection of g on the eigenspace. Only A'(z) between the
+null vectors of A(z) is inverted.
 """
 
 from __future__ import annotations
@@ -28,12 +27,15 @@ from numerics.support.precision import in_float64
 
 @dataclass(frozen=True)
 class OutlierAlignment:
-    """Squared cosines of the vectors of outliers, of equal ones of the space that they span, with a declared direction.
+    """Squared cosines of outlier eigenvectors (or of the eigenspace of degenerate ones) with a declared direction.
 
-    name, side: under which it is asked for, and of which vectors ("right", or "left" singular vectors). times: of the
-    direction, None if it has none; series: whether it is asked for at all its times, not at one. labelled: whether it
-    has labels. counts: how often each outlier is there. values: one per outlier, time and label, NaN where the
-    direction is zero; errors: one standard error each, None where they are exact.
+    Attributes:
+        name, side: the direction, and which vectors ("right", or "left" singular vectors).
+        times: times of the direction, None if it has none; series: whether all its times are requested.
+        labelled: whether the direction has labels.
+        counts: multiplicity of each outlier.
+        values: one per outlier, time and label, NaN where the direction is zero.
+        errors: their standard errors, None where values are exact.
     """
 
     name: str
@@ -47,42 +49,43 @@ class OutlierAlignment:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """What numbers have besides the outlier that they belong to."""
+        """The axes of the values after that of outliers."""
         return (*(("time",) if self.series else ()), *(("label",) if self.labelled else ()))
 
     def shaped(self, values: np.ndarray) -> np.ndarray:
-        """Numbers without the axes that the direction has not."""
+        """Drop the axes of time and label that the direction does not have."""
         values = values if self.series else values[:, 0]
         return values if self.labelled else values[..., 0]
 
 
 def times_of(direction: Direction, p: Point, steps: str | None) -> tuple[int, ...] | None:
-    """The times at which a direction is taken; None if it has none."""
+    """Return the times at which a direction is taken; None if it has none."""
     if not direction.timed or steps is None:
         return None
     return tuple(range(getattr(p, steps))) if direction.time is None else (int(direction.time(p)),)
 
 
 @in_float64
-def alignments(found: Sequence[Pole], steps: str | None) -> list[OutlierAlignment]:
-    """One for each direction that is asked about."""
-    if not found:
+def alignments(outlier_poles: Sequence[Pole], steps: str | None) -> list[OutlierAlignment]:
+    """Return the alignment of every requested direction."""
+    if not outlier_poles:
         return []
-    p, counts = found[0].problem.p, tuple(pole.count for pole in found for _ in range(pole.count))
-    made = []
-    for one in found[0].problem.probe.directions:
+    p, counts = outlier_poles[0].problem.p, tuple(pole.count for pole in outlier_poles for _ in range(pole.count))
+    aligned = []
+    for one in outlier_poles[0].problem.probe.directions:
         times, labelled = times_of(one, p, steps), bool(one.labels)
         series = times is not None and one.time is None
-        made.append(OutlierAlignment(one.name, one.side, times, series, labelled, counts, _rows(found, one)))
-    return made
+        aligned.append(OutlierAlignment(one.name, one.side, times, series, labelled, counts, _rows(outlier_poles, one)))
+    return aligned
 
 
 @in_float64
 def with_errors(
     here: Sequence[OutlierAlignment], others: Sequence[Sequence[OutlierAlignment]], nearby: Nearby
 ) -> list[OutlierAlignment]:
-    """Without bias and with standard errors, from the same at nearby order parameters; NaN where too few have them."""
-    found = []
+    """Return bias-corrected alignments with standard errors from Monte Carlo replicates; NaN where too few
+    have them."""
+    estimates = []
     for number, one in enumerate(here):
         values, errors = np.array(one.values), np.full(one.values.shape, np.nan)
         for at in np.ndindex(one.values.shape):
@@ -90,29 +93,29 @@ def with_errors(
                 there = [float(other[number].values[at]) for other in others]
                 values[at], error = nearby.estimate(float(one.values[at]), there)
                 errors[at] = error if np.isfinite(error) else np.nan
-        found.append(replace(one, values=values, errors=errors))
-    return found
+        estimates.append(replace(one, values=values, errors=errors))
+    return estimates
 
 
 def unknown_errors(here: Sequence[OutlierAlignment]) -> list[OutlierAlignment]:
-    """The same where errors could not be found."""
+    """Return the alignments with standard errors NaN."""
     return [replace(one, errors=np.full(one.values.shape, np.nan)) for one in here]
 
 
-def _rows(found: Sequence[Pole], direction: Direction) -> np.ndarray:
-    """One row of times and labels per outlier."""
-    p = found[0].problem.p
+def _rows(outlier_poles: Sequence[Pole], direction: Direction) -> np.ndarray:
+    """Return squared cosines, one row of times and labels per outlier."""
+    p = outlier_poles[0].problem.p
     labels = math.prod(int(getattr(p, size, size)) for size in direction.labels)
     taken = None if direction.time is None else int(direction.time(p))
     rows = []
-    for pole in found:
+    for pole in outlier_poles:
         squared = _squared(pole, direction).reshape(-1, labels)
         rows += [squared if taken is None else squared[taken : taken + 1]] * pole.count
     return np.array(rows)
 
 
 def _squared(pole: Pole, direction: Direction) -> np.ndarray:
-    """Squared cosines of the vector at a pole with a direction at all its times and labels."""
+    """Return squared cosines of the eigenvector at a pole with a direction at all its times and labels."""
     seen, driven, squares = projections(pole, direction)
     weight = np.sum(seen * driven.T, axis=1)
     return np.where(squares > 0, weight / np.where(squares > 0, squares, 1.0), np.nan)
@@ -120,9 +123,11 @@ def _squared(pole: Pole, direction: Direction) -> np.ndarray:
 
 @in_float64
 def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What a direction sees of the null vectors at a pole, how much of these a source along it drives, and its mean
-    squares: the product of the first, for one direction, with the second, for another, is what both see of the vectors
-    there."""
+    """Return the direction's overlaps with the right null vectors, its source's overlaps with the left ones, and its
+    mean square.
+
+    The product of the first, for one direction, with the second, for another, is the residue between the two.
+    """
     problem, order = pole.problem, dict(pole.problem.order)
     needed = direction.later is not None or direction.earlier is not None or direction.sited
     r = responses_at(problem, pole.z) if needed else np.zeros(0)
@@ -139,14 +144,14 @@ def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarra
 
 
 def _written(function: Callable[..., Any], *arguments: Any) -> list[np.ndarray]:
-    """The operators that a generated function returns, one or several, as arrays."""
+    """Return the operators of a generated function, one or several, as dense arrays."""
     return [np.asarray(x) for x in _compiled(function)(*arguments)]
 
 
 @lru_cache(maxsize=64)
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     def arrays(*arguments: Any) -> list[Any]:
-        made = function(*arguments)
-        return [part.array(jnp) for part in (made if isinstance(made, tuple) else (made,))]
+        operators = function(*arguments)
+        return [part.array(jnp) for part in (operators if isinstance(operators, tuple) else (operators,))]
 
     return compiled(arrays, quickly=True)

@@ -21,40 +21,45 @@ from dataclasses import dataclass
 import numpy as np
 
 HIGHEST = 4
-"""Powers M^2, M^4, ... up to M^(2^HIGHEST) are taken."""
+"""The powers M^2, M^4, ... up to M^(2^HIGHEST) are computed."""
 FRESH = 3
-"""Random columns that join those that are there."""
+"""Random columns added to the start of the subspace iteration."""
 MOST_COLUMNS = 6
-"""One in so many eigenvalues is followed at most: beyond, all of them take less time."""
+"""Largest ratio of matrix size to subspace dimension; above it a full eigenvalue decomposition is cheaper."""
 ITERATIONS = 8
-"""Applications of each power to the columns, at most."""
+"""Most applications of each power in the subspace iteration."""
 NEGLECTED = 0.1
-"""Eigenvalues whose power is smaller, in units of the radius, need not be followed for the bound."""
+"""Size of |lambda|^k, in units of the radius, below which the bound tolerates an eigenvalue outside the subspace."""
 MARGIN = 1e-3
-"""Eigenvalues may be off by this, in units of the radius, for the bound; those of modulus r or more are not."""
+"""Largest perturbation of eigenvalues, in units of the radius, that the bound accepts."""
 ALMOST_REAL = 2e-3
-"""Two eigenvalues that are closer, relatively, may have become real or complex by rounding."""
+"""Relative distance of two eigenvalues below which rounding may turn a real pair into a complex one."""
 RESIDUAL = 100
-"""Residuals of these, in units of the rounding of the matrix: what an eigenproblem of all eigenvalues has."""
+"""Tolerated residual, in units of the rounding of the matrix; a full eigenvalue decomposition has as much."""
 EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
 class IterationStart:
-    """Columns that span nearly what belongs to large eigenvalues, and the squarings that the bound needed."""
+    """A start of the subspace iteration: columns near the dominant invariant subspace, and the number of squarings."""
 
     columns: np.ndarray
     level: int = 1
 
     def padded(self, rows: int) -> IterationStart:
-        """The same for a larger matrix."""
+        """Return the start for a larger matrix, padded with zero rows."""
         return IterationStart(np.pad(self.columns, ((0, rows - len(self.columns)), (0, 0))), self.level)
 
 
 @dataclass(frozen=True)
 class Complete:
-    """values: all eigenvalues of modulus r or more, and no others. off: so far from each there is one of the matrix, as
-    many as lie there together. start: for a similar matrix."""
+    """All eigenvalues with modulus at least r, with a proof that there are no others.
+
+    Attributes:
+        values: the eigenvalues.
+        off: radius of the disc around each that contains as many eigenvalues of the matrix.
+        start: a start for a similar matrix.
+    """
 
     values: np.ndarray
     off: float
@@ -62,21 +67,22 @@ class Complete:
 
     @property
     def real(self) -> np.ndarray | None:
-        """The real eigenvalues; None where two that are close may be a pair of complex ones, or such a pair real."""
+        """Return the real eigenvalues; None where a close pair may be real or complex."""
         values = self.values
         apart = np.abs(values[:, None] - values[None, :]) + np.where(np.eye(len(values), dtype=bool), np.inf, 0.0)
         if np.any(apart <= max(2 * self.off, ALMOST_REAL * np.max(np.abs(values), initial=0.0))):
             return None
-        found: np.ndarray = values[values.imag == 0].real
-        return found
+        real: np.ndarray = values[values.imag == 0].real
+        return real
 
 
 def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStart) -> Complete | None:
-    """All eigenvalues whose modulus is at least a radius; None where the bound does not say so.
+    """Return all eigenvalues with modulus at least `radius`; None where the bound does not prove completeness.
 
     Args:
         matrix: real and square.
-        start: what to begin with, such as the result for a similar matrix.
+        radius: the modulus r.
+        start: a start of the subspace iteration, such as the result for a similar matrix.
     """
     powers, columns = [matrix / radius], start.columns
     while len(powers) <= HIGHEST:
@@ -89,7 +95,7 @@ def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStar
             columns = part.columns
             moved = perturbation(powers, columns[:, : part.count])
             vectors = np.linalg.eig(part.small[: part.count, : part.count])[1]
-            off = moved * np.linalg.cond(vectors) if part.count else moved  # Bauer and Fike
+            off = moved * np.linalg.cond(vectors) if part.count else moved  # the Bauer-Fike bound
             if off <= MARGIN:
                 values = np.linalg.eigvals(part.small[: part.large, : part.large])
                 return Complete(
@@ -102,9 +108,11 @@ def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStar
 
 @dataclass(frozen=True)
 class _Part:
-    """columns: orthonormal, by descending moduli of their eigenvalues; the first `large`, with moduli of one or more,
-    span an invariant subspace to rounding, the first `count` nearly, and `followed` would be enough. small: the matrix
-    between them."""
+    """An approximate invariant subspace: orthonormal columns by descending modulus of their eigenvalues.
+
+    The first `large` (modulus at least one) are invariant to rounding, the first `count` approximately, and `followed`
+    would suffice for the bound. small: the matrix restricted to the columns.
+    """
 
     columns: np.ndarray
     small: np.ndarray
@@ -114,8 +122,8 @@ class _Part:
 
 
 def _invariant(powers: list[np.ndarray], start: np.ndarray) -> Iterator[_Part]:
-    """Nearly invariant subspaces of all eigenvalues in the columns that are at least one, by orthogonal iteration with
-    the highest power."""
+    """Yield approximate invariant subspaces of all eigenvalues of modulus at least one, by subspace iteration with
+    M^(2^k)."""
     matrix, rows, rng = powers[0], len(powers[0]), np.random.default_rng(0)
     columns = _joined(start, rng.standard_normal((rows, FRESH)))
     size, least = float(np.linalg.norm(matrix)), NEGLECTED ** (0.5 ** (len(powers) - 1))
@@ -144,13 +152,13 @@ def _invariant(powers: list[np.ndarray], start: np.ndarray) -> Iterator[_Part]:
 
 
 def _joined(columns: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of both."""
-    found: np.ndarray = np.linalg.qr(np.hstack([columns, others]))[0]
-    return found
+    """Return an orthonormal basis of the span of both."""
+    basis: np.ndarray = np.linalg.qr(np.hstack([columns, others]))[0]
+    return basis
 
 
 def _descending(small: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A matrix in an orthonormal basis whose first columns belong to its largest eigenvalues, the basis, and moduli."""
+    """Return the matrix in a Schur basis ordered by descending modulus, the basis, and the moduli."""
     values, vectors = np.linalg.eig(small)
     order = np.argsort(-np.abs(values), kind="stable")
     values, vectors = values[order], vectors[:, order]
@@ -159,11 +167,11 @@ def _descending(small: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def perturbation(powers: list[np.ndarray], vectors: np.ndarray) -> float:
-    """The norm |G| g |F| by which eigenvalues of modulus one or more are moved; infinite where there is no bound.
+    """Return the bound |G| g |F| on the perturbation of eigenvalues of modulus at least one; infinite if there is none.
 
     Args:
         powers: M, M^2, M^4, ...
-        vectors: orthonormal columns.
+        vectors: orthonormal columns Q.
     """
     error, inverse, ends = 0.0, 1.0, (0.0, 0.0)
     for number, power in enumerate(powers):

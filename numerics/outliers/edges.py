@@ -1,7 +1,7 @@
-"""Whether an outlier has just left the bulk where the edge itself is known to a standard error only.
+"""Whether an outlier has separated from an edge that is known only to a standard error.
 
-Next to an edge A(z) is smooth in the square root t of the distance to it. Where det A vanishes at a small t, of either
-sign, an outlier has just left the bulk (t > 0) or is about to (t < 0).
+Next to an edge A(z) is smooth in t, the square root of the distance. A zero of det A at small t > 0 is an outlier that
+has just separated, at small t < 0 one that is about to.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from numerics.outliers.problem import SpikedProblem, a_matrices
 from numerics.support.precision import in_float64
 
 MOST_ROWS = 2000
-"""Rows of A(z) above which nothing is said."""
+"""Rows of A(z) above which the test is skipped."""
 
 
 @in_float64
 def undecided_edges(problem: SpikedProblem, errors: Mapping[float, float], outliers: Sequence[float]) -> list[float]:
-    """Edges at which there may be an outlier within their standard errors, and none of the outliers is.
+    """Return edges where an outlier may exist within their standard errors but none of `outliers` lies there.
 
-    errors: by edge. The edges are ends of the intervals of the problem.
+    errors: standard errors by edge. Edges are ends of the intervals of the problem.
     """
     if not problem.probe.unknowns:
         return []
-    found = []
+    undecided = []
     for edge, error in errors.items():
         side = _outward(problem, edge)
         if side and error > 0 and not any(0 < side * (z - edge) <= error for z in outliers):
             root = _root_beside(problem, edge, side * error)
             if root is not None and abs(root) <= 1:
-                found.append(edge)
-    return found
+                undecided.append(edge)
+    return undecided
 
 
 def _outward(problem: SpikedProblem, edge: float) -> int:
-    """On which side of an edge there is no bulk; 0 for none."""
+    """Return the side of an edge (1 or -1) that is free of bulk; 0 for none."""
     for low, high in problem.searched:
         if edge == high and high > low:
             return 1
@@ -48,7 +48,7 @@ def _outward(problem: SpikedProblem, edge: float) -> int:
 
 
 def _root_beside(problem: SpikedProblem, edge: float, unit: float) -> float | None:
-    """The root of the distance, in units of that to `unit` away, at which det A vanishes if it is linear in it."""
+    """Return t = sqrt(distance / unit) at which the linear extrapolation of det A(t) vanishes."""
     try:
         near, far = a_matrices(problem, np.array([edge + unit / 4, edge + unit]))
     except NumericalError:

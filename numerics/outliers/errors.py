@@ -1,4 +1,4 @@
-"""Outliers, paths and overlaps without bias and with standard errors, from what they are at nearby order parameters."""
+"""Bias-corrected outliers, paths and overlaps with standard errors, from Monte Carlo replicates."""
 
 from __future__ import annotations
 
@@ -8,31 +8,34 @@ from collections.abc import Sequence
 from numerics.support.nearby import Nearby
 
 TOLD_APART = 5.0
-"""Outliers closer to each other than so many times the error of their distance are not told from each other. Noise
-moves those that are farther apart by less than a fifth of their error."""
+"""Outliers closer than this many standard errors of their distance are treated as one cluster. At larger distances
+level repulsion by noise moves them by less than a fifth of their error."""
 Sides = dict[str, float | None]
-"""Overlaps of an eigenvector with spikes, by the side they are on; None where there is none to name."""
+"""Overlaps of an eigenvector with spikes, by side; None where there is none."""
 
 
 def estimated_outliers(
     outliers: list[float], others: Sequence[list[float]], nearby: Nearby
 ) -> list[tuple[float, float]]:
-    """Each outlier without bias, and its standard error; infinite where too few of the others have it.
+    """Return each bias-corrected outlier with its standard error; infinite where too few replicates have it.
 
-    Outliers and those of the others descend. Of those that cannot be told from each other the distances lose what noise
-    adds to them: it pushes equal ones apart, the upper ones up and the lower ones down.
+    Outliers and those of replicates descend. Within a cluster that noise does not resolve, distances are corrected for
+    level repulsion, which pushes equal outliers apart.
     """
-    columns = [_matched(outliers, found) for found in others]
+    columns = [_matched(outliers, replicate) for replicate in others]
     table = [[column[rank] for column in columns] for rank in range(len(outliers))]
     return [one for group in _alike(outliers, table, nearby) for one in _apart(group, outliers, table, nearby)]
 
 
-def _matched(outliers: Sequence[float], found: Sequence[float]) -> list[float | None]:
-    """For each outlier the one of the others that it is; both descend. One with as many is matched by rank; of the
-    longer list those are left out without which all are nearest to each other, so that none is matched twice."""
-    if len(found) == len(outliers):
-        return list(found)
-    fewer, more = sorted((outliers, found), key=len)
+def _matched(outliers: Sequence[float], replicate: Sequence[float]) -> list[float | None]:
+    """Match each outlier to one of a replicate (None if missing); both descend.
+
+    Equal numbers are matched by rank. Otherwise entries of the longer list are dropped such that the total distance is
+    smallest, and none is matched twice.
+    """
+    if len(replicate) == len(outliers):
+        return list(replicate)
+    fewer, more = sorted((outliers, replicate), key=len)
     ways: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     """For the first so many of the longer list, the least sum of distances and which of them have it."""
     ways += [(math.inf, ())] * len(fewer)
@@ -41,14 +44,14 @@ def _matched(outliers: Sequence[float], found: Sequence[float]) -> list[float | 
             far, places = ways[rank - 1]
             ways[rank] = min(ways[rank], (far + abs(z - fewer[rank - 1]), (*places, place)))
     taken = ways[-1][1]
-    if more is found:
-        return [found[place] for place in taken]
-    there = dict(zip(taken, found, strict=True))
+    if more is replicate:
+        return [replicate[place] for place in taken]
+    there = dict(zip(taken, replicate, strict=True))
     return [there.get(rank) for rank in range(len(outliers))]
 
 
 def _alike(outliers: list[float], table: Sequence[Sequence[float | None]], nearby: Nearby) -> list[list[int]]:
-    """Outliers, by rank, in groups that cannot be told from each other."""
+    """Return ranks of outliers in clusters that the noise does not resolve."""
     groups: list[list[int]] = []
     for rank, z in enumerate(outliers):
         if groups:
@@ -66,20 +69,18 @@ def _alike(outliers: list[float], table: Sequence[Sequence[float | None]], nearb
 def _apart(
     group: list[int], outliers: list[float], table: Sequence[Sequence[float | None]], nearby: Nearby
 ) -> list[tuple[float, float]]:
-    """Estimates of outliers that cannot be told from each other: their mean, and how far each is from it.
+    """Return estimates for a cluster of unresolved outliers: their mean and their distances from it.
 
-    Noise is added to the mean square of those distances, which is smooth where outliers are equal and distances are
-    not. Without it distances are smaller by a common factor, zero where noise explains all that is seen. Errors are
-    those of distances as they are seen: a smaller one cannot be told from none. For the same reason bias is not taken
-    off distances: they are those of order parameters without it, which have the noise that replicas show. The less
-    distances are changed by all this, the more the error of an outlier is its own: one that is known well may stand
-    beside one that is not.
+    Noise adds to the mean square distance, which is smooth at degeneracy while distances are not. Subtracting it
+    shrinks all distances by one factor, to zero where noise explains them. Errors are those of the observed distances,
+    since a smaller one is compatible with zero; for the same reason distances are not bias-corrected. The less the
+    distances shrink, the more each outlier keeps its own error.
     """
     count = len(group)
 
     def mean(values: Sequence[float | None]) -> float | None:
-        known = [x for x in values if x is not None]
-        return sum(known) / count if len(known) == count else None
+        present = [x for x in values if x is not None]
+        return sum(present) / count if len(present) == count else None
 
     def square(values: Sequence[float | None]) -> float | None:
         return mean([None if x is None else x**2 for x in values])
@@ -104,8 +105,8 @@ def _apart(
     own = [nearby.estimate(outliers[k], table[k])[1] ** 2 for k in group]
     if not all(map(math.isfinite, (shared, *own))):
         return [(value + left * distance, math.inf) for distance in distances]
-    kept = left * math.sqrt(unbiased / seen) if seen else 0.0
-    sure = min(kept, 1 / kept) if kept else 0.0
+    shrunk = left * math.sqrt(unbiased / seen) if seen else 0.0
+    sure = min(shrunk, 1 / shrunk) if shrunk else 0.0
     errors = [math.sqrt(sure * one + (1 - sure) * shared) for one in own]
     return [(value + left * distance, one) for distance, one in zip(distances, errors, strict=True)]
 
@@ -113,10 +114,9 @@ def _apart(
 def estimated_path(
     path: list[list[float]], others: Sequence[list[list[float]]], nearby: Nearby
 ) -> tuple[list[list[float]], list[list[float | None]]]:
-    """Outliers at each time without bias, and their standard errors.
+    """Return bias-corrected outliers at each time, and their standard errors.
 
-    others: those of each of the nearby order parameters, time by time. An outlier that too few of them have stays as it
-    is and has no error.
+    others: the path of each replicate. An outlier that too few replicates have is not corrected and has no error.
     """
     values: list[list[float]] = []
     errors: list[list[float | None]] = []
@@ -128,12 +128,12 @@ def estimated_path(
 
 
 def estimated_overlaps(
-    found: list[Sides], others: Sequence[list[Sides]], nearby: Nearby
+    overlaps: list[Sides], others: Sequence[list[Sides]], nearby: Nearby
 ) -> tuple[list[Sides], list[Sides]]:
-    """Overlaps by side without bias, and their standard errors; None where too few of the others have them."""
+    """Return bias-corrected overlaps by side, and their standard errors; None where too few replicates have them."""
     values: list[Sides] = []
     errors: list[Sides] = []
-    for k, one in enumerate(found):
+    for k, one in enumerate(overlaps):
         estimates = {
             side: (None, None) if value is None else nearby.estimate(value, [other[k][side] for other in others])
             for side, value in one.items()

@@ -1,4 +1,4 @@
-"""Zeros of det A(z) outside the bulk: one eigenproblem where A(z) reduces, a contour integral where it does not."""
+"""Zeros of det A(z) outside the bulk: an eigenproblem where A(z) reduces to one, Beyn's contour method otherwise."""
 
 from __future__ import annotations
 
@@ -37,29 +37,28 @@ from numerics.support.nearby import read
 from numerics.support.precision import in_float64
 
 FIRST_EIGENVALUES = 32
-"""Of a large matrix so many eigenvalues are found first."""
+"""Eigenvalues of a large matrix computed first by Arnoldi's method."""
 MEETING = 0.05
-"""Two eigenvalues with an imaginary part smaller than this, relatively, may be real at order parameters nearby."""
+"""Relative imaginary part below which a complex pair may become real at nearby order parameters."""
 CONTOUR_NODES, ELLIPSE = 64, 1.5
-"""Points on a contour around a panel, and the sum of its half axes beside half the panel."""
+"""Trapezoidal nodes on the ellipse around a panel, and the sum of its half axes in units of half the panel."""
 FIRST_VECTORS = 8
-"""Vectors that the inverse on a contour is first applied to; twice as many where as many eigenvalues are found."""
+"""Probe vectors of Beyn's method to begin with; doubled while they do not exceed the number of eigenvalues."""
 NOTHING = 1e-9
-"""An inverse map that is so small beside the values that are asked for takes none of them: it may be nothing but
-rounding."""
+"""Relative size of an inverse map below which it is rounding and takes no value."""
 LARGEST_ASSEMBLED = 2000
-"""Outliers of larger eigenproblems are checked there: A(z), which has two or three times as many rows, is not written
-down."""
+"""Rows of an eigenproblem above which residuals are taken there and A(z), two or three times as large, is not
+assembled."""
 SAMPLED_NODES = 128
-"""Nodes at which polynomials on panels are bounded."""
+"""Chebyshev nodes at which polynomials on panels are bounded."""
 MANY = 1e7
-"""Of more numbers than this a factor of a matrix is written down block by block, with as little beside it as can be."""
+"""Entries of a factor above which it is assembled block by block to save memory."""
 LARGEST = 1e100
-"""Larger numbers, though finite, cannot be squared with any digits left to spare."""
+"""Modulus above which an entry cannot be squared safely."""
 SMALLEST_LEADING = 1e-290
-"""A leading coefficient smaller than this share of the largest belongs to roots that float64 cannot hold."""
+"""Leading coefficient, relative to the largest, below which roots overflow float64."""
 KNOWN = 1e-3
-"""An eigenvalue that rounding moves by a larger share than this gives no outlier that could be told."""
+"""Relative effect of rounding on an eigenvalue above which it determines no outlier."""
 UNRESOLVED = (
     "the matrix whose eigenvalues are the outliers has entries that differ by so many orders of magnitude that float64 "
     "cannot tell the smaller outliers; take less extreme parameters, or fewer steps"
@@ -72,8 +71,11 @@ Points = Callable[[Sequence[float]], list[list[float]]]
 
 @dataclass(frozen=True)
 class Outlier:
-    """An isolated eigenvalue; `residual` is the smallest singular value of A(z), relative to its largest entry or 1, or
-    where A(z) is too large that of the eigenproblem."""
+    """An isolated eigenvalue with its residual.
+
+    `residual` is the smallest singular value of A(z), relative to its largest entry or 1; where A(z) is too large, that
+    of the eigenproblem.
+    """
 
     z: float
     residual: float
@@ -82,7 +84,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Eigenvalues:
-    """A ring's matrix, eigenvalues of it, those of largest modulus at least, and those among them that are real."""
+    """A cycle's matrix, its eigenvalues (at least those of largest modulus), and the real ones among them."""
 
     matrix: np.ndarray
     values: np.ndarray
@@ -90,25 +92,25 @@ class Eigenvalues:
 
     @cached_property
     def _nearly(self) -> list[float]:
-        found: list[float] = _nearly_real(self.values, self.real).tolist()
-        return found
+        real_parts: list[float] = _nearly_real(self.values, self.real).tolist()
+        return real_parts
 
     @cached_property
     def _doubtful(self) -> list[float]:
-        """The largest that rounding may have spoilt, of either sign, where any is so small."""
+        """Return the largest eigenvalue of either sign that rounding may have destroyed, if any."""
         if np.min(np.abs(self.values), initial=np.inf) >= RESOLVED * np.linalg.norm(self.matrix):
-            return []  # scaling rows and columns makes the norm smaller
+            return []  # balancing reduces the norm
         least = resolution(self.matrix)
         return [least, -least] if np.any(np.abs(self.values) < least) else []
 
     @property
     def asked(self) -> list[float]:
-        """What the bulk is asked about: those that are real, those of pairs that are nearly so, and whether it matters
-        that the smallest are not known."""
+        """Return the map values at which the bulk is needed: real eigenvalues, nearly real pairs, and unresolved small
+        ones."""
         return [*self.real.tolist(), *self._nearly, *self._doubtful]
 
     def placed(self, places: list[list[float]]) -> RingSpectrum | None:
-        """With the outliers of each that was asked about; None if there may be outliers that rounding has spoilt."""
+        """Attach the outliers of each requested value; None if outliers may belong to eigenvalues lost to rounding."""
         count = len(self.real)
         if any(places[count + len(self._nearly) :]):
             return None
@@ -117,8 +119,10 @@ class Eigenvalues:
 
 @dataclass(frozen=True)
 class RingSpectrum:
-    """Eigenvalues of largest modulus of a ring's matrix, those among them that are real, and the outliers of each.
-    meeting: whether two that are nearly real would be outliers if they met on the real axis."""
+    """Leading eigenvalues of a cycle's matrix, the real ones among them, and the outliers of each.
+
+    meeting: whether a nearly real pair would be outliers if it met on the real axis.
+    """
 
     matrix: np.ndarray
     values: np.ndarray
@@ -128,15 +132,15 @@ class RingSpectrum:
 
     @property
     def outliers(self) -> list[tuple[float, float]]:
-        """Outliers, each with the eigenvalue that it comes from."""
+        """Return the outliers, each with its eigenvalue of the cycle."""
         return [(z, float(s)) for s, zs in zip(self.real, self.places, strict=True) for z in zs]
 
 
 @in_float64
 def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None = None) -> list[Outlier]:
-    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
+    """Return all outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
 
-    spectra: of the rings, where they are known already.
+    spectra: of the cycles, if already computed.
     """
     probe = problem.probe
     if not probe.unknowns:
@@ -157,17 +161,17 @@ def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None
 
 @in_float64
 def ring_spectra(problem: SpikedProblem, known: Sequence[Eigenvalues] | None = None) -> list[RingSpectrum]:
-    """The spectrum of every ring of unknowns; known: what `ring_eigenvalues` found."""
+    """Return the spectrum of every cycle; known: eigenvalues from `ring_eigenvalues`."""
     return [
-        ring_spectrum(first.matrix, partial(physical, problem, ring), first)
-        for ring, first in zip(problem.probe.rings, known or ring_eigenvalues(problem), strict=True)
+        cycle_spectrum(first.matrix, partial(physical, problem, cycle), first)
+        for cycle, first in zip(problem.probe.rings, known or ring_eigenvalues(problem), strict=True)
     ]
 
 
 @in_float64
 def ring_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
-    """The first eigenvalues of the matrix of every ring of unknowns, all of a small one."""
-    return [_eigenvalues(_pencil(problem, ring), FIRST_EIGENVALUES) for ring in problem.probe.rings]
+    """Return the leading eigenvalues of the matrix of every cycle, all of a small one."""
+    return [_eigenvalues(_pencil(problem, cycle), FIRST_EIGENVALUES) for cycle in problem.probe.rings]
 
 
 def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
@@ -175,32 +179,34 @@ def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
     return Eigenvalues(matrix, values, real_among(matrix, values))
 
 
-def by_eigenvalues(problem: SpikedProblem, ring: Cycle) -> list[tuple[float, float]]:
-    """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
-    return ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)).outliers
+def by_eigenvalues(problem: SpikedProblem, cycle: Cycle) -> list[tuple[float, float]]:
+    """Return the outliers of one cycle, each with its eigenvalue of the pencil."""
+    return cycle_spectrum(_pencil(problem, cycle), partial(physical, problem, cycle)).outliers
 
 
-def ring_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> RingSpectrum:
-    """The part of a matrix's spectrum that outliers come from; `points` gives those of each real eigenvalue.
+def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> RingSpectrum:
+    """Return the eigenvalues of a matrix that outliers belong to; `points` maps real eigenvalues to outliers.
 
-    The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus: of a
-    large matrix more and more of those are found until the smaller half gives no outlier.
+    The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus. For a
+    large matrix their number is increased until the smaller half gives no outlier.
     """
     count, now = FIRST_EIGENVALUES, first or _eigenvalues(matrix, FIRST_EIGENVALUES)
     while True:
-        found = now.placed(points(now.asked))
-        if found is None:
+        spectrum = now.placed(points(now.asked))
+        if spectrum is None:
             return _long_spectrum(matrix, points)
         least = np.abs(now.values[len(now.values) // 2]) if len(now.values) else 0.0
-        if len(now.values) == len(matrix) or not any(abs(s) <= least for _, s in found.outliers):
-            return found
+        if len(now.values) == len(matrix) or not any(abs(s) <= least for _, s in spectrum.outliers):
+            return spectrum
         count *= 2
         now = _eigenvalues(matrix, count)
 
 
 def _long_spectrum(matrix: np.ndarray, points: Points) -> RingSpectrum:
-    """The same where entries differ by so many orders that float64 does not know the smaller eigenvalues. Those that
-    the rounding of the entries hides are zero."""
+    """Return the same in multiple precision, for entries that span more orders of magnitude than float64 resolves.
+
+    Eigenvalues below the rounding of the entries are set to zero.
+    """
     if len(matrix) > LARGEST_LONG:
         raise NumericalError(UNRESOLVED)
     values, moved = long_eigenvalues(matrix)
@@ -215,7 +221,7 @@ def _long_spectrum(matrix: np.ndarray, points: Points) -> RingSpectrum:
 
 @in_float64
 def outlier_positions(problem: SpikedProblem) -> list[float]:
-    """The outliers alone, without residuals and conditions, descending."""
+    """Return the outliers alone, without residuals and condition numbers, descending."""
     if not problem.probe.unknowns:
         return []
     if not problem.probe.reduced:
@@ -223,20 +229,23 @@ def outlier_positions(problem: SpikedProblem) -> list[float]:
     return sorted((z for spectrum in ring_spectra(problem) for z, _ in spectrum.outliers), reverse=True)
 
 
-def candidates(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[tuple[int, float]]:
-    """For each value of the scalar map, by its number, the points outside the bulk where a branch takes it."""
-    if ring.inverse is None and (ring.relation is None or problem.probe.sites is not None):
-        places = _along_the_axis(problem, ring, values)
+def candidates(problem: SpikedProblem, cycle: Cycle, values: Sequence[float]) -> list[tuple[int, float]]:
+    """Return (index of the value, z) for points outside the bulk where a branch of the scalar map takes each value."""
+    if cycle.inverse is None and (cycle.relation is None or problem.probe.sites is not None):
+        places = _along_the_axis(problem, cycle, values)
     else:
-        roots = _preimages(problem.p, ring, values)
+        roots = _preimages(problem.p, cycle, values)
         open_ = [k for k, zs in enumerate(roots) if zs is None]
-        found = dict(zip(open_, _along_the_axis(problem, ring, [values[k] for k in open_]), strict=True))
-        places = [found[k] if zs is None else zs for k, zs in enumerate(roots)]
+        on_axis = dict(zip(open_, _along_the_axis(problem, cycle, [values[k] for k in open_]), strict=True))
+        places = [on_axis[k] if zs is None else zs for k, zs in enumerate(roots)]
     return [(k, z) for k, zs in enumerate(places) for z in zs if abs(z) < LARGEST and problem.outside(z)]
 
 
-def _along_the_axis(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[list[float]]:
-    """Where the map takes each value, from the map itself: its inverse has no poles outside the bulk but at atoms."""
+def _along_the_axis(problem: SpikedProblem, cycle: Cycle, values: Sequence[float]) -> list[list[float]]:
+    """Return the points where the map takes each value, by inverting it on panels of the real axis.
+
+    The inverse 1/s(z) has no poles outside the bulk except at point masses.
+    """
     places: list[list[float]] = [[] for _ in values]
     wanted = [k for k, s in enumerate(values) if s != 0]
     if not wanted:
@@ -247,11 +256,11 @@ def _along_the_axis(problem: SpikedProblem, ring: Cycle, values: Sequence[float]
         top = 10.0 ** np.ceil(-np.log10(min(abs(values[k]) for k in wanted)))
 
     def inverse(z: np.ndarray) -> np.ndarray:
-        return _inverse_map(problem.probe, ring, problem.branch, problem.p, float(top), z)
+        return _inverse_map(problem.probe, cycle, problem.branch, problem.p, float(top), z)
 
-    pieces = _panels_of_map(problem.probe, ring, *_place(problem), float(floor), float(top))
-    found = crossings(inverse, list(_saturated(1 / np.array([values[k] for k in wanted]), float(top))), pieces)
-    for k, zs in zip(wanted, found, strict=True):
+    pieces = _panels_of_map(problem.probe, cycle, *_place(problem), float(floor), float(top))
+    points = crossings(inverse, list(_saturated(1 / np.array([values[k] for k in wanted]), float(top))), pieces)
+    for k, zs in zip(wanted, points, strict=True):
         places[k] = zs
     return places
 
@@ -263,47 +272,48 @@ def _place(problem: SpikedProblem) -> tuple[Branch, Point, tuple[tuple[float, fl
 @lru_cache(maxsize=64)
 def _panels_of_map(
     probe: Probe,
-    ring: Cycle,
+    cycle: Cycle,
     branch: Branch,
     p: Point,
     excluded: tuple[tuple[float, float], ...],
     floor: float,
     top: float,
 ) -> list[ChebyshevPanel]:
-    """The inverse of a map, on panels; found once for all values of it. floor: what is smaller counts as nothing."""
-    return panels(partial(_inverse_map, probe, ring, branch, p, top), intervals_outside(excluded), floor)
+    """Return the inverse of a map as Chebyshev series on panels; cached for all values. floor: smaller values
+    are zero."""
+    return panels(partial(_inverse_map, probe, cycle, branch, p, top), intervals_outside(excluded), floor)
 
 
-def smallest_image(problem: SpikedProblem, ring: Cycle) -> float:
-    """A number below the modulus of the map of a ring at every point outside the bulk; 0 if there is none.
+def smallest_image(problem: SpikedProblem, cycle: Cycle) -> float:
+    """Return a lower bound on |s(z)| of a cycle over all real z outside the bulk; 0 if there is none.
 
     A polynomial of degree d is at most 1 / cos(pi d / (2 n)) times as large on an interval as on n Chebyshev nodes
     there (Ehlich and Zeller).
     """
-    if any(low == high for low, high in problem.excluded):  # the inverse of the map has poles at atoms
+    if any(low == high for low, high in problem.excluded):  # the inverse of the map has poles at point masses
         return 0.0
     nodes = chebyshev.chebpts1(SAMPLED_NODES)
-    pieces = _panels_of_map(problem.probe, ring, *_place(problem), 0.0, np.inf)
+    pieces = _panels_of_map(problem.probe, cycle, *_place(problem), 0.0, np.inf)
     degree = max(len(piece.coefficients) for piece in pieces) - 1
     largest = max(float(np.max(np.abs(chebyshev.chebval(nodes, piece.coefficients)))) for piece in pieces)
     return float(np.cos(np.pi * degree / (2 * SAMPLED_NODES))) / largest if 0 < largest < np.inf else 0.0
 
 
-def mapped(probe: Probe, ring: Cycle, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """The scalar map of a ring at many points and the bulk responses there."""
+def mapped(probe: Probe, cycle: Cycle, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Return the scalar map s(z) of a cycle at many points with the bulk responses there."""
     laws = () if probe.sites is None else (site_laws(probe.sites, p, probe.nodes),)
-    return np.asarray(ring.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
+    return np.asarray(cycle.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
 
 
-def _inverse_map(probe: Probe, ring: Cycle, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
-    """The inverse of the map; with poles where there are atoms, unless top is finite."""
+def _inverse_map(probe: Probe, cycle: Cycle, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
+    """Return 1 / s(z); saturated at `top` next to point masses, unless top is infinite."""
     with np.errstate(divide="ignore"):
-        found: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
-    return _saturated(found, top)
+        inverse: np.ndarray = np.real(1 / mapped(probe, cycle, p, z, branch.responses(z)))
+    return _saturated(inverse, top)
 
 
 def _saturated(values: np.ndarray, top: float) -> np.ndarray:
-    """Values that stay below top: smooth next to a pole, and nearly the same where they are much smaller."""
+    """Limit values smoothly to `top`: regular next to a pole, and unchanged where they are much smaller."""
     return (
         values
         if np.isinf(top)
@@ -311,77 +321,77 @@ def _saturated(values: np.ndarray, top: float) -> np.ndarray:
     )
 
 
-def physical(problem: SpikedProblem, ring: Cycle, values: Sequence[float]) -> list[list[float]]:
-    """For each value of the scalar map the points outside the bulk where the physical branch takes it."""
-    possible = candidates(problem, ring, values)
-    found: list[list[float]] = [[] for _ in values]
+def physical(problem: SpikedProblem, cycle: Cycle, values: Sequence[float]) -> list[list[float]]:
+    """Return, for each value of the scalar map, the points outside the bulk where the physical branch takes it."""
+    possible = candidates(problem, cycle, values)
+    preimages: list[list[float]] = [[] for _ in values]
     if not possible:
-        return found
+        return preimages
     points = np.array([z for _, z in possible])
     wanted = np.array([values[k] for k, _ in possible])
-    off = np.abs(_mapped_at(problem, ring, points) - wanted)
+    off = np.abs(_mapped_at(problem, cycle, points) - wanted)
     taken = off <= 1e-6 * np.abs(wanted)
     edges = np.array([problem.nearest_edge(z) for z in points])
     close = taken & (np.abs(points - edges) <= 1e-6 * np.abs(edges))
     if np.any(close):  # another branch, which meets this one at the edge, is as far from the value there, but opposite
-        taken[close] = off[close] < np.abs(wanted[close] - _mapped_at(problem, ring, edges[close]))
+        taken[close] = off[close] < np.abs(wanted[close] - _mapped_at(problem, cycle, edges[close]))
     for (k, z), right in zip(possible, taken, strict=True):
         if right:
-            found[k].append(float(z))
-    return found
+            preimages[k].append(float(z))
+    return preimages
 
 
-def _mapped_at(problem: SpikedProblem, ring: Cycle, points: np.ndarray) -> np.ndarray:
-    return mapped(problem.probe, ring, problem.p, points, problem.branch.responses(points))
+def _mapped_at(problem: SpikedProblem, cycle: Cycle, points: np.ndarray) -> np.ndarray:
+    return mapped(problem.probe, cycle, problem.p, points, problem.branch.responses(points))
 
 
 @lru_cache(maxsize=64)
-def _compiled_factors(ring: Cycle) -> Callable[..., Any]:
-    """The matrix of a ring before the last products are carried out."""
-    return compiled(ring.factors, quickly=True)
+def _compiled_factors(cycle: Cycle) -> Callable[..., Any]:
+    """Return a compiled function for the factors of a cycle's matrix."""
+    return compiled(cycle.factors, quickly=True)
 
 
 def _filled(factor: Operator, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The entries of a factor, block by block so that nothing is there twice, with its rows and columns at these
-    places."""
-    found = np.zeros(factor.shape)
+    """Return a factor as a dense array with permuted rows and columns, assembled block by block to save memory."""
+    dense = np.zeros(factor.shape)
     for top, left, entry in factor.blocks if isinstance(factor, BlockOperator) else ((0, 0, factor),):
         block = entry.array(np)
         across = columns[left : left + block.shape[1]]
         for place, entries in zip(rows[top : top + len(block)], block, strict=True):  # faster than all at once
-            found[place, across] = entries
-    return found
+            dense[place, across] = entries
+    return dense
 
 
 def _put(factors: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Rows and columns of factors in another order; what leaves the last one enters the first."""
+    """Permute rows and columns of factors consistently; the columns of the last match the rows of the first."""
     ends = zip(factors, places, [*places[1:], places[0]], strict=True)
     return [x[np.ix_(rows, columns)] for x, rows, columns in ends]
 
 
-def ring_factors(problem: SpikedProblem, ring: Cycle, places: Places = None) -> tuple[np.ndarray, ...]:
-    """Matrices whose product has the outliers among its eigenvalues: for many vectors cheaper than the product.
-    places: for each factor the order in which its rows are wanted, and columns of the one before it."""
-    found = factors_at(ring, problem.p, problem.order, places)
-    check_size(*found)
-    return found
+def cycle_factors(problem: SpikedProblem, cycle: Cycle, places: Places = None) -> tuple[np.ndarray, ...]:
+    """Return matrices whose product has the outliers' eigenvalues; applying them in turn is cheaper than the product.
+
+    places: permutation of the rows of each factor, and of the columns of the one before it.
+    """
+    factors = factors_at(cycle, problem.p, problem.order, places)
+    check_size(*factors)
+    return factors
 
 
-def factors_at(ring: Cycle, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
-    """The same at any numbers, however large. Order parameters may be many and on disk: only those that the ring reads
-    are asked for."""
-    terms = read(order, ring.reads)
+def factors_at(cycle: Cycle, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
+    """Return the factors without checking the size of entries; reads only the order parameters of the cycle."""
+    terms = read(order, cycle.reads)
     if sum(np.size(x) for x in terms.values()) <= MANY:
-        found = [np.asarray(x) for x in _compiled_factors(ring)(p, terms)]
-        return tuple(found if places is None else _put(found, places))
-    factors = ring.pencil(p, terms).factors
+        dense = [np.asarray(x) for x in _compiled_factors(cycle)(p, terms)]
+        return tuple(dense if places is None else _put(dense, places))
+    factors = cycle.pencil(p, terms).factors
     at = [np.arange(factor.shape[0]) for factor in factors] if places is None else [np.argsort(x) for x in places]
     ends = zip(factors, at, [*at[1:], at[0]], strict=True)
     return tuple(_filled(*one) for one in ends)
 
 
 def check_size(*matrices: np.ndarray) -> None:
-    """Refuse numbers that cannot be squared."""
+    """Refuse matrices with entries too large to be squared."""
     if not all(np.min(m, initial=0.0) > -LARGEST and np.max(m, initial=0.0) < LARGEST for m in matrices):
         raise NumericalError(
             f"the matrix whose eigenvalues are the outliers has entries beyond {LARGEST:g}: the training level has "
@@ -389,63 +399,63 @@ def check_size(*matrices: np.ndarray) -> None:
         )
 
 
-def _pencil(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
-    matrix = reduce(np.matmul, ring_factors(problem, ring))
+def _pencil(problem: SpikedProblem, cycle: Cycle) -> np.ndarray:
+    matrix = reduce(np.matmul, cycle_factors(problem, cycle))
     check_size(matrix)
     return matrix
 
 
 def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Eigenvalues that are real to rounding. How far rounding reaches is asked only where it matters."""
+    """Return the eigenvalues that are real to rounding; estimates their conditioning only where it matters."""
     size, imaginary = np.abs(values), np.abs(values.imag)
     close = imaginary <= 1e-9 * size
     unsure = ~close & (imaginary <= 1e-3 * size)
     if np.any(unsure):
         reach = np.clip(1e-13 * eigenvalue_conditions(matrix, values[unsure]), 1e-9, 1e-3)
         close[unsure] = imaginary[unsure] <= reach * size[unsure]
-    found: np.ndarray = values[close].real
-    return found
+    real: np.ndarray = values[close].real
+    return real
 
 
 def _nearly_real(values: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Real parts of pairs of eigenvalues that are close to the real axis, and not taken to be on it."""
+    """Return real parts of complex pairs that are close to the real axis."""
     pairs = values[(values.imag > 0) & ~np.isin(values.real, real)]
-    found: np.ndarray = pairs[pairs.imag <= MEETING * np.abs(pairs)].real
-    return found
+    real_parts: np.ndarray = pairs[pairs.imag <= MEETING * np.abs(pairs)].real
+    return real_parts
 
 
 def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]:
-    """Outliers with the condition of the eigenvalue that each comes from, and that eigenvalue."""
-    found = spectrum.outliers
-    if not found:
+    """Return outliers with the condition number of their eigenvalue, and the eigenvalue."""
+    outliers = spectrum.outliers
+    if not outliers:
         return []
-    conditions = eigenvalue_conditions(spectrum.matrix, np.array([s for _, s in found]))
-    return [(z, float(c), s) for (z, s), c in zip(found, conditions, strict=True)]
+    conditions = eigenvalue_conditions(spectrum.matrix, np.array([s for _, s in outliers]))
+    return [(z, float(c), s) for (z, s), c in zip(outliers, conditions, strict=True)]
 
 
-def _preimages(p: Point, ring: Cycle, values: Sequence[float]) -> list[list[float] | None]:
-    """Where a branch of the map takes each value; None where the relation does not tell, because it vanishes there for
-    every z or overflows."""
-    known = np.full(len(values), np.nan)
+def _preimages(p: Point, cycle: Cycle, values: Sequence[float]) -> list[list[float] | None]:
+    """Return the z at which a branch of the map takes each value; None where the relation degenerates or overflows."""
+    finite = np.full(len(values), np.nan)
     # NumPy's numbers: where a quotient or a power is infinite, no error of Python's
     with np.errstate(all="ignore"):
-        if ring.inverse is not None and len(values):
+        if cycle.inverse is not None and len(values):
             with suppress(ZeroDivisionError):
-                known[:] = ring.inverse(p, np.array(values, float))
+                finite[:] = cycle.inverse(p, np.array(values, float))
 
         def one(s: float, z: float) -> list[float] | None:
             if s == 0 or math.isfinite(z):
                 return [z] if s else []
-            assert ring.relation is not None, "written wherever there is an inverse"
-            return real_roots([float(c) for c in ring.relation(p, np.float64(s))])
+            assert cycle.relation is not None, "written wherever there is an inverse"
+            return real_roots([float(c) for c in cycle.relation(p, np.float64(s))])
 
-        return [one(s, z) for s, z in zip(values, known.tolist(), strict=True)]
+        return [one(s, z) for s, z in zip(values, finite.tolist(), strict=True)]
 
 
 def real_roots(coefficients: Sequence[float]) -> list[float] | None:
-    """Real roots of a polynomial, highest power first; None for one that vanishes identically, which has every root, or
-    is not finite. A leading coefficient next to which others would overflow stands for roots at infinity, as for values
-    of a map that are all but zero."""
+    """Return the real roots of a polynomial, highest power first; None if it vanishes identically or is not finite.
+
+    A relatively tiny leading coefficient is dropped: its root is at infinity.
+    """
     shares = np.array(coefficients)
     size = float(np.max(np.abs(shares), initial=0.0))
     if not 0 < size < np.inf:
@@ -457,18 +467,19 @@ def real_roots(coefficients: Sequence[float]) -> list[float] | None:
 
 @in_float64
 def smallest_singular_values(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
-    """The smallest singular value of A(z) at each point."""
+    """Return the smallest singular value of A(z) at each point."""
     return np.array([np.linalg.svd(a, compute_uv=False)[-1] for a in a_matrices(problem, z)])
 
 
 def _residuals(problem: SpikedProblem, points: list[float]) -> list[float]:
-    matrices = [with_slope(problem, z)[0] for z in points]  # what overlaps need too, so that one function is compiled
+    matrices = [with_slope(problem, z)[0] for z in points]  # overlaps use the same compiled function
     return [smallest_singular_value(a) / max(1.0, float(np.max(np.abs(a)))) for a in matrices]
 
 
 @in_float64
 def by_contour(problem: SpikedProblem) -> list[float]:
-    """Real zeros of det A(z) outside the bulk, by contour integrals around panels; repeated by multiplicity."""
+    """Return the real zeros of det A(z) outside the bulk by contour integrals around panels, repeated by
+    multiplicity."""
     if rows_of(problem) == 0:
         return []
     atoms = [low for low, high in problem.excluded if high == low]
@@ -480,22 +491,26 @@ def by_contour(problem: SpikedProblem) -> list[float]:
 
 
 def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
-    """A(z) on the real axis with each row divided by how it grows far out, and next to atoms and edges at which the
-    density diverges: same zeros, and bounded, so that few panels reproduce it."""
+    """Return A(z) on the real axis with rows divided by their growth at infinity, at point masses and at divergent
+    edges.
+
+    It has the same zeros and is bounded, so few panels represent it.
+    """
 
     def real_matrices(z: np.ndarray) -> np.ndarray:
-        if problem.branch.by_factors:  # a long way from infinity, step by step
+        if problem.branch.by_factors:  # continuation from infinity takes many steps
             problem.branch.ask_beside(z, problem.excluded)
-        found: np.ndarray = np.real(a_matrices(problem, z))
-        return found
+        matrices: np.ndarray = np.real(a_matrices(problem, z))
+        return matrices
 
     def growth(near: float, nearer: float, root: int = 2) -> np.ndarray:
-        """The power with which each row grows from one point to the other, a hundred times as far or as close."""
+        """Return the exponent with which each row grows between two points whose distances differ by a factor
+        of 100."""
         rows = np.max(np.abs(real_matrices(np.array([near, nearer]))), axis=2)
         with np.errstate(all="ignore"):
             power = np.round(root * np.log(rows[1] / rows[0]) / np.log(100.0)) / root
-        found: np.ndarray = np.where(np.isfinite(power), np.clip(power, 0, 4), 0)
-        return found
+        exponents: np.ndarray = np.where(np.isfinite(power), np.clip(power, 0, 4), 0)
+        return exponents
 
     beside = _ends_outside(problem, 1e-4 * unit)
     away = [at + side * share * unit for at, side in beside for share in (1e-4, 1e-6)]
@@ -515,28 +530,28 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
         for at, power in poles:
             away = np.abs(z - at)[:, None] / unit
             scale = scale * (away / (1 + away)) ** power
-        found: np.ndarray = real_matrices(z) * scale[:, :, None]
-        return found
+        matrices: np.ndarray = real_matrices(z) * scale[:, :, None]
+        return matrices
 
     return bounded
 
 
 def _ends_outside(problem: SpikedProblem, distance: float) -> list[tuple[float, int]]:
-    """Edges and atoms of the bulk, each once, with a side on which there is nothing within a distance."""
-    found: dict[float, int] = {}
+    """Return edges and point masses of the bulk, each once, with a side that is free within `distance`."""
+    ends: dict[float, int] = {}
     for low, high in problem.excluded:
         for at, side in ((low, -1), (high, 1)):
             beside = at + side * distance
             if not any(a <= beside <= b or a < at < b for a, b in problem.excluded):
-                found.setdefault(at, side)
-    return list(found.items())
+                ends.setdefault(at, side)
+    return list(ends.items())
 
 
 def _inside_contour(coefficients: np.ndarray) -> list[float]:
-    """Beyn's method: real eigenvalues between -1 and 1 of a matrix of Chebyshev series, from two moments of its
-    inverse on an ellipse around them, applied to more vectors than it has eigenvalues there.
+    """Return the real eigenvalues in [-1, 1] of a matrix of Chebyshev series by Beyn's method.
 
-    The series is real, so that the lower half of the ellipse mirrors the upper one.
+    It takes two moments of the inverse on an ellipse, applied to more vectors than there are eigenvalues inside. The
+    series is real, so the lower half of the ellipse mirrors the upper one.
     """
     turn = np.exp(2j * np.pi * (np.arange(CONTOUR_NODES // 2) + 0.5) / CONTOUR_NODES)
     w = (ELLIPSE * turn + 1 / (ELLIPSE * turn)) / 2
@@ -557,13 +572,15 @@ def _inside_contour(coefficients: np.ndarray) -> list[float]:
     if rank == 0:
         return []
     inside = np.linalg.eigvals(u[:, :rank].T @ moments[1] @ vh[:rank].T / values[:rank])
-    kept = (np.abs(inside.imag) < 1e-3) & (np.abs(inside.real) < 1 + 1e-6)
-    return [float(x) for x in np.clip(inside[kept].real, -1, 1)]
+    on_panel = (np.abs(inside.imag) < 1e-3) & (np.abs(inside.real) < 1 + 1e-6)
+    return [float(x) for x in np.clip(inside[on_panel].real, -1, 1)]
 
 
 def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], unit: float) -> list[float | None]:
-    """The zero that each starting value leads to, if it is one and lies near the start; unit: of length, that of the
-    bulk. All are refined together, because the bulk is known at many points for the price of one."""
+    """Return the zero that each starting value converges to, None if it does not or ends far from the start.
+
+    All are refined together, because one solve of the bulk serves many points. unit: the width of the bulk.
+    """
 
     def may_lead(start: float) -> bool:
         at_atom = any(abs(start - a) < 1e-6 * (unit + abs(a)) for a in atoms)
@@ -580,48 +597,52 @@ def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], u
         refined = dict(zip(leading, _refined(problem, np.array(leading), unit).tolist(), strict=True))
         zeros = {x: z for x, z in refined.items() if is_zero(x, z)}
     except NumericalError:
-        if len(starts) > 1:  # one of them leads where there is no bulk to be found
+        if len(starts) > 1:  # one of them leads to where the bulk cannot be evaluated
             return [z for x in starts for z in _accepted(problem, [x], atoms, unit)]
         zeros = {}
     return [zeros.get(x) for x in starts]
 
 
 def _position_error(problem: SpikedProblem, z: float) -> float:
-    """How far a zero of det A may be from a point, with the rounding of A(z) and of the bulk responses. At an end of
-    the bulk, where rows of A(z) vanish like a root of the distance, it is as far as that end."""
+    """Return a bound on the distance of a zero of det A from z, given rounding of A(z) and of the bulk responses.
+
+    Next to an end of the bulk, where rows of A(z) vanish like a root of the distance, it is the distance to that end.
+    """
     r = responses_at(problem, z)
     rounding = np.finfo(float).eps + float(problem.branch.rounding(np.array([z]), r[None])[0])
     return distance_to_zero(*with_slope(problem, z, r), rounding)
 
 
-def _merged(found: list[list[float]], same: Callable[[float, float], bool]) -> list[float]:
-    """The zeros that any path found, each as often as the path that found it most often."""
+def _merged(by_path: list[list[float]], same: Callable[[float, float], bool]) -> list[float]:
+    """Merge the zeros from several paths; each has the largest multiplicity that any path has."""
     clusters: list[float] = []
-    for z in sorted(z for group in found for z in group):
+    for z in sorted(z for group in by_path for z in group):
         if not clusters or not same(clusters[-1], z):
             clusters.append(z)
     merged = []
     for z in clusters:
-        merged += [z] * max(sum(same(x, z) for x in group) for group in found)
+        merged += [z] * max(sum(same(x, z) for x in group) for group in by_path)
     return merged
 
 
 def _refined(problem: SpikedProblem, z: np.ndarray, unit: float) -> np.ndarray:
-    """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue, from several starting values;
-    singular A(z) ends the search."""
+    """Refine zeros by secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue.
+
+    A singular A(z) ends the iteration.
+    """
     if not z.size:
         return z
 
     def value(x: np.ndarray) -> np.ndarray:
         problem.branch.ask_beside(x, problem.excluded)
-        found = []
+        values = []
         for matrix in a_matrices(problem, x):
             ends = np.random.default_rng(1).standard_normal((2, len(matrix)))
             try:
-                found.append(float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real))
+                values.append(float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real))
             except np.linalg.LinAlgError:
-                found.append(0.0)
-        return np.array(found)
+                values.append(0.0)
+        return np.array(values)
 
     x0, x1 = z, z * (1 + 1e-6) + 1e-9 * unit
     f0, f1 = np.split(value(np.concatenate([x0, x1])), 2)

@@ -1,4 +1,4 @@
-"""The largest outlier as a pure function of the parameters, for compilation and derivatives."""
+"""The largest outlier as a pure function of the parameters, for jit and grad."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ from numerics.runtime.interface import Array, Order
 from numerics.runtime.point import Point
 
 REAL, SAME, PHYSICAL, MARGIN = 1e-9, 1e-7, 1e-6, 1e-9
-"""Relative: imaginary part of what counts as real, distance of equal outliers, defect of the scalar map at a point of
-the physical branch, distance from the edge that is no distance."""
+"""Relative tolerances: imaginary part of a real eigenvalue, distance of equal outliers, defect of the scalar map on the
+physical branch, distance from the edge."""
 
 
 def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Array]:
-    """The largest outlier above the bulk at a point and its order parameters; NaN where there is none.
+    """Return a function for the largest outlier above the bulk at a point and its order parameters; NaN where there is
+    none.
 
-    Its first derivatives follow from the null vectors of A(z), also where equal outliers share them; second
-    derivatives, which would need those of the vectors, are NaN.
+    First derivatives come from the null vectors of A(z), degenerate outliers included. Second derivatives would need
+    those of the vectors and are NaN.
     """
     probe, bulk = matrix.probe, matrix.bulk
     upper_edge, march_down, responses_of = upper_edge_program(bulk), marching_program(bulk), responses_from_march(bulk)
 
     def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
-        """Points z above the bulk, NaN where there is none, how far the scalar map there is from its eigenvalue, and
-        the responses there."""
-        zs, maps = zip(*(_places(p, order, ring) for ring in probe.rings), strict=True)
+        """Return points z above the bulk (NaN where there is none), the defect of the scalar map there, and the
+        responses."""
+        zs, maps = zip(*(_places(p, order, cycle) for cycle in probe.rings), strict=True)
         edge, _ = upper_edge(p)
         z = jnp.concatenate(zs)
         z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
-        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for those that do not count
+        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for the entries that are masked
         r = jax.vmap(lambda one: responses_of(p, one, march_down(p, one)))(inside)
         defects, start = [], 0
-        for ring, s in zip(probe.rings, maps, strict=True):
+        for cycle, s in zip(probe.rings, maps, strict=True):
             own = slice(start, start + len(s))
-            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(inside[own], r[own])
+            back = jax.vmap(lambda one, at, cycle=cycle: jnp.real(probe.mapped(cycle, p, one, at)))(inside[own], r[own])
             defects.append(jnp.abs(back - s) / jnp.abs(s))
             start += len(s)
         return z, jnp.concatenate(defects), r
@@ -75,15 +76,15 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     return largest
 
 
-def _places(p: Point, order: Order, ring: Any) -> tuple[Array, Array]:
-    """Points z at which the scalar map of a ring may be one of its eigenvalues, NaN where that is not real, and the
+def _places(p: Point, order: Order, cycle: Any) -> tuple[Array, Array]:
+    """Return points z at which the scalar map of a cycle may equal one of its eigenvalues (NaN if not real), and the
     eigenvalues."""
-    values = jnp.linalg.eigvals(ring.pencil(p, order).array(jnp))
+    values = jnp.linalg.eigvals(cycle.pencil(p, order).array(jnp))
     s = jnp.where(jnp.abs(values.imag) <= REAL * jnp.abs(values), values.real, jnp.nan)
-    if ring.inverse is not None:
-        return jnp.broadcast_to(ring.inverse(p, s), s.shape), s
-    assert ring.relation is not None
-    roots = jax.vmap(lambda one: _roots(jnp.stack([*map(jnp.asarray, ring.relation(p, one))])))(
+    if cycle.inverse is not None:
+        return jnp.broadcast_to(cycle.inverse(p, s), s.shape), s
+    assert cycle.relation is not None
+    roots = jax.vmap(lambda one: _roots(jnp.stack([*map(jnp.asarray, cycle.relation(p, one))])))(
         jnp.where(jnp.isfinite(s), s, 1.0)
     )
     return jnp.where(jnp.isfinite(s)[:, None], roots, jnp.nan).ravel(), jnp.repeat(s, roots.shape[1])
@@ -91,7 +92,7 @@ def _places(p: Point, order: Order, ring: Any) -> tuple[Array, Array]:
 
 @jax.custom_jvp
 def first_order(x: Array) -> Array:
-    """x, with its first derivative; higher ones are NaN."""
+    """Return x with its first derivative; higher ones are NaN."""
     return x
 
 
@@ -102,7 +103,7 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 @jax.custom_jvp
 def _constant_slope(x: Array) -> Array:
-    """One, with the derivative NaN."""
+    """Return one, with derivative NaN."""
     return jnp.ones_like(x)
 
 
@@ -112,17 +113,17 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 
 def _roots(coefficients: Array) -> Array:
-    """Real roots of a polynomial, NaN for the others."""
-    found = jnp.roots(coefficients, strip_zeros=False)
-    return jnp.where(jnp.abs(found.imag) <= REAL * (1 + jnp.abs(found)), found.real, jnp.nan)
+    """Return the real roots of a polynomial, NaN in place of complex ones."""
+    roots = jnp.roots(coefficients, strip_zeros=False)
+    return jnp.where(jnp.abs(roots.imag) <= REAL * (1 + jnp.abs(roots)), roots.real, jnp.nan)
 
 
 def upper_edge_of(matrix: ProbedMatrix) -> Callable[[Point], Any]:
-    """The upper edge of the bulk; NaN where it was not found."""
+    """Return a function for the upper edge of the bulk; NaN where it does not converge."""
     program = upper_edge_program(matrix.bulk)
 
     def edge(p: Point) -> Array:
-        found, residual = program(p)
-        return jnp.where(residual < 1e-9, found, jnp.nan)
+        z, residual = program(p)
+        return jnp.where(residual < 1e-9, z, jnp.nan)
 
     return edge

@@ -1,9 +1,8 @@
-"""Leading eigenvalues of a large matrix that is known by what it does to vectors: Arnoldi's method in blocks.
+"""Leading eigenvalues of a linear operator by the thick-restart block Arnoldi method.
 
-Many columns cost little more than one, since what is read most is the matrix. A cycle joins the columns that are kept,
-what the matrix makes of them, and of that again; it keeps the part with the largest eigenvalues and some new random
-columns, so that what earlier ones have missed is found. A start near the answer, such as that of a similar matrix,
-saves cycles.
+A block of columns costs little more than one, since reading the matrix dominates. A cycle builds a block Krylov space,
+keeps the Ritz vectors of largest modulus, and adds random columns so that eigenvalues missed before are found. A start
+near the solution, such as that of a similar matrix, saves cycles.
 """
 
 from __future__ import annotations
@@ -16,24 +15,26 @@ import scipy.linalg
 
 Apply = Callable[[np.ndarray], np.ndarray]
 COLUMNS, FRESH, DEPTH, CYCLES = 12, 3, 8, 30
-"""Columns of a block, how many of them are drawn anew in each cycle, most blocks of a cycle, and most cycles."""
+"""Columns per block, random columns added per cycle, most blocks per cycle, most cycles."""
 FEWEST, BEYOND = 4, 2
-"""So many eigenvalues are known roughly at least, and so many beyond those that are asked for: what is not there yet
-would be among them."""
+"""Least number of Ritz values known roughly, and number required below the floor, to detect missing eigenvalues."""
 CONVERGED, ROUGHLY = 1e-12, 1e-3
-"""Residuals, relative to the largest eigenvalue, of eigenvalues that are found, and of those beyond."""
+"""Residuals, relative to the largest eigenvalue, of converged eigenvalues and of those below the floor."""
 SAME = 1e-6
-"""Eigenvalues whose moduli are so close, relatively, are not cut apart."""
+"""Relative distance of moduli below which eigenvalues stay in one cluster."""
 
 
 class NotConverged(Exception):
-    """Eigenvalues lie too close together to be told apart by products."""
+    """Raised when eigenvalues are too clustered for Arnoldi's method."""
 
 
 @dataclass(frozen=True)
 class Leading:
-    """values: eigenvalues, descending in modulus; the first `count` have converged. vectors: orthonormal, with
-    M vectors = vectors small for these, and roughly for `small.shape[0] - count` more, up to a gap."""
+    """Eigenvalues, descending in modulus, the first `count` converged, with an orthonormal basis of their invariant
+    subspace.
+
+    M vectors = vectors small for the converged ones, and approximately for the others, up to a gap.
+    """
 
     values: np.ndarray
     count: int
@@ -42,11 +43,11 @@ class Leading:
 
     @property
     def found(self) -> np.ndarray:
-        """The eigenvalues that have converged."""
+        """The converged eigenvalues."""
         return self.values[: self.count]
 
     def cut(self, count: int) -> Leading:
-        """With the vectors of fewer eigenvalues."""
+        """Return the part with fewer eigenvalues."""
         small, vectors = _leading_part(self.small, self.vectors, np.abs(np.linalg.eigvals(self.small)), count)
         return Leading(self.values, min(self.count, count), vectors, small)
 
@@ -54,8 +55,15 @@ class Leading:
 def leading(
     apply: Apply, size: int, floor: float, start: np.ndarray | None = None, within: float = CONVERGED
 ) -> Leading:
-    """All eigenvalues whose modulus is at least `floor`, each with a residual of no more than `within` of the largest.
-    start: columns to begin with."""
+    """Return all eigenvalues with modulus at least `floor`.
+
+    Args:
+        apply: the linear operator, on columns.
+        size: its number of rows.
+        floor: smallest modulus.
+        start: columns to begin with.
+        within: residual relative to the largest eigenvalue.
+    """
     rng, columns = np.random.default_rng(0), COLUMNS
     block = np.zeros((size, 0)) if start is None else start
     while True:
@@ -63,8 +71,8 @@ def leading(
             return _of_all(apply(np.eye(size)), floor)
         more = False
         for _ in range(CYCLES):
-            kept = block[:, : columns - FRESH]
-            block = _orthonormal(np.hstack([kept, rng.standard_normal((size, columns - kept.shape[1]))]))
+            ritz = block[:, : columns - FRESH]
+            block = _orthonormal(np.hstack([ritz, rng.standard_normal((size, columns - ritz.shape[1]))]))
             for basis, images in _growing(apply, block):
                 small = basis.T @ images
                 values, turns = np.linalg.eig(small)
@@ -90,7 +98,7 @@ def leading(
 
 
 def _of_all(matrix: np.ndarray, floor: float) -> Leading:
-    """The same of a small matrix, from all its eigenvalues."""
+    """Return the same for a small matrix, from its full eigenvalue decomposition."""
     values = np.linalg.eigvals(matrix)
     values = values[np.argsort(-np.abs(values), kind="stable")]
     sizes = np.abs(values)
@@ -101,43 +109,47 @@ def _of_all(matrix: np.ndarray, floor: float) -> Leading:
 
 
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of what columns span, by products alone, which take less time than reflections. What is left
-    of columns that depend on others is rounding, in the second pass as large as the others."""
-    found = columns
+    """Return an orthonormal basis of the span of columns from the eigenvectors of their Gram matrix, applied twice.
+
+    Matrix products take less time than Householder reflections. Linearly dependent columns leave rounding, which the
+    second pass normalises.
+    """
+    basis = columns
     for _ in range(2):
-        found = found / np.maximum(np.linalg.norm(found, axis=0), 1e-280)
-        weights, turn = np.linalg.eigh(found.T @ found)
-        found = found @ (turn / np.sqrt(np.maximum(weights, np.finfo(float).eps)))
-    return found
+        basis = basis / np.maximum(np.linalg.norm(basis, axis=0), 1e-280)
+        weights, turn = np.linalg.eigh(basis.T @ basis)
+        basis = basis @ (turn / np.sqrt(np.maximum(weights, np.finfo(float).eps)))
+    return basis
 
 
 def _growing(apply: Apply, block: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Orthonormal columns, and what the matrix makes of them: of more and more blocks, from the second on."""
+    """Yield orthonormal bases of growing block Krylov spaces, from the second block on, with their images."""
     basis, images = block, apply(block)
     for _ in range(DEPTH - 1):
         new = images[:, -block.shape[1] :]
-        for _ in range(3):  # what is left of columns that are nearly there is rounding, until it is cleared again
+        for _ in range(3):  # repeat: nearly dependent columns leave rounding that must be orthogonalised again
             new = _orthonormal(new - basis @ (basis.T @ new))
         basis, images = np.hstack([basis, new]), np.hstack([images, apply(new)])
         yield basis, images
 
 
 def _whole(sizes: np.ndarray, count: int) -> int:
-    """A number of eigenvalues that leaves no pair, or multiple one, in part."""
+    """Return the largest number of eigenvalues up to `count` that splits no complex pair or cluster."""
     while 0 < count < len(sizes) and sizes[count - 1] - sizes[count] <= SAME * sizes[count - 1]:
         count += 1
     return min(count, len(sizes))
 
 
 def _gap(sizes: np.ndarray, least: int, most: int) -> int:
-    """How many eigenvalues there are down to the widest gap between them."""
+    """Return the number of eigenvalues above the widest gap between `least` and `most`."""
     here = range(least, max(least, min(most, len(sizes) - 1)) + 1)
     return max(here, key=lambda k: sizes[k - 1] / max(sizes[k], 1e-280) if k < len(sizes) else np.inf)
 
 
 def _leading_part(small: np.ndarray, basis: np.ndarray, sizes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix between the leading vectors, and these; sizes: moduli of eigenvalues, descending."""
+    """Return the projected matrix and basis of the leading invariant subspace; sizes: moduli of eigenvalues,
+    descending."""
     sizes = np.sort(sizes)[::-1]
     least = np.sqrt(sizes[count - 1] * sizes[count]) if count < len(sizes) else -1.0
-    upper, turn, found = scipy.linalg.schur(small, sort=lambda re, im: np.hypot(re, im) > least)
-    return upper[:found, :found], basis @ turn[:, :found]
+    upper, turn, selected = scipy.linalg.schur(small, sort=lambda re, im: np.hypot(re, im) > least)
+    return upper[:selected, :selected], basis @ turn[:, :selected]

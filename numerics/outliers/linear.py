@@ -1,4 +1,4 @@
-"""Linear algebra that the spectral level needs beyond NumPy's."""
+"""Dense linear algebra of the spectral level beyond NumPy: null spaces, condition numbers, multiple precision."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ import scipy.linalg
 import scipy.sparse.linalg
 
 ALL_EIGENVALUES = 500
-"""Up to this size all eigenvalues of a matrix are computed; beyond, those of largest modulus."""
+"""Largest size for a full eigenvalue decomposition; beyond it Arnoldi's method finds the leading ones."""
 DENSE = 128
-"""Up to this size all eigenvectors or singular values are computed; beyond, only those that are asked for."""
+"""Largest size for all eigenvectors or singular values; beyond it inverse iteration finds single ones."""
 RESOLVED = 1e-8
-"""Eigenvalues smaller than this share of a matrix have lost half of their digits, or all of them, to rounding."""
+"""Eigenvalue, relative to the norm of the matrix, below which rounding has destroyed half of its digits."""
 LONG_DIGITS, LARGEST_LONG = 120, 80
-"""Digits of the eigenvalues of matrices whose entries differ by many orders; those of so many rows take seconds."""
+"""Digits of the multiple-precision eigenvalue decomposition, and its largest size (seconds)."""
 
 
 def largest_entry(matrix: np.ndarray) -> float:
-    """The largest modulus of an entry, without a copy of the matrix."""
+    """Return the largest modulus of an entry, without copying the matrix."""
     return max(float(np.max(matrix, initial=0.0)), -float(np.min(matrix, initial=0.0)))
 
 
 def moved(matrix: np.ndarray, by: complex, border: int = 0) -> np.ndarray:
-    """A copy with a number added to the diagonal and so many empty rows and columns more, laid out to be factored in
-    place: matrices may be as large as memory allows."""
+    """Return matrix + by * identity with `border` additional zero rows and columns, in Fortran order for
+    in-place LU."""
     rows = len(matrix)
-    made = np.zeros((rows + border, rows + border), complex if np.iscomplexobj(by) else float, order="F")
-    made[:rows, :rows] = matrix
-    made[range(rows), range(rows)] += by
-    return made
+    shifted = np.zeros((rows + border, rows + border), complex if np.iscomplexobj(by) else float, order="F")
+    shifted[:rows, :rows] = matrix
+    shifted[range(rows), range(rows)] += by
+    return shifted
 
 
 def null_spaces(matrix: np.ndarray, count: int, at: complex = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal vectors that a matrix, less a number, and its transpose send closest to zero, by inverse
-    iteration."""
+    """Return orthonormal right and left singular vectors of (matrix - at) with the `count` smallest singular values, by
+    inverse iteration."""
     scale = largest_entry(matrix)
     nudge = 1e-14 * (scale if scale > 1e-280 else 1.0)
     factored = scipy.linalg.lu_factor(moved(matrix, nudge - at), overwrite_a=True, check_finite=False)
@@ -48,15 +48,15 @@ def null_spaces(matrix: np.ndarray, count: int, at: complex = 0.0) -> tuple[np.n
 
 
 def all_eigenvalues(matrix: np.ndarray) -> np.ndarray:
-    """As NumPy's, in less time where rows or columns vanish: those belong to the eigenvalue zero."""
+    """Return all eigenvalues, after deflating rows and columns that vanish."""
     alive = np.any(matrix, axis=0) & np.any(matrix, axis=1)
-    found = np.zeros(len(matrix), complex)
-    found[: np.sum(alive)] = np.linalg.eigvals(matrix[np.ix_(alive, alive)])
-    return found
+    eigenvalues = np.zeros(len(matrix), complex)
+    eigenvalues[: np.sum(alive)] = np.linalg.eigvals(matrix[np.ix_(alive, alive)])
+    return eigenvalues
 
 
 def resolution(matrix: np.ndarray) -> float:
-    """What eigenvalues have to be larger than to be known from float64, which scales rows and columns first."""
+    """Return the modulus below which rounding hides eigenvalues of the balanced matrix."""
     if not matrix.size:
         return 0.0
     balanced, _ = scipy.linalg.matrix_balance(matrix, separate=True)
@@ -64,14 +64,13 @@ def resolution(matrix: np.ndarray) -> float:
 
 
 def balancing(matrix: np.ndarray) -> np.ndarray:
-    """Powers of two d for which diag(1/d) M diag(d) has rows and columns of nearly the same norm."""
+    """Return powers of two d for which diag(1/d) M diag(d) has rows and columns of nearly equal norm."""
     scales: np.ndarray = scipy.linalg.matrix_balance(matrix, permute=False, separate=True)[1][0]
     return scales
 
 
 def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As all_eigenvalues, from numbers long enough for entries that differ by any number of orders, and how far each is
-    moved by the rounding of the entries."""
+    """Return all eigenvalues in multiple precision, and how far rounding of the entries moves each."""
     before, flint.ctx.dps = flint.ctx.dps, LONG_DIGITS
     try:
         rows = range(len(matrix))
@@ -81,24 +80,23 @@ def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ends = [([left[k, i] for i in rows], [right[i, k] for i in rows]) for k in rows]
         noise = np.linalg.norm(matrix) * 10.0 ** (20 - LONG_DIGITS)
         moved = [np.finfo(float).eps * _stretched(sizes, *pair) + noise for pair in ends]
-        found = np.array([complex(x) for x in values])
+        eigenvalues = np.array([complex(x) for x in values])
     finally:
         flint.ctx.dps = before
-    order = np.argsort(-np.abs(found), kind="stable")
-    return found[order], np.array(moved)[order]
+    order = np.argsort(-np.abs(eigenvalues), kind="stable")
+    return eigenvalues[order], np.array(moved)[order]
 
 
 def _stretched(sizes: flint.arb_mat, left: list[flint.acb], right: list[flint.acb]) -> float:
-    """|y|^T |M| |x| / |y^T x| for null vectors of M less an eigenvalue: what it moves by if every entry of M moves by
-    its own size."""
+    """Return |y|^T |M| |x| / |y^T x|, the componentwise condition number of an eigenvalue with eigenvectors x and y."""
     row, column = flint.arb_mat([[abs(y) for y in left]]), flint.arb_mat([[abs(x)] for x in right])
     met = abs(sum((y * x for y, x in zip(left, right, strict=True)), flint.acb(0)))
-    found = float((row * sizes * column)[0, 0].mid() / met.mid()) if met.mid() != 0 else np.inf
-    return found if np.isfinite(found) else np.inf
+    condition = float((row * sizes * column)[0, 0].mid() / met.mid()) if met.mid() != 0 else np.inf
+    return condition if np.isfinite(condition) else np.inf
 
 
 def leading_eigenvalues(matrix: np.ndarray, count: int) -> np.ndarray:
-    """The eigenvalues of largest modulus, descending, by Arnoldi's method, to rounding; all of a small matrix."""
+    """Return the eigenvalues of largest modulus, descending, by Arnoldi's method; all of a small matrix."""
     if len(matrix) <= ALL_EIGENVALUES or count >= len(matrix) // 3:
         values = all_eigenvalues(matrix)
     else:
@@ -111,7 +109,7 @@ def leading_eigenvalues(matrix: np.ndarray, count: int) -> np.ndarray:
 
 
 def smallest_singular_value(matrix: np.ndarray) -> float:
-    """Exactly for small matrices; for large ones as the least stretched vector that inverse iteration finds."""
+    """Return the smallest singular value: exactly for small matrices, by inverse iteration for large ones."""
     if len(matrix) <= DENSE:
         return float(np.linalg.svd(matrix, compute_uv=False)[-1])
     vectors, _ = null_spaces(matrix, min(4, len(matrix)))
@@ -119,9 +117,10 @@ def smallest_singular_value(matrix: np.ndarray) -> float:
 
 
 def distance_to_zero(matrix: np.ndarray, slope: np.ndarray, rounding: float) -> float:
-    """How far the nearest zero of the determinant is along a matrix function with this value and slope, each entry off
-    by a relative rounding. It does not depend on the scale of rows and columns: it is the inverse of the largest
-    eigenvalue of A^-1 A', which next to a zero of any multiplicity is that of the distance."""
+    """Return the distance in z to the nearest zero of det A(z), given A, A' and the relative rounding of entries.
+
+    It is the inverse of the spectral radius of A^-1 A', and so does not depend on the scale of rows and columns.
+    """
     signs = np.random.default_rng(0).choice([-1.0, 1.0], matrix.shape)
     try:
         values = leading_eigenvalues(np.linalg.solve(matrix * (1 + rounding * signs), slope), 1)
@@ -132,15 +131,15 @@ def distance_to_zero(matrix: np.ndarray, slope: np.ndarray, rounding: float) -> 
 
 
 def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """How far each of these eigenvalues moves, relative to its size, under a relative change of the matrix."""
+    """Return relative condition numbers of these eigenvalues under a relative perturbation of the matrix."""
     scale = np.linalg.norm(matrix)
     with np.errstate(over="ignore"):
         if len(matrix) <= DENSE:
-            known, left, right = scipy.linalg.eig(matrix, left=True, right=True)
+            eigenvalues, left, right = scipy.linalg.eig(matrix, left=True, right=True)
             overlap = np.abs(np.sum(left.conj() * right, axis=0))
-            nearest = np.argmin(np.abs(np.asarray(values)[:, None] - known[None, :]), axis=1)
-            made: np.ndarray = scale / np.maximum(np.abs(known[nearest]) * overlap[nearest], 1e-300)
-            return made
+            nearest = np.argmin(np.abs(np.asarray(values)[:, None] - eigenvalues[None, :]), axis=1)
+            conditions: np.ndarray = scale / np.maximum(np.abs(eigenvalues[nearest]) * overlap[nearest], 1e-300)
+            return conditions
         found = []
         for value in values:
             count = int(np.sum(np.abs(np.asarray(values) - value) <= 1e-6 * abs(value)))
@@ -151,6 +150,6 @@ def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def eigenvalue_residual(matrix: np.ndarray, value: float) -> float:
-    """How much a matrix less an eigenvalue stretches the vector that it stretches least."""
+    """Return the smallest singular value of matrix - value, from its approximate null vector."""
     vectors, _ = null_spaces(matrix, min(4, len(matrix)), value)
     return float(np.linalg.svd(matrix @ vectors - value * vectors, compute_uv=False)[-1])

@@ -1,9 +1,7 @@
-"""Functions of z outside the bulk as polynomials on panels, so that all their real zeros are found at once.
+"""Functions of real z outside the bulk as piecewise Chebyshev series, for finding all their real zeros.
 
-Next to an edge of the bulk everything is a smooth function of a root of the distance to it, the square root mostly, and
-far away of 1/z. On each interval of the real axis outside the bulk a variable is taken in which both are smooth; panels
-are halved until polynomials reproduce the functions to rounding. A zero that close to an edge is then as good as any
-other.
+Next to an edge they are smooth in a root of the distance, mostly the square root, and far away in 1/z. Each interval
+has a variable in which both are smooth, and panels are bisected until the series converge to rounding.
 """
 
 from __future__ import annotations
@@ -22,16 +20,16 @@ Evaluate = Callable[[Array], Array]
 """Real values at many real points: one number, or matrix, per point."""
 
 NODES = 16
-"""Values that a polynomial goes through."""
+"""Chebyshev nodes per panel."""
 SETTLED, NARROWEST = 1e-10, 1e-7
-"""Last coefficients beside the largest of a polynomial that is as good as its function, and the width of panels that
-are not halved any more, because an atom of the bulk or rounding is in the way."""
+"""Relative size of the last coefficients of a converged series, and the width below which panels are not bisected
+because of a point mass or rounding."""
 NOISE = 1e-7
-"""Last coefficients below this share that do not become smaller in halves of a panel are rounding."""
+"""Last coefficients below this relative size that do not decrease on bisection are rounding."""
 MOST = 20000
-"""So many panels are not needed by any function without a singularity: it would be rounding that is followed."""
+"""Most panels; more would mean that rounding or a singularity is being resolved."""
 FIRST = 4
-"""Panels of each interval to begin with."""
+"""Initial panels per interval."""
 
 _ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
 _PLACES = np.cos(_ANGLES)
@@ -41,8 +39,10 @@ _TO_COEFFICIENTS[0] /= 2
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of the real axis, infinite at one end perhaps, as the image of [0, 1]. unit: a usual distance; roots:
-    those of the distances to its ends in which everything is smooth."""
+    """An interval of the real axis, possibly infinite at one end, as the image of [0, 1].
+
+    unit: a typical distance. roots: q at each end for which functions are smooth in (distance)^(1/q).
+    """
 
     low: float
     high: float
@@ -65,21 +65,21 @@ class Interval:
 def intervals_outside(
     excluded: Sequence[tuple[float, float]], roots: Mapping[float, int] | None = None
 ) -> list[Interval]:
-    """What is left of the real axis. roots: at ends of the excluded intervals where it is not the square root."""
+    """Return the complement of the excluded intervals; roots: exponents q at ends where it is not 2."""
     ends, root = sorted(excluded), roots or {}
     low, high = ends[0][0], max(top for _, top in ends)
     unit = high - low or abs(high) or 1.0
-    found, reached = [Interval(-np.inf, low, unit, (2, root.get(low, 2)))], ends[0][1]
+    intervals, reached = [Interval(-np.inf, low, unit, (2, root.get(low, 2)))], ends[0][1]
     for bottom, top in ends[1:]:
         if bottom > reached:
-            found.append(Interval(reached, bottom, unit, (root.get(reached, 2), root.get(bottom, 2))))
+            intervals.append(Interval(reached, bottom, unit, (root.get(reached, 2), root.get(bottom, 2))))
         reached = max(reached, top)
-    return [*found, Interval(high, np.inf, unit, (root.get(high, 2), 2))]
+    return [*intervals, Interval(high, np.inf, unit, (root.get(high, 2), 2))]
 
 
 @dataclass(frozen=True)
 class ChebyshevPanel:
-    """A function on a part of an interval: coefficients of Chebyshev polynomials, those of each degree in a row."""
+    """A function on part of an interval: Chebyshev coefficients, one row per degree."""
 
     interval: Interval
     begin: float
@@ -87,7 +87,7 @@ class ChebyshevPanel:
     coefficients: Array
 
     def u(self, x: Array) -> Array:
-        """The variable of the interval at places between -1 and 1."""
+        """Return the variable of the interval at places in [-1, 1]."""
         return (self.begin + self.end) / 2 + (self.end - self.begin) / 2 * x
 
     def z(self, x: Array) -> Array:
@@ -95,13 +95,13 @@ class ChebyshevPanel:
 
 
 def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0) -> list[ChebyshevPanel]:
-    """Functions on all intervals, on panels as narrow as they need; those of one width are evaluated together.
+    """Return functions on all intervals on adaptively bisected panels; all panels of one width are evaluated together.
 
-    floor: functions that are smaller count as nothing.
+    floor: values below it count as zero.
     """
     steps = np.linspace(0, 1, FIRST + 1)
     open_ones = [(one, a, b, np.inf) for one in intervals for a, b in zip(steps, steps[1:], strict=False)]
-    found: list[ChebyshevPanel] = []
+    converged: list[ChebyshevPanel] = []
     while open_ones:
         u = np.array([(a + b) / 2 + (b - a) / 2 * _PLACES for _, a, b, _ in open_ones])
         z = np.concatenate([one.z(row) for (one, *_), row in zip(open_ones, u, strict=True)])
@@ -117,36 +117,35 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
             if not settled and b - a > NARROWEST:
                 narrower += [(one, a, (a + b) / 2, rest), (one, (a + b) / 2, b, rest)]
             else:
-                found.append(ChebyshevPanel(one, a, b, coefficients.reshape(NODES, *shape)))
+                converged.append(ChebyshevPanel(one, a, b, coefficients.reshape(NODES, *shape)))
         open_ones = narrower
-        if len(open_ones) + len(found) > MOST:
+        if len(open_ones) + len(converged) > MOST:
             raise NumericalError(
                 "a function of z outside the bulk is not smooth on the real axis, so that its zeros are not certain; "
                 "take other parameters"
             )
-    return found
+    return converged
 
 
-def places_of(value: float, found: Sequence[ChebyshevPanel]) -> list[tuple[ChebyshevPanel, float]]:
-    """Where a real function on panels takes a value: panels, and places between -1 and 1 there."""
+def places_of(value: float, pieces: Sequence[ChebyshevPanel]) -> list[tuple[ChebyshevPanel, float]]:
+    """Return where a real function on panels takes a value: panels, and places in [-1, 1]."""
     places = []
-    for panel in found:
+    for panel in pieces:
         coefficients = panel.coefficients.copy()
         coefficients[0] -= value
         if not abs(coefficients[0]) <= np.sum(np.abs(coefficients[1:])) * (1 + 1e-6):
             continue
         size = np.max(np.abs(coefficients))
-        kept = np.flatnonzero(np.abs(coefficients) > 1e-14 * size)
-        roots = chebyshev.chebroots(coefficients[: kept[-1] + 1])
+        significant = np.flatnonzero(np.abs(coefficients) > 1e-14 * size)
+        roots = chebyshev.chebroots(coefficients[: significant[-1] + 1])
         roots = roots[(np.abs(roots.imag) < 1e-3) & (np.abs(roots.real) < 1 + 1e-6)].real
         places += [(panel, float(x)) for x in np.clip(roots, -1, 1)]
     return places
 
 
-def crossings(evaluate: Evaluate, values: Sequence[float], found: Sequence[ChebyshevPanel]) -> list[list[float]]:
-    """For each value the points where a function takes it, by Newton's method from the polynomials: they give the
-    slope, and the function itself the value."""
-    starts = [(k, panel, x) for k, value in enumerate(values) for panel, x in places_of(value, found)]
+def crossings(evaluate: Evaluate, values: Sequence[float], pieces: Sequence[ChebyshevPanel]) -> list[list[float]]:
+    """Return the points where a function takes each value, by Newton's method with slopes of the Chebyshev series."""
+    starts = [(k, panel, x) for k, value in enumerate(values) for panel, x in places_of(value, pieces)]
     if not starts:
         return [[] for _ in values]
     goals = np.array([values[k] for k, _, _ in starts])
@@ -154,9 +153,9 @@ def crossings(evaluate: Evaluate, values: Sequence[float], found: Sequence[Cheby
     slopes = [chebyshev.chebder(panel.coefficients) for _, panel, _ in starts]
     for _ in range(3):
         z = np.array([float(panel.z(place)) for (_, panel, _), place in zip(starts, x, strict=True)])
-        known = np.isfinite(z)
+        finite = np.isfinite(z)
         off = np.zeros(len(z))
-        off[known] = evaluate(z[known]) - goals[known]
+        off[finite] = evaluate(z[finite]) - goals[finite]
         with np.errstate(all="ignore"):
             step = off / np.array([chebyshev.chebval(place, slope) for place, slope in zip(x, slopes, strict=True)])
         x = np.clip(x - np.where(np.isfinite(step), step, 0.0), -1 - 1e-6, 1 + 1e-6)

@@ -1,4 +1,4 @@
-"""Outliers at every training time: what the spikes added so far have pulled out of the bulk."""
+"""Outliers at every training time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from numerics.outliers.finding import (
     RingSpectrum,
     candidates,
     check_size,
+    cycle_spectrum,
     find_outliers,
     outlier_positions,
     physical,
     real_among,
     ring_spectra,
-    ring_spectrum,
     smallest_image,
 )
 from numerics.outliers.following import Lost
@@ -40,17 +40,17 @@ from numerics.runtime.point import replaced
 from numerics.support.precision import in_float64
 
 CHUNK = 64
-"""Times whose eigenproblems are in memory together, and whose candidates the bulk is asked about at once."""
+"""Times whose eigenproblems are held in memory together, and whose candidates need one call of the bulk."""
 KEPT_BYTES = 5e8
-"""Matrices of replicas that take more are made again for each time."""
+"""Bytes of replicates' matrices above which they are recomputed at each time."""
 
 
 LARGEST_ANEW = ALL_EIGENVALUES
-"""Of larger matrices replicas that cannot be followed are not solved anew at every time."""
+"""Rows above which replicates that cannot be continued are not solved in full at every time."""
 FEWEST_ROWS = 64
-"""Of matrices with fewer rows all eigenvalues are computed."""
+"""Rows below which a full eigenvalue decomposition is computed."""
 CHECKS = 4
-"""At about so many times a replica to which outliers were followed is solved anew."""
+"""Approximate number of times at which a continued replicate is solved in full as a check."""
 
 Factors = Callable[[], tuple[np.ndarray, ...]]
 
@@ -61,9 +61,13 @@ Path = list[tuple[list[float], float]]
 
 @dataclass(frozen=True)
 class Course:
-    """Outliers at every time. replicas: the same of each of several other order parameters, where they were asked for;
-    anew: how many times their outliers could not be followed from the first ones and were solved for; unknown: how many
-    times they were not, because matrices are large, so that replicas have no outliers there."""
+    """Outliers at every time, and those of Monte Carlo replicates.
+
+    Attributes:
+        replicas: the same for each replicate, if requested.
+        anew: number of times at which replicates were solved in full instead of continued.
+        unknown: number of times at which replicates have no outliers, because matrices are too large.
+    """
 
     path: Path
     replicas: list[list[list[float]]]
@@ -72,7 +76,7 @@ class Course:
 
 
 Early = Sequence[Mapping[int, Eigenvalues]]
-"""For each ring, by time, the eigenvalues of its matrix."""
+"""For each cycle, by time, the eigenvalues of its matrix."""
 
 
 @in_float64
@@ -83,10 +87,10 @@ def outlier_path(
     orders: Sequence[Order] = (),
     early: Early | None = None,
 ) -> Course:
-    """Outliers at every time, also of other order parameters near those of the problem.
+    """Return the outliers at every time, also for replicates of the order parameters.
 
-    The matrix at time t holds the spikes of the times before t, and the order parameters of those do not depend on
-    what comes later. early: what `early_eigenvalues` found.
+    The matrix at time t holds the spikes of times before t, whose order parameters do not depend on later times. early:
+    the result of `early_eigenvalues`.
     """
     probe = problem.probe
     if not (probe.steady and probe.reduced and not probe.measured):
@@ -96,19 +100,19 @@ def outlier_path(
 
 @in_float64
 def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
-    """The eigenvalues at all times that `outlier_path` needs; None if it is better to have them one by one."""
+    """Return the eigenvalues at all times that `outlier_path` needs; None if computing them one by one is cheaper."""
     if not problem.probe.steady or problem.probe.measured or steps.count > CHUNK:
         return None
-    found, times = [], range(1, steps.count + 1)
-    for ring in problem.probe.rings:
-        restriction = Restriction(problem, ring, steps)
+    by_cycle, times = [], range(1, steps.count + 1)
+    for cycle in problem.probe.rings:
+        restriction = Restriction(problem, cycle, steps)
         if max(map(max, restriction.sizes)) > ALL_EIGENVALUES:
             return None
         whole = restriction.of(problem.order)
         matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
         check_size(*matrices)
-        found.append(dict(zip(times, _all_eigenvalues(matrices), strict=True)))
-    return found
+        by_cycle.append(dict(zip(times, _all_eigenvalues(matrices), strict=True)))
+    return by_cycle
 
 
 def _by_restriction(
@@ -118,13 +122,13 @@ def _by_restriction(
     orders: Sequence[Order],
     early: Early,
 ) -> Course:
-    """Spikes of later times set to zero in the eigenproblem of the last time, which keeps its shape."""
+    """Return the path from leading blocks of the eigenproblem of the last time."""
     path: list[list[float]] = [[] for _ in range(steps.count + 1)]
     replicas: list[list[list[float]]] = [[[] for _ in path] for _ in orders]
     anew: set[int] = set()
     unknown: set[int] = set()
-    for ring, known in zip(problem.probe.rings, early, strict=True):
-        course = _RingCourse(problem, ring, steps, orders)
+    for cycle, known in zip(problem.probe.rings, early, strict=True):
+        course = _CycleCourse(problem, cycle, steps, orders)
         complete = {} if orders or known else course.complete(tell)
         for time, zs in zip(complete, placed(course.points, list(complete.values())), strict=True):
             path[time] += zs
@@ -144,12 +148,15 @@ def _by_restriction(
 
 
 @dataclass
-class _RingCourse:
-    """The eigenvalues of a ring at all times. followed: by time those of each replica that outliers come from; trusted:
-    whether they agreed with replicas that were solved anew."""
+class _CycleCourse:
+    """The eigenvalues of a cycle at all times.
+
+    followed: by time those of each replicate that outliers belong to. trusted: whether they agree with replicates
+    solved in full.
+    """
 
     problem: SpikedProblem
-    ring: Cycle
+    cycle: Cycle
     steps: Steps
     orders: Sequence[Order]
     followed: dict[int, list[list[float]]] = field(default_factory=dict)
@@ -157,15 +164,15 @@ class _RingCourse:
 
     @cached_property
     def restriction(self) -> Restriction:
-        return Restriction(self.problem, self.ring, self.steps)
+        return Restriction(self.problem, self.cycle, self.steps)
 
     @cached_property
     def points(self) -> Points:
-        return partial(physical, self.problem, self.ring)
+        return partial(physical, self.problem, self.cycle)
 
     @cached_property
     def _edges(self) -> np.ndarray:
-        return edge_images(self.problem, self.ring)
+        return edge_images(self.problem, self.cycle)
 
     @cached_property
     def _others(self) -> list[tuple[Order, tuple[np.ndarray, ...] | None]]:
@@ -176,15 +183,14 @@ class _RingCourse:
         return [partial(self.restriction.at, time, *other) for other in self._others]
 
     def complete(self, tell: Callable[[float, str], None]) -> dict[int, list[float]]:
-        """By time the real eigenvalues that may belong to outliers, where a bound proves that there are no others.
+        """Return by time the real eigenvalues that outliers may belong to, where a bound proves completeness.
 
-        Columns start from those of the time before. After a failure twice as many times are left out as after the one
-        before.
+        The subspace starts from that of the time before. After each failure twice as many times are skipped.
         """
-        count, found = self.steps.count, dict[int, list[float]]()
-        radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.ring)
+        count, by_time = self.steps.count, dict[int, list[float]]()
+        radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.cycle)
         if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
-            return found
+            return by_time
         whole = self._balanced()
         start, left_out, again = IterationStart(np.zeros((0, 0))), 1, 0
         for time, matrix in enumerate(products(whole, self.restriction.sizes), start=1):
@@ -197,11 +203,11 @@ class _RingCourse:
             if result is None or real is None:
                 start, left_out, again = IterationStart(np.zeros((0, 0))), 2 * left_out, time + left_out
             else:
-                start, found[time] = result.start, real.tolist()
-        return found
+                start, by_time[time] = result.start, real.tolist()
+        return by_time
 
     def _balanced(self) -> tuple[np.ndarray, ...]:
-        """The factors of the last time, in a basis in which the product has a smaller norm."""
+        """The factors of the last time, balanced so that the product has a smaller norm."""
         first, *others = self.restriction.of(self.problem.order)
         scales = balancing(reduce(np.matmul, others, first))
         factors = [first / scales[:, None], *others]
@@ -210,7 +216,7 @@ class _RingCourse:
     def spectra(
         self, known: Mapping[int, Eigenvalues], done: Mapping[int, list[float]], tell: Callable[[float, str], None]
     ) -> Iterator[tuple[int, RingSpectrum]]:
-        """By time the spectrum of the ring's matrix, but for times that are done; known: eigenvalues that were found
+        """Yield by time the spectrum of the cycle's matrix, except for times in `done`; known: eigenvalues computed
         before."""
         count, order = self.steps.count, self.problem.order
         whole = self.restriction.of(order) if len(known) < count else ()
@@ -220,15 +226,16 @@ class _RingCourse:
                 if not times:
                     continue
                 tell((start + len(done)) / (count + len(done)), f"outliers at time {start} of {count}")
-                found = [known[time] for time in times if time in known]
-                if len(found) < len(times):
+                eigenvalues = [known[time] for time in times if time in known]
+                if len(eigenvalues) < len(times):
                     matrices = [reduce(np.matmul, self.restriction.at(time, order, whole)) for time in times]
                     check_size(*matrices)
-                    found = _all_eigenvalues(matrices, pool.map)
-                yield from zip(times, _spectra(found, self.points), strict=True)
+                    eigenvalues = _all_eigenvalues(matrices, pool.map)
+                yield from zip(times, _spectra(eigenvalues, self.points), strict=True)
 
     def follow(self, time: int, spectrum: RingSpectrum) -> None:
-        """Follow the eigenvalues of a time to the replicas, and hold one of these to its own solution now and then."""
+        """Continue the eigenvalues of a time to the replicates, and check one of these now and then against its full
+        solution."""
         if not self.trusted:
             return
         products = self._products(time)
@@ -242,7 +249,8 @@ class _RingCourse:
             self.trusted = agree(self.points, self.followed[time], number, again)
 
     def solve_missing(self) -> tuple[set[int], set[int]]:
-        """Solve replicas that were not followed: the times at which they are, and at which matrices are too large."""
+        """Solve replicates that were not continued; return the times solved, and those at which matrices are
+        too large."""
         if not self.trusted:
             self.followed = {}
         missing = [time for time in range(1, self.steps.count + 1) if time not in self.followed]
@@ -252,48 +260,48 @@ class _RingCourse:
         return set(small), set(missing) - set(small)
 
     def replicas(self) -> Iterator[tuple[int, int, list[float]]]:
-        """The outliers of each replica at each time; the places of all eigenvalues are asked for together."""
+        """Yield the outliers of each replicate at each time; all eigenvalues are mapped to z together."""
         listed = [(k, time, these) for time, all_of in self.followed.items() for k, these in enumerate(all_of)]
         places = placed(self.points, [these for _, _, these in listed])
         yield from ((k, time, zs) for (k, time, _), zs in zip(listed, places, strict=True))
 
 
 def _outlying(factors: Factors, points: Points) -> list[float]:
-    """The eigenvalues of a matrix that outliers come from."""
-    return [s for _, s in ring_spectrum(reduce(np.matmul, factors()), points).outliers]
+    """Return the eigenvalues of a matrix that outliers belong to."""
+    return [s for _, s in cycle_spectrum(reduce(np.matmul, factors()), points).outliers]
 
 
 def _threads() -> int:
-    """Two, or one where linear algebra has been told to take no more: workers of a sweep have one each."""
+    """Return two, or one where the linear algebra is limited to one thread, as in workers of a sweep."""
     return 1 if os.environ.get("OMP_NUM_THREADS") == "1" else 2
 
 
 def _all_eigenvalues(matrices: Sequence[np.ndarray], spread: Callable[..., Any] = map) -> list[Eigenvalues]:
-    """All eigenvalues of small matrices, none of large ones."""
+    """Return all eigenvalues of small matrices, none of large ones."""
     values = spread(lambda m: all_eigenvalues(m) if len(m) <= ALL_EIGENVALUES else np.zeros(0), matrices)
     return [Eigenvalues(m, these, real_among(m, these)) for m, these in zip(matrices, values, strict=True)]
 
 
-def _spectra(found: Sequence[Eigenvalues], points: Points) -> list[RingSpectrum]:
-    """The spectra of several matrices; the points of all small ones are asked for together."""
-    places = iter(points([s for one in found for s in one.asked]))
-    small = [one.placed([next(places) for _ in one.asked]) if len(one.values) else None for one in found]
-    return [spectrum or ring_spectrum(one.matrix, points) for one, spectrum in zip(found, small, strict=True)]
+def _spectra(eigenvalues: Sequence[Eigenvalues], points: Points) -> list[RingSpectrum]:
+    """Return the spectra of several matrices; outliers of all small ones are located together."""
+    places = iter(points([s for one in eigenvalues for s in one.asked]))
+    small = [one.placed([next(places) for _ in one.asked]) if len(one.values) else None for one in eigenvalues]
+    return [spectrum or cycle_spectrum(one.matrix, points) for one, spectrum in zip(eigenvalues, small, strict=True)]
 
 
 def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: Early | None) -> list[float]:
-    """Where outliers may be, at the end or at any time: what the bulk will be asked about."""
-    found = []
-    for number, ring in enumerate(problem.probe.rings):
+    """Return candidate outliers at the last and at all times, at which the bulk is needed."""
+    places = []
+    for number, cycle in enumerate(problem.probe.rings):
         at_times = early[number].values() if early else ()
         values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.asked)
-        found += [z for _, z in candidates(problem, ring, list(values))]
-    return found
+        places += [z for _, z in candidates(problem, cycle, list(values))]
+    return places
 
 
 @in_float64
 def taken_at(problem: SpikedProblem, steps: Steps, time: int) -> SpikedProblem:
-    """The problem of the matrix at an earlier time, where it can be taken at any: order parameters stay as they are."""
+    """Return the problem of the matrix at an earlier time with the same order parameters."""
     then = problem.probe.taken_at(problem.p, problem.order, steps.name, time)
     if problem.probe.steady and not problem.probe.measured:
         return replace(problem, p=then)
@@ -304,10 +312,10 @@ def taken_at(problem: SpikedProblem, steps: Steps, time: int) -> SpikedProblem:
 def _one_by_one(
     problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order]
 ) -> Course:
-    """The whole problem at each time, where coefficients or the bulk itself depend on it, or there is no eigenproblem.
+    """Solve the whole problem at each time, where coefficients or the bulk depend on time, or there is no eigenproblem.
 
-    Where the number of steps enters through shapes alone, they are those of the last time, with spikes of later times
-    set to zero, so that one compiled program serves all times.
+    Where the number of steps enters through shapes alone, shapes are those of the last time with later spikes set to
+    zero, so that one compiled program serves all times.
     """
     path: Path = []
     replicas: list[list[list[float]]] = [[] for _ in orders]
@@ -343,7 +351,7 @@ def _one_by_one(
 
 
 def _first(order: Order, steps: Steps, time: int) -> Order:
-    """Order parameters of the times before one; a mean at a fixed time, ("F", i), stays."""
+    """Return order parameters of earlier times; a mean at a fixed time, ("F", i), is unchanged."""
 
     def part(key: OrderKey, x: np.ndarray) -> np.ndarray:
         if key in steps.strides:

@@ -1,7 +1,7 @@
-"""The poles of what a source sees of the probed matrix: one at each outlier, with the vectors that belong to it.
+"""Poles of the resolvent of the probed matrix: one at each outlier, with null vectors of A(z).
 
-The solution of A(z) q = b has the pole x (y^T b) / (z - z0) at a zero z0 of A, where x and y are null vectors of A and
-of its transpose, scaled so that y^T A'(z0) x = 1.
+The solution of A(z) q = b has the pole x (y^T b) / (z - z0) at a zero z0 of det A, where x and y are null vectors of A
+and A^T with y^T A'(z0) x = 1.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from numerics.support.precision import in_float64
 
 @dataclass(frozen=True)
 class Pole:
-    """An outlier at z: columns of `right` and `left` span the null spaces of A(z) and of its transpose, and `middle` is
-    A'(z) between them. There are as many as the outlier is repeated."""
+    """An outlier at z: `right` and `left` span the null spaces of A(z) and A(z)^T, and `middle` is A'(z) between them.
+
+    The number of columns is the multiplicity of the outlier.
+    """
 
     problem: SpikedProblem
     z: float
@@ -34,13 +36,13 @@ class Pole:
         return int(self.right.shape[1])
 
     def answers(self, driven: np.ndarray) -> np.ndarray:
-        """How much of the null vectors answers to each column of a right-hand side."""
-        found: np.ndarray = np.linalg.solve(self.middle, self.left.T @ driven)
-        return found
+        """Return the residue coefficients of the null vectors for each column of a right-hand side."""
+        coefficients: np.ndarray = np.linalg.solve(self.middle, self.left.T @ driven)
+        return coefficients
 
     def scale(self, side: str) -> float:
-        """What residues are multiplied by: a source in the equation of K psi0 sees left vectors z times. NaN at zero,
-        where K psi0 vanishes and there is no left vector."""
+        """Return the factor of residues: 1, or 1/z for left vectors, whose source enters the equation of K psi0; NaN at
+        z = 0."""
         if side != "left":
             return 1.0
         bulk = max((abs(e) for pair in self.problem.excluded for e in pair), default=0.0)
@@ -49,29 +51,30 @@ class Pole:
 
 @in_float64
 def poles(problem: SpikedProblem, outliers: Sequence[float]) -> list[Pole]:
-    """One for each outlier, equal ones together."""
-    found = []
+    """Return one pole per distinct outlier."""
+    result = []
     for z, count in _clusters(problem, outliers):
         matrix, slope = with_slope(problem, z)
         right, left = null_spaces(matrix, count)
-        found.append(Pole(problem, z, left.T @ slope @ right, right, left))
-    return found
+        result.append(Pole(problem, z, left.T @ slope @ right, right, left))
+    return result
 
 
 @in_float64
 def replica_poles(problem: SpikedProblem, outliers: Sequence[float], orders: Sequence[Order]) -> list[list[Pole]]:
-    """The same for each of several order parameters near those of the problem, by following its outliers; Lost if
-    that fails."""
-    found: list[list[Pole]] = [[] for _ in orders]
+    """Return the poles at each replicate of the order parameters by continuation; raise Lost if it fails."""
+    by_replicate: list[list[Pole]] = [[] for _ in orders]
     for z, count in _clusters(problem, outliers):
-        for one, order, there in zip(found, orders, follow_zero(problem, z, count, orders), strict=True):
-            one.append(Pole(problem.with_order(order), there.centre, there.slope, there.right, there.left))
-    return found
+        for replicate_poles, order, there in zip(
+            by_replicate, orders, follow_zero(problem, z, count, orders), strict=True
+        ):
+            replicate_poles.append(Pole(problem.with_order(order), there.centre, there.slope, there.right, there.left))
+    return by_replicate
 
 
 def _clusters(problem: SpikedProblem, outliers: Sequence[float]) -> list[tuple[float, int]]:
-    """Outliers that are one with multiplicity, since only the sum of their residues is defined: their mean and how many
-    there are."""
+    """Return (mean, multiplicity) of numerically degenerate outliers, since only the sum of their residues is
+    defined."""
     groups: list[list[float]] = []
     for z in outliers:
         if groups and problem.same(z, groups[-1][0]):

@@ -1,4 +1,4 @@
-"""What outliers are found from: A(z) of a probed matrix, at given parameters, order parameters and bulk."""
+"""The spiked problem: A(z) of a probed matrix at given parameters, order parameters and bulk."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from numerics.support.compiling import compiled
 from numerics.support.nearby import read
 
 AT_EDGE, AT_SETTLED_EDGE = 3e-12, 1e-9
-"""What is closer to an edge of the bulk than this, relative to the largest edge, is not told from it. Edges are known
-to some 1e-14, and the square root of what remains must still tell the branches of the curve apart; where a density was
-taken at finitely many values, edges are known to 1e-10."""
+"""Distance from an edge, relative to the largest edge, within which a point counts as the edge; the second where a
+density is discretised. Edges are accurate to 1e-14 (1e-10 there), and the square root of the rest must separate the
+branches of the curve."""
 SAME, BESIDE = 1e-7, 1e-3
-"""How far off zeros of det A(z) may be: relative to the width of the bulk and their own size, and relative to their
-distance to the bulk."""
+"""Tolerance of zeros of det A(z), relative to the width of the bulk and their size, and relative to their distance from
+the bulk."""
 
 
 @dataclass(frozen=True)
 class SpikedProblem:
-    """A probed matrix at given parameters and order parameters: what its outliers are found from.
+    """A probed matrix at given parameters and order parameters, whose outliers are sought.
 
-    excluded: the intervals of the bulk; an atom is an interval of length zero.
+    excluded: the intervals of the bulk; a point mass is an interval of length zero.
     """
 
     probe: Probe
@@ -44,26 +44,25 @@ class SpikedProblem:
 
     @cached_property
     def roots(self) -> dict[float, int]:
-        """The roots of the distances to the ends of the bulk in which everything is smooth there."""
+        """For each end of the bulk the q for which everything is smooth in (distance)^(1/q)."""
         bulk = [(low, high) for low, high in self.excluded if high > low]
         pairs = zip(bulk, roots_of(self.branch, bulk), strict=True)
         return {end: root for ends, roots in pairs for end, root in zip(ends, roots, strict=True)}
 
     @cached_property
     def searched(self) -> tuple[tuple[float, float], ...]:
-        """The intervals outside of which outliers are looked for: those of the bulk, and what is too close to an end at
-        which its density diverges."""
+        """The intervals excluded from the search: the bulk, and neighbourhoods of divergent edges."""
         bulk = [(low, high) for low, high in self.excluded if high > low]
         off = out_of_reach(self.branch, bulk)
         return tuple((low - off.get(low, 0.0), high + off.get(high, 0.0)) for low, high in self.excluded)
 
     @property
     def moves(self) -> bool:
-        """Whether the bulk depends on order parameters, so that it has an error where these have one."""
+        """Whether the bulk depends on order parameters, and so has their errors."""
         return self.branch.law.sampled or bool(self.probe.measured)
 
     def with_order(self, order: Order) -> SpikedProblem:
-        """The same at other order parameters, which have another bulk where that depends on them."""
+        """Return the problem at other order parameters, with its bulk where that depends on them."""
         if not self.moves:
             return replace(self, order=order)
         p = self.p
@@ -75,47 +74,46 @@ class SpikedProblem:
         return replace(self, order=order, p=p, branch=branch, excluded=excluded)
 
     def outside(self, z: float) -> bool:
-        """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
+        """Return whether z lies outside every interval by more than rounding."""
         return all(z < low or z > high for low, high in self._met)
 
     @cached_property
     def _met(self) -> tuple[tuple[float, float], ...]:
-        """The intervals with what rounding adds to them."""
+        """The intervals widened by rounding."""
         share = AT_SETTLED_EDGE if self.branch.law.settles else AT_EDGE
         margin = share * max((abs(e) for pair in self.excluded for e in pair), default=1.0)
         return tuple((low - margin, high + margin) for low, high in self.searched)
 
     def nearest_edge(self, z: float) -> float:
-        """The end of an interval of the bulk, or the atom, that is closest."""
+        """Return the nearest end of an interval or point mass of the bulk."""
         return min((e for pair in self.excluded for e in pair), key=lambda e: abs(e - z), default=0.0)
 
     @cached_property
     def radius(self) -> float:
-        """Half the width of the bulk; the largest atom where it has no interval, one where that is zero."""
+        """Half the width of the bulk; without intervals the largest point mass, or 1."""
         bulk = [end for low, high in self.excluded if high > low for end in (low, high)]
         if bulk:
             return (max(bulk) - min(bulk)) / 2
         return max((abs(at) for at, _ in self.excluded), default=0.0) or 1.0
 
     def resolution(self, z: float) -> float:
-        """How far off a zero of det A(z) at z may be. Beside an end of the bulk zeros may differ by orders of
-        magnitude."""
+        """Return the tolerance of a zero of det A(z) at z; beside an end of the bulk it scales with the distance."""
         away = abs(z - self.nearest_edge(z)) if self.excluded else np.inf
         return float(min(BESIDE * away, SAME * (self.radius + abs(z))))
 
-    def same(self, one: float, other: float) -> bool:
-        """Whether two zeros of det A(z) are one, as far as they are known."""
-        return abs(one - other) <= self.resolution(one) + self.resolution(other)
+    def same(self, z: float, other: float) -> bool:
+        """Return whether two zeros of det A(z) are equal within their tolerance."""
+        return abs(z - other) <= self.resolution(z) + self.resolution(other)
 
 
 def excluded_by(branch: Branch) -> tuple[tuple[float, float], ...]:
-    """Where no outlier is: the intervals of the bulk, and its atoms as intervals of length zero."""
+    """Return the intervals of the bulk, and its point masses as intervals of length zero."""
     edges = support(branch)
     return (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))
 
 
 def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
-    """A(z) at many points: the slow way to outliers, used for contours, pictures and as a reference."""
+    """Return A(z) at many points, for contours, plots and as a reference."""
     z = np.atleast_1d(z)
     responses = problem.branch.responses(z).T
     if not np.iscomplexobj(z) and np.all(responses.imag == 0):
@@ -124,15 +122,15 @@ def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
 
 
 def rows_of(problem: SpikedProblem) -> int:
-    """How many rows A(z) has: none where nothing has been added yet."""
+    """Return the number of rows of A(z); zero before the first spike."""
     order, count = read(problem.order), len(problem.branch.law.responses)
-    made = jax.eval_shape(lambda z, r: problem.probe.at(problem.p, z, r, order), 1.0, np.ones(count))
-    return int(made.shape[0])
+    shape = jax.eval_shape(lambda z, r: problem.probe.at(problem.p, z, r, order), 1.0, np.ones(count))
+    return int(shape.shape[0])
 
 
 @lru_cache(maxsize=64)
 def assembler(probe: Probe) -> Callable[..., Any]:
-    """A(z) at many points, compiled once for each setting and set of whole numbers."""
+    """Return a compiled function for A(z) at many points."""
 
     def many(p: Point, z: Array, responses: Array, order: Order) -> Array:
         return jax.vmap(lambda point, r: probe.at(p, point, r, order))(z, responses)
@@ -141,28 +139,28 @@ def assembler(probe: Probe) -> Callable[..., Any]:
 
 
 def responses_at(problem: SpikedProblem, z: float) -> np.ndarray:
-    """The bulk responses at a real point outside the bulk."""
-    found: np.ndarray = problem.branch.responses(np.array([z]))[:, 0].real
-    return found
+    """Return the bulk responses at a real point outside the bulk."""
+    responses: np.ndarray = problem.branch.responses(np.array([z]))[:, 0].real
+    return responses
 
 
 @lru_cache(maxsize=64)
-def driver(probe: Probe, one: Side | Direction) -> Callable[..., Any]:
-    """What sources along the spikes of a side, or along a direction, drive at given z and responses, compiled."""
+def driver(probe: Probe, source: Side | Direction) -> Callable[..., Any]:
+    """Return a compiled function for the right-hand side of sources along a side's spikes or a direction."""
 
     def driven(p: Point, z: Array, r: Array, order: Order) -> Any:
-        return probe.driven(one, p, z, r, order)
+        return probe.driven(source, p, z, r, order)
 
     return compiled(driven, quickly=True)
 
 
 def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """A(z) and its derivative; `responses` of the bulk at z where they are known."""
+    """Return A(z) and A'(z); `responses` of the bulk at z if already computed."""
     branch = problem.branch
     r = branch.responses(np.array([z]))[:, 0].real if responses is None else responses
     _, by_z, by_r = (x[0].real for x in branch.equations(np.array([z]), r[None]))
     try:
-        moved = np.linalg.solve(by_r, -by_z)  # the responses follow z as their equations say
+        moved = np.linalg.solve(by_r, -by_z)  # dr/dz by the implicit function theorem
     except np.linalg.LinAlgError:
         raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; take other parameters") from None
     matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), read(problem.order))
@@ -171,7 +169,7 @@ def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = 
 
 @lru_cache(maxsize=64)
 def _sloped(probe: Probe) -> Callable[..., Any]:
-    """A(z) with its derivative along a direction of z and the bulk responses, compiled."""
+    """Return a compiled JVP of A(z) along a direction of z and the bulk responses."""
 
     def sloped(p: Point, at: tuple[Array, Array], along: tuple[Array, Array], order: Order) -> Any:
         return jax.jvp(lambda z, r: probe.at(p, z, r, order), at, along)

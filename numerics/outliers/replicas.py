@@ -12,11 +12,11 @@ from derive.errors import NumericalError
 from numerics.outliers.finding import (
     Points,
     RingSpectrum,
+    cycle_factors,
     mapped,
     outlier_positions,
     physical,
     real_among,
-    ring_factors,
 )
 from numerics.outliers.following import (
     Dense,
@@ -108,7 +108,7 @@ def followed_outliers(
         def points(values: Sequence[float], ring: Cycle = ring, at: SpikedProblem = problem) -> list[list[float]]:
             return physical(at, ring, values)
 
-        products = [partial(ring_factors, other, ring) for other in others]
+        products = [partial(cycle_factors, other, ring) for other in others]
         values = followed_eigenvalues(spectrum, edge_images(problem, ring), products)
         if problem.moves:  # each has its own bulk
             there = [placed(partial(points, at=other), [one])[0] for other, one in zip(others, values, strict=True)]

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from numerics.outliers.finding import check_size, factors_at, ring_factors
+from numerics.outliers.finding import check_size, cycle_factors, factors_at
 from numerics.outliers.problem import SpikedProblem
 from numerics.runtime.interface import Cycle, Order, Strides
 from numerics.runtime.keys import OrderKey
@@ -221,7 +221,7 @@ class Restriction:
         """The factors of the last time at given order parameters, rows and columns as they appear."""
         if not self.nested:
             return ()
-        return ring_factors(self.problem.with_order(order), self.ring, self.appearing)
+        return cycle_factors(self.problem.with_order(order), self.ring, self.appearing)
 
     def rows(self, time: int) -> int:
         """Of the matrix at a time."""

@@ -1,1 +1,1 @@
-"""Pictures."""
+"""Figures of solutions, comparisons, spectra and sweeps."""

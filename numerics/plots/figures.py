@@ -1,4 +1,4 @@
-"""What the notebooks share: one look for all figures, sizes for full and quick runs, and the check of agreement."""
+"""Helpers of the notebooks: a common style, sizes for full and quick runs, and the check of agreement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     "#F0E442",
     "#000000",
 )
-"""Colours that readers with any kind of colour vision can tell apart (Okabe and Ito)."""
+"""The Okabe-Ito palette, safe for colour-blind readers."""
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 QUICK = bool(os.environ.get("NOTEBOOK_QUICK"))
@@ -30,12 +30,12 @@ QUICK = bool(os.environ.get("NOTEBOOK_QUICK"))
 
 
 def size(full: Size, quick: Size) -> Size:
-    """The first in a full run, the second in a quick one."""
+    """Return the first in a full run, the second in a quick one."""
     return quick if QUICK else full
 
 
 def use_style() -> None:
-    """Figures as a paper would have them: small, thin lines, colours that print in grey."""
+    """Set the style of a paper: small figures, thin lines, colours that print in grey."""
     plt.rcParams.update(
         {
             "figure.figsize": (4.6, 3.1),
@@ -57,7 +57,7 @@ def use_style() -> None:
 
 
 def mean_and_error(draws: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean over the first axis, the seeds, and its standard error."""
+    """Return the mean over the first axis, the seeds, and its standard error."""
     seeds = np.asarray(draws, float)
     return seeds.mean(axis=0), seeds.std(axis=0, ddof=1) / math.sqrt(len(seeds))
 
@@ -71,12 +71,13 @@ class Agreement:
     def add(
         self, what: str, theory: float, draws: ArrayLike, theory_error: float = 0.0, allowance: float = 0.0
     ) -> None:
-        """`draws`: one number a seed. `allowance`: for corrections of finite size, such as 3 / N times the value."""
+        """Add a comparison; draws: one number per seed; allowance: for finite-size corrections, such as 3 / N times the
+        value."""
         mean, error = mean_and_error(draws)
         self.rows.append((what, float(theory), float(mean), math.hypot(float(error), theory_error), allowance))
 
     def check(self, within: float = 3.5) -> None:
-        """Print all rows and assert that each differs by at most so many standard errors, plus its allowance."""
+        """Print all rows and assert that each differs by at most `within` standard errors plus its allowance."""
         apart = []
         for what, theory, mean, error, allowance in self.rows:
             off = (mean - theory) / error if error > 0 else math.copysign(math.inf, mean - theory) * (mean != theory)

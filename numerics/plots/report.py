@@ -1,4 +1,4 @@
-"""Pictures of a comparison for a report: the spectrum, and observables along the training."""
+"""Figures of a comparison for a report: the spectrum, and observables during training."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from numerics.solver import Solution
 
 ACROSS = 2
-"""How many observables stand side by side."""
+"""Panels per row."""
 NARROW = 4.2
-"""Inches of a figure for a small screen."""
+"""Width of a figure for a small screen, in inches."""
 
 
 def draw_observables(solution: Solution, simulation: Simulation, across: int = ACROSS) -> Figure:
-    """Theory as a line, the mean of the seeds as points with their standard errors, one panel an observable."""
+    """Plot the theory as a line and the mean of the seeds with standard errors, one panel per observable."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -67,13 +67,13 @@ def draw_observables(solution: Solution, simulation: Simulation, across: int = A
 
 
 def draw_spectrum(solution: Solution, simulation: Simulation, label: str) -> Figure:
-    """The spectrum of one layer."""
+    """Plot the spectrum of one layer."""
     layers = [layer for layer in solution.layers if layer.label == label]
     return draw_comparison(replace(solution, layers=layers), simulation, "")
 
 
 def narrowed(figure: Figure) -> Figure:
-    """The same figure for a small screen: less wide, and its legend in one column."""
+    """Return the figure for a small screen: narrower, with its legend in one column."""
     width, height = figure.get_size_inches()
     (legend,) = figure.legends
     legend.remove()
@@ -85,7 +85,7 @@ def narrowed(figure: Figure) -> Figure:
 
 
 def picture(figure: Figure, kind: str) -> bytes:
-    """The figure as "svg" or "pdf", without a date, so that the same figure gives the same bytes."""
+    """Return the figure as "svg" or "pdf" without a date, so that the same figure gives the same bytes."""
     import matplotlib
 
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Pictures of theory against simulation, readable in print and without colour."""
+"""Figures of theory against simulation, readable in print and without colour."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 GREY, BLUE, ORANGE = "0.80", "#0072B2", "#D55E00"
 Interval = tuple[float, float]
 NARROW, LOW, MOST_GROUPS = 0.1, 0.1, 4
-"""Intervals narrower than this share of the picture, or lower than this share of its height, get axes of their own."""
+"""Relative width, and relative height, below which an interval gets its own axes; most axes."""
 WIDE = 6.0
-"""Above this many bulk widths the density gets an axis of its own, or it would shrink to a line."""
+"""Range of the plot, in widths of the bulk, above which the density gets its own axes."""
 
 
 def save_comparison(path: Path, solution: Solution, simulation: Simulation, title: str) -> None:
-    """Write the picture; the file type follows the name."""
+    """Write the figure; the suffix selects the format."""
     figure = draw_comparison(solution, simulation, title)
     try:
         figure.savefig(path, dpi=150)
@@ -37,7 +37,7 @@ def save_comparison(path: Path, solution: Solution, simulation: Simulation, titl
 
 
 def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> Figure:
-    """One column a layer. Above: histogram of all seeds with the bulk law. Below: outliers of theory and simulation."""
+    """Plot one column per layer: above, the histogram of all seeds with the bulk law; below, the outliers of both."""
     from matplotlib.figure import Figure
 
     count = len(solution.layers)
@@ -106,9 +106,9 @@ def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simula
 
 
 def interval_groups(intervals: list[Interval], density_at: Callable[..., Any]) -> list[list[Interval]]:
-    """Which intervals of the bulk share an axis: all of them, unless one would be too narrow or too low to be seen.
+    """Return the intervals of the bulk grouped by axes: all together, unless one would be too narrow or too low to see.
 
-    Otherwise they are parted at their widest gaps, relative to the intervals next to them, into at most four groups.
+    Otherwise they are split at their widest gaps, relative to the neighbouring intervals, into at most four groups.
     """
     if len(intervals) < 2:
         return [intervals]
@@ -132,10 +132,7 @@ def _draw_side_by_side(
     groups: list[list[Interval]],
     atoms: bool,
 ) -> Axes:
-    """One set of axes a group of intervals, each with a scale of its own and the share of the eigenvalues in it.
-
-    The last of them is returned.
-    """
+    """Plot one axes per group of intervals, each with its own scale and fraction of eigenvalues; return the last."""
     axes.set_axis_off()
     share, space = 1 / len(groups), 0.11 / len(groups) + 0.03
     middles = [-np.inf, *((a[-1][1] + b[0][0]) / 2 for a, b in zip(groups[:-1], groups[1:], strict=True)), np.inf]
@@ -156,7 +153,7 @@ def _draw_side_by_side(
 
 
 def _write_atoms(axes: Axes, layer: Layer, simulated: SimulatedLayer) -> None:
-    """Point masses have no place in a density: their weights in words."""
+    """Write the weights of point masses as text."""
     lines = []
     for atom in layer.atoms:
         seen = np.mean([np.mean(at_atom(np.asarray(e), atom["at"])) for e in simulated.eigenvalues])
@@ -171,7 +168,7 @@ def _pad(axes: Axes, span: tuple[float, float]) -> None:
 
 
 def histogram_bins(values: np.ndarray, intervals: list[Interval], view: Interval) -> np.ndarray:
-    """Ends of bins that keep to the intervals: as many in each as its eigenvalues allow, like ones outside."""
+    """Return bin edges aligned to the intervals, with a resolution that follows the number of eigenvalues in each."""
     pieces = intervals or [view]
     ends: list[np.ndarray] = []
     steps = []
@@ -213,7 +210,7 @@ def _draw_density(
     axes.stairs(density, edges, color="0.45", linewidth=0.6)
     highest = 0.0
     for number, (left, right) in enumerate(intervals):
-        # points crowd at the edges, where the density rises like a root
+        # refine at the edges, where the density rises like a square root
         angle = np.linspace(0.0, np.pi, 402)[1:-1]
         x = 0.5 * (left + right) - 0.5 * (right - left) * np.cos(angle)
         y = np.asarray(density_at(x), dtype=float)

@@ -1,4 +1,4 @@
-"""Pictures of trained matrices: the bulk with its law, and what lies beyond; many of them over depth."""
+"""Figures of trained matrices: the bulk with its fitted law and outliers; many matrices over depth."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 GREEN = "#009E73"
 MARKS = {FITS: ("o", BLUE), NEARLY: ("s", BLUE), EXTENSIVE: ("D", GREEN)}
-"""Marks of the largest singular value by the law that a matrix follows; those of neither are crosses."""
+"""Marker and colour of the largest singular value by the law of the matrix; crosses for neither."""
 
 MOST_PANELS = 12
-"""Up to so many matrices each has a panel of its own; more are drawn over depth, one panel per kind."""
+"""Number of matrices up to which each has its own panel; more are plotted over depth, one panel per kind."""
 
 
 def draw_spectra(
@@ -33,9 +33,9 @@ def draw_spectra(
     title: str = "",
     changes: Sequence[Change] = (),
 ) -> Figure:
-    """For each matrix, above the histogram of singular values with the fitted law, below the outliers on a line.
+    """Plot, for each matrix, the histogram of singular values with the fitted law, and the outliers below.
 
-    Many matrices are drawn over depth instead. With changes, the spectrum before is drawn beside.
+    Many matrices are plotted over depth instead. With changes, the spectrum before is plotted too.
     """
     if len(spectra) > MOST_PANELS:
         return draw_over_depth(spectra, title, changes)
@@ -121,7 +121,7 @@ def _draw_panel(
 
 
 def _theory_values(spectrum: FittedSpectrum, comparison: TheoryComparison | None) -> list[float]:
-    """Outliers of the theory as singular values of this matrix."""
+    """Return the outliers of the theory as singular values of this matrix."""
     if comparison is None:
         return []
     return [math.sqrt(value / comparison.factor * spectrum.aspect_ratio) for value in comparison.theory.outliers]
@@ -164,12 +164,12 @@ def _draw_density(
 
 def _draw_strip(axes: Axes, spectrum: FittedSpectrum, theory: list[float], compared: bool) -> None:
     axes.axvspan(*spectrum.singular_edges, color=GREY, linewidth=0)
-    found = np.array([outlier.singular_value for outlier in spectrum.outliers])
+    outliers = np.array([outlier.singular_value for outlier in spectrum.outliers])
     spread = np.array([outlier.error or 0.0 for outlier in spectrum.outliers])
-    if len(found):
+    if len(outliers):
         axes.errorbar(
-            found,
-            np.zeros_like(found),
+            outliers,
+            np.zeros_like(outliers),
             xerr=spread,
             fmt="|",
             markersize=11,
@@ -196,9 +196,9 @@ def _draw_strip(axes: Axes, spectrum: FittedSpectrum, theory: list[float], compa
 
 
 def draw_over_depth(spectra: Sequence[FittedSpectrum], title: str, changes: Sequence[Change] = ()) -> Figure:
-    """One panel per kind, over depth: the bulk as a band, what lies beyond it as dots, the largest by its law.
+    """Plot one panel per kind over depth: the bulk as a band, outliers as dots, the largest marked by its law.
 
-    Everything is over the upper edge of the same matrix. Matrices that are alone of their kind share a last panel.
+    Values are relative to the upper edge of the same matrix. Single matrices share a last panel.
     """
     from matplotlib.figure import Figure
 
@@ -257,7 +257,7 @@ def _draw_column(
     before: Mapping[str, FittedSpectrum],
     upright: bool,
 ) -> None:
-    """Matrices side by side, each at its place: along x if upright, along y otherwise."""
+    """Plot matrices side by side, along x if upright, along y otherwise."""
 
     def put(where: Sequence[float], values: Sequence[float], **how: Any) -> None:
         axes.plot(*((where, values) if upright else (values, where)), **how)

@@ -1,4 +1,4 @@
-"""Pictures of a quantity along a grid of parameters."""
+"""Figures of a quantity along a grid of parameters."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 def draw_sweep(
     axes: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]], quantity: str | None, title: str
 ) -> Figure:
-    """Curves along one axis, a heat map along two. quantity: a column of the rows; the largest eigenvalue if None, or
-    else the first observable. Points that diverged are left out. Along one axis means have their errors, and what was
-    compared has the simulation beside it."""
+    """Plot curves along one axis, or a heat map along two.
+
+    quantity: a column of the rows; by default the largest eigenvalue, or else the first observable. Points that
+    diverged are omitted. Curves have error bars, and compared quantities show the simulation too.
+    """
     from matplotlib.figure import Figure
 
     columns = dict.fromkeys(key for row in rows for key, value in row.items() if isinstance(value, float))
     names = [key for key in columns if key not in axes]
     if quantity is None:
         wanted = ("outlier 1", "largest eigenvalue", "largest")
-        found = (key for word in wanted for key in names if key.startswith(word) and "difference" not in key)
-        quantity = next(found, names[0] if names else None)
+        candidates = (key for word in wanted for key in names if key.startswith(word) and "difference" not in key)
+        quantity = next(candidates, names[0] if names else None)
     if quantity not in names:
         raise ParameterError(f"there is no {quantity!r} to draw; there are {', '.join(names) or 'no numbers'}")
     shape = tuple(len(values) for values in axes.values())
@@ -61,14 +63,14 @@ def draw_sweep(
 
 
 def _column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray | None:
-    """A column of numbers; None if no row has it."""
+    """Return a column of numbers; None if no row has it."""
     if not any(name in row for row in rows):
         return None
     return np.array([row.get(name, math.nan) for row in rows], float)
 
 
 def _places(values: Sequence[Any]) -> np.ndarray:
-    """Where values stand on an axis: numbers where they are, words side by side."""
+    """Return axis positions of values: numbers as they are, words by index."""
     if all(isinstance(value, (int, float)) for value in values):
         return np.array(values, float)
     return np.arange(len(values), dtype=float)

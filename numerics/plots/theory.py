@@ -1,4 +1,4 @@
-"""Pictures of a solution, of samples, and of both: spectra, paths of outliers, observables."""
+"""Figures of a solution, of samples, and of both: spectra, paths of outliers, observables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from numerics.solver import Layer, Solution
 
 ACROSS = 3
-"""Panels side by side."""
+"""Panels per row."""
 
 
 def panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels."""
+    """Return a figure with `count` panels, and its axes."""
     from matplotlib.figure import Figure
 
     across = max(1, min(ACROSS, count))
@@ -37,7 +37,7 @@ def panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
 
 
 def draw_solution(solution: Solution, title: str) -> Figure:
-    """Per layer the law of the bulk with the outliers, and their path if there is one; then the observables."""
+    """Plot, per layer, the law of the bulk with the outliers and their path if there is one; then the observables."""
     series = single_series(solution.observables)
     followed = [layer for layer in solution.layers if layer.outlier_path is not None and len(layer.outlier_path) > 1]
     figure, axes = panels(len(solution.layers) + len(followed) + len(series), title)
@@ -53,7 +53,8 @@ def draw_solution(solution: Solution, title: str) -> Figure:
 
 
 def draw_simulation(simulation: Simulation, title: str) -> Figure:
-    """Per layer a histogram of the eigenvalues of all seeds; then the means of the observables with their errors."""
+    """Plot, per layer, a histogram of the eigenvalues of all seeds; then the means of the observables with their
+    errors."""
     means = {name: values.mean(axis=0) for name, values in simulation.observables.items()}
     series = single_series({name: values.tolist() for name, values in means.items()})
     figure, axes = panels(len(simulation.layers) + len(series), title)
@@ -69,7 +70,7 @@ def draw_simulation(simulation: Simulation, title: str) -> Figure:
 
 
 def draw_both(solution: Solution, simulation: Simulation, title: str) -> Figure:
-    """Theory against simulation: the spectrum where a matrix is probed, otherwise the observables."""
+    """Plot theory against simulation: the spectrum where a matrix is probed, otherwise the observables."""
     if solution.layers:
         return draw_comparison(solution, simulation, title)
     figure = draw_observables(solution, simulation)
@@ -78,7 +79,7 @@ def draw_both(solution: Solution, simulation: Simulation, title: str) -> Figure:
 
 
 def _draw_law(panel: Axes, layer: Layer) -> None:
-    """The density of the bulk, and the outliers as strokes on the axis."""
+    """Plot the density of the bulk, and the outliers as ticks on the axis."""
     top = 0.0
     for low, high in layer.bulk_edges:
         angle = np.linspace(0.0, np.pi, 402)[1:-1]
@@ -95,7 +96,7 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
 
 
 def _draw_path(panel: Axes, layer: Layer) -> None:
-    """Outliers along the training above the bulk as a band."""
+    """Plot the outliers during training over the bulk as a band."""
     path = layer.outlier_path or []
     for low, high in layer.bulk_edges:
         panel.axhspan(low, high, color=GREY, linewidth=0)

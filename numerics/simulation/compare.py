@@ -19,22 +19,20 @@ if TYPE_CHECKING:
     from numerics.solver import Layer, Solution
 
 TRACY_WIDOM_MEAN = 1.2065335745820
-"""Minus the mean of the Tracy-Widom law of real symmetric matrices."""
+"""Minus the mean of the Tracy-Widom law (beta = 1)."""
 THRESHOLD = 3.0
-"""How many standard errors count as agreement."""
+"""Standard errors within which theory and simulation agree."""
 ANOTHER_SPAN = 1.0
-"""So many directions more than the theory counts make another span: those that are shared count in part, here less and
-there more, by up to about half of one."""
+"""Excess of the simulated effective rank of spikes over the theory's above which their spans differ."""
 REPEL = 4.0
-"""Outliers nearer to each other than so many times their spread over the seeds repel by more than a correction to each:
-which eigenvalue belongs to which cannot be told, and only their mean is compared."""
+"""Outliers closer than this many times their spread over seeds repel each other; only their mean is compared."""
 Pairs = list[tuple[float, float | None]]
-"""Outliers with their errors."""
+"""Outliers with their standard errors."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity. `difference` is simulation minus theory over the combined error; None for information only.
+    """One quantity; `difference` is (simulation - theory) / combined error, None for information only.
 
     draws: the simulated values, one per seed, where the simulation is their mean. They are not part of `as_dict`.
     """
@@ -58,9 +56,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Matches:
-    """Outliers with the eigenvalues that belong to them, and the bulk's outermost eigenvalues, each one per seed.
+    """Outliers with their simulated eigenvalues, and the outermost eigenvalues of the bulk, one per seed.
 
-    left_out: outliers and edges whose eigenvalues are not among those that were computed.
+    left_out: outliers and edges whose eigenvalues were not computed.
     """
 
     outliers: tuple[tuple[str, float, float | None, np.ndarray], ...]
@@ -69,7 +67,7 @@ class Matches:
 
 
 def mean_and_error(series: Any) -> dict[str, list[Any] | None]:
-    """Mean over the first axis, and its standard error; with one draw there is none. What is not defined is None."""
+    """Return the mean over the first axis and its standard error; None where undefined, as for one draw."""
     array = np.asarray(series, dtype=float)
     draws = array.shape[0]
     error = array.std(axis=0, ddof=1) / math.sqrt(draws) if draws > 1 else None
@@ -80,39 +78,42 @@ def mean_and_error(series: Any) -> dict[str, list[Any] | None]:
 
 
 def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    """The intervals of the bulk in ascending order, without isolated points."""
+    """Return the intervals of the bulk in ascending order, without point masses."""
     return sorted((float(low), float(high)) for low, high in edges if high > low)
 
 
 def bulk_ends(layer: Layer) -> tuple[float, float] | None:
-    """Where the bulk begins and ends: its intervals, or the points that it is where there are none."""
+    """Return the lower and upper end of the bulk, or of its point masses where there are no intervals."""
     places = [end for pair in bulk_intervals(layer.bulk_edges) for end in pair]
     places = places or [float(atom["at"]) for atom in layer.atoms]
     return (min(places), max(places)) if places else None
 
 
 def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
-    """The eigenvalues that are not zero to rounding: a product of rectangular matrices has an exact null space."""
-    found: np.ndarray = eigenvalues[_beside_null_space(eigenvalues)]
-    return found
+    """Return the eigenvalues that are non-zero to rounding: a product of rectangular matrices has an exact
+    null space."""
+    nonzero: np.ndarray = eigenvalues[_beside_null_space(eigenvalues)]
+    return nonzero
 
 
 def _beside_null_space(eigenvalues: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.abs(eigenvalues) > 1e-11 * np.abs(eigenvalues).max(initial=0.0)
-    return found
+    mask: np.ndarray = np.abs(eigenvalues) > 1e-11 * np.abs(eigenvalues).max(initial=0.0)
+    return mask
 
 
 def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
-    """Which eigenvalues are those of a point mass, to rounding."""
-    found: np.ndarray = np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
-    return found
+    """Return which eigenvalues belong to a point mass, to rounding."""
+    mask: np.ndarray = np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
+    return mask
 
 
 def match(
     layer: Layer, spectra: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray] | None = None, whole: bool = True
 ) -> Matches:
-    """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap. whole: whether the
-    spectra are, or have as many eigenvalues of the lower as of the upper end."""
+    """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap.
+
+    whole: whether the spectra are complete, or hold as many eigenvalues of the lower as of the upper end.
+    """
     return match_outliers(_with_errors(layer), layer, spectra, grouped_by or spectra, whole=whole)
 
 
@@ -124,9 +125,9 @@ def match_outliers(
     shift: float = 0.0,
     whole: bool = True,
 ) -> Matches:
-    """The same for outliers, with their errors, of another time, when the bulk of the layer is elsewhere by `shift`.
+    """Pair outliers of another time, with their errors, when the bulk of the layer is moved by `shift`.
 
-    grouped_by: spectra whose spread says which outliers are too near to each other to be told apart.
+    grouped_by: spectra whose spread decides which outliers are resolved.
     """
     ends = bulk_ends(layer)
     if ends is None:
@@ -142,7 +143,7 @@ def match_outliers(
             f"{len(pairs)} outliers do not fit into a matrix with {min(len(up) for up, _ in draws)} nonzero "
             "eigenvalues; take a larger --size"
         )
-    found, edges, left_out = [], [], []
+    matches, edges, left_out = [], [], []
     for side, ranked, edge, end, what in (
         (1, above, high, "above", "upper edge, largest other eigenvalue"),
         (0, below, low, "below", "lower edge, smallest other eigenvalue"),
@@ -150,29 +151,30 @@ def match_outliers(
         if any(len(ranked) >= len(one[side]) for one in (*draws, *others)):
             left_out.append(f"outliers {end} the bulk")
             continue
-        found += _ranked(ranked, end, [one[side] for one in draws], [one[side] for one in others])
+        matches += _ranked(ranked, end, [one[side] for one in draws], [one[side] for one in others])
         if not alone:
             edges.append((what, edge, np.array([one[side][len(ranked)] for one in draws])))
     if whole:
-        found += [
+        matches += [
             (f"outlier {k + 1} in a gap", value, error, np.array([up[np.abs(up - value).argmin()] for up, _ in draws]))
             for k, (value, error) in enumerate(inside)
         ]
     elif inside:
         left_out.append("outliers in a gap")
-    return Matches(tuple(found), tuple(edges), tuple(left_out))
+    return Matches(tuple(matches), tuple(edges), tuple(left_out))
 
 
 def _inwards(eigenvalues: np.ndarray, base: float | None, whole: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues from the lowest upwards and from the highest downwards, without a null space, which is at `base`
-    unless that is None. Of a spectrum that is not whole each has the eigenvalues of its own end; none, if the null
-    space is there: what is behind is not known."""
-    kept = np.ones(len(eigenvalues), bool) if base is None else _beside_null_space(eigenvalues - base)
+    """Return eigenvalues from the lowest upwards and from the highest downwards, without the null space at `base`.
+
+    Of an incomplete spectrum each has the eigenvalues of its own end; none if the null space lies there.
+    """
+    mask = np.ones(len(eigenvalues), bool) if base is None else _beside_null_space(eigenvalues - base)
     if whole:
-        return eigenvalues[kept], eigenvalues[kept][::-1]
+        return eigenvalues[mask], eigenvalues[mask][::-1]
     half = len(eigenvalues) // 2
     up, down = eigenvalues[:half], eigenvalues[half:][::-1]
-    return (up if kept[:half].all() else up[:0]), (down if kept[half:].all() else down[:0])
+    return (up if mask[:half].all() else up[:0]), (down if mask[half:].all() else down[:0])
 
 
 def _with_errors(layer: Layer) -> Pairs:
@@ -181,14 +183,16 @@ def _with_errors(layer: Layer) -> Pairs:
 
 
 def beyond(outliers: Sequence[float], low: float, high: float) -> tuple[list[int], list[int]]:
-    """Which outliers are above the bulk, the largest first, and which are below it, the smallest first."""
+    """Return indices of outliers above the bulk, the largest first, and below it, the smallest first."""
     order = sorted(range(len(outliers)), key=lambda k: outliers[k])
     return [k for k in reversed(order) if outliers[k] >= high], [k for k in order if outliers[k] <= low]
 
 
 def _groups(outliers: Pairs, draws: Sequence[np.ndarray]) -> list[list[int]]:
-    """Outliers on one side that can be told apart: ranks of equal ones, and of those nearer than they fluctuate, stand
-    together. draws: eigenvalues of each seed, the outermost on this side first."""
+    """Return ranks of outliers on one side in groups that the fluctuations do not resolve.
+
+    draws: eigenvalues of each seed, the outermost on this side first.
+    """
     ends = np.array([e[: len(outliers)] for e in draws])
     variances = ends.var(axis=0, ddof=1) if len(ends) > 1 else np.zeros(len(outliers))
     groups: list[list[int]] = []
@@ -204,15 +208,14 @@ def _groups(outliers: Pairs, draws: Sequence[np.ndarray]) -> list[list[int]]:
 
 
 def _ranked(outliers: Pairs, side: str, draws: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray]) -> list[Any]:
-    """Outliers on one side with the eigenvalues of their rank; those that a finite size does not tell apart by their
-    mean."""
-    found = []
+    """Return outliers on one side with the eigenvalues of their rank; unresolved groups by their mean."""
+    matches = []
     for group in _groups(outliers, grouped_by):
         value = float(np.mean([outliers[k][0] for k in group]))
         errors = [outliers[k][1] for k in group]
         error = None if errors[0] is None else max(e or 0.0 for e in errors)
-        found.append((f"{_called(group)} {side} the bulk", value, error, np.array([e[group].mean() for e in draws])))
-    return found
+        matches.append((f"{_called(group)} {side} the bulk", value, error, np.array([e[group].mean() for e in draws])))
+    return matches
 
 
 def _called(group: Sequence[int]) -> str:
@@ -225,14 +228,14 @@ def compare(
     smaller: Simulation | None = None,
     grouped_by: Simulation | None = None,
 ) -> list[Row]:
-    """All outliers with their overlaps, the edges, and the observables at a handful of times.
+    """Return rows for all outliers with their overlaps, the edges, and the observables at a few times.
 
-    Outliers nearer to each other than they fluctuate are compared in their mean; how much they do is read off the
-    simulation itself, or off another one where rows of several are to be set beside each other.
+    Outliers closer than their fluctuations are compared in their mean. The fluctuations are those of the simulation, or
+    of `grouped_by` where rows of several simulations are set side by side.
 
-    Layers without outliers are compared in the moments and atoms of their bulk too, if all eigenvalues are known.
-    Moments fluctuate as little as they are off at a finite size, by 1/D both, so that a `smaller` simulation is needed
-    to take the correction out.
+    Layers without outliers are compared in the moments and point masses of their bulk too, if all eigenvalues are
+    known. Fluctuation and finite-size correction of a moment are both of order 1/D, so a `smaller` simulation is needed
+    to extrapolate.
     """
     rows: list[Row] = []
     for layer in solution.layers:
@@ -272,7 +275,7 @@ def compare(
 
 
 def _two_time_rows(solution: Solution, simulation: Simulation) -> list[Row]:
-    """Two-time functions that both have, at a handful of pairs of times."""
+    """Return rows for common two-time functions at a few pairs of times."""
     rows = []
     for name, draws in simulation.two_time.items():
         theory = solution.two_time.get(name)
@@ -285,9 +288,10 @@ def _two_time_rows(solution: Solution, simulation: Simulation) -> list[Row]:
 
 
 def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLayer) -> list[Row]:
-    """The bulk's outermost eigenvalues: without outliers against the mean of the Tracy-Widom law, else to look at.
+    """Return rows for the bulk's outermost eigenvalues: against the Tracy-Widom mean without outliers, else for
+    information.
 
-    Where the largest eigenvalues come in equal pairs, the matrix has a symmetry and their law is another one.
+    Where the largest eigenvalues come in equal pairs, the matrix has a symmetry and another law applies.
     """
     rows = []
     size = simulated.size
@@ -303,15 +307,15 @@ def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLa
 
 
 def _edge_error(layer: Layer, edge: float) -> float | None:
-    """The error of an edge of a bulk that depends on what is sampled."""
+    """Return the standard error of an edge of a bulk that depends on sampled quantities."""
     pairs = zip(layer.bulk_edges, layer.edge_errors, strict=True) if layer.edge_errors else ()
-    found = {place: off for ends, offs in pairs for place, off in zip(ends, offs, strict=True)}
-    known: float | None = found.get(edge)
-    return known
+    by_edge = {place: off for ends, offs in pairs for place, off in zip(ends, offs, strict=True)}
+    error: float | None = by_edge.get(edge)
+    return error
 
 
 def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simulation | None) -> list[Row]:
-    """Moments 1 to 4: extrapolated to infinite size where there are two sizes, otherwise for information."""
+    """Return rows for moments 1 to 4, extrapolated to infinite size from two sizes, otherwise for information."""
     rows = []
     for order, theory in enumerate(layer.moments[1:5], start=1):
         what = f"{name}moment {order} of the bulk"
@@ -333,8 +337,10 @@ def _extrapolated(
     smaller: Simulation | None,
     off: float | None = None,
 ) -> Row:
-    """What is off by 1/D at a finite size: extrapolated where there are two sizes, otherwise for information. off: the
-    error of the theory."""
+    """Return a row for a quantity with a 1/D correction, extrapolated from two sizes, otherwise for information.
+
+    off: the standard error of the theory.
+    """
     if smaller is None:
         return _row(what, theory, off, draws[0], compared=False)
     weight = simulation.size / (simulation.size - smaller.size)
@@ -347,7 +353,7 @@ def _extrapolated(
 def _trace_rows(
     name: str, solution: Solution, layer: Layer, simulation: Simulation, smaller: Simulation | None
 ) -> list[Row]:
-    """Traces of the resolvent with each declared matrix at a point below the spectrum, as far below as it is wide."""
+    """Return rows for traces of the resolvent with each declared matrix, one width below the spectrum."""
     simulated = simulation.layer(layer.label)
     if not simulated.weights or not layer.bulk_edges:
         return []
@@ -368,7 +374,7 @@ def _trace_rows(
 
 
 def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[Row]:
-    """The share of eigenvalues at each point mass. It is counted in whole eigenvalues: half of one is its error."""
+    """Return rows for the fraction of eigenvalues at each point mass, with an error of half an eigenvalue."""
     rows = []
     for atom in layer.atoms:
         near = [np.mean(at_atom(np.asarray(e), atom["at"])) for e in spectra]
@@ -379,8 +385,10 @@ def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[R
 
 
 def mean_at_edge(layer: Layer, edge: float, size: int) -> float | None:
-    """Where the outermost of `size` eigenvalues is on average at an edge without outliers: the mean of the Tracy-Widom
-    law of real symmetric matrices, for a density a sqrt(distance) / pi; None where the density behaves otherwise."""
+    """Return the mean outermost of `size` eigenvalues at an edge without outliers, from the Tracy-Widom law (beta = 1).
+
+    The density is a sqrt(distance) / pi; None where it behaves otherwise.
+    """
     low, high = next(pair for pair in layer.bulk_edges if edge in pair)
     inward = 1.0 if edge == low else -1.0
     steps = 1e-5 * (high - low) * np.array([1.0, 4.0])
@@ -392,11 +400,11 @@ def mean_at_edge(layer: Layer, edge: float, size: int) -> float | None:
 
 
 def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
-    """Squared overlaps of the outliers above and below the bulk, together where the outliers stand together; what a
-    span of so many directions holds by chance at this size is taken off.
+    """Return rows for squared overlaps of the outliers beside the bulk, minus the overlap expected by chance at this
+    size.
 
-    Spikes that are dependent at infinite size, as those of parallel teachers, are not at a finite one: their small
-    differences span directions of their own, which are those of another span, however large the size."""
+    Spikes that are dependent at infinite size, as those of parallel teachers, span more directions at a finite one.
+    """
     if layer.overlaps is None:
         return []
     rows = []
@@ -418,9 +426,11 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
 
 
 def _alignment_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
-    """Squared cosines of declared directions with the same outliers, at a handful of times: with the space that those
-    span which stand together, and the mean over labels. By chance a vector of n sites holds about 1/n of what is left
-    of any direction, more or less as that depends on the matrix: so much is an error."""
+    """Return rows for squared cosines of outliers with declared directions at a few times, averaged over labels.
+
+    Unresolved outliers are compared by their eigenspace. A vector of n sites has a chance overlap of about 1/n, which
+    is added to the error.
+    """
     rows = []
     for one in layer.alignments:
         squared = simulated.alignments.get((one.name, one.side))
@@ -448,8 +458,8 @@ def _alignment_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_
 def _vector_groups(
     layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer, squares: Sequence[np.ndarray]
 ) -> Iterator[tuple[list[int], str, np.ndarray]]:
-    """Outliers above and below the bulk that stand together: their places, what they are called, and of numbers that
-    each eigenvalue of each seed has the mean over them."""
+    """Yield unresolved groups of outliers beside the bulk: their indices, name, and `squares` averaged over
+    each group."""
     ends = bulk_ends(layer)
     if ends is None:
         return
@@ -470,7 +480,7 @@ def _vector_groups(
 
 
 def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
-    """Outliers at the times before the last at which the simulation was looked at."""
+    """Return rows for outliers at the recorded times before the last."""
     if layer.outlier_path is None or layer.largest_path is None:
         return []
     rows = []
@@ -484,13 +494,13 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: S
         pairs: Pairs = list(zip(layer.outlier_path[time], errors, strict=True))
         ends, others = ([e[k] for e in one.ends] for one in (simulated, grouped_by))
         whole = len(ends[0]) == simulated.size
-        found = match_outliers(pairs, layer, ends, others, moved, whole).outliers
-        rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
+        matches = match_outliers(pairs, layer, ends, others, moved, whole).outliers
+        rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in matches]
     return rows
 
 
 def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
-    """Squared cosines of the outliers at earlier times; a direction with times is taken at the same one."""
+    """Return rows for squared cosines at earlier times; a direction with times is taken at the same time."""
     rows = []
     for k, time in enumerate(simulated.times):
         path, where = layer.alignment_path or [], layer.outlier_path or []
@@ -512,18 +522,18 @@ def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, gro
             place = slice(time, time + 1) if one.series else slice(None)
             squares = simulated.alignment_path[one.name, one.side]
             taken[one.name, one.side] = [of_seed[k][:, place] for of_seed in squares]
-        found = _alignment_rows(name, then, replace(early, alignments=taken), other)
-        rows += [replace(row, quantity=f"{row.quantity} at time {time}") for row in found]
+        rows_then = _alignment_rows(name, then, replace(early, alignments=taken), other)
+        rows += [replace(row, quantity=f"{row.quantity} at time {time}") for row in rows_then]
     return rows
 
 
-def _at_same_time(one: OutlierAlignment, time: int) -> OutlierAlignment:
-    """An alignment of a matrix with a direction as it was when the matrix was taken."""
-    if not one.series or one.times is None:
-        return one
+def _at_same_time(alignment: OutlierAlignment, time: int) -> OutlierAlignment:
+    """Return an alignment with the direction at the time of the matrix."""
+    if not alignment.series or alignment.times is None:
+        return alignment
     place = slice(time, time + 1)
-    errors = None if one.errors is None else one.errors[:, place]
-    return replace(one, times=one.times[place], values=one.values[:, place], errors=errors)
+    errors = None if alignment.errors is None else alignment.errors[:, place]
+    return replace(alignment, times=alignment.times[place], values=alignment.values[:, place], errors=errors)
 
 
 def _mean_and_stderr(draws: np.ndarray) -> tuple[float, float]:
@@ -547,16 +557,16 @@ def _row_of(name: str, theory: float, error: float | None, mean: float, stderr: 
 
 
 def expected_by_chance(rows: Sequence[Row], seeds: int) -> float:
-    """How many compared rows differ by more than the threshold on average, if the theory is right (Student's t)."""
+    """Return the expected number of rows beyond the threshold if the theory is correct (Student's t)."""
     from scipy.special import stdtr
 
     return 2 * sum(row.compared for row in rows) * float(stdtr(seeds - 1, -THRESHOLD))
 
 
 def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
-    """Whether all compared quantities are within three standard errors, and the sentence that says so.
+    """Return whether all compared quantities agree within three standard errors, and a sentence that says so.
 
-    An error estimated from few seeds is itself uncertain; Student's t says which differences are then still chance.
+    Errors estimated from few seeds are uncertain, which Student's t takes into account.
     """
     from scipy.special import ndtr, stdtrit
 

@@ -1,4 +1,4 @@
-"""Declared directions of one sample: squared cosines between them and the vectors of its probed matrices."""
+"""Squared cosines between declared directions and eigenvectors of the probed matrices, for one sample."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Named = tuple[str, str]
 
 
 class Aligning:
-    """The directions that probed matrices are asked about, as far as one sample has them."""
+    """The requested directions of the probed matrices, for one sample."""
 
     def __init__(
         self, matrices: Sequence[ProbedMatrix], p: Point, steps: str | None, convert: Callable[[Any], Any]
     ) -> None:
         self.asked: dict[str, tuple[Direction, ...]] = {m.label: m.probe.directions for m in matrices}
-        asked = [m for m in matrices if m.probe.directions]
-        self.points = {m.label: m.probe.begun(p) for m in asked}
+        probed = [m for m in matrices if m.probe.directions]
+        self.points = {m.label: m.probe.begun(p) for m in probed}
         self.steps, self.convert = steps, convert
         self.vectors: dict[tuple[str, Named], np.ndarray] = {}
         self.kept: dict[tuple[str, int], dict[str, np.ndarray]] = {}
@@ -33,28 +33,28 @@ class Aligning:
         return any(self.asked.values())
 
     def take(self, fields: Mapping[str, Any]) -> None:
-        """Keep the directions of a sample as unit vectors, times x sites x labels; zero where they are zero."""
+        """Store the directions of a sample as unit vectors, times x sites x labels; zero directions stay zero."""
         for label, directions in self.asked.items():
             for one in directions:
                 times = times_of(one, self.points[label], self.steps)
                 field = fields[one.field]
                 series = [field] if times is None else [field[time] for time in times]
-                made = np.stack([np.asarray(self.convert(part)) for part in series])
-                lengths = np.linalg.norm(made, axis=1, keepdims=True)
+                stacked = np.stack([np.asarray(self.convert(part)) for part in series])
+                lengths = np.linalg.norm(stacked, axis=1, keepdims=True)
                 self.vectors[label, (one.name, one.side)] = np.divide(
-                    made, lengths, where=lengths > 0, out=np.zeros_like(made)
+                    stacked, lengths, where=lengths > 0, out=np.zeros_like(stacked)
                 )
 
     def keep(self, label: str, time: int, found: Mapping[str, np.ndarray]) -> None:
-        """Remember vectors of a matrix at a time before the last by side: directions may be later than these."""
+        """Store eigenvectors of a matrix at an earlier time by side, since directions may be later."""
         self.kept[label, time] = {one.side: found[one.side] for one in self.asked[label]}
 
     def early(self) -> dict[tuple[str, int], dict[Named, np.ndarray]]:
-        """As `squared`, of the vectors that were kept, by label and time."""
+        """Return `squared` for the stored vectors, by label and time."""
         return {(label, time): self.squared(label, found) for (label, time), found in self.kept.items()}
 
     def squared(self, label: str, found: Mapping[str, np.ndarray]) -> dict[Named, np.ndarray]:
-        """For each direction of a matrix its squared cosines with vectors of that side, vectors x times x labels."""
+        """Return each direction's squared cosines with vectors of its side, vectors x times x labels."""
         table = {}
         for one in self.asked[label]:
             named = (one.name, one.side)

@@ -1,9 +1,8 @@
-"""The outermost eigenvalues of a large symmetric matrix, without the others.
+"""The outermost eigenvalues of a large symmetric matrix by Lanczos' method, with a check for completeness.
 
-Lanczos' method finds eigenvalues from products of the matrix with vectors. That those it gives are eigenvalues follows
-from their residuals |M v - z v|, within which there is one. That it has left none out, as it may of several equal ones,
-is checked by a second run on what the first leaves, from another start: it must find nothing further out. Where one of
-the two fails, all eigenvalues are computed after all.
+Each Ritz value has an eigenvalue within its residual |M v - z v|. A second run on the deflated matrix from another
+start must find nothing further out, since Lanczos' method may miss degenerate eigenvalues. If either test fails, all
+eigenvalues are computed.
 """
 
 from __future__ import annotations
@@ -11,31 +10,29 @@ from __future__ import annotations
 import numpy as np
 
 RESIDUAL = 1e-8
-"""Largest residual of an eigenvalue, relative to the largest of them: how far off it may be at worst."""
+"""Largest residual, relative to the largest eigenvalue."""
 NEAR_ZERO = 1e-6
-"""Eigenvalues that are smaller, relatively, may belong to a null space, which is only told from others to rounding."""
+"""Relative size below which an eigenvalue may belong to a null space, which is identified only to rounding."""
 PAYS_WITH_VECTORS, PAYS = 1000, 3000
-"""Sizes from which on this is faster, with and without vectors. On one core, for ten at either end 0.07 to 0.13 s
-against 0.25 s with vectors at 1000; for twenty 0.5 to 0.9 against 1.6 at 2000 and 2.2 to 5.7 against 14 to 18 at 4000.
-Without vectors all eigenvalues take 0.7 s at 2000 and 7 to 10 at 4000. The law of the bulk makes the difference."""
+"""Matrix sizes from which Lanczos' method is faster than a full decomposition, with and without eigenvectors."""
 SMALL_SHARE = 100
-"""It does so for a small share of the eigenvalues only: one in so many at either end."""
+"""Least ratio of matrix size to the number of eigenvalues at either end for which it is faster."""
 _CONVERGED = 1e-9
 _LOOKED_AT = 1e-3
 _RESTARTS = 100
 
 
 def outermost(matrix: np.ndarray, count: int, vectors: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """The `count` smallest and the `count` largest eigenvalues of a symmetric matrix, ascending, and their vectors.
+    """Return the `count` smallest and `count` largest eigenvalues of a symmetric matrix, ascending, and their vectors.
 
     >>> import numpy as np
     >>> outermost(np.diag(np.arange(10.0)), 2, vectors=False)[0]
     array([0., 1., 8., 9.])
     """
     if pays(len(matrix), count, vectors):
-        found = by_lanczos(matrix, count)
-        if found is not None:
-            return found if vectors else (found[0], None)
+        pairs = by_lanczos(matrix, count)
+        if pairs is not None:
+            return pairs if vectors else (pairs[0], None)
     if not vectors:
         return at_ends(np.linalg.eigvalsh(matrix), count), None
     values, all_vectors = np.linalg.eigh(matrix)
@@ -43,27 +40,27 @@ def outermost(matrix: np.ndarray, count: int, vectors: bool) -> tuple[np.ndarray
 
 
 def pays(size: int, count: int, vectors: bool) -> bool:
-    """Whether Lanczos' method is faster than all eigenvalues."""
+    """Return whether Lanczos' method is faster than a full decomposition."""
     return size >= max(PAYS_WITH_VECTORS if vectors else PAYS, SMALL_SHARE * count)
 
 
 def at_ends(values: np.ndarray, count: int) -> np.ndarray:
-    """The first and the last so many along the last axis; all of them if they overlap."""
+    """Return the first and last `count` entries along the last axis; all of them if they overlap."""
     if values.shape[-1] <= 2 * count:
         return values
     return np.concatenate([values[..., :count], values[..., -count:]], axis=-1)
 
 
 def by_lanczos(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Eigenvalues at either end with their vectors, ascending; None if it is not certain that they are these."""
+    """Return eigenvalues at either end with their vectors, ascending; None if completeness is not certain."""
     from scipy.linalg.blas import dsymv
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     size, held = len(matrix), np.asarray(matrix).T  # symmetric: the order that BLAS reads without a copy
 
     def times(vector: np.ndarray) -> np.ndarray:
-        found: np.ndarray = dsymv(1.0, held, vector)
-        return found
+        product: np.ndarray = dsymv(1.0, held, vector)
+        return product
 
     def ends(product: object, number: int, steps: int, accuracy: float, start: int) -> tuple[np.ndarray, np.ndarray]:
         first = np.random.default_rng(start).standard_normal(size)  # the same in every process

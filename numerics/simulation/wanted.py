@@ -1,4 +1,4 @@
-"""How many eigenvalues at either end of a spectrum are wanted, where no others are."""
+"""The number of eigenvalues that are needed at either end of a spectrum."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ if TYPE_CHECKING:
     from numerics.solver import Layer, Solution
 
 FEW = 20
-"""Of either end, where nothing says how many stand out: twice as many as are listed."""
+"""Eigenvalues at either end by default: twice as many as are listed."""
 
 
 def ends_of_all(labels: Iterable[str]) -> dict[str, int]:
-    """As many of each layer."""
+    """Return the default number for each layer."""
     return dict.fromkeys(labels, FEW)
 
 
 def ends_to_compare(solution: Solution) -> Mapping[str, int]:
-    """By layer what a comparison with this solution reads off a spectrum: at either end the outliers at every time, and
-    the edge behind them. Layers that are missing need all eigenvalues: for moments where there are no outliers, for the
-    weights of atoms, and for outliers in a gap."""
-    found = {}
+    """Return, by layer, the number of eigenvalues at either end that a comparison needs: outliers of all times and the
+    edge.
+
+    Missing layers need all eigenvalues: for moments where there are no outliers, for point masses, and for outliers in
+    a gap.
+    """
+    ends = {}
     for layer in solution.layers:
         most = _most_outside(layer)
         if most is not None:
-            found[layer.label] = max(FEW, most + 1)
-    return found
+            ends[layer.label] = max(FEW, most + 1)
+    return ends
 
 
 def _most_outside(layer: Layer) -> int | None:
-    """The most outliers on one side of the bulk at any time; None if all eigenvalues are needed."""
+    """Return the most outliers on one side of the bulk at any time; None if all eigenvalues are needed."""
     intervals = bulk_intervals(layer.bulk_edges)
     if not layer.outliers or not intervals or layer.atoms:
         return None

@@ -1,1 +1,1 @@
-"""Spectra of trained matrices: bulk laws fitted to them, and what the theory says of them."""
+"""Spectra of trained matrices: fitted bulk laws, outliers, and comparison with the theory."""

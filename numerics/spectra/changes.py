@@ -1,4 +1,4 @@
-"""The same matrix in two checkpoints: how far it moved, and what bulk and outliers did."""
+"""Changes of a matrix between two checkpoints: its distance, bulk and outliers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from numerics.spectra.fitting import FittedSpectrum, squared_singular_values, un
 class Change:
     """One matrix before and after.
 
-    `moved` is the Frobenius norm of the difference over that of the matrix before, and `stable_rank` of the difference
-    is its squared Frobenius norm over its squared largest singular value: near one where a single direction was
-    learned. Both are None where shapes differ; stable_rank also where nothing changed. `distance` is Kolmogorov's and
-    Smirnov's between all singular values of the two.
+    Attributes:
+        moved: Frobenius norm of the difference over that of the matrix before.
+        stable_rank: of the difference, squared Frobenius norm over squared largest singular value; near one for a
+            rank-one update.
+        distance: Kolmogorov-Smirnov distance between all singular values of the two.
+
+    moved and stable_rank are None where shapes differ; stable_rank also where nothing changed.
     """
 
     before: FittedSpectrum
@@ -32,7 +35,7 @@ class Change:
 
 
 def change_of(before: FittedSpectrum, after: FittedSpectrum, old: np.ndarray, new: np.ndarray) -> Change:
-    """What happened between two arrays whose spectra are known."""
+    """Return the change between two arrays with known spectra."""
     moved = rank = None
     if old.shape == new.shape:
         difference = unfold(new.astype(np.float64) - old, after.layout)
@@ -46,7 +49,7 @@ def change_of(before: FittedSpectrum, after: FittedSpectrum, old: np.ndarray, ne
 
 
 def _two_samples(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest distance between two empirical distributions."""
+    """Return the two-sample Kolmogorov-Smirnov distance."""
     both = np.concatenate([one, other])
     shares = [np.searchsorted(np.sort(values), both, side="right") / len(values) for values in (one, other)]
     return float(np.abs(shares[0] - shares[1]).max())

@@ -1,9 +1,9 @@
-"""The bulk of one gradient step with extensively many outputs, fitted to a matrix somebody trained.
+"""Fit of the bulk after one gradient step with extensively many outputs to a trained matrix.
 
-The law is that of W = scale (W0 + gamma / sqrt(C) A B) with independent Gaussian entries, C = chi x columns, as the
-built setting `extensive_two_layer` derives it: three parameters, beside the single one of Marchenko and Pastur. They
-are fitted to the resolvent of the matrix at points above the real axis, where the curve of the law is a polynomial;
-how good the fit is, is then measured on the law itself, by the largest distance between the two distributions.
+The law is that of W = scale (W0 + gamma / sqrt(C) A B) with independent Gaussian entries, C = chi x columns, from the
+built setting `extensive_two_layer`: three parameters, where Marchenko-Pastur has one. They are fitted to the resolvent
+of the matrix at points above the real axis, where the curve of the law is a polynomial. The fit is judged by the
+Kolmogorov-Smirnov distance between the distributions.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from numerics.spectra.fitting import TAIL, FittedSpectrum, distance_allowed
 SETTING = "extensive_two_layer"
 STARTS = [(chi, gamma) for chi in (0.1, 0.5, 2.0) for gamma in (0.5, 1.5, 5.0)]
 HEIGHT = 0.2
-"""Imaginary over real part of the points at which resolvents are compared: low enough to resolve the shape."""
+"""Ratio of imaginary to real part of the points at which resolvents are compared; smaller resolves more shape."""
 MOST_BEYOND = TAIL
-"""What lies beyond the edge of the fitted law is set aside; with more than this share of all it does not fit."""
+"""Largest fraction of singular values beyond the edge of the fitted law."""
 
 
 def with_another_law(one: FittedSpectrum) -> FittedSpectrum:
-    """The spectrum, with this law beside it."""
+    """Return the spectrum with this law attached."""
     return replace(one, extensive=fit_extensive(one))
 
 
 def fit_extensive(one: FittedSpectrum) -> ExtensiveFit | None:
-    """The law of the setting nearest to the spectrum; None where it is not built, or has no such bulk."""
+    """Return the nearest law of the setting; None where it is not built, or has no such bulk."""
     solver = load_built(SETTING)
     if solver is None:
         return None
     squares = np.sort(one.singular_values**2 * one.columns)
     count, beyond, seen = len(squares), 0, set()
-    found = None
+    fit = None
     for _ in range(3):
         seen.add(beyond)
         try:
-            found = _fit(solver, squares[: count - beyond], one.rows - beyond, one.columns - beyond, one.columns)
+            fit = _fit(solver, squares[: count - beyond], one.rows - beyond, one.columns - beyond, one.columns)
         except NumericalError:
             return None
-        top = found.edges[1] ** 2 * one.columns * (1.0 + 4.0 * count ** (-2.0 / 3.0))
+        top = fit.edges[1] ** 2 * one.columns * (1.0 + 4.0 * count ** (-2.0 / 3.0))
         more = int((squares > top).sum())
-        found = replace(found, beyond=max(beyond, more), few_beyond=more <= MOST_BEYOND * count)
+        fit = replace(fit, beyond=max(beyond, more), few_beyond=more <= MOST_BEYOND * count)
         beyond = min(more, int(MOST_BEYOND * count))
         if beyond in seen:
             break
-    return found
+    return fit
 
 
 def _fit(solver: Solver, squares: np.ndarray, rows: int, columns: int, stored: int) -> ExtensiveFit:
@@ -84,11 +84,11 @@ def _fit(solver: Solver, squares: np.ndarray, rows: int, columns: int, stored: i
 
 
 def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -> tuple[float, float, float]:
-    """Variance of the entries, chi and gamma whose resolvent is nearest, for eigenvalues of mean one."""
+    """Return variance of the entries, chi and gamma of the nearest resolvent, for eigenvalues of mean one."""
     real = np.quantile(eigenvalues, np.linspace(0.02, 1.0, 30))
     real = np.append(np.maximum(real, 1e-6), 1.3 * real[-1])
     z = real * (1.0 + HEIGHT * 1j)
-    found = ((1.0 / (z[:, None] - eigenvalues)).sum(axis=1) + (columns - len(eigenvalues)) / z) / columns
+    resolvent = ((1.0 / (z[:, None] - eigenvalues)).sum(axis=1) + (columns - len(eigenvalues)) / z) / columns
 
     curve = solver.matrices[0].bulk.curve
     assert curve is not None
@@ -97,14 +97,14 @@ def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -
         variance, chi, gamma = np.exp(logarithms)
         table = np.array(curve.at(Point(nu=nu, chi=chi, gamma=gamma)), float)
         rows = table @ (z / variance) ** np.arange(table.shape[1])[:, None]
-        g = found * variance
+        g = resolvent * variance
         for _ in range(3):
             value = slope = np.zeros_like(g)
             for row in rows[::-1]:
                 slope = slope * g + value
                 value = value * g + row
             g = g - value / slope
-        gap = (g / variance - found) * np.abs(z)
+        gap = (g / variance - resolvent) * np.abs(z)
         gap = np.where(np.isfinite(gap), gap, 10.0)
         return np.concatenate([gap.real, gap.imag]).clip(-10.0, 10.0)
 

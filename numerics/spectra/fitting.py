@@ -1,11 +1,10 @@
-"""The bulk and the outliers of a matrix somebody trained.
+"""Bulk and outliers of a trained matrix by a Marchenko-Pastur fit.
 
-A matrix of `rows x columns` independent entries of standard deviation sigma has, at large size, the singular values of
-Marchenko and Pastur: those of W / sqrt(columns) fill sigma |1 - sqrt(phi)| ... sigma (1 + sqrt(phi)) with
-phi = rows / columns, and the eigenvalues of W^T W / rows fill sigma^2 (1 -+ sqrt(columns / rows))^2. At finite size the
-outermost eigenvalue of noise alone fluctuates about the edge by the law of Tracy and Widom, whose scale shrinks as
-size^(-2/3). Here sigma is fitted to the middle of the spectrum, and what lies beyond the edge is measured in those
-units. Nothing but the matrix is used.
+A matrix of `rows x columns` independent entries of standard deviation sigma has, at large size, Marchenko-Pastur
+singular values: those of W / sqrt(columns) fill sigma |1 - sqrt(phi)| ... sigma (1 + sqrt(phi)) with phi = rows /
+columns, and the eigenvalues of W^T W / rows fill sigma^2 (1 -+ sqrt(columns / rows))^2. At finite size the outermost
+eigenvalue of noise fluctuates about the edge by the Tracy-Widom law, whose scale falls as size^(-2/3). Sigma is fitted
+to the middle of the spectrum, and distances beyond the edge are in these units. Only the matrix is used.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ import numpy as np
 from numerics.spectra.extensive_law import ExtensiveFit
 
 SMALLEST_SIDE = 20
-"""Below this many singular values there is no bulk to speak of."""
+"""Least number of singular values for a fit."""
 
 NEAR = 0.05
-"""Up to this Kolmogorov-Smirnov distance a bulk that is not Marchenko-Pastur is still called near it."""
+"""Kolmogorov-Smirnov distance up to which a bulk counts as near Marchenko-Pastur."""
 
 TAIL = 0.05
-"""When more than this part of a bulk that does not fit lies beyond the edge, the spectrum has a tail and no edge."""
+"""Fraction of singular values beyond the edge above which a misfitting bulk has a tail instead of an edge."""
 
 PIECE = 4096
-"""Rows of a large matrix that are in memory in double precision at once."""
+"""Rows of a large matrix converted to double precision at once."""
 
 ALL_DIGITS = 1e-9
-"""The smallest eigenvalue of a Gram matrix, over the largest, that still has four digits."""
+"""Smallest eigenvalue of a Gram matrix, relative to the largest, that still has four digits."""
 
 FITS, NEARLY, NOT = "Marchenko-Pastur", "near Marchenko-Pastur", "not Marchenko-Pastur"
 EXTENSIVE = "extensive step"
@@ -44,11 +43,13 @@ LAYOUTS = {"auto": None, "oihw": STANDARD, "hwio": SPATIAL_FIRST}
 class FittedOutlier:
     """One singular value beyond an edge.
 
-    `singular_value` is of W / sqrt(columns), `eigenvalue` of W^T W / rows. `tracy_widom` is the distance from the edge
-    in units of the finite-size scale, `p_value` the probability that noise alone reaches as far; None where the bulk
-    is not Marchenko-Pastur, so that no such statement can be made. `spike` is the strength, in the units of the
-    singular values, of the independent rank-one term that would put a singular value there, and `error` the standard
-    deviation of that singular value; both None below the bulk.
+    Attributes:
+        singular_value: of W / sqrt(columns).
+        eigenvalue: of W^T W / rows.
+        tracy_widom: distance from the edge in units of the Tracy-Widom scale.
+        p_value: probability that noise alone reaches as far; None where the bulk is not Marchenko-Pastur.
+        spike: strength of the independent rank-one term with this singular value; None below the bulk.
+        error: standard deviation of that singular value; None below the bulk.
     """
 
     side: str
@@ -63,7 +64,7 @@ class FittedOutlier:
 
 @dataclass(frozen=True)
 class Fit:
-    """A bulk fitted to squared singular values: its scale, what lies beyond, and how well the rest follows the law."""
+    """A bulk fitted to squared singular values: its scale, numbers of outliers, and goodness of fit."""
 
     scale: float
     above: int
@@ -73,7 +74,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class FittedSpectrum:
-    """What a matrix looks like: bulk, edges, outliers. Edges and scales are those of an infinite matrix."""
+    """Bulk, edges and outliers of a matrix; edges and scales are those of infinite size."""
 
     name: str
     shape: tuple[int, ...]
@@ -96,18 +97,18 @@ class FittedSpectrum:
     largest_entry: float
     outliers: tuple[FittedOutlier, ...]
     extensive: ExtensiveFit | None = None
-    """The law of a step with extensively many outputs, where it was fitted because this one does not say it all."""
+    """The fitted law of a step with extensively many outputs, where Marchenko-Pastur does not suffice."""
 
     @property
     def picture(self) -> str:
-        """What the matrix looks like, in a word or two: noise and a few directions, an extensive step, or neither."""
+        """The best description in a word or two: Marchenko-Pastur with outliers, an extensive step, or neither."""
         if self.extensive is not None and self.extensive.fits:
             return EXTENSIVE
         return self.verdict
 
     @property
     def wants_another_law(self) -> bool:
-        """Whether noise and a few directions do not describe it: another law, or too many to be called a few."""
+        """Whether Marchenko-Pastur with few outliers does not describe it."""
         return self.verdict != FITS or len(self.outliers) > TAIL * len(self.singular_values)
 
     @property
@@ -121,12 +122,12 @@ class FittedSpectrum:
 
     @property
     def entry_threshold(self) -> float:
-        """How many sigma a single entry must have to make an outlier all by itself."""
+        """The size of a single entry, in units of sigma, that creates an outlier."""
         return float(float(self.rows * self.columns) ** 0.25)
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """Of W^T W / rows, descending; zeros that only the shape makes are not among them."""
+        """The eigenvalues of W^T W / rows, descending, without the null space of the shape."""
         return self.singular_values**2 * self.columns / self.rows
 
 
@@ -134,7 +135,7 @@ class FittedSpectrum:
 
 
 def layout_of(shape: tuple[int, ...], wanted: str = "auto") -> tuple[str, int, int] | str:
-    """How an array is read as a matrix: layout, rows, columns. A sentence where it cannot be."""
+    """Return (layout, rows, columns) of an array read as a matrix, or a sentence where it cannot be."""
     if len(shape) == 2:
         layout, rows, columns = MATRIX, *shape
     elif len(shape) == 4:
@@ -154,7 +155,7 @@ def layout_of(shape: tuple[int, ...], wanted: str = "auto") -> tuple[str, int, i
 
 
 def unfold(array: np.ndarray, layout: str) -> np.ndarray:
-    """The matrix: rows are (k1, output channel) and columns (k2, input channel) of a convolution kernel."""
+    """Return a kernel as a matrix: rows are (k1, output channel), columns (k2, input channel)."""
     if layout == MATRIX:
         return array
     axes = (2, 0, 3, 1) if layout == STANDARD else (0, 3, 1, 2)
@@ -163,25 +164,25 @@ def unfold(array: np.ndarray, layout: str) -> np.ndarray:
 
 
 def squared_singular_values(matrix: np.ndarray) -> np.ndarray:
-    """Descending, as many as the smaller side, from the Gram matrix of that side summed in pieces.
+    """Return the squared singular values, descending, from the Gram matrix of the smaller side.
 
-    Its eigenvalues are right to about 1e-13 of the largest one. Where the smallest is so small that fewer than four of
-    its digits are left, singular values are taken from the triangle of a QR decomposition, which squares nothing.
+    They are accurate to about 1e-13 of the largest one. Where the smallest would keep fewer than four digits, singular
+    values of the R factor of a QR decomposition are used.
     """
     tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
     gram = np.zeros((tall.shape[1],) * 2)
     for begin in range(0, tall.shape[0], PIECE):
         piece = tall[begin : begin + PIECE].astype(np.float64)
         gram += piece.T @ piece
-    found: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
-    if found[-1] > ALL_DIGITS * found[0]:
-        return found
+    squares: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
+    if squares[-1] > ALL_DIGITS * squares[0]:
+        return squares
     triangle: Any = np.zeros((0, tall.shape[1]))
     for begin in range(0, tall.shape[0], PIECE):
         stacked = np.vstack([triangle, tall[begin : begin + PIECE].astype(np.float64)])
         triangle = np.linalg.qr(stacked, mode="r")
-    found = np.linalg.svd(triangle, compute_uv=False) ** 2
-    return found
+    squares = np.linalg.svd(triangle, compute_uv=False) ** 2
+    return squares
 
 
 # Two laws
@@ -189,9 +190,10 @@ def squared_singular_values(matrix: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def marchenko_pastur(ratio: float) -> tuple[np.ndarray, np.ndarray]:
-    """Singular values and the fraction below each, for entries of variance 1/longer side and ratio = shorter/longer."""
+    """Return singular values and the distribution function at each, for entries of variance 1/longer side and ratio =
+    shorter/longer."""
     position = np.linspace(0.0, 1.0, 8193)
-    angle = np.pi * position**2  # points crowd at the lower edge, where a nearly square matrix has its steepest part
+    angle = np.pi * position**2  # refine at the lower edge, where a nearly square matrix is steepest
     low, half = (1.0 - math.sqrt(ratio)) ** 2, 2.0 * math.sqrt(ratio)
     value = low + 2.0 * half * np.sin(angle / 2.0) ** 2
     weight = np.sin(angle) ** 2 / np.where(value > 0.0, value, 1.0) * position
@@ -200,11 +202,11 @@ def marchenko_pastur(ratio: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def marchenko_pastur_density(singular: np.ndarray, ratio: float) -> np.ndarray:
-    """Density of the singular values, for entries of variance 1/longer side and ratio = shorter/longer."""
+    """Return the density of the singular values, for entries of variance 1/longer side and ratio = shorter/longer."""
     root = math.sqrt(ratio)
     inside = (((1 + root) ** 2 - singular**2) * (singular**2 - (1 - root) ** 2)).clip(min=0.0)
-    found: np.ndarray = np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
-    return found
+    density: np.ndarray = np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
+    return density
 
 
 @lru_cache(maxsize=1)
@@ -214,7 +216,7 @@ def _nodes() -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=4096)
 def tracy_widom_survival(value: float) -> float:
-    """The probability that the largest eigenvalue of real noise lies above `value`, as a Fredholm determinant."""
+    """Return the probability that the Tracy-Widom law (beta = 1) exceeds `value`, as a Fredholm determinant."""
     from scipy.special import airy
 
     if value > 300.0:
@@ -233,20 +235,20 @@ def tracy_widom_survival(value: float) -> float:
 
 @lru_cache(maxsize=64)
 def tracy_widom_threshold(level: float) -> float:
-    """What noise exceeds with probability `level`."""
+    """Return the quantile that the Tracy-Widom law exceeds with probability `level`."""
     from scipy.optimize import brentq  # which no other command needs
 
     return float(brentq(lambda value: math.log(tracy_widom_survival(value) / level), -8.0, 60.0, xtol=1e-10))
 
 
 def upper_edge(longer: float, shorter: float) -> tuple[float, float]:
-    """Centre and scale of the largest eigenvalue of X^T X, for unit entries, to second order in the size."""
+    """Return centre and scale of the largest eigenvalue of X^T X, for unit entries, to second order in the size."""
     a, b = math.sqrt(longer - 0.5), math.sqrt(shorter - 0.5)
     return (a + b) ** 2, (a + b) * (1.0 / a + 1.0 / b) ** (1.0 / 3.0)
 
 
 def lower_edge(longer: float, shorter: float) -> tuple[float, float] | None:
-    """Centre and scale of the logarithm of the smallest; None where the lower edge is too close to zero."""
+    """Return centre and scale of the logarithm of the smallest eigenvalue; None where the edge is too close to zero."""
     a, b = math.sqrt(longer - 0.5), math.sqrt(shorter - 0.5)
     if a - b < 1e-6:
         return None
@@ -260,9 +262,9 @@ def lower_edge(longer: float, shorter: float) -> tuple[float, float] | None:
 
 
 def distance_allowed(count: int) -> float:
-    """The Kolmogorov-Smirnov distance that noise of `count` singular values exceeds about once in a thousand times.
+    """Return the Kolmogorov-Smirnov distance that noise of `count` singular values exceeds about once in a thousand.
 
-    Eigenvalues repel each other, so that it falls as log(count) / count and not as count^(-1/2).
+    Level repulsion makes it fall as log(count) / count instead of count^(-1/2).
     """
     return (1.3 + 0.5 * math.log(count)) / count
 
@@ -271,8 +273,8 @@ def fit_bulk(squares: np.ndarray, longer: int, level: float) -> Fit:
     """Fit Marchenko-Pastur to squared singular values in descending order.
 
     Values beyond the edge are set aside and the rest fitted again until nothing changes. If the rest does not follow
-    the law, a robust fit leads the way, from the guess that none, an eighth, a quarter or more of all values are
-    outliers, and the best of these is kept.
+    the law, robust fits start from several guessed fractions of outliers (none, an eighth, a quarter, ...), and the
+    best is returned.
     """
     shorter = len(squares)
     best = _settle(squares, longer, level, 0, (False,))
@@ -285,7 +287,7 @@ def fit_bulk(squares: np.ndarray, longer: int, level: float) -> Fit:
 
 
 def _settle(squares: np.ndarray, longer: int, level: float, start: int, ways: tuple[bool, ...]) -> Fit:
-    """Repeat fit and count until both agree, by each way of fitting (robust or not) in turn."""
+    """Alternate fit and outlier count until both agree, by each way of fitting (robust or not) in turn."""
     above, below, scale = start, 0, 0.0
     for robust in ways:
         for _ in range(50):
@@ -299,9 +301,10 @@ def _settle(squares: np.ndarray, longer: int, level: float, start: int, ways: tu
 
 
 def _rest(squares: np.ndarray, longer: int, above: int, below: int) -> tuple[np.ndarray, int]:
-    """Singular values of the bulk in ascending order, over the root of the longer side, which spikes shorten too."""
-    kept = squares[above : len(squares) - below][::-1]
-    return np.sqrt(kept / (longer - above)), longer - above
+    """Return singular values of the bulk, ascending, over the root of the longer side reduced by the number of
+    spikes."""
+    bulk = squares[above : len(squares) - below][::-1]
+    return np.sqrt(bulk / (longer - above)), longer - above
 
 
 def fit_scale(
@@ -312,27 +315,28 @@ def fit_scale(
     robust: bool,
     part: tuple[float, float] = (0.1, 0.95),
 ) -> float:
-    """Sigma from matched quantiles: the median of their ratios, or their regression over the middle of the bulk."""
+    """Return sigma from matched quantiles: the median of their ratios, or their regression over the middle of the
+    bulk."""
     values, long_side = _rest(squares, longer, above, below)
     law, fraction = marchenko_pastur(len(values) / long_side)
     ranks = (np.arange(len(values)) + 0.5) / len(values)
     chosen = (ranks > 0.25) & (ranks < 0.9) if robust else (ranks > part[0]) & (ranks < part[1])
-    expected, found = np.interp(ranks[chosen], fraction, law), values[chosen]
-    return float(np.median(found / expected) if robust else found @ expected / (expected @ expected))
+    expected, observed = np.interp(ranks[chosen], fraction, law), values[chosen]
+    return float(np.median(observed / expected) if robust else observed @ expected / (expected @ expected))
 
 
 def _beyond(
     squares: np.ndarray, longer: int, above: int, below: int, scale: float, threshold: float
 ) -> tuple[int, int]:
-    """How many lie beyond the upper and the lower edge of a bulk of what is left; at most half are ever set aside."""
+    """Return the numbers beyond the upper and lower edge; at most half are set aside."""
     up, down = _positions(squares, longer, above, below, scale)
     most = len(squares) // 2
-    found = min(int((up > threshold).sum()), most)
-    return found, min(int((down > threshold).sum()), most - found)
+    above_edge = min(int((up > threshold).sum()), most)
+    return above_edge, min(int((down > threshold).sum()), most - above_edge)
 
 
 def _positions(squares: np.ndarray, longer: int, above: int, below: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Distance beyond the upper and beyond the lower edge, in Tracy-Widom units."""
+    """Return distances beyond the upper and the lower edge, in Tracy-Widom units."""
     long_side, short_side = longer - above, len(squares) - above - below
     centre, width = upper_edge(long_side, short_side)
     unit = squares / scale**2
@@ -344,7 +348,7 @@ def _positions(squares: np.ndarray, longer: int, above: int, below: int, scale: 
 
 
 def _distance(squares: np.ndarray, longer: int, above: int, below: int, scale: float) -> float:
-    """Kolmogorov-Smirnov distance of the bulk from its law."""
+    """Return the Kolmogorov-Smirnov distance of the bulk from its law."""
     values, long_side = _rest(squares, longer, above, below)
     count = len(values)
     law, fraction = marchenko_pastur(count / long_side)
@@ -357,9 +361,9 @@ def _distance(squares: np.ndarray, longer: int, above: int, below: int, scale: f
 
 
 def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] | None:
-    """The independent rank-one term that puts a singular value there, and how far that value fluctuates.
+    """Return the strength of the independent rank-one term with this singular value, and its standard deviation.
 
-    In units of sigma sqrt(longer). With a = z <u (z^2 - X X^T)^-1 u>, its mate b on the other side and the mixed
+    In units of sigma sqrt(longer). With a = z <u (z^2 - X X^T)^-1 u>, its counterpart b on the other side and the mixed
     element m = <u (z^2 - X X^T)^-1 X v>, a term theta u v^T has its singular value where a b = (1/theta - m)^2. The
     fluctuations of a, b and m over independent directions u, v are summed.
     """
@@ -389,7 +393,7 @@ def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] 
 
 
 def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> FittedSpectrum | str:
-    """The spectrum of one array; a sentence where there is none, or no bulk to fit."""
+    """Return the fitted spectrum of one array, or a sentence where there is none, or no bulk to fit."""
     read_as = layout_of(array.shape, layout)
     if isinstance(read_as, str):
         return read_as
@@ -426,17 +430,17 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
 def _outliers(
     squares: np.ndarray, sides: tuple[int, int], fit: Fit, edges: tuple[float, float], threshold: float
 ) -> tuple[FittedOutlier, ...]:
-    """The singular values beyond the edges of the bulk, each with the spike that would put it there."""
+    """Return the singular values beyond the edges of the bulk, each with the strength of its spike."""
     rows, columns = sides
     longer = max(rows, columns)
     up, down = _positions(squares, longer, fit.above, fit.below, fit.scale)
-    found = []
+    outliers = []
     for i in np.flatnonzero((up > threshold) | (down > threshold)):
         above = bool(up[i] > threshold)
         value, place = float(np.sqrt(squares[i] / columns)), float(up[i] if above else down[i])
         spike = spike_at(value * math.sqrt(columns / longer) / fit.scale, longer, len(squares)) if above else None
         back = fit.scale * math.sqrt(longer / columns)
-        found.append(
+        outliers.append(
             FittedOutlier(
                 side="above" if above else "below",
                 singular_value=value,
@@ -448,7 +452,7 @@ def _outliers(
                 error=None if spike is None else spike[1] * back,
             )
         )
-    return tuple(found)
+    return tuple(outliers)
 
 
 def _spectrum(

@@ -1,4 +1,4 @@
-"""Names of arrays taken apart: what kind of matrix it is, and how deep in the network it stands."""
+"""Parse names of arrays: the kind of matrix, and its depth in the network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ANY_DEPTH = "*"
 
 
 def kind_and_depth(name: str) -> tuple[str, int | None]:
-    """The name with its first number as a star, and that number: `h.3.mlp.weight` is `h.*.mlp.weight` at 3.
+    """Return the name with its first number as a star, and that number: `h.3.mlp.weight` is `h.*.mlp.weight` at 3.
 
     A part of the name that is a number counts first, such as the 3 of `h.3.mlp.fc1`; then one at the end of a part,
     such as in `W1` or `layers_2/kernel`. Depth is None where there is none.
@@ -17,22 +17,22 @@ def kind_and_depth(name: str) -> tuple[str, int | None]:
     pieces = re.split(r"([./])", name)
     for pattern in (r"()(\d+)", r"(\D+)(\d+)"):
         for place, piece in enumerate(pieces):
-            found = re.fullmatch(pattern, piece)
-            if found:
-                pieces[place] = found[1] + ANY_DEPTH
-                return "".join(pieces), int(found[2])
+            match = re.fullmatch(pattern, piece)
+            if match:
+                pieces[place] = match[1] + ANY_DEPTH
+                return "".join(pieces), int(match[2])
     return name, None
 
 
 def by_kind(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names of each kind in order of depth; kinds in the order in which they come first.
+    """Return the names of each kind in order of depth; kinds in order of first appearance.
 
-    A kind of one member is called by its whole name.
+    A kind of one member has its whole name.
     """
-    found: dict[str, list[tuple[int, int, str]]] = {}
+    kinds: dict[str, list[tuple[int, int, str]]] = {}
     for place, name in enumerate(names):
         kind, depth = kind_and_depth(name)
-        found.setdefault(kind, []).append((-1 if depth is None else depth, place, name))
+        kinds.setdefault(kind, []).append((-1 if depth is None else depth, place, name))
     return {
-        kind if len(members) > 1 else members[0][2]: [m[2] for m in sorted(members)] for kind, members in found.items()
+        kind if len(members) > 1 else members[0][2]: [m[2] for m in sorted(members)] for kind, members in kinds.items()
     }

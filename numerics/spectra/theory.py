@@ -1,8 +1,7 @@
-"""A matrix somebody trained against the bulk and the outliers of a solved theory.
+"""A trained matrix compared with the bulk and the outliers of a solved theory.
 
-The theory file is what `derive solve --json` prints, or several of these under names. Theories count eigenvalues in
-units of their own, checkpoints in those of their training library: the matrix is rescaled so that the upper edges of
-both bulks coincide, and the factor is reported. Everything else is then compared as it stands.
+The theory file is the output of `derive solve --json`, or several of these under names. Theory and checkpoint have
+different units, so the matrix is rescaled such that the upper edges of both bulks coincide, and the factor is reported.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from numerics.simulation.compare import THRESHOLD, bulk_intervals
 from numerics.spectra.fitting import NOT, FittedOutlier, FittedSpectrum, spike_at, upper_edge
 
 EDGE_TOLERANCE = 0.02
-"""How far lower edges may differ, in parts of the upper edge, for the bulks to be of the same shape."""
+"""Largest difference of lower edges, relative to the upper edge, for bulks of the same shape."""
 
 AGREES, DIFFERS, MISSING, MORE = "agrees", "differs", "not in the matrix", "not in the theory"
 HIDDEN = "too close to the edge to be seen at this size"
 SHOWN = "shown, not compared"
-"""What has no error that is known: outliers below the bulk or in a gap."""
+"""Verdict on outliers without a known error, below the bulk or in a gap."""
 
 
 @dataclass(frozen=True)
 class ExpectedSpectrum:
-    """Edges and outliers as solved. Errors are standard errors, None where exact."""
+    """Edges and outliers of a solved theory; errors are standard errors, None where exact."""
 
     name: str
     edges: tuple[float, float]
@@ -54,7 +53,10 @@ class MatchedOutlier:
 
 @dataclass(frozen=True)
 class TheoryComparison:
-    """`factor` takes eigenvalues of W^T W / rows to those of the theory; it is 1 where both use the same units."""
+    """The comparison of a matrix with a theory.
+
+    `factor` converts eigenvalues of W^T W / rows to those of the theory; it is 1 where both use the same units.
+    """
 
     theory: ExpectedSpectrum
     factor: float
@@ -66,7 +68,7 @@ class TheoryComparison:
 
 
 def theory_of(content: Any, path: Path, layer: str | None = None) -> ExpectedSpectrum:
-    """The theory that the content of a file describes, or that of one layer in it."""
+    """Return the theory in the content of a file, or that of one layer in it."""
     solved, name = _layer(path, content, layer)
     edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
     errors = solved.get("outlier_errors")
@@ -99,7 +101,7 @@ def _number(value: Any) -> bool:
 
 
 def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any], str]:
-    """The solution of the wanted layer: the file's only one, or that of a name or of a place counted from 1."""
+    """Return the solution of the requested layer: the only one, or by name or number from 1."""
     if isinstance(content, dict) and "bulk_edges" in content:
         if layer is not None:
             raise CheckpointError(f"the theory file {path} holds one solution and no layers; leave out --layer")
@@ -116,16 +118,16 @@ def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any],
     if layer is None and len(layers) == 1:
         layer = str(next(iter(layers)))
     if layer is None or layer not in layers:
-        asked = f"has no layer {layer!r}" if layer is not None else "holds several layers"
-        raise CheckpointError(f"the theory file {path} {asked}; choose with --layer one of {', '.join(layers)}")
+        complaint = f"has no layer {layer!r}" if layer is not None else "holds several layers"
+        raise CheckpointError(f"the theory file {path} {complaint}; choose with --layer one of {', '.join(layers)}")
     return layers[layer], layer
 
 
 def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> TheoryComparison:
-    """Outliers by rank on each side of the bulk, in standard deviations.
+    """Compare outliers by rank on each side of the bulk, in standard deviations.
 
-    Theory is of infinite size, the matrix is one draw: an outlier of a matrix fluctuates by the error that a spike
-    independent of the noise would have, to which the error of a sampled theory is added in quadrature.
+    The theory is of infinite size and the matrix is one draw: its outliers fluctuate as those of independent spikes, to
+    which the error of a sampled theory is added in quadrature.
     """
     factor = theory.edges[1] / spectrum.eigenvalue_edges[1]
     edges = (factor * spectrum.eigenvalue_edges[0], factor * spectrum.eigenvalue_edges[1])
@@ -134,10 +136,10 @@ def compare_with_theory(spectrum: FittedSpectrum, theory: ExpectedSpectrum) -> T
     above = sorted((pair for pair in expected if pair[0] > theory.edges[1]), reverse=True)
     below = sorted(pair for pair in expected if pair[0] < theory.edges[0])
     inside = [pair for pair in expected if theory.edges[0] <= pair[0] <= theory.edges[1]]
-    found = {side: [o for o in spectrum.outliers if o.side == side] for side in ("above", "below")}
+    by_side = {side: [o for o in spectrum.outliers if o.side == side] for side in ("above", "below")}
     pairs = [
-        *_by_rank("above", above, found["above"], spectrum, factor),
-        *_by_rank("below", below, found["below"][::-1], spectrum, factor),
+        *_by_rank("above", above, by_side["above"], spectrum, factor),
+        *_by_rank("below", below, by_side["below"][::-1], spectrum, factor),
         *(MatchedOutlier("gap", value, error, None, None, None, SHOWN) for value, error in inside),
     ]
     agrees = same_shape and spectrum.verdict != NOT and all(pair.agrees for pair in pairs)
@@ -177,7 +179,7 @@ def _by_rank(
 
 
 def _hidden(spectrum: FittedSpectrum, eigenvalue: float) -> bool:
-    """Whether an outlier there may stay below the threshold at this size: it fluctuates by three deviations."""
+    """Return whether an outlier may lie below the threshold at this size, within three standard deviations."""
     longer, shorter = max(spectrum.rows, spectrum.columns), min(spectrum.rows, spectrum.columns)
     singular = math.sqrt(eigenvalue * spectrum.rows / longer) / spectrum.scale
     spike = spike_at(singular, longer, shorter)

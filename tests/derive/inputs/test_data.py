@@ -386,7 +386,7 @@ FILES = {
     "not a number": ({"y": np.array([1, 2, np.nan, 4, 5, 6])}, [], "y has an entry that is not a finite number"),
     "infinite": ({"x": np.full((6, 4), np.inf)}, [], "x has an entry that is not a finite number"),
     "no labels": ({"y": None}, [], "has no array y; it must hold x, y"),
-    "objects": ({"x": np.array([[1, None]], dtype=object)}, [], "is no NumPy archive of numbers"),
+    "objects": ({"x": np.array([[1, None]], dtype=object)}, [], "is not a NumPy archive of numbers"),
     "words": ({"x": np.full((6, 4), "a")}, [], "x is not made of numbers"),
     "complex numbers": ({"x": np.full((6, 4), 1j)}, [], "x is not made of numbers"),
     "nothing": ({"x": np.ones((0, 4)), "y": np.ones(0)}, [], "x is empty"),
@@ -456,7 +456,7 @@ def _broken(path: Path, what: str) -> None:
 def test_files_that_are_no_archives(tmp_path, what):
     path = tmp_path / "broken.npz"
     _broken(path, what)
-    with pytest.raises(ParameterError, match="broken.npz is no NumPy archive of numbers; save x, y with numpy.savez"):
+    with pytest.raises(ParameterError, match="is not a NumPy archive of numbers; save x, y with numpy.savez"):
         taken(f"data={path}")
 
 

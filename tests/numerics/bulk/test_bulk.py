@@ -26,8 +26,8 @@ from numerics.bench.bulk import fixed_point
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import _evaluated, singular_points
 from numerics.bulk.density import resolvent_at
-from numerics.bulk.folds import _fits, march, residual_of, upper_edge_program
-from numerics.bulk.keeping import kept_or_found, made_law, plain_law
+from numerics.bulk.folds import _step_is_consistent, march, residual_of, upper_edge_program
+from numerics.bulk.keeping import law_from_json, law_to_json, load_or_compute
 from numerics.bulk.moments import exact_moments
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
@@ -109,7 +109,7 @@ def test_a_step_fits_where_slopes_at_its_ends_explain_it(before, behind, fits):
     def at(g):
         return SimpleNamespace(z=g + 1 / g, turn=1 - 1 / g**2, g=lambda index: g)
 
-    assert _fits(at(before), at(behind), 0, False) == fits
+    assert _step_is_consistent(at(before), at(behind), 0, False) == fits
 
 
 def test_gap_between_two_intervals():
@@ -424,17 +424,17 @@ def test_a_law_is_kept_to_the_last_bit(monkeypatch, tmp_path):
     monkeypatch.setenv("TWO_LEVEL_DMFT_CACHE", str(tmp_path / "kept"))
     monkeypatch.setattr("numerics.bulk.keeping.LONG", -1.0)
     for _ in range(2):
-        kept = kept_or_found(branch, "law", find, plain_law, made_law)
+        kept = load_or_compute(branch, "law", find, law_to_json, law_from_json)
     assert len(calls) == 1 and (kept.edges, kept.atoms, kept.error) == (law.edges, law.atoms, law.error)
     x = np.linspace(*law.edges[0], 50)
     np.testing.assert_array_equal(kept.density(x), law.density(x))
-    kept_or_found(other, "law", find, plain_law, made_law)
-    kept_or_found(branch, "moments", find, plain_law, made_law)
+    load_or_compute(other, "law", find, law_to_json, law_from_json)
+    load_or_compute(branch, "moments", find, law_to_json, law_from_json)
     assert len(calls) == 3, "other numbers and other questions have answers of their own"
     (file, *_) = (path for path in (tmp_path / "kept" / "bulk").iterdir() if path.name.startswith("law-"))
     file.write_bytes(file.read_bytes()[:-1] + b" ")
     for one in (branch, other):
-        kept_or_found(one, "law", find, plain_law, made_law)
+        load_or_compute(one, "law", find, law_to_json, law_from_json)
     assert len(calls) == 4, "what somebody has changed is found again"
 
 

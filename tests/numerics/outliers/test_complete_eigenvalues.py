@@ -73,10 +73,10 @@ def test_outliers_at_all_times_are_those_of_all_eigenvalues(monkeypatch):
     case = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=20)
     monkeypatch.setattr(paths, "CHUNK", 8)
     monkeypatch.setattr(paths, "FEWEST_ROWS", 10)
-    proved, complete = [], paths._RingCourse.complete
-    monkeypatch.setattr(paths._RingCourse, "complete", lambda *given: proved.append(complete(*given)) or proved[-1])
+    proved, complete = [], paths._CycleCourse.complete
+    monkeypatch.setattr(paths._CycleCourse, "complete", lambda *given: proved.append(complete(*given)) or proved[-1])
     found = solve(*case, path=True)
-    monkeypatch.setattr(paths._RingCourse, "complete", lambda *_: {})
+    monkeypatch.setattr(paths._CycleCourse, "complete", lambda *_: {})
     every = solve(*case, path=True)
     assert all(len(one) > 3 for one in proved) and any(any(one.outlier_path) for one in found.layers)
     for one, other in zip(found.layers, every.layers, strict=True):

@@ -18,7 +18,7 @@ from derive.errors import NumericalError, ParameterError
 from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
 from numerics.outliers.following import Lost
-from numerics.outliers.large import _moving_most, _OfRing, _paired, _Vectors, large_spectrum, rows_of
+from numerics.outliers.large import _moving_most, _OfCycle, _paired, _Vectors, large_spectrum, rows_of
 from numerics.outliers.leading import Leading, NotConverged, leading
 from numerics.outliers.paths import outlier_path
 from numerics.outliers.replicas import replica_outliers
@@ -92,7 +92,7 @@ def test_outliers_have_residuals_and_the_conditions_of_left_and_right_vectors():
     right, left, between = _paired(*(leading(lambda v, m=m: m @ v, 200, 1.0) for m in (matrix, matrix.T)))
     ring = SimpleNamespace(points=lambda values: [[10 * s] for s in values])
     vectors = _Vectors(right, left, between, right.vectors)
-    found = _OfRing._outliers(ring, operator(matrix), vectors, [3.0, 2.0, -1.5])
+    found = _OfCycle._outliers(ring, operator(matrix), vectors, [3.0, 2.0, -1.5])
     values, columns = np.linalg.eig(matrix)
     rows = np.linalg.inv(columns)
     cosines = 1 / np.linalg.norm(columns, axis=0) / np.linalg.norm(rows, axis=1)
@@ -107,7 +107,7 @@ def test_left_and_right_vectors_of_other_eigenvalues_are_not_paired():
         return Leading(np.array([2.0, 1.5]), count, np.eye(6)[:, place : place + count], np.diag([2.0, 1.5][:count]))
 
     assert np.allclose(_paired(of(0, 2), of(0, 2))[2], np.eye(2))
-    for left, told in ((of(2, 2), "cannot be told apart"), (of(0, 1), "too close together")):
+    for left, told in ((of(2, 2), "are not resolved"), (of(0, 1), "too close together")):
         with pytest.raises(Lost, match=told):
             _paired(of(0, 2), left)
 

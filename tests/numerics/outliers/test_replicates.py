@@ -15,10 +15,10 @@ from numerics.outliers import paths as paths_module, replicas as replicas_module
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
     SpikedProblem,
+    cycle_factors,
     factors_at,
     find_outliers,
     outlier_positions,
-    ring_factors,
     ring_spectra,
 )
 from numerics.outliers.following import (
@@ -145,7 +145,7 @@ def test_factors_of_a_ring_multiply_to_its_matrix(name):
     else:
         one = problem(0)
     for ring in one.probe.rings:
-        factors = ring_factors(one, ring)
+        factors = cycle_factors(one, ring)
         assert len(factors) > 1
         assert np.allclose(reduce(np.matmul, factors), ring.pencil(one.p, one.order).array(np), rtol=1e-12, atol=1e-14)
 

@@ -97,7 +97,7 @@ def test_the_outermost_eigenvalue_has_the_spread_over_seeds(wigner):
 def panels_of(monkeypatch, resolvent) -> Panelled:
     """The density on [-2, 2] from a resolvent with the errors that it claims."""
     monkeypatch.setattr(density, "resolvent_at", lambda branch, x, tell=None: resolvent(x))
-    return density.panelled(None, [DensityPiece(-2.0, 2.0, 2, 2)])
+    return density.build_panels(None, [DensityPiece(-2.0, 2.0, 2, 2)])
 
 
 def semicircle(x: np.ndarray) -> np.ndarray:
