@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from numerics.bulk import density
-from numerics.bulk.law import Panelled, SpectralLaw
+from numerics.bulk.law import DensityPanel, DensityPiece, Panelled, SpectralLaw
+from numerics.bulk.support import _with_tips
 
 
 def test_a_law_that_is_moved_has_its_atoms_moved():
@@ -31,3 +32,13 @@ def test_a_resolvent_that_a_curve_gives_to_nine_digits_is_found_again_at_any_sca
         certain=lambda z, tell, what: (np.full((len(z), 1), 2e-6 + 0j), np.zeros(len(z))),
     )
     assert density.resolvent_at(branch, np.array([1.0]))[0] == pytest.approx([2e-6])
+
+
+@pytest.mark.parametrize(("tip", "total"), [(0.1, 1.0), (0.15, 1.0), (0.05, 0.93), (0.3, 1.18)])
+def test_tips_have_the_mass_that_is_left_where_their_own_is_off_by_less_than_half(tip: float, total: float):
+    """Panels have 0.78 and an atom 0.1 of the mass, so that 0.12 is left."""
+    flat, end = (
+        DensityPanel(DensityPiece(low, low + 1, 1, 1), 0.0, 1.0, np.array([mass]), 0.0)
+        for low, mass in ((0.0, 0.78), (1.0, tip))
+    )
+    assert _with_tips(Panelled((flat,), ()), [end], 0.1).mass == pytest.approx(total - 0.1)
