@@ -11,6 +11,7 @@ from conftest import solver_of, values_of
 import derive
 from numerics.outliers.overlaps import _over_gram
 from numerics.outliers.poles import Pole, _clusters
+from numerics.outliers.problem import SpikedProblem
 from numerics.simulation.samples import SimulatedLayer, _in_span
 from numerics.solver import solve
 
@@ -129,7 +130,7 @@ def test_overlaps_do_not_depend_on_the_length_of_spikes():
 @pytest.mark.parametrize("low", [-3.0, -1.0, 10.0])
 def test_equal_outliers_are_one_wherever_the_bulk_is(low):
     """To rounding, which is that of the width of the bulk where an outlier is at zero."""
-    problem = SimpleNamespace(excluded=((low, low + 2), (low, low)))
+    problem = SpikedProblem(None, None, None, None, ((low, low + 2), (low, low)))
     assert _clusters(problem, [7.0, 6.0, 6.0, 1e-15, -1e-15]) == [(7.0, 1), (6.0, 2), (0.0, 2)]
 
 
