@@ -348,25 +348,26 @@ def test_what_is_kept_in_a_read_only_place_is_used(reachable: Path):
     script = f"""
         import os, sys
         from pathlib import Path
-        from derive.support.places import Kept
+        from derive.support.places import KeptFiles
         place = Path(sys.argv[1])
         if os.geteuid() == 0:  # who may write anywhere
             os.chown(place.parent, {NOBODY}, {NOBODY})
             os.setuid({NOBODY})
-        Kept(place).write("derived", "x", b"kept")
+        KeptFiles(place).write("derived", "x", b"kept")
         os.utime(place / "derived" / os.listdir(place / "derived")[0], (1e9, 1e9))
         for path in (place, place / "derived"):
             path.chmod(0o500)
-        Kept(place).write("derived", "x", b"other")
-        Kept(place).write("derived", "y", b"more")
-        Kept(place).write("compiled", "z", b"more")
-        print([Kept(place).read(kind, name) for kind, name in (("derived", "x"), ("derived", "y"), ("compiled", "z"))])
+        KeptFiles(place).write("derived", "x", b"other")
+        KeptFiles(place).write("derived", "y", b"more")
+        KeptFiles(place).write("compiled", "z", b"more")
+        pairs = ("derived", "x"), ("derived", "y"), ("compiled", "z")
+        print([KeptFiles(place).read(kind, name) for kind, name in pairs])
         for path in (place, place / "derived"):
             path.chmod(0o700)
         (place / "secret").unlink()
         place.chmod(0o500)
-        Kept(place).write("derived", "x", b"other")
-        print(Kept(place).read("derived", "x"))
+        KeptFiles(place).write("derived", "x", b"other")
+        print(KeptFiles(place).read("derived", "x"))
         place.chmod(0o700)
     """
     assert output(in_a_process(script, str(reachable / "store"))) == "[b'kept', None, None]\nNone\n"
@@ -376,11 +377,11 @@ def test_a_full_place_keeps_nothing_and_leaves_nothing_behind(place: Path):
     script = """
         import resource, sys
         from pathlib import Path
-        from derive.support.places import Kept
+        from derive.support.places import KeptFiles
         place = Path(sys.argv[1])
         for most in (10, 1000):  # bytes that a file may have: the secret does not fit, then it does
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-            here = Kept(place)
+            here = KeptFiles(place)
             here.write("derived", "long", b"x" * 100_000)
             print(here.read("derived", "long"), sorted(path.name for path in place.rglob("*")))
         here.write("derived", "short", b"kept")
@@ -414,10 +415,10 @@ def test_many_processes_read_and_write_and_see_whole_answers_only(place: Path):
     script = """
         import sys
         from pathlib import Path
-        from derive.support.places import Kept
+        from derive.support.places import KeptFiles
         wrong = 0
         for i in range(60):
-            here = Kept(Path(sys.argv[1]))  # as a process that has just started
+            here = KeptFiles(Path(sys.argv[1]))  # as a process that has just started
             here.write("derived", f"x {i % 3}", bytes([i % 3]) * 200_000)
             for j in range(3):
                 wrong += here.read("derived", f"x {j}") not in (None, bytes([j]) * 200_000)
