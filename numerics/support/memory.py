@@ -65,7 +65,9 @@ def expected_memory(
     training, p = solver.training, solver.point(values)
     assert isinstance(training, SampledPass), "an exact pass draws nothing"
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
-    shapes = {key: tuple(max(1, x * steps) for x in axes) for key, axes in training.strides(p).items()}
+    stops = (m.probe.stopping for m in solver.matrices)
+    times = steps + any(one is not None and one.ahead for one in stops)  # those of order parameters
+    shapes = {key: tuple(max(1, x * times) for x in axes) for key, axes in training.strides(p).items()}
     order = sum(8.0 * math.prod(shape) for shape in shapes.values())
     rows = max((max(shape) for shape in shapes.values()), default=1)
     plans = plans_for(training, p, sampling)
