@@ -561,7 +561,7 @@ class Coverage:
         for test, what in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
             if isinstance(what, str):
                 self.tests[what].add(test)
-            elif what >= 0:
+            elif what >= 0 and (ROOT / test.split("::")[0]).exists():
                 self.seconds[test] = what
             else:
                 self.seconds.pop(test, None)
@@ -609,7 +609,10 @@ def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int,
             plan = place / "plan.json"
             plan.write_text(json.dumps({"bugs": jobs_of_one, "jobs": jobs, "ledger": str(ledger)}))
             files = sorted({name.split("::")[0] for job in jobs_of_one for name in job["tests"]})
-            start_tests(copy, place, place / "run.log", ["-s", *files], **{PLAN: str(plan), ACTIVE: active}).wait()
+            log = place / "run.log"
+            code = start_tests(copy, place, log, ["-s", *files], **{PLAN: str(plan), ACTIVE: active}).wait()
+            if code > 1 and not active:  # with no bug switched on, the tests must be collected
+                sys.exit(f"pytest ends with code {code}: {log.read_text()[-300:]}")
 
 
 SURVIVED = ("survived", "uncovered")

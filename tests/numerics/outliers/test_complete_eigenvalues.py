@@ -105,3 +105,11 @@ def test_the_map_is_nowhere_smaller_than_its_bound():
     smallest = np.min(np.abs(mapped(problem.probe, ring, problem.p, z, problem.branch.responses(z))))
     bound = smallest_image(problem, ring)
     assert 0.97 * smallest < bound <= smallest
+
+
+def test_eigenvalues_are_moved_by_what_is_beside_a_subspace_over_what_is_outside_it():
+    """M has 2 on the subspace, 0.2 and 0.1 beside it, and a rest R of norm 1.5 with R^2 = 0. Outside, M^2 is 0.02, and
+    R^2 differs from it by no more than 0.02: |(1 - R)^-1| <= (1 + 1.5) / (1 - 0.04)."""
+    matrix = np.array([[2.0, 0.1, 0.0], [0.2, 0.0, 1.5], [0.0, 0.0, 0.0]])
+    expected = 0.2 * 0.1 * 2.5 / 0.96
+    assert perturbation([matrix, matrix @ matrix], np.eye(3)[:, :1]) == pytest.approx(expected)

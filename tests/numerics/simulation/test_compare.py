@@ -12,7 +12,7 @@ import pytest
 from derive.errors import NumericalError
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.keys import OrderKey
-from numerics.simulation.compare import Row, compare, expected_by_chance, mean_at_edge, verdict
+from numerics.simulation.compare import Row, compare, expected_by_chance, match, mean_at_edge, verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, _Sample, joined
 from numerics.solver import Layer
 from numerics.support.reports import LayerDiagnostics, SpikeSpan
@@ -95,6 +95,14 @@ def test_a_null_space_is_not_the_lower_edge_wherever_it_was_moved():
     rows = rows_of(layer, spectra, times=(1,), ends=ends)
     assert rows["lower edge, smallest other eigenvalue"].simulation == 1.0
     assert rows["outlier 1 above the bulk at time 1"].simulation == pytest.approx(5.01)
+
+
+def test_outliers_beside_a_null_space_of_one_seed_are_not_compared():
+    """Of both ends of three spectra one has a zero among the lowest eigenvalues, so that others may be behind it."""
+    spectra = [np.array([-3.0, -1.5, 1.5, 4.0])] * 2 + [np.array([-3.0, 0.0, 1.5, 4.0])]
+    found = match(layer_with([4.0, -3.0]), spectra, whole=False)
+    assert found.left_out == ("outliers below the bulk",)
+    assert [label for label, *_ in found.outliers] == ["outlier 1 above the bulk"]
 
 
 def test_outliers_need_as_many_eigenvalues_beside_a_null_space():

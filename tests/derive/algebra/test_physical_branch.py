@@ -1,0 +1,34 @@
+"""The points of the physical branch at which eliminated polynomials are checked."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import sympy as sp
+
+from derive import parameter, whole_positive
+from derive.algebra.nodes import Z
+from derive.algebra.physical import physical_samples, sample_point
+from derive.algebra.polynomials import PolynomialRing, _Evaluation
+
+G, R = sp.symbols("G R")
+T = parameter("T", default=4, domain=whole_positive)
+
+
+def test_a_point_has_a_value_for_every_parameter():
+    rate, nu = parameter("rate", default=0.5), parameter("nu", default=2.0)
+    assert len(sample_point([sp.sympify(T * rate + nu)])) == 3
+
+
+def test_an_eliminated_polynomial_that_does_not_vanish_on_the_physical_branch_is_refused():
+    ring = PolynomialRing.of([G**2 - R])
+    with pytest.raises(ValueError, match="fits the physical branch"):
+        _Evaluation.add_factors(SimpleNamespace(accepts=lambda factor: False), [], ring.encode(G**2 - R))
+
+
+def test_functions_that_are_not_known_have_values_of_their_own_on_the_physical_branch():
+    f, g = (sp.Function(name)(sp.Symbol("k")) for name in "fg")
+    samples = physical_samples((Z * G - 1 - f * g * G**2,), (G,))
+    assert samples and all(one.point[f] != one.point[g] for one in samples)
+    assert all(one.vanishes(Z * G - 1 - f * g * G**2) for one in samples)

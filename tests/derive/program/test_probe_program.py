@@ -1,0 +1,48 @@
+"""The program of a probed matrix: pieces of its coefficients, and diagonals that are sampled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from derive import Eq, Model, diag, field, goe, normal, parameter, sectors, spectrum, training_clock, whole_positive
+from derive.codegen import solver_files
+from derive.pipeline import Derivation
+from derive.program.probe import _pieces, _steady
+from derive.records.method import ClosureKind
+from derive.stages.blocks import assemble_blocks
+from derive.stages.probe import project_probe
+
+D = sectors("D")
+A = goe("A", D)
+a, b = sp.symbols("a b", real=True)
+T = parameter("T", default=4, domain=whole_positive)
+t = training_clock("t", steps=T)
+x = field("x", D, t)
+v = normal("v", D)
+
+
+def test_what_a_function_may_be_between_its_kinks():
+    assert set(_pieces(sp.Abs(a) + sp.Max(b, 1))) == {a + b, a + 1, b - a, 1 - a}
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_what_is_sampled_at_a_time_before_the_last_depends_on_the_number_of_steps(steady):
+    m = field("m", D) if steady else field("m", D, t)
+    at, equation = (m, Eq(m, A @ v)) if steady else (m(T - 1), Eq(m(t), A @ x(t)))
+    model = Model((T,), [Eq(x(0), v), Eq(x(t + 1), x(t) / 2), equation], probe=spectrum(A + diag(sp.tanh(at))))
+    derivation = Derivation(model)
+    blocks = assemble_blocks(project_probe(derivation.first.saddle, derivation.order, sampled=True))
+    assert _steady(blocks, derivation.layout.clock) == steady
+
+
+def test_what_is_sampled_on_a_diagonal_is_taken_at_its_time():
+    m = field("m", D, t)
+    equations = [Eq(x(0), v), Eq(x(t + 1), x(t) / 2), Eq(m(t), A @ x(t))]
+    model = Model((T,), equations, probe=spectrum(A + diag(sp.tanh(m(T - 1)))))
+    derivation = Derivation(model)
+    chosen = tuple(replace(one, closure=ClosureKind.SAMPLED) for one in derivation.method.sectors)
+    vars(derivation)["method"] = replace(derivation.method, sectors=chosen, laws=None)
+    assert "('m',), lambda p: (p.T - 1,)" in solver_files(model, derivation)["training.py"]

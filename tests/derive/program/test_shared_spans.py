@@ -1,0 +1,32 @@
+"""Which vectors over sites a sampled pass remembers together."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive import Eq, Model, fields, gaussian, mean, normal, parameter, sectors, training_clock, whole_positive
+from derive.equations.needs import Needs
+from derive.pipeline import derive_model
+from derive.program.sites import Sharing
+
+D = sectors("D")
+T = parameter("T", default=4, domain=whole_positive)
+t = training_clock("t", steps=T)
+x, y = fields("x y", D, t)
+v = normal("v", D)
+
+
+def test_vectors_that_one_matrix_acts_on_are_remembered_together_also_where_a_fresh_one_does():
+    h, j, k = fields("h j k", D, t)
+    W, X = gaussian("W", D, D), gaussian("X", D, D, fresh=t)
+    equations = [
+        Eq(x(0), v),
+        Eq(x(t + 1), sp.tanh(h(t) + j(t)) + k(t)),
+        Eq(y(t), sp.sin(x(t))),
+        Eq(h(t), W @ x(t) / sp.sqrt(D)),
+        Eq(j(t), W @ y(t) / sp.sqrt(D)),
+        Eq(k(t), X(t) @ x(t) / sp.sqrt(D)),
+    ]
+    layout = derive_model(Model((T,), equations, {"q": mean(x(t) ** 2)})).layout
+    held = [{str(one) for one in span.fields} for span in Sharing(layout, Needs()).spans if not span.fresh]
+    assert {"x", "y"} in held

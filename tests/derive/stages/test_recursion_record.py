@@ -1,0 +1,20 @@
+"""The step that training applies over and over: which noises are drawn afresh."""
+
+from __future__ import annotations
+
+from derive import Eq, Model, fields, goe, mean, normal, parameter, sectors, training_clock, whole_positive
+from derive.pipeline import derive_model
+
+D = sectors("D")
+A = goe("A", D)
+T = parameter("T", default=4, domain=whole_positive)
+t = training_clock("t", steps=T)
+x, y = fields("x y", D, t)
+v = normal("v", D)
+
+
+def test_noise_of_each_step_stirs_the_fields_whose_equations_hold_it():
+    noise = normal("noise", D, t)
+    equations = [Eq(x(0), v), Eq(x(t + 1), x(t) / 2 + noise(t)), Eq(y(0), v), Eq(y(t + 1), A @ y(t) / 4 + x(t))]
+    recursion = derive_model(Model((T,), equations, {"q": mean(y(t) ** 2)})).recursion
+    assert [str(one) for one in recursion.stirred] == ["x"]

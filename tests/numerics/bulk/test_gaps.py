@@ -1,0 +1,32 @@
+"""Gaps of a bulk."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from numerics.bulk import edges
+from numerics.bulk.folds import End
+
+
+def test_gaps_are_found_where_the_density_vanishes(monkeypatch):
+    """A bulk in (-2, -1) and (1, 2), whose branch is followed to the next of these ends."""
+    ends = np.array([-2.0, -1.0, 1.0, 2.0])
+
+    def march(branch, z, r, upward):
+        return End(float(np.min(ends[ends > z]) if upward else np.max(ends[ends < z])), "fold")
+
+    def certain(z, tell, what):
+        return (((np.abs(z) > 1) & (np.abs(z) < 2)) * 1j)[:, None], np.zeros(z.size)
+
+    monkeypatch.setattr(edges, "march", march)
+    branch = SimpleNamespace(
+        start=SimpleNamespace(height=1.0),
+        followed=lambda z: (np.zeros((2, 1)), None),
+        certain=certain,
+        by_factors=False,
+        resolvent_index=0,
+    )
+    intervals, empty = edges.support_from_branch(branch)
+    assert intervals == [(-2.0, -1.0), (1.0, 2.0)] and np.all(np.abs(empty) <= 1) and empty.size

@@ -1,0 +1,34 @@
+"""Errors of outliers that are close to each other."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from numerics.outliers.errors import _apart
+from numerics.outliers.replicas import agree
+
+
+def test_outliers_whose_distance_is_half_noise_have_half_of_their_own_error():
+    """Distances of 0.1 as they are seen are 0.2 without bias: squares of errors of an outlier alone, 0.1, and of the
+    mean and of distances, 0.3 and 0.4, count alike."""
+    errors = {1.1: 0.3, -0.1: 0.4, 0.1: 0.4, 1.0: 0.1, 1.2: 0.1}
+    nearby = SimpleNamespace(
+        estimate=lambda value, others: (value, errors[round(value, 6)]), added_by_noise=lambda *_: 0.0, unbiased={}
+    )
+    found = _apart([0, 1], [1.0, 1.2], [[0.9], [1.3]], nearby)
+    assert found == [(pytest.approx(1.1 + far), pytest.approx(np.sqrt((0.01 + 0.25) / 2))) for far in (-0.2, 0.2)]
+
+
+def test_a_replica_that_was_followed_agrees_with_one_that_has_as_many_outliers_close_to_its_own():
+    """Replicas are 0.1 apart, so that 1e-6 is close and 0.1 is not."""
+
+    def points(values):
+        return [[value] for value in values]
+
+    followed = [[1.0], [1.1], [0.9]]
+    assert agree(points, followed, 0, [1.0 + 1e-6])
+    assert not agree(points, followed, 0, [1.1])
+    assert not agree(points, followed, 0, [1.0, 2.0])
