@@ -547,16 +547,22 @@ def _layer(
     )
     layer = _with_any_vectors(layer, known, here, large, trained, overlaps, solver.setting.steps)
     if steps is not None:
-        courses = [
-            outlier_path(part.problem, part.steps(steps), tell, trained.nearby.orders, early)
-            if one.large is None or one.large.course is None
-            else one.large.course
-            for part, one, early in zip(known.parts, isolated, known.early or none, strict=True)
-        ]
-        layer = _with_path(layer, problem, joined_paths(courses, known.parts), trained, steps)
+        layer = _with_path(layer, problem, _course(known, isolated, steps, trained, tell), trained, steps)
     if certifier is not None:
         certifier.check_layer(matrix, problem, here, (law, layer.moments, off))
     return layer
+
+
+def _course(known: Foreseen, isolated: Sequence[Isolated], steps: Steps, trained: Trained, tell: Report) -> Course:
+    """Return the outliers at every time, from those of each direct summand of A(z)."""
+    early = known.early or [None] * len(known.parts)
+    courses = [
+        outlier_path(summand.problem, summand.steps(steps), tell, trained.nearby.orders, eigenvalues)
+        if one.large is None or one.large.course is None
+        else one.large.course
+        for summand, one, eigenvalues in zip(known.parts, isolated, early, strict=True)
+    ]
+    return joined_paths(courses, known.parts)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,26 @@ if TYPE_CHECKING:
     from derive.language.model import Model
 
 
-@click.command(short_help="Write solvers and derivations into generated/.")
+HELP = """
+Write the solver and the derivation of each model into generated/<name>/.
+
+Without arguments every shipped setting is built, into the project's generated/ directory. Your own declarations
+are built into generated/ of the current directory. An installed copy of the project is never changed: outside a
+checkout --out is needed. All code is derived before anything is replaced: a build that fails leaves everything as
+it was. The same declaration gives the same bytes on every machine.
+Of a family of models the default member is built, or the one that the choices after its name ask for.
+Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
+
+\b
+Examples:
+  derive build
+  derive build --check
+  derive build SETTING my_model.py --out solvers
+  derive build SETTING L=3 --out solvers
+"""
+
+
+@click.command(short_help="Write solvers and derivations into generated/.", help=HELP)
 @words_argument
 @click.option(
     "--check", is_flag=True, help="Write nothing; exit 1 and name the files that are stale, missing or extra."
@@ -27,42 +46,11 @@ if TYPE_CHECKING:
 )
 @json_option
 def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
-    """Write the solver and the derivation of each model into generated/<name>/.
-
-    Without arguments every shipped setting is built, into the project's generated/ directory. Your own declarations
-    are built into generated/ of the current directory. An installed copy of the project is never changed: outside a
-    checkout --out is needed. All code is derived before anything is replaced: a build that fails leaves everything as
-    it was. The same declaration gives the same bytes on every machine.
-    Of a family of models the default member is built, or the one that the choices after its name ask for.
-    Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
-
-    \b
-    Examples:
-      derive build
-      derive build --check
-      derive build SETTING my_model.py --out solvers
-      derive build SETTING L=3 --out solvers
-    """
-    from derive.codegen.build import build_directory, compare_tree, generate_tree, project_directory, write_tree
-    from derive.errors import DeriveError
-    from derive.inputs.loading import is_file_target, load_model, setting_names
-    from derive.support.places import refuse_among_packages
+    """Write the solver and the derivation of each model into generated/<name>/."""
+    from derive.codegen.build import compare_tree, generate_tree, project_directory, write_tree
 
     whole = not words
-    places: dict[Path, list[Model]] = {}
-    for target, chosen in named_with_choices(words) or [(name, {}) for name in setting_names()]:
-        own = is_file_target(target)
-        model = load_model(target, chosen)
-        shipped = not own and model.name == target
-        directory = build_directory(out, shipped, writing=not check)
-        if not check and directory.resolve() != project_directory().resolve():
-            refuse_among_packages(directory)
-        if own and model.name in setting_names() and directory.resolve() == project_directory().resolve():
-            raise DeriveError(
-                f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"
-            )
-        place_of_setting = next((place for place in places if place.resolve() == directory.resolve()), directory)
-        places.setdefault(place_of_setting, []).append(model)
+    places = _models_by_directory(words, out, check)
     with progress_bar("building", as_json) as progress:
         from derive.codegen import generate_alone, generate_files
 
@@ -103,6 +91,30 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
             click.echo(f"belongs to no setting: remove it with: rm -r {shlex.join(contents['foreign'])}")
     if any(contents.values()):
         click.get_current_context().exit(1)
+
+
+def _models_by_directory(words: tuple[str, ...], out: str | None, check: bool) -> dict[Path, list[Model]]:
+    """Return the models to build, by the directory that their code goes into."""
+    from derive.codegen.build import build_directory, project_directory
+    from derive.errors import DeriveError
+    from derive.inputs.loading import is_file_target, load_model, setting_names
+    from derive.support.places import refuse_among_packages
+
+    places: dict[Path, list[Model]] = {}
+    for target, chosen in named_with_choices(words) or [(name, {}) for name in setting_names()]:
+        own = is_file_target(target)
+        model = load_model(target, chosen)
+        shipped = not own and model.name == target
+        directory = build_directory(out, shipped, writing=not check)
+        if not check and directory.resolve() != project_directory().resolve():
+            refuse_among_packages(directory)
+        if own and model.name in setting_names() and directory.resolve() == project_directory().resolve():
+            raise DeriveError(
+                f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"
+            )
+        place_of_setting = next((place for place in places if place.resolve() == directory.resolve()), directory)
+        places.setdefault(place_of_setting, []).append(model)
+    return places
 
 
 def _shown(path: Path) -> str:

@@ -8,8 +8,43 @@ from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
 from derive.cli.problem import AsTyped, OneOf, loaded, target_argument
 
+HELP = """
+Expand an edge of the bulk, an outlier or a threshold in a parameter, to any order and exactly.
 
-@click.command(short_help="Expand an edge, an outlier or a threshold in a parameter, exactly.")
+The outlier is the largest. Thresholds are all values of a parameter in its domain at which an outlier leaves the
+bulk, each with the edge that it leaves; that of the upper edge comes first. With linear laws both are found for any
+number of training steps that exact algebra can carry: a few, or more with numbers for parameters.
+
+Parameters that are not fixed with --at stay symbols. Powers may be negative or fractions. The physical branch is
+decided exactly in each cell of the parameters; where cells have different series, all are given, each with the
+inequalities under which it holds, and --at picks. Coefficients that need an algebraic number of degree three or
+more are written in theta, with its polynomial (in vartheta, where theta is a parameter).
+
+\b
+Keys of --json:
+  setting, choices, of, in, order, at   what was expanded; in and order are null without --in
+  parameter                    with --of threshold: whose threshold it is
+  terms                        list of {power, coefficient, relative, latex}; relative to the first coefficient
+  series, latex                the whole series as text and as LaTeX
+  next_power                   power of the first term left out; null if the series ends
+  theta                        null, or {name, polynomial, near}: the algebraic number in the coefficients
+  edge                         with --of threshold: which edge the outlier leaves
+  cell, status                 inequalities under which the series holds; proved, or supported (at points only)
+  branch                       parameter values at which the branch was identified
+  others                       the series of other cells and other thresholds, with the same keys
+
+\b
+Examples:
+  derive expand SETTING --of edge --in 1/nu --order 3
+  derive expand SETTING --of edge --in chi --order 1 --at gamma=1 --at nu=2 --format latex
+  derive expand SETTING L=2 --of edge --in gamma0 --at nu=4 --at chi=1
+  derive expand my_model.py --of outlier --in 1/signal --at T=2 --json
+  derive expand SETTING --of outlier --in kappa --at S=2 --at alpha=2 --order 4
+  derive expand SETTING --of threshold --parameter theta --at S=1
+"""
+
+
+@click.command(short_help="Expand an edge, an outlier or a threshold in a parameter, exactly.", help=HELP)
 @target_argument
 @click.argument("chosen", metavar="[CHOICE=VALUE]...", nargs=-1, shell_complete=completion.choices)
 @click.option(
@@ -64,39 +99,7 @@ def expand(
     style: str,
     as_json: bool,
 ) -> None:
-    """Expand an edge of the bulk, an outlier or a threshold in a parameter, to any order and exactly.
-
-    The outlier is the largest. Thresholds are all values of a parameter in its domain at which an outlier leaves the
-    bulk, each with the edge that it leaves; that of the upper edge comes first. With linear laws both are found for any
-    number of training steps that exact algebra can carry: a few, or more with numbers for parameters.
-
-    Parameters that are not fixed with --at stay symbols. Powers may be negative or fractions. The physical branch is
-    decided exactly in each cell of the parameters; where cells have different series, all are given, each with the
-    inequalities under which it holds, and --at picks. Coefficients that need an algebraic number of degree three or
-    more are written in theta, with its polynomial (in vartheta, where theta is a parameter).
-
-    \b
-    Keys of --json:
-      setting, choices, of, in, order, at   what was expanded; in and order are null without --in
-      parameter                    with --of threshold: whose threshold it is
-      terms                        list of {power, coefficient, relative, latex}; relative to the first coefficient
-      series, latex                the whole series as text and as LaTeX
-      next_power                   power of the first term left out; null if the series ends
-      theta                        null, or {name, polynomial, near}: the algebraic number in the coefficients
-      edge                         with --of threshold: which edge the outlier leaves
-      cell, status                 inequalities under which the series holds; proved, or supported (at points only)
-      branch                       parameter values at which the branch was identified
-      others                       the series of other cells and other thresholds, with the same keys
-
-    \b
-    Examples:
-      derive expand SETTING --of edge --in 1/nu --order 3
-      derive expand SETTING --of edge --in chi --order 1 --at gamma=1 --at nu=2 --format latex
-      derive expand SETTING L=2 --of edge --in gamma0 --at nu=4 --at chi=1
-      derive expand my_model.py --of outlier --in 1/signal --at T=2 --json
-      derive expand SETTING --of outlier --in kappa --at S=2 --at alpha=2 --order 4
-      derive expand SETTING --of threshold --parameter theta --at S=1
-    """
+    """Expand an edge of the bulk, an outlier or a threshold in a parameter, to any order and exactly."""
     from derive.errors import ParameterError
 
     theory, inputs, several = loaded(target, chosen)

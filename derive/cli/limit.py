@@ -10,8 +10,33 @@ from derive.cli import completion
 from derive.cli.output import json_option, number, part_of, plain, print_json, print_table, progress_bar, settings_line
 from derive.cli.problem import target_argument, values_argument
 
+HELP = """
+Observables after arbitrarily many steps, at one point or on a grid.
 
-@click.command(short_help="Where linear training comes to rest, without running there.")
+Training whose laws are linear and the same at all steps ends where its equations stand still: gradient descent on a
+quadratic loss at the ridge estimator, or without a ridge at the interpolator that is closest to its start. The
+order parameters of the declared dynamics are derived as functions of one complex variable z, and the last values
+are those at z = 0: exactly, no step is run and nothing is extrapolated. The number of steps T does not matter.
+With labels or data that are given, order parameters are matrices over labels.
+
+A limit that does not exist is refused: at a rate that is too large, at the interpolation threshold without a
+ridge, or with data or noise that are drawn afresh at each step. So are laws that are not linear.
+
+\b
+Keys of --json:
+  setting, axes, points    each point: parameters, observables, diagnostics; or parameters and error
+  diagnostics of a point   radius of the circle in z that the values are means over, error (relative), nodes (values
+                           of a density, null where there is none)
+
+\b
+Examples:
+  derive limit SETTING alpha=0.5 ridge=0
+  derive limit SETTING alpha=0.25,0.5,0.75,1.25,1.5,2 ridge=0 sigma=0.3
+  derive limit SETTING ridge=0.001:1:20 --out ridge.csv
+"""
+
+
+@click.command(short_help="Where linear training comes to rest, without running there.", help=HELP)
 @target_argument
 @values_argument
 @click.option(
@@ -22,29 +47,7 @@ from derive.cli.problem import target_argument, values_argument
 )
 @json_option
 def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -> None:
-    """Observables after arbitrarily many steps, at one point or on a grid.
-
-    Training whose laws are linear and the same at all steps ends where its equations stand still: gradient descent on a
-    quadratic loss at the ridge estimator, or without a ridge at the interpolator that is closest to its start. The
-    order parameters of the declared dynamics are derived as functions of one complex variable z, and the last values
-    are those at z = 0: exactly, no step is run and nothing is extrapolated. The number of steps T does not matter.
-    With labels or data that are given, order parameters are matrices over labels.
-
-    A limit that does not exist is refused: at a rate that is too large, at the interpolation threshold without a
-    ridge, or with data or noise that are drawn afresh at each step. So are laws that are not linear.
-
-    \b
-    Keys of --json:
-      setting, axes, points    each point: parameters, observables, diagnostics; or parameters and error
-      diagnostics of a point   radius of the circle in z that the values are means over, error (relative), nodes (values
-                               of a density, null where there is none)
-
-    \b
-    Examples:
-      derive limit SETTING alpha=0.5 ridge=0
-      derive limit SETTING alpha=0.25,0.5,0.75,1.25,1.5,2 ridge=0 sigma=0.3
-      derive limit SETTING ridge=0.001:1:20 --out ridge.csv
-    """
+    """Observables after arbitrarily many steps, at one point or on a grid."""
     from derive.cli.tables import check_table, write_rows
     from derive.errors import NumericalError
     from derive.inputs.problems import load_grid

@@ -21,7 +21,49 @@ TELL_AFTER = 60.0
 """Seconds between progress lines without a terminal."""
 
 
-@click.command(short_help="Try the laws that every declaration must obey, on random ones.")
+HELP = """
+Try the laws that every declaration must obey, on declarations drawn at random.
+
+Each is solved as it stands, or must be refused in a sentence. Then partners with the same numbers are made: every
+symbol under another name, equations in another order, an intermediate named or written out, a Gaussian matrix as
+the sum of two, another sector as the base, a transpose declared, a parameter at zero against the term left out,
+one class against none, more steps, a sampled pass against the exact one, numbers instead of parameters, functions
+of time written out step by step. The averaged action is set against the cavity argument, generated code against
+exact arithmetic, and the theory against simulations at two sizes. `derive check FILE` tries them on your own file.
+
+What only rewrites a declaration is tried at once, in an order drawn at random, and one way at a time where that
+breaks a law or is refused. What breaks a law is told at once, made smaller until nothing can be left out, and
+printed as declarations that `derive solve` runs, with the two numbers. Exit code 1 if any law broke.
+
+Each declaration is drawn for a pair of features, such as a parameter at zero and a probe at the first step, all
+pairs in turn. With --vocabulary nothing is solved: a table says how often each feature stands in the declarations.
+
+A declaration takes some five seconds, and less than half a second with --laws 0 --no-simulate, where all is exact
+arithmetic. A run that Ctrl-C or `timeout` ends says what it has found and how to go on. Simulations raise a false
+alarm in one of ten thousand runs, whatever their length.
+
+\b
+Keys of --json:
+  seed, first, checked     which declarations were drawn
+  laws                     name to how often it held, does not apply, was not decided, one is refused, broke
+  violations               law, declaration, reason, texts: the smallest of each kind, shortest first
+  refusals                 sentence, without names and numbers, to how many declarations were refused with it
+  differences              number, mean (in its standard errors) and spread of theory minus simulation
+With --vocabulary:
+  seed, declarations       which declarations were drawn
+  frequencies              feature to the share of declarations that have it
+  pairs                    how many pairs of features were met, and how many there are
+
+\b
+Examples:
+  derive selftest --quick
+  derive selftest --declarations 5000 --seed 3
+  derive selftest --seed 3 --first 117 --declarations 118      one declaration of that run again
+  derive selftest --vocabulary --declarations 300              what is drawn, and how often
+"""
+
+
+@click.command(short_help="Try the laws that every declaration must obey, on random ones.", help=HELP)
 @click.option(
     "--declarations",
     type=click.IntRange(min=1),
@@ -79,45 +121,7 @@ def selftest(
     vocabulary: bool,
     as_json: bool,
 ) -> None:
-    """Try the laws that every declaration must obey, on declarations drawn at random.
-
-    Each is solved as it stands, or must be refused in a sentence. Then partners with the same numbers are made: every
-    symbol under another name, equations in another order, an intermediate named or written out, a Gaussian matrix as
-    the sum of two, another sector as the base, a transpose declared, a parameter at zero against the term left out,
-    one class against none, more steps, a sampled pass against the exact one, numbers instead of parameters, functions
-    of time written out step by step. The averaged action is set against the cavity argument, generated code against
-    exact arithmetic, and the theory against simulations at two sizes. `derive check FILE` tries them on your own file.
-
-    What only rewrites a declaration is tried at once, in an order drawn at random, and one way at a time where that
-    breaks a law or is refused. What breaks a law is told at once, made smaller until nothing can be left out, and
-    printed as declarations that `derive solve` runs, with the two numbers. Exit code 1 if any law broke.
-
-    Each declaration is drawn for a pair of features, such as a parameter at zero and a probe at the first step, all
-    pairs in turn. With --vocabulary nothing is solved: a table says how often each feature stands in the declarations.
-
-    A declaration takes some five seconds, and less than half a second with --laws 0 --no-simulate, where all is exact
-    arithmetic. A run that Ctrl-C or `timeout` ends says what it has found and how to go on. Simulations raise a false
-    alarm in one of ten thousand runs, whatever their length.
-
-    \b
-    Keys of --json:
-      seed, first, checked     which declarations were drawn
-      laws                     name to how often it held, does not apply, was not decided, one is refused, broke
-      violations               law, declaration, reason, texts: the smallest of each kind, shortest first
-      refusals                 sentence, without names and numbers, to how many declarations were refused with it
-      differences              number, mean (in its standard errors) and spread of theory minus simulation
-    With --vocabulary:
-      seed, declarations       which declarations were drawn
-      frequencies              feature to the share of declarations that have it
-      pairs                    how many pairs of features were met, and how many there are
-
-    \b
-    Examples:
-      derive selftest --quick
-      derive selftest --declarations 5000 --seed 3
-      derive selftest --seed 3 --first 117 --declarations 118      one declaration of that run again
-      derive selftest --vocabulary --declarations 300              what is drawn, and how often
-    """
+    """Try the laws that every declaration must obey, on declarations drawn at random."""
     if quick:
         declarations, compiled, simulate = min(declarations, first + QUICK), 0, False
     if first >= declarations:

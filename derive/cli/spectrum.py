@@ -15,7 +15,65 @@ if TYPE_CHECKING:
     from derive.results import Spectra
 
 
-@click.command(short_help="Bulk and outliers of a trained network, from its checkpoint.")
+HELP = """
+Show the bulk and the outliers of every weight matrix in a checkpoint you already have.
+
+FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is
+ever run: pickled objects are refused, and torch is told to load weights only. With AFTER, a later checkpoint of the
+same network, each matrix is shown before and after. A damaged array is listed and the rest goes on; arrays that
+hold the numbers of another are shown once.
+
+At the start of training a weight matrix is noise, and its singular values follow the law of Marchenko and Pastur
+(MP); what is learned first shows as a few singular values that leave this bulk. For each matrix of R rows and C
+columns, as stored: the scale of the bulk is fitted to the middle of the spectrum, so that outliers do not enter.
+Singular values are those of W / sqrt(C), with edges scale |1 -+ sqrt(R/C)|; eigenvalues are those of W^T W / R,
+with edges scale^2 (1 -+ sqrt(C/R))^2. The distance beyond the edge is in Tracy-Widom units: the scale, falling as
+size^(-2/3), by which the largest eigenvalue of noise fluctuates; its probability under noise alone is the p-value.
+The error of an outlier is how far it fluctuates if learned directions are independent of the noise. Convolution
+kernels are unfolded: rows are (k1, output channel), columns (k2, input channel).
+
+KS is the largest distance between the distribution of the bulk and the fitted law, beside what noise stays
+under 999 times of 1000. Beyond that the bulk is only near Marchenko-Pastur (KS at most 0.05, at most 5% beyond the
+edge), and an outlier must also clear the misfit of the edge; or it is not, and what lies beyond is a tail. Neither
+gets p-values. In these cases, and where more than 5% lie beyond, the law of one gradient step with extensively many
+outputs is fitted too (one of the settings that ship; scale, chi and gamma are three parameters, where MP has
+one). "law" says which of them describes the matrix to within what noise allows: MP, extensive, or neither.
+With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look extensive at sizes of a
+few hundred.
+
+Singular values come from the smaller Gram matrix, so that an embedding of 50000 x 768 takes seconds; where this
+would leave the smallest fewer than four digits they come from a QR decomposition.
+
+With --theory the matrix is rescaled so that the upper edges coincide, the factor is printed, and outliers are
+compared rank by rank.
+
+\b
+Keys of --json:
+  file, level, matrices, tied (name, same_as), left_out (name, shape, reason, damaged)
+  before, changes          with AFTER
+  matrices                 name, kind, depth, shape, layout, rows, columns, aspect_ratio, zero_rows_and_columns,
+                           scale, entry_deviation, singular_edges, eigenvalue_edges, tracy_widom_scale (of the
+                           eigenvalue), threshold (in that unit), picture (which law), bulk (how near to MP),
+                           ks_distance, ks_allowed, misfit, largest_entry, entry_threshold, top (largest singular
+                           value over the edge), notes, outliers, extensive (null if not fitted); theory
+  outliers                 side, singular_value, error, eigenvalue, edge_ratio, tracy_widom, p_value, spike
+  extensive                scale, chi, gamma, singular_edges, beyond, ks_distance, ks_allowed, fits
+  changes                  name, moved (norm of the difference over norm before), stable_rank (of the difference),
+                           ks_distance (between the two), and [before, after]: scale, upper_edge, beyond, top,
+                           picture
+  theory                   name, factor, bulk_edges, matrix_edges, pairs, agrees, verdict
+
+\b
+Examples:
+  derive spectrum model.safetensors
+  derive spectrum before.npz after.npz --plot change.png
+  derive spectrum weights.npz --include 'layers.*.weight' --exclude embed --plot spectra.png
+  derive solve SETTING --json > theory.json
+  derive spectrum weights.npz --include W1 --theory theory.json
+"""
+
+
+@click.command(short_help="Bulk and outliers of a trained network, from its checkpoint.", help=HELP)
 @click.argument("file", metavar="FILE", shell_complete=completion.files())
 @click.argument("after", metavar="[AFTER]", required=False, shell_complete=completion.files())
 @click.option(
@@ -68,61 +126,7 @@ def spectrum(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Show the bulk and the outliers of every weight matrix in a checkpoint you already have.
-
-    FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is
-    ever run: pickled objects are refused, and torch is told to load weights only. With AFTER, a later checkpoint of the
-    same network, each matrix is shown before and after. A damaged array is listed and the rest goes on; arrays that
-    hold the numbers of another are shown once.
-
-    At the start of training a weight matrix is noise, and its singular values follow the law of Marchenko and Pastur
-    (MP); what is learned first shows as a few singular values that leave this bulk. For each matrix of R rows and C
-    columns, as stored: the scale of the bulk is fitted to the middle of the spectrum, so that outliers do not enter.
-    Singular values are those of W / sqrt(C), with edges scale |1 -+ sqrt(R/C)|; eigenvalues are those of W^T W / R,
-    with edges scale^2 (1 -+ sqrt(C/R))^2. The distance beyond the edge is in Tracy-Widom units: the scale, falling as
-    size^(-2/3), by which the largest eigenvalue of noise fluctuates; its probability under noise alone is the p-value.
-    The error of an outlier is how far it fluctuates if learned directions are independent of the noise. Convolution
-    kernels are unfolded: rows are (k1, output channel), columns (k2, input channel).
-
-    KS is the largest distance between the distribution of the bulk and the fitted law, beside what noise stays
-    under 999 times of 1000. Beyond that the bulk is only near Marchenko-Pastur (KS at most 0.05, at most 5% beyond the
-    edge), and an outlier must also clear the misfit of the edge; or it is not, and what lies beyond is a tail. Neither
-    gets p-values. In these cases, and where more than 5% lie beyond, the law of one gradient step with extensively many
-    outputs is fitted too (one of the settings that ship; scale, chi and gamma are three parameters, where MP has
-    one). "law" says which of them describes the matrix to within what noise allows: MP, extensive, or neither.
-    With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look extensive at sizes of a
-    few hundred.
-
-    Singular values come from the smaller Gram matrix, so that an embedding of 50000 x 768 takes seconds; where this
-    would leave the smallest fewer than four digits they come from a QR decomposition.
-
-    With --theory the matrix is rescaled so that the upper edges coincide, the factor is printed, and outliers are
-    compared rank by rank.
-
-    \b
-    Keys of --json:
-      file, level, matrices, tied (name, same_as), left_out (name, shape, reason, damaged)
-      before, changes          with AFTER
-      matrices                 name, kind, depth, shape, layout, rows, columns, aspect_ratio, zero_rows_and_columns,
-                               scale, entry_deviation, singular_edges, eigenvalue_edges, tracy_widom_scale (of the
-                               eigenvalue), threshold (in that unit), picture (which law), bulk (how near to MP),
-                               ks_distance, ks_allowed, misfit, largest_entry, entry_threshold, top (largest singular
-                               value over the edge), notes, outliers, extensive (null if not fitted); theory
-      outliers                 side, singular_value, error, eigenvalue, edge_ratio, tracy_widom, p_value, spike
-      extensive                scale, chi, gamma, singular_edges, beyond, ks_distance, ks_allowed, fits
-      changes                  name, moved (norm of the difference over norm before), stable_rank (of the difference),
-                               ks_distance (between the two), and [before, after]: scale, upper_edge, beyond, top,
-                               picture
-      theory                   name, factor, bulk_edges, matrix_edges, pairs, agrees, verdict
-
-    \b
-    Examples:
-      derive spectrum model.safetensors
-      derive spectrum before.npz after.npz --plot change.png
-      derive spectrum weights.npz --include 'layers.*.weight' --exclude embed --plot spectra.png
-      derive solve SETTING --json > theory.json
-      derive spectrum weights.npz --include W1 --theory theory.json
-    """
+    """Show the bulk and the outliers of every weight matrix in a checkpoint you already have."""
     check_plot(plot)
     if layer is not None and theory is None:
         raise click.UsageError("--layer chooses from a theory file; give --theory too")

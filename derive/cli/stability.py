@@ -13,8 +13,56 @@ from derive.cli.output import json_option, number, part_of, plain, print_json, p
 from derive.cli.problem import target_argument, values_argument
 from numerics.options import StabilityOptions, options_of
 
+HELP = """
+Find the largest stable learning rate, at one point or on a grid of the other parameters.
 
-@click.command(short_help="Find the largest stable learning rate.")
+Two limits are found. The first is the rate beyond which the loss does not stay bounded however many steps are
+taken. Where training is linear, on fixed or fresh data or mini-batches, it is exact: it is where the
+spectral radius of the step that training applies over and over reaches one, for means or, on fresh data, for
+covariances. It comes with an interval, at whose ends training is stable and grows, and as a formula or a polynomial
+where elimination gives one. Elsewhere it is where the increments of the loss, at late times, pass from shrinking to
+growing, to one part in a thousand. It is found for T, T/2 and T/4 steps and extrapolated where the changes shrink;
+the error is the change over the last doubling. Where that is more than five percent, or contradicts the run, the
+limit within the T steps is given instead: take a larger T.
+
+The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
+that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
+initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
+the curvature, on few fixed samples the loss diverges earlier, and where it does so before any direction of the
+population overshoots, that limit is null.
+
+A warning says where no simulation can follow. At size D data and matrices differ from their limits by about
+1/sqrt(D), as if the rate were off by that share, and a loss that rises on its way carries corrections of 1/D up
+with it. Below the size that is printed, by this estimate, fluctuations of one run near the limit are as large as
+its loss. Between a curvature that overshoots and a loss that diverges, single directions grow which only a finite
+size has.
+
+\b
+Keys of --json:
+  setting, rate, axes, points
+                           each point: parameters, by_divergence (exact, or extrapolated where late growth has
+                           settled, else within the steps that were run), by_divergence_error, by_curvature,
+                           at_start (null without a curvature), tolerance; exact (null where training is
+                           not linear)
+  exact of a point         rate, error, low and high (training is stable and grows there), kind (mean, or
+                           covariance of what each step draws), angle of the critical mode (pi: it changes its
+                           sign at every step; null for covariances), formula and polynomial (null where none
+                           is found)
+  horizons of a point      empty if exact; steps that were run, by_growth (the limit from the late growth of the
+                           loss there) and within (from where the loss exceeds 100 times its initial value in
+                           those steps)
+  size, noisy_above        how large a simulation must be at 0.95 of the limit, and the rate above which it would
+                           have to exceed 10000 (null if none has to)
+
+\b
+Examples:
+  derive stability my_model.py T=30
+  derive stability SETTING L=1 data=online nu=0.25,0.5,1,2,4 param=mup,ntk T=30
+  derive stability my_model.py --of eta --loss train_loss --json
+"""
+
+
+@click.command(short_help="Find the largest stable learning rate.", help=HELP)
 @target_argument
 @values_argument
 @takes(options_of("stable_rate"))
@@ -28,52 +76,7 @@ from numerics.options import StabilityOptions, options_of
 def stability(
     target: str, pairs: tuple[str, ...], of: str, loss: str, curvature: str | None, out: str | None, as_json: bool
 ) -> None:
-    """Find the largest stable learning rate, at one point or on a grid of the other parameters.
-
-    Two limits are found. The first is the rate beyond which the loss does not stay bounded however many steps are
-    taken. Where training is linear, on fixed or fresh data or mini-batches, it is exact: it is where the
-    spectral radius of the step that training applies over and over reaches one, for means or, on fresh data, for
-    covariances. It comes with an interval, at whose ends training is stable and grows, and as a formula or a polynomial
-    where elimination gives one. Elsewhere it is where the increments of the loss, at late times, pass from shrinking to
-    growing, to one part in a thousand. It is found for T, T/2 and T/4 steps and extrapolated where the changes shrink;
-    the error is the change over the last doubling. Where that is more than five percent, or contradicts the run, the
-    limit within the T steps is given instead: take a larger T.
-
-    The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
-    that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
-    initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
-    the curvature, on few fixed samples the loss diverges earlier, and where it does so before any direction of the
-    population overshoots, that limit is null.
-
-    A warning says where no simulation can follow. At size D data and matrices differ from their limits by about
-    1/sqrt(D), as if the rate were off by that share, and a loss that rises on its way carries corrections of 1/D up
-    with it. Below the size that is printed, by this estimate, fluctuations of one run near the limit are as large as
-    its loss. Between a curvature that overshoots and a loss that diverges, single directions grow which only a finite
-    size has.
-
-    \b
-    Keys of --json:
-      setting, rate, axes, points
-                               each point: parameters, by_divergence (exact, or extrapolated where late growth has
-                               settled, else within the steps that were run), by_divergence_error, by_curvature,
-                               at_start (null without a curvature), tolerance; exact (null where training is
-                               not linear)
-      exact of a point         rate, error, low and high (training is stable and grows there), kind (mean, or
-                               covariance of what each step draws), angle of the critical mode (pi: it changes its
-                               sign at every step; null for covariances), formula and polynomial (null where none
-                               is found)
-      horizons of a point      empty if exact; steps that were run, by_growth (the limit from the late growth of the
-                               loss there) and within (from where the loss exceeds 100 times its initial value in
-                               those steps)
-      size, noisy_above        how large a simulation must be at 0.95 of the limit, and the rate above which it would
-                               have to exceed 10000 (null if none has to)
-
-    \b
-    Examples:
-      derive stability my_model.py T=30
-      derive stability SETTING L=1 data=online nu=0.25,0.5,1,2,4 param=mup,ntk T=30
-      derive stability my_model.py --of eta --loss train_loss --json
-    """
+    """Find the largest stable learning rate, at one point or on a grid of the other parameters."""
     from dataclasses import asdict
 
     from derive.cli.tables import check_table, write_rows

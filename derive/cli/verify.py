@@ -11,7 +11,54 @@ EXIT_CODES = {"proved": 0, "refuted": 1, "not decided": 4, "supported": 5}
 """By the claim that is known least: a refuted one, else one that is not decided, else one that is only supported."""
 
 
-@click.command(short_help="Check hand-written formulas against what is derived.")
+HELP = """
+Check hand-written formulas against what is derived: how many hold by setting, and each that does not.
+
+A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it.
+
+\b
+  proved       exact for every value of the region, or of the declared domains where there is none
+  supported    the algebra is exact, but which branch or edge is meant was tried at points only
+  refuted      with a counterexample, and what `derive solve` gives there
+  not decided  with what was tried (agreement to 50 digits is no proof)
+
+A formula that holds for some parameters only needs a region: inequalities joined by `and`. The exit code is 0 if
+all claims are proved, 1 if one is refuted, 4 if none is refuted but one is not decided, 5 if all others are proved
+and one is only supported. The derivation never reads claims.
+Without arguments all claims of the project are checked. With --claims the formulas of that file
+are checked, against the named model or else the model that the file names.
+
+\b
+Examples:
+  derive verify
+  derive verify SETTING
+  derive verify --claims my_paper.toml
+  derive verify my_model.py --claims my_paper.toml --json
+
+\b
+A claims file:
+  model = "my_model.py"
+  [[claim]]
+  name = "resolvent of the bulk"
+  kind = "curve"
+  value = "nu - G*(nu*z - nu + 1) + z*G**2"
+  [[claim]]
+  name = "outlier"
+  kind = "outlier"
+  value = "(1 + l)*(1 + c*l)/(c*l)"
+  region = "l > 1/sqrt(c)"
+
+\b
+Keys of --json:
+  claims                   setting, of (choices and layer of a family), name, status (proved, supported,
+                           not decided, refuted), detail
+  proved, supported, not_decided, refuted
+                           how many there are of each
+  without_claims           models for which there is no independent check
+"""
+
+
+@click.command(short_help="Check hand-written formulas against what is derived.", help=HELP)
 @click.argument("target", metavar="[SETTING|FILE]", required=False, shell_complete=completion.targets)
 @click.option(
     "--claims",
@@ -23,50 +70,7 @@ EXIT_CODES = {"proved": 0, "refuted": 1, "not decided": 4, "supported": 5}
 @click.option("-v", "--verbose", is_flag=True, help="One line per claim, also of those that are proved.")
 @json_option
 def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: bool) -> None:
-    """Check hand-written formulas against what is derived: how many hold by setting, and each that does not.
-
-    A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it.
-
-    \b
-      proved       exact for every value of the region, or of the declared domains where there is none
-      supported    the algebra is exact, but which branch or edge is meant was tried at points only
-      refuted      with a counterexample, and what `derive solve` gives there
-      not decided  with what was tried (agreement to 50 digits is no proof)
-
-    A formula that holds for some parameters only needs a region: inequalities joined by `and`. The exit code is 0 if
-    all claims are proved, 1 if one is refuted, 4 if none is refuted but one is not decided, 5 if all others are proved
-    and one is only supported. The derivation never reads claims.
-    Without arguments all claims of the project are checked. With --claims the formulas of that file
-    are checked, against the named model or else the model that the file names.
-
-    \b
-    Examples:
-      derive verify
-      derive verify SETTING
-      derive verify --claims my_paper.toml
-      derive verify my_model.py --claims my_paper.toml --json
-
-    \b
-    A claims file:
-      model = "my_model.py"
-      [[claim]]
-      name = "resolvent of the bulk"
-      kind = "curve"
-      value = "nu - G*(nu*z - nu + 1) + z*G**2"
-      [[claim]]
-      name = "outlier"
-      kind = "outlier"
-      value = "(1 + l)*(1 + c*l)/(c*l)"
-      region = "l > 1/sqrt(c)"
-
-    \b
-    Keys of --json:
-      claims                   setting, of (choices and layer of a family), name, status (proved, supported,
-                               not decided, refuted), detail
-      proved, supported, not_decided, refuted
-                               how many there are of each
-      without_claims           models for which there is no independent check
-    """
+    """Check hand-written formulas against what is derived: how many hold by setting, and each that does not."""
     from derive.claims import load_claims, project_claims
     from derive.inputs.loading import is_file_target, load_model, setting_names
 

@@ -30,15 +30,6 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
     )
     lines = _projected_lines(record, range(len(record.unknowns)))
     projected = [replace(line, tag=probe_tag("A", row, record.system)) for row, line in enumerate(lines)]
-    sources = tuple(
-        Statement(
-            sp.Symbol(f"source_{side.side}_{record.unknowns[row].name}"),
-            as_matrix(value, record.unknowns[row].size, index_size(side.fields[column])),
-            remark=f"source along {side.fields[column]} in the equation of {side.probe}",
-        )
-        for side in record.directions
-        for (row, column), value in side.drive
-    )
     measured = tuple(Statement(number, number.average) for number in record.measured)
     return tuple(
         part
@@ -72,13 +63,26 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
             ),
             Section(
                 "what a source along the spikes adds to the equations of the unknowns",
-                sources,
+                _spike_sources(record),
                 "With a source in the direction of a spike the unknowns are a projected resolvent, and its residue at "
                 "an outlier is the overlap of the eigenvector with the spike.",
             ),
             *(_alignment(record, aligned) for aligned in record.alignments),
         )
         if part.statements
+    )
+
+
+def _spike_sources(record: ProjectedProbe) -> tuple[Statement, ...]:
+    """Return the terms that sources along the spikes add to the equations of the unknowns."""
+    return tuple(
+        Statement(
+            sp.Symbol(f"source_{side.side}_{record.unknowns[row].name}"),
+            as_matrix(value, record.unknowns[row].size, index_size(side.fields[column])),
+            remark=f"source along {side.fields[column]} in the equation of {side.probe}",
+        )
+        for side in record.directions
+        for (row, column), value in side.drive
     )
 
 
