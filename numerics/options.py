@@ -208,7 +208,10 @@ class Options:
     @property
     def listed_path(self) -> bool | list[int] | None:
         """`path` as plain data."""
-        return self.path if self.path is None or isinstance(self.path, bool) else [int(time) for time in self.path]
+        path: Any = self.path
+        if path is None or _is_bool(path):
+            return None if path is None else bool(path)
+        return [int(time) for time in path]
 
     def told(self, verb: str) -> dict[str, Any]:
         """The options that a result of a verb depends on, as plain data: what the command line takes."""
@@ -269,7 +272,7 @@ class SweepOptions:
     def __post_init__(self) -> None:
         if sum(given is not None for given in (self.jobs, self.executor, self.on)) > 1:
             raise ParameterError("jobs, executor and on exclude each other: give one of them")
-        if self.jobs is not None and self.jobs != CORES and (isinstance(self.jobs, str) or self.jobs < 1):
+        if self.jobs is not None and self.jobs != CORES and not whole(1).holds(self.jobs):
             raise ParameterError(f"jobs={self.jobs}: give how many processes, at least one, or {CORES!r}")
         if self.part is not None:
             part, parts = self.part

@@ -180,41 +180,51 @@ class Reader:
         return value
 
     def _value(self, node: ast.AST, text: str) -> sp.Expr | WordSum:
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            written = ast.get_source_segment(text.strip(), node) or str(node.value)
-            if len(written) > NUMBER_DIGITS.most:
-                raise self.error(written, f"has more than {NUMBER_DIGITS}")
-            mantissa = written.lower().split("e")[0]
-            lost = node.value == 0 and any(digit in mantissa for digit in "123456789")
-            if node.value == float("inf") or lost:
-                raise ClaimError(f"{self.place}: the number {written} is too large or too small to be meant")
-            return sp.Rational(written.replace("_", ""))
-        if isinstance(node, ast.Name):
-            return self._name(node.id, text)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-            value = self._value(node.operand, text)
-            return value if isinstance(node.op, ast.UAdd) else _product(sp.S.NegativeOne, value)
-        if isinstance(node, ast.BinOp):
-            return self._binary(node, text)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-            several = node.func.id in OF_SEVERAL
-            values = [self._value(arg, text) for arg in node.args]
-            if len(values) == 1 + several and not node.keywords and not any(isinstance(v, WordSum) for v in values):
-                return FUNCTIONS[node.func.id](*values)
-            count = "two scalars" if several else "one scalar"
-            raise self.error(text, f"calls {node.func.id} with something other than {count}")
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "integral":
-            return self._integral(node, text)
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in ("C", "R"):
-            return self._letter(node, text)
-        if isinstance(node, ast.Attribute) and node.attr == "T":
-            value = self._value(node.value, text)
-            return value.T if isinstance(value, WordSum) else value
+        match node:
+            case ast.Constant(value=int() | float()) if type(node.value) is not bool:
+                return self._number(node, text)
+            case ast.Name(id=name):
+                return self._name(name, text)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self._value(operand, text)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return _product(sp.S.NegativeOne, self._value(operand, text))
+            case ast.BinOp():
+                return self._binary(node, text)
+            case ast.Call(func=ast.Name(id="integral")):
+                return self._integral(node, text)
+            case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
+                return self._function(name, node, text)
+            case ast.Subscript(value=ast.Name(id="C" | "R")):
+                return self._letter(node, text)
+            case ast.Attribute(attr="T", value=inner):
+                value = self._value(inner, text)
+                return value.T if isinstance(value, WordSum) else value
         raise self.error(
             text,
             f"holds {ast.unparse(node)!r}, which formulas may not; use names, + - * / **, .T and "
             f"{', '.join(FUNCTIONS)}, integral",
         )
+
+    def _number(self, node: ast.Constant, text: str) -> sp.Rational:
+        """Return a number exactly as it is written."""
+        written = ast.get_source_segment(text.strip(), node) or str(node.value)
+        if len(written) > NUMBER_DIGITS.most:
+            raise self.error(written, f"has more than {NUMBER_DIGITS}")
+        mantissa = written.lower().split("e")[0]
+        lost = node.value == 0 and any(digit in mantissa for digit in "123456789")
+        if node.value == float("inf") or lost:
+            raise ClaimError(f"{self.place}: the number {written} is too large or too small to be meant")
+        return sp.Rational(written.replace("_", ""))
+
+    def _function(self, name: str, node: ast.Call, text: str) -> sp.Expr:
+        """Return a function of one or two scalars."""
+        several = name in OF_SEVERAL
+        values = [self._value(arg, text) for arg in node.args]
+        if len(values) == 1 + several and not node.keywords and not any(isinstance(v, WordSum) for v in values):
+            return FUNCTIONS[name](*values)
+        count = "two scalars" if several else "one scalar"
+        raise self.error(text, f"calls {name} with something other than {count}")
 
     def _integral(self, node: ast.Call, text: str) -> sp.Expr:
         """Return integral(f, x, low, high), with a fresh symbol for the variable."""
