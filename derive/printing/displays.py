@@ -184,7 +184,7 @@ def _(shown: Derivation) -> str:
 
 @summary_of.register
 def _(shown: DerivedProbe) -> str:
-    return f"ProbedMatrix{_layer(shown)} of {shown.training.model.name}: .{' .'.join(map(_attribute, PROBE_STAGES))}"
+    return f"DerivedProbe{_layer(shown)} of {shown.training.model.name}: .{' .'.join(map(_attribute, PROBE_STAGES))}"
 
 
 @text_of.register

@@ -36,9 +36,9 @@ class Check:
     """The laws that were tried on a declaration, at some values of its parameters. It is false if one broke.
 
     >>> import derive
-    >>> from derive.results import LawTried, Made
+    >>> from derive.results import LawTried, Provenance
     >>> laws = LawTried("every symbol renamed", "held"), LawTried("other random numbers", "broke", "1 against 2")
-    >>> check = derive.Check(Made("check", "my_model", "my_model.py", {"rate": 0.5}), laws)
+    >>> check = derive.Check(Provenance("check", "my_model", "my_model.py", {"rate": 0.5}), laws)
     >>> bool(check), [law.reason for law in check.broken]
     (False, ['1 against 2'])
     """

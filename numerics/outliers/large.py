@@ -92,7 +92,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
     if steps is not None and not problem.probe.steady:
         raise Lost("coefficients depend on the number of steps")
     found = [
-        _OfRing(problem, ring, steps).spectrum(nearby, part(tell, k / len(rings), (k + 1) / len(rings)))
+        _OfCycle(problem, ring, steps).spectrum(nearby, part(tell, k / len(rings), (k + 1) / len(rings)))
         for k, ring in enumerate(rings)
     ]
     last = found[0].last
@@ -155,7 +155,7 @@ class _Vectors:
         return np.linalg.solve(self.between, self.left.T @ images)
 
 
-class _OfRing:
+class _OfCycle:
     def __init__(self, problem: SpikedProblem, ring: Cycle, steps: Steps | None) -> None:
         self.problem, self.ring = problem, ring
         self.points: Points = partial(physical, problem, ring)
@@ -414,4 +414,4 @@ def _paired(right: Leading, left: Leading) -> tuple[Leading, np.ndarray, np.ndar
         between = other.vectors.T @ one.vectors
         if np.linalg.svd(between, compute_uv=False)[-1] > APART:
             return one, other.vectors, between
-    raise Lost("left and right vectors of eigenvalues near the edge cannot be told apart")
+    raise Lost("left and right vectors of eigenvalues near the edge are not resolved")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from derive import field, fields, normal, parameter, sectors, training_clock, whole_positive
-from derive.equations.aligning import _driven_earlier
+from derive.equations.aligning import _response_equations
 from derive.records.probe import Unknown
 
 D = sectors("D")
@@ -22,4 +22,4 @@ def test_a_source_drives_responses_through_others():
     work = SimpleNamespace(
         reachable=lambda: rows, neighbours=lambda: {x: ()}, driven=lambda unknown, probe, field: unknown == h
     )
-    assert list(_driven_earlier(work, (), x, v)) == [k, j, h]
+    assert list(_response_equations(work, (), x, v)) == [k, j, h]

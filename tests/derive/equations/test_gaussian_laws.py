@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 from derive import Eq, Model, field, fields, gaussian, mean, normal, parameter, sectors, training_clock, whole_positive
-from derive.equations.gaussian_laws import Laws, _kinks, _reduced
+from derive.equations.gaussian_laws import Laws, _kinks, _reduce_arguments
 from derive.pipeline import derive_model
 
 D = sectors("D")
@@ -41,7 +41,7 @@ def test_a_law_that_changes_in_time_takes_the_time_as_a_number():
     ],
 )
 def test_a_law_in_combinations_of_its_arguments_is_the_same_function(law, count):
-    reduced, combinations = _reduced(law, [a, b])
+    reduced, combinations = _reduce_arguments(law, [a, b])
     values = {sp.Symbol(f"u{i}", real=True): sp.Add(*(c * u for u, c in one)) for i, one in enumerate(combinations)}
     assert len(combinations) == count
     assert sp.expand(reduced.xreplace(values if count == 1 else {}) - law) == 0

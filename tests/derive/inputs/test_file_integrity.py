@@ -65,7 +65,7 @@ def test_a_changed_byte_of_a_journal_is_refused_at_its_line(tmp_path: Path):
         with pytest.raises(DeriveError) as caught:
             opened(path, ABOUT, write=False)
         said = str(caught.value)
-        assert f"line {line}" in said or "first line" in said or "no journal" in said or "another version" in said
+        assert f"line {line}" in said or "first line" in said or "not a journal" in said or "another version" in said
         assert line == 1 or f"line {line}" in said
     path.write_bytes(whole)
     assert opened(path, ABOUT, write=False).done == units

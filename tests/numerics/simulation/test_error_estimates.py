@@ -173,14 +173,14 @@ def values_needed(monkeypatch, moves: dict[int, float]) -> tuple[int, float]:
 
     monkeypatch.setattr(settling, "Branch", lambda law, p: law)
     monkeypatch.setattr(settling, "law_of", lambda branch: None)
-    monkeypatch.setattr(settling, "_most", lambda law, p: 128)
+    monkeypatch.setattr(settling, "_most_nodes", lambda law, p: 128)
     monkeypatch.setattr(settling, "_first_guess", lambda law, p, most: 32)
-    monkeypatch.setattr(settling, "_moved", moved)
-    settling._found.cache_clear()
+    monkeypatch.setattr(settling, "_largest_change", moved)
+    settling._converge_nodes.cache_clear()
     try:
-        return settling._found(Densities(), Point(a=1.0))
+        return settling._converge_nodes(Densities(), Point(a=1.0))
     finally:
-        settling._found.cache_clear()
+        settling._converge_nodes.cache_clear()
 
 
 def test_a_density_has_as_many_values_as_leave_the_bulk_where_it_is(monkeypatch):
@@ -197,7 +197,7 @@ def test_combinations_of_values_of_several_densities_are_bounded(densities: int,
     """At 2^16 together, and values of a trait beside them do not count."""
     few = SimpleNamespace(weights=np.ones(3))
     law = SimpleNamespace(sites=lambda p, nodes: [few, *[SimpleNamespace(weights=np.ones(nodes))] * densities])
-    assert settling._most(law, Point(a=1.0)) == most
+    assert settling._most_nodes(law, Point(a=1.0)) == most
 
 
 # -- sampled theories
