@@ -35,8 +35,6 @@ WIDTH = 3e-7
 CLOSER = (5.5e-8, 1e-8, 3e-10, 1e-11)
 """Relative distances below an instability of the mean at which the covariances of redrawn noises are checked, after
 WIDTH."""
-FURTHER = 11.0
-"""Extrapolation from the first two distances to rounding, in units of the step between them."""
 SMALL = 1e-3
 """Angles (radians) within this distance of 0 or pi are set to 0 or pi."""
 CONVERGED = 1e-12
@@ -162,16 +160,12 @@ class _Search:
     def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
         """Return a root at which the mean loses stability, or one just below at which covariances of redrawn noises
         do."""
-        radii: list[float] = []
         for distance in (WIDTH, *CLOSER):
             rate = root.rate * (1 - distance)
             try:
                 radius, error = self._white(rate)
             except (UnfollowedResponses, np.linalg.LinAlgError):
-                if _stays_below_one(radii):
-                    return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
-                break
-            radii.append(radius)
+                break  # how covariances behave closer to the root is not known: the error covers the rest
             if radius >= 1 - error:
                 crossing = _crossing(self._excess, below, rate)
                 return self._of_covariances(rate if crossing is None else crossing, below, above)
@@ -373,17 +367,6 @@ class _Search:
 
             x, last = _newton(residual, np.array([1.0, angle]))
         return _Root(float(x[0] * low), abs(float(x[1]))) if last <= CONVERGED else None
-
-
-def _stays_below_one(radii: list[float]) -> bool:
-    """Whether spectral radii extrapolate to a value below one.
-
-    Increments shrink near a branch point, are equal at the end of a density, and grow near a pole.
-    """
-    if len(radii) < 3:
-        return False
-    first, second = np.diff(radii[:3])
-    return bool(second <= first and radii[2] + FURTHER * second < 1)
 
 
 def _crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
