@@ -265,15 +265,23 @@ class Training:
 
     def strides(self, p: Point) -> dict[OrderKey, tuple[int, ...]]:
         """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
-        timed = {vector.name: size_of(p, vector.axes) for vector in self.vectors if vector.timed}
+        return self._by_axis(p, {vector.name: size_of(p, vector.axes) for vector in self.vectors if vector.timed}, 0)
+
+    def extents(self, p: Point, steps: int) -> dict[OrderKey, tuple[int, ...]]:
+        """Return the shapes of the order parameters after a number of steps."""
+        lengths = {v.name: size_of(p, v.axes) * (steps if v.timed else 1) for v in self.vectors}
+        return self._by_axis(p, lengths, 1)
+
+    def _by_axis(self, p: Point, of_vector: Mapping[str, int], alone: int) -> dict[OrderKey, tuple[int, ...]]:
+        """Return a number per axis of each order parameter: that of its vector, `alone` where there is none."""
         found: dict[OrderKey, tuple[int, ...]] = {}
         for key in self.order_parameters(p, _Nothing()):
             if key.kind in ("C", "R"):
-                found[key] = tuple(timed.get(str(name), 0) for name in key.of)
+                found[key] = tuple(of_vector.get(str(name), alone) for name in key.of)
             elif key.kind == "S":
-                found[key] = (0, 0)
+                found[key] = (alone, alone)
             elif key.kind == "W":
-                found[key] = (0, *(timed.get(str(end).split(" ", 1)[1], 0) for end in key.of[1:]))
+                found[key] = (alone, *(of_vector.get(str(end).split(" ", 1)[1], alone) for end in key.of[1:]))
         return found
 
     def delays(self, name: str) -> tuple[tuple[str, int], ...]:

@@ -692,7 +692,8 @@ class SampledPass:
 
     def __init__(self, training: Training, wanted: Wanted = ()):
         self.training, self.wanted = training, wanted
-        self.paired, self.responses, self.strides = training.paired, training.responses, training.strides
+        self.paired, self.responses = training.paired, training.responses
+        self.strides, self.extents = training.strides, training.extents
         self.ranges = tuple(
             (s.reach, OrderKey("S", s.sector, "reach"), s.count) for s in training.sites if s.reach is not None
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -46,7 +46,7 @@ def expected_memory(
     training, p = solver.training, solver.point(values)
     assert isinstance(training, SampledPass), "an exact pass draws nothing"
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
-    shapes = _shapes(training.strides(p), steps)
+    shapes = training.extents(p, steps)
     order = sum(8.0 * math.prod(shape) for shape in shapes.values())
     rows = max((max(shape) for shape in shapes.values()), default=1)
     plans = plans_for(training, p, sampling)
@@ -66,16 +66,11 @@ def expected_memory(
     for matrix in chosen:
         begun = matrix.probe.begun(p)
         times = steps if solver.setting.steps is None else int(getattr(begun, solver.setting.steps))
-        there = _shapes(training.strides(p), times)
+        there = training.extents(p, times)
         outliers = max(outliers, _of_outliers(begun, matrix, there, along, replicas, path is None))
     return ExpectedMemory(
         beside + sites + 4 * kept, beside + (20 * 8.0 * rows**2 if apart else 6 * order), beside + outliers
     )
-
-
-def _shapes(strides: Mapping[OrderKey, tuple[int, ...]], steps: int) -> dict[OrderKey, tuple[int, ...]]:
-    """Shapes of order parameters after so many steps."""
-    return {key: tuple(max(1, x * steps) for x in axes) for key, axes in strides.items()}
 
 
 def _of_outliers(

@@ -140,6 +140,8 @@ class Ensemble:
         (count,) = counts
         found = np.unique(np.concatenate(places))
         found = found[found < count]
+        if not len(found):  # no noise carries a response: one column of zeros
+            found = np.zeros(1, int)
         return found if len(found) <= MOST_COLUMNS * count and self._is_narrow(part, count) else None
 
     def _is_narrow(self, part: Part, count: int) -> bool:
@@ -510,7 +512,7 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
     if count <= FEW:
         return which, np.where(taken, LEAST * left, 0.0)
     there = int(np.sum(taken))
-    size = min(count, -(-there // STEP) * STEP)
+    size = min(count, max(1, -(-there // STEP)) * STEP)
     places, least = np.full(size, count), np.zeros(size)
     places[:there], least[:there] = which[taken], LEAST * left[taken]
     return places, least

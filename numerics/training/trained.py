@@ -137,7 +137,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         _check_entries(solver, values, longest)
     if isinstance(solver.training, SampledPass):
         steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
-        sides = [[max(1, stride * steps) for stride in axes] for axes in solver.training.strides(p).values()]
+        sides = solver.training.extents(p, steps).values()
         entries = solver.training.footprint(p, None) + sum(map(math.prod, sides))
     else:
         # asked of the compiled pass, so that what is traced here need not be traced again when it runs

@@ -340,7 +340,7 @@ def test_responses_need_only_the_noises_that_carry_them(monkeypatch):
     assert any(one is found.nearby.unbiased for one, _ in moved), "a sum of means alone is among them"
     for one, table in moved:
         for key, change in one.changes(list(table)).items():
-            assert np.allclose(change.written(), table[key] - found.order[key], atol=1e-12), "not written down"
+            assert np.allclose(change.array(np), table[key] - found.order[key], atol=1e-12), "not written down"
 
 
 # -- memory
