@@ -76,7 +76,7 @@ class Roots:
         def separated() -> list[Fraction]:
             roots = self.balls()
             ends = [None, *[f for root in roots for f in (below(root), above(root))], None]
-            return [simplest_between(ends[i], ends[i + 1]) for i in range(0, len(ends), 2)]
+            return [_simplest_in_the_middle(ends[i], ends[i + 1]) for i in range(0, len(ends), 2)]
 
         return decided(separated)
 
@@ -89,6 +89,14 @@ class Roots:
             return (near[0] if near else None,) if len(near) < 2 else None
 
         return decided(nearest)[0]
+
+
+def _simplest_in_the_middle(low: Fraction | None, high: Fraction | None) -> Fraction:
+    """Return a simple fraction in the middle half of an interval. Beside its ends continuation takes many steps."""
+    if low is None or high is None:
+        return simplest_between(low, high)
+    margin = (high - low) / 4
+    return simplest_between(low + margin, high - margin)
 
 
 @dataclass(frozen=True)
