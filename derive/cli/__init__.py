@@ -9,6 +9,7 @@ from derive.cli.build import build
 from derive.cli.check import check
 from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
+from derive.cli.docs import docs
 from derive.cli.expand import expand
 from derive.cli.explore import explore
 from derive.cli.group import CONTEXT, DeriveGroup
@@ -80,5 +81,6 @@ for command in (
     spectrum,
     selftest,
     bench,
+    docs,
 ):
     main.add_command(command)

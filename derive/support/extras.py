@@ -17,6 +17,7 @@ EXTRAS = {
     "ziamath": "report",
     "bokeh": "explore",
     "distributed": "cluster",
+    "sphinx": "docs",
 }
 """The extra that installs each module."""
 

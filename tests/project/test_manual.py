@@ -46,6 +46,7 @@ COMMANDS = list(
 )
 ELSEWHERE = (
     "derive bench",
+    "derive docs --out site",
     "derive check hebb.py --quick",
     "derive check hebb.py rate=0.5 --quick",
     "derive selftest --quick",
