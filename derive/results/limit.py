@@ -11,8 +11,8 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from derive.results.made import Provenance
 from derive.results.saving import Saved
-from derive.results.words import html_table, listed, shown_number, table
 from derive.support.extras import optional
+from numerics.support.formatting import html_table, listed, shown_number, table
 
 if TYPE_CHECKING:
     import pandas
@@ -67,7 +67,7 @@ class Limits:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Limit(Saved):
     """Where training comes to rest, exactly: `limit["test_loss"]` is the value after arbitrarily many steps.
 

@@ -433,7 +433,7 @@ def test_frozen_features_follow_the_kernel():
     for time in range(values["T"] + 1):
         np.testing.assert_allclose(theory.observables["prediction"][time], f, rtol=1e-10, atol=1e-12)
         f = f + values["eta"] / values["P"] * kernel @ (y - f)
-    assert theory.observable_errors is None  # features of fixed Gaussian weights are integrated, not sampled
+    assert theory.errors is None  # features of fixed Gaussian weights are integrated, not sampled
 
 
 # -- compiling
