@@ -86,7 +86,7 @@ def test_bulks_have_no_common_bias(simulation_seed):
 def test_histogram_and_atom_agree_with_simulation(case, simulation_seed):
     """Eigenvalues repel, so that counts hardly fluctuate and corrections of order one eigenvalue show."""
     theory = theory_of(case)
-    sample = simulate(solver_of_case(case), theory.parameters, 300, 12, seed=simulation_seed)
+    sample = simulate(solver_of_case(case), theory.inputs, 300, 12, seed=simulation_seed)
     law = theory.layers[0].law
     low, high = law.edges[0][0], law.edges[-1][1]
     counts = counts_against(law, sample.eigenvalues, np.linspace(max(low, 1e-9), high, 13)[1:-1])

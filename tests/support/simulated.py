@@ -78,7 +78,7 @@ def place_of(theory: Any, quantity: str, value: float) -> tuple[float, float] | 
     label = quantity.removeprefix("layer ").split(":")[0] if quantity.startswith("layer ") else ""
     layer = next(layer for layer in theory.layers if layer.label == label)
     moved = 0.0
-    if " at time " in quantity and layer.shift_path:
+    if " at time " in quantity and layer.shift_path is not None:
         moved = layer.shift_path[int(quantity.split()[-1])] - layer.shift
     intervals = [(low + moved, high + moved) for low, high in bulk_intervals(layer.bulk_edges)]
     distances = [value - edge for interval in intervals for edge in interval]
