@@ -25,12 +25,12 @@ from numerics.outliers.components import Component, components_of, joined_paths
 from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
+    CycleSpectrum,
     Eigenvalues,
     Outlier,
-    RingSpectrum,
+    cycle_eigenvalues,
+    cycle_spectra,
     find_outliers,
-    ring_eigenvalues,
-    ring_spectra,
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.large import LargeSpectrum, is_large, large_spectrum, largest_rows
@@ -199,13 +199,13 @@ def _along(options: Options) -> bool | None:
 
 @dataclass(frozen=True)
 class LayerProblem:
-    """What the outliers of a matrix are found from, with the eigenvalues of the rings of each summand of A(z) at the
+    """What the outliers of a matrix are found from, with the eigenvalues of the cycles of each summand of A(z) at the
     end and at all times."""
 
     law: SpectralLaw
     problem: SpikedProblem
     parts: tuple[Component, ...]
-    rings: list[list[Eigenvalues]] | None = None
+    cycles: list[list[Eigenvalues]] | None = None
     early: list[Early | None] | None = None
 
 
@@ -235,16 +235,16 @@ def _pose_together(
                 law = law_of(branch)
                 problem = SpikedProblem(as_settled(matrix.probe, own), own.p, trained.order, branch, _excluded(law))
                 parts = components_of(problem)
-                rings = [ring_eigenvalues(one.problem) for one in parts] if matrix.probe.reduced else None
+                cycles = [cycle_eigenvalues(one.problem) for one in parts] if matrix.probe.reduced else None
                 early: list[Early | None] = [None] * len(parts)
-                if rings is not None and _is_wanted(path, solver, matrix):
+                if cycles is not None and _is_wanted(path, solver, matrix):
                     steps = _steps(solver, own.p, values)
                     early = [early_eigenvalues(one.problem, one.steps(steps)) for one in parts]
-                for one, of_rings, at_times in zip(parts, rings, early, strict=True) if rings else ():
-                    wanted.setdefault(key, []).extend(places_to_ask(one.problem, of_rings, at_times))
+                for one, of_cycles, at_times in zip(parts, cycles, early, strict=True) if cycles else ():
+                    wanted.setdefault(key, []).extend(places_to_ask(one.problem, of_cycles, at_times))
             except NumericalError:
                 continue
-            known[matrix.probe] = LayerProblem(law, problem, parts, rings, early)
+            known[matrix.probe] = LayerProblem(law, problem, parts, cycles, early)
     for key, places in wanted.items():
         with suppress(NumericalError):
             branches[key].ask(np.array(places))
@@ -334,16 +334,16 @@ def _layer(
     known = known or _pose(solver, values, trained, matrix, tell)
     law, problem, branch = known.law, known.problem, known.problem.branch
     along, steps = _is_wanted(path, solver, matrix), None
-    if known.rings is None and is_large(known.parts[0].problem):  # summands are equally large
+    if known.cycles is None and is_large(known.parts[0].problem):  # summands are equally large
         along = along and path is not None  # it takes ten times as long as the outliers of the last time
     if along:
         steps = _steps(solver, problem.p, values)
     none = [None] * len(known.parts)
     isolated = [
-        _isolated(part, of_rings, steps, trained, tell)
-        for part, of_rings in zip(known.parts, known.rings or none, strict=True)
+        _isolated(part, of_cycles, steps, trained, tell)
+        for part, of_cycles in zip(known.parts, known.cycles or none, strict=True)
     ]
-    rings, large = isolated[0].rings, isolated[0].large
+    cycles, large = isolated[0].cycles, isolated[0].large
     found = sorted(
         (z for one, of in zip(isolated, known.parts, strict=True) for z in one.outliers * of.multiplicity),
         key=lambda o: (o.z, o.condition),
@@ -353,7 +353,7 @@ def _layer(
     here = [float(o.z) for o in found]
     without_bias, errors, replicate_method, undecided = here, None, None, None
     if trained.nearby.orders:
-        replicas = replica_outliers(problem, rings, here, trained.nearby) if large is None else large.replicas
+        replicas = replica_outliers(problem, cycles, here, trained.nearby) if large is None else large.replicas
         without_bias, errors, undecided = _estimated(problem, Blurs.of(law, blurred), here, replicas, trained.nearby)
         replicate_method = replicas.method
     diagnostics = LayerDiagnostics(
@@ -400,10 +400,10 @@ def _course(known: LayerProblem, isolated: Sequence[Isolated], steps: Steps, tra
 
 @dataclass(frozen=True)
 class Isolated:
-    """Outliers of a summand of A(z), with the spectra of its rings, or what is known of large ones."""
+    """Outliers of a summand of A(z), with the spectra of its cycles, or what is known of large ones."""
 
     outliers: list[Outlier]
-    rings: list[RingSpectrum] | None
+    cycles: list[CycleSpectrum] | None
     large: LargeSpectrum | None
 
 
@@ -415,8 +415,8 @@ def _isolated(
         with suppress(Lost):
             large = large_spectrum(problem, steps and summand.steps(steps), trained.nearby, tell)
             return Isolated(large.outliers, None, large)
-    rings = ring_spectra(problem, known) if problem.probe.reduced else None
-    return Isolated(find_outliers(problem, rings), rings, None)
+    cycles = cycle_spectra(problem, known) if problem.probe.reduced else None
+    return Isolated(find_outliers(problem, cycles), cycles, None)
 
 
 def _pose(solver: Solver, values: dict[str, Any], trained: Trained, matrix: ProbedMatrix, tell: Report) -> LayerProblem:

@@ -153,7 +153,7 @@ def _matrices(solver: Solver, solution: Prediction, layer: str | None, count: in
     problem = spiked_problem(solver, solution, layer)
     order = problem.order
     strides: Any = solver.training.strides(problem.p)
-    restriction = Restriction(problem, problem.probe.rings[0], Steps("T", count, strides))
+    restriction = Restriction(problem, problem.probe.cycles[0], Steps("T", count, strides))
     whole = restriction.of(order)
     return [restriction.at(time, order, whole) for time in range(1, count + 1)]
 

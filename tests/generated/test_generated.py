@@ -101,8 +101,8 @@ def test_everything_lowers_for_cuda(case):
         responses = jnp.full(len(bulk.responses), 0.1)
         given = _completed(point, probe, bulk)
         exported(probe.at, given, 5.0, responses, order)
-        for ring in probe.rings:
-            exported(ring.factors, given, order)
+        for cycle in probe.cycles:
+            exported(cycle.factors, given, order)
         for side in probe.sides:
             exported(partial(probe.driven, side), given, 5.0, responses, order)
         exported(bulk.residual, given, 5.0, responses)
@@ -172,7 +172,7 @@ def test_derivatives_in_both_modes_agree_with_finite_differences(case):
         order, observables = _order(solver, there, normals)
         parts = [*order.values(), *observables.values()]
         for probe, bulk in _matrices(solver):
-            parts += [ring.pencil(there, order).array(jnp) for ring in probe.rings]
+            parts += [cycle.pencil(there, order).array(jnp) for cycle in probe.cycles]
             parts += [probe.at(there, 5.0, 0.1 * jnp.arange(1.0, len(bulk.responses) + 1), order)]
             parts += bulk.residual(there, 5.0, jnp.linspace(0.1, 0.3, len(bulk.responses)))
             for side in probe.sides:

@@ -100,11 +100,11 @@ def test_products_of_corners_are_those_of_each_time(widths):
 def test_the_map_is_nowhere_smaller_than_its_bound():
     solver, values = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=20)
     problem = spiked_problem(solver, solve(solver, values))
-    (low, high), (ring,) = problem.excluded[0], problem.probe.rings
+    (low, high), (cycle,) = problem.excluded[0], problem.probe.cycles
     away = (high - low) * np.geomspace(1e-9, 1e6, 40)
     z = np.concatenate([low - away, high + away])
-    smallest = np.min(np.abs(mapped(problem.probe, ring, problem.p, z, problem.branch.responses(z))))
-    bound = smallest_image(problem, ring)
+    smallest = np.min(np.abs(mapped(problem.probe, cycle, problem.p, z, problem.branch.responses(z))))
+    bound = smallest_image(problem, cycle)
     assert 0.97 * smallest < bound <= smallest
 
 

@@ -212,7 +212,7 @@ def test_outliers_of_large_problems_are_checked_in_their_eigenproblem(monkeypatc
     large = find_outliers(problem)
     assert [one.z for one in large] == [one.z for one in small] and len(large) > 2
     assert all(one.residual < 1e-12 for one in large)
-    (spectrum,) = finding.ring_spectra(problem)
+    (spectrum,) = finding.cycle_spectra(problem)
     s = spectrum.outliers[0][1]
     assert eigenvalue_residual(spectrum.matrix, s) < 1e-12 < 1e-4 < eigenvalue_residual(spectrum.matrix, 1.01 * s)
 
@@ -325,7 +325,7 @@ def test_real_roots_of_polynomials_with_coefficients_of_any_size(coefficients, r
 @pytest.mark.parametrize("reduced", [True, False])
 def test_outliers_are_zeros_of_a_of_z_where_there_is_no_eigenproblem(reduced, monkeypatch):
     spectra = [SimpleNamespace(outliers=[(3.0, 0.1), (5.0, 0.2)]), SimpleNamespace(outliers=[(4.0, 0.3)])]
-    monkeypatch.setattr(finding, "ring_spectra", lambda problem: spectra if problem.probe.reduced else [])
+    monkeypatch.setattr(finding, "cycle_spectra", lambda problem: spectra if problem.probe.reduced else [])
     monkeypatch.setattr(finding, "by_contour", lambda problem: [-3.0, 7.0])
     problem = SimpleNamespace(probe=SimpleNamespace(unknowns=(1,), reduced=reduced))
     assert finding.outlier_positions(problem) == ([5.0, 4.0, 3.0] if reduced else [7.0, -3.0])
@@ -336,10 +336,10 @@ def test_one_point_is_found_from_the_value_that_the_map_has_there():
     solver = solver_of("spiked_wigner")
     problem = spiked_problem(solver, solve(solver, values_of("spiked_wigner")))
     top = max(high for _, high in problem.excluded)
-    for ring in problem.probe.rings:
+    for cycle in problem.probe.cycles:
         for z in (1.01 * top, 3 * top, 1e4 * top, 1e8 * top):
-            (value,) = np.real(in_float64(finding._mapped_at)(problem, ring, np.array([z])))
-            assert in_float64(finding.physical)(problem, ring, [value]) == [[pytest.approx(z, rel=1e-6)]]
+            (value,) = np.real(in_float64(finding._mapped_at)(problem, cycle, np.array([z])))
+            assert in_float64(finding.physical)(problem, cycle, [value]) == [[pytest.approx(z, rel=1e-6)]]
 
 
 @pytest.mark.parametrize("name", ["spiked_wigner", "anti_hebbian", "coupled_spikes", "deep_linear"])
@@ -347,8 +347,8 @@ def test_a_value_of_the_map_of_any_size_has_places_or_none(name):
     """Eigenvalues that are zero but for rounding may be as small as float64 goes, and are no outliers."""
     solver = solver_of(name)
     problem = spiked_problem(solver, solve(solver, values_of(name)))
-    for ring in problem.probe.rings:
+    for cycle in problem.probe.cycles:
         for size in (5e-324, 1e-310, 1e-200, 1e-100, 1e-30, 1e200, 1e308):
-            found = finding.physical(problem, ring, [size, -size])
+            found = finding.physical(problem, cycle, [size, -size])
             assert all(abs(z) < finding.LARGEST for zs in found for z in zs)
             assert size > 1 or found == [[], []]
