@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.errors import DeriveError
 from numerics.simulation.compare import at_atom, bulk_intervals, match, without_null_space
 
 if TYPE_CHECKING:
@@ -25,15 +23,6 @@ NARROW, LOW, MOST_GROUPS = 0.1, 0.1, 4
 """Relative width, and relative height, below which an interval gets its own axes; most axes."""
 WIDE = 6.0
 """Range of the plot, in widths of the bulk, above which the density gets its own axes."""
-
-
-def save_comparison(path: Path, solution: Prediction, simulation: Samples, title: str) -> None:
-    """Write the figure; the suffix selects the format."""
-    figure = draw_comparison(solution, simulation, title)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise DeriveError(f"cannot write {path} ({error.strerror}); choose another file for --plot") from None
 
 
 def draw_comparison(solution: Prediction, simulation: Samples, title: str) -> Figure:
