@@ -516,7 +516,7 @@ def test_the_sampled_pass_agrees_within_its_errors(name):
         for x, y, error in zip(series, two.observables[key], two.errors[key], strict=True)
         if error is not None and error > 1e-6  # before its lag an observable is not defined
     ]
-    if two.outlier_errors and len(one.outliers) == len(two.outliers):
+    if two.outlier_errors is not None and len(one.outliers) == len(two.outliers):
         found = zip(one.outliers, two.outliers, two.outlier_errors, strict=True)
         scores += [abs(x - y) / error for x, y, error in found if error > 1e-6]
     assert max(scores) < 5
