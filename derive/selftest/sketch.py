@@ -217,9 +217,7 @@ def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: b
     `later`: the equation is at t + 1, so that all values at t are in its past.
     """
     usable = [
-        value_of(v, 0)
-        for v in sketch.normals
-        if v.sector == sector and not (static and (v.kind != "static" or v.axes))
+        value_of(v, 0) for v in sketch.normals if v.sector == sector and not (static and (v.kind != "static" or v.axes))
     ]
     for k, v in enumerate(sketch.fields):
         if v.sector != sector or (static and v.kind != "static"):
