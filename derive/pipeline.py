@@ -102,7 +102,7 @@ class Derivation(Displayed):
 
     @cached_property
     def limit(self) -> StationaryLimit:
-        """Where training comes to rest, if its laws are linear and the same at all times; refused otherwise."""
+        """The stationary limit of training, if its laws are linear and the same at all times; refused otherwise."""
         with wording(self.as_declared):
             return find_limit(self.saddle, self.order)
 

@@ -80,7 +80,7 @@ def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:
             f"the bulk of {name} is an average over a density, which is taken at more or fewer values from "
             f"point to point; its {quantity} is found by solve, not as a function"
         )
-    invertible = all(ring.relation is not None or ring.inverse is not None for ring in matrix.probe.rings)
+    invertible = all(cycle.relation is not None or cycle.inverse is not None for cycle in matrix.probe.cycles)
     if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and invertible):
         raise NumericalError(
             f"A(z) of {name} does not reduce to an eigenproblem with a polynomial relation to z; its "

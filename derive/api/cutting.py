@@ -19,7 +19,7 @@ from numerics.modules import Solver
 from numerics.options import Options
 from numerics.simulation import samples as finite_size
 from numerics.simulation.wanted import ends_of_all, ends_to_compare
-from numerics.solver import Solution as FoundSolution
+from numerics.solution import Prediction
 
 CHUNK = 16
 """Points of one shape per unit; they are solved as one batch and stored together."""
@@ -186,13 +186,13 @@ class Cut:
         problem = self.grid.problems[place]
         return half_size(ProblemPoint(self.source, problem, self.solver(problem)), solution.layers, self.options.size)
 
-    def theory(self, place: int, solved: Found | None) -> FoundSolution | None:
+    def theory(self, place: int, solved: Found | None) -> Prediction | None:
         """Return the solution at a point; None if there is none."""
         if solved is None:
             return None
         problem = self.grid.problems[place]
         solution = solution_of(solved, self.solver(problem), problem.inputs)
-        return solution if isinstance(solution, FoundSolution) else None
+        return solution if isinstance(solution, Prediction) else None
 
     def _unit(self, name: str, kind: str, places: Iterable[int], options: Mapping[str, Any], batch: int = 1) -> Unit:
         problems = [self.grid.problems[place] for place in places]

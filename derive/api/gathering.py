@@ -71,16 +71,14 @@ class Gathered:
         provenance = self.cut.source.made("solve", problem, self.cut.options)
         name = next(chunk.name for chunk in self.cut.chunks if place in chunk.places)
         if place not in self.solved:
-            return Solution(provenance, None, (_missing(name in self.lost),))
+            return Solution.without_numbers(provenance, self.cut.solver(problem).about, _missing(name in self.lost))
         try:
             solution = solution_of(self.solved[place], self.cut.solver(problem), problem.inputs)
         except ValueError:
             raise _malformed(self.journal, name) from None
-        return (
-            Solution(provenance, None, (str(solution),))
-            if isinstance(solution, NumericalError)
-            else Solution.of(provenance, solution)
-        )
+        if isinstance(solution, NumericalError):
+            return Solution.without_numbers(provenance, self.cut.solver(problem).about, str(solution))
+        return Solution.of(provenance, solution)
 
     def simulation(self, place: int, kind: str = "", size: int | None = None) -> Simulation:
         problem, options = self.cut.grid.problems[place], self.cut.options
@@ -89,17 +87,16 @@ class Gathered:
         names = [sample_name(place, number, kind) for number in range(options.seeds)]
         absent = {name for name in names if name not in self.journal.done}
         if absent:
-            return Simulation(provenance, None, (_missing(bool(self.lost & absent)),))
+            why = _missing(bool(self.lost & absent))
+            return Simulation.without_numbers(provenance, self.cut.solver(problem).about, why)
         parts = [_results(self.journal, name)[0] for name in names]
         try:
             simulation = simulation_of(parts, self.cut.solver(problem), problem.inputs)
         except ValueError:
             raise _malformed(self.journal, names[0]) from None
-        return (
-            Simulation(provenance, None, (str(simulation),))
-            if isinstance(simulation, NumericalError)
-            else Simulation(provenance, simulation)
-        )
+        if isinstance(simulation, NumericalError):
+            return Simulation.without_numbers(provenance, self.cut.solver(problem).about, str(simulation))
+        return Simulation(**vars(simulation), made=provenance)
 
     def comparison(self, place: int) -> Comparison:
         theory, simulation = self.solution(place), self.simulation(place)

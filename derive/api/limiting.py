@@ -1,4 +1,4 @@
-"""Where the training of a problem comes to rest."""
+"""The stationary limit of the training of a problem."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from numerics.modules import Solver
 from numerics.options import Options
 from numerics.simulation import samples as finite_size
 from numerics.simulation.wanted import ends_of_all, ends_to_compare
+from numerics.solution import Layer
 from numerics.solver import solve
 from numerics.support.progress import part
 
@@ -51,7 +51,7 @@ class ProblemPoint:
                     progress=_part(progress, 0.1, 1.0),
                 )
             except NumericalError as error:
-                return Solution(provenance, None, (str(error),))
+                return Solution.without_numbers(provenance, self.solver.about, str(error))
         return Solution.of(provenance, solution)
 
     def simulated(
@@ -80,8 +80,8 @@ class ProblemPoint:
                     progress=_part(progress, 0.05, 1.0),
                 )
             except NumericalError as error:
-                return Simulation(provenance, None, (str(error),))
-        return Simulation(provenance, simulation)
+                return Simulation.without_numbers(provenance, self.solver.about, str(error))
+        return Simulation(**vars(simulation), made=provenance)
 
     def compared(self, options: Options, progress: Progress | None = None) -> Comparison:
         """Compare theory and samples; if only ends of spectra are requested, the theory determines their number."""
@@ -90,10 +90,10 @@ class ProblemPoint:
         options = replace(options, overlaps=True)
         along = None if options.path is None else bool(times_to_watch(solver, values, options.path))
         theory = self.solved(replace(options, path=along), _part(progress, 0.05, 0.3))
-        ends = {} if theory.found is None else ends_to_compare(theory.found)
+        ends = {} if theory.failed else ends_to_compare(theory)
         simulation = self.simulated(options, _part(progress, 0.3, 0.9), ends)
         smaller = None
-        half = None if theory.found is None else half_size(self, theory.found.layers, options.size)
+        half = None if theory.failed else half_size(self, theory.layers, options.size)
         if half is not None:
             less = replace(
                 options, size=half, seed=options.seed + 1, path=False, overlaps=False, kernels=(), backend="numpy"
@@ -102,9 +102,9 @@ class ProblemPoint:
         return compare(theory, simulation, smaller)
 
 
-def half_size(point: ProblemPoint, layers: Sequence[Any], size: int) -> int | None:
+def half_size(point: ProblemPoint, layers: Sequence[Layer], size: int) -> int | None:
     """Return the size of additional samples that extrapolate moments in 1/D, where a comparison has moments."""
-    if all(layer.outliers for layer in layers):
+    if all(len(layer.outliers) for layer in layers):
         return None
     return finite_size.smaller_size(point.solver, point.problem.values, size)
 

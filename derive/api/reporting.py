@@ -109,7 +109,7 @@ def _derived(problem: Problem, tell: Progress) -> Derivation:
 def _told(compared: Comparison) -> Told:
     """Return a comparison for a document, with its figures."""
     trouble = (*compared.theory.trouble, *compared.simulation.trouble)
-    if compared.theory.found is None or compared.simulation.found is None:
+    if compared.theory.failed or compared.simulation.failed:
         raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation, or simulation=False")
     return Told(
         settings=compared.theory.made.point,
@@ -128,7 +128,7 @@ def _told(compared: Comparison) -> Told:
 
 def _pictures(compared: Comparison) -> tuple[ReportFigure, ...]:
     """Return figures of the spectrum, where a matrix is probed, and of the observables, if any."""
-    solution, simulation = compared.theory.found, compared.simulation.found
+    solution, simulation = compared.theory, compared.simulation
     assert solution is not None and simulation is not None
     figures = []
     for layer in solution.layers:

@@ -12,7 +12,7 @@ from derive.claims.checking import model_of
 from derive.claims.counterexamples import Counterexample
 from derive.language.model import Model
 from derive.pipeline import derive_model
-from derive.results.words import html_table
+from numerics.support.formatting import html_table
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
     average      averaged over the disorder          blocks    A(z), block by block
     saddle       order parameters at the saddle      pencil    the eigenproblem it reduces to, the scalar map
     single-site  noises, memory, laws of one site    bulk      algebraic curve, resolvent, edges
-    order        which field needs which, and when   limit     where linear training comes to rest
+    order        which field needs which, and when   limit     the stationary limit of linear training
     method       exact, by quadrature or sampled     recursion the step that it applies over and over
 
     The last two are shown by name only.

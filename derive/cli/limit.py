@@ -36,7 +36,7 @@ Examples:
 """
 
 
-@click.command(short_help="Where linear training comes to rest, without running there.", help=HELP)
+@click.command(short_help="The stationary limit of linear training, without running it.", help=HELP)
 @target_argument
 @values_argument
 @click.option(

@@ -72,7 +72,7 @@ def _print_simulation(simulation: Simulation) -> None:
 
     from derive.results.frames import columns_of
     from derive.results.simulation import ENDS
-    from derive.results.words import shown_number
+    from numerics.support.formatting import shown_number
 
     def shown(draws: np.ndarray) -> str:
         spread = float(draws.std(ddof=1) / np.sqrt(len(draws))) if len(draws) > 1 else None

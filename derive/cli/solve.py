@@ -129,7 +129,7 @@ def solve(
 
     def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
         found: Solution = theory.solve(given, **options, progress=progress)
-        if asked and found.found is not None:  # before it is written, so that a file has them
+        if asked and not found.failed:  # before it is written, so that a file has them
             for layer in found.layers:
                 found.resolvents(asked, layer.label, side)
         return found
@@ -188,7 +188,7 @@ def _print_solution(
     solution: Solution, grid: list[float] | None, asked: list[complex], side: str | None, verbose: bool
 ) -> None:
     from derive.results.frames import columns_of
-    from derive.results.words import shown_number
+    from numerics.support.formatting import shown_number
 
     click.echo(solution.made.point)
     for layer in solution.layers:
@@ -209,8 +209,8 @@ def _print_solution(
             ]
     if rows:
         print_table("observables", ("observable", "time", "value"), rows)
-    if solution.found is not None:
-        for kernel in solution.found.two_time.values():
+    if not solution.failed:
+        for kernel in solution.two_time.values():
             print_kernel(kernel.name, kernel.values, kernel.errors, kernel.axes)
     click.echo(_how(solution))
     _print_certificate(solution, verbose)
@@ -239,7 +239,7 @@ def _how(solution: Solution) -> str:
 
 
 def _print_layer(layer: Layer, grid: list[float] | None) -> None:
-    from derive.results.words import grouped, shown_number
+    from numerics.support.formatting import grouped, shown_number
 
     named = f", layer {layer.label}" if layer.label else ""
     edges = ["  to  ".join(map(shown_number, pair)) for pair in layer.bulk_edges]
@@ -287,7 +287,7 @@ def _print_resolvent(solution: Solution, layer: Layer, asked: list[complex], sid
 
 
 def _complex(value: list[float]) -> str:
-    from derive.results.words import shown_number
+    from numerics.support.formatting import shown_number
 
     real, imaginary = value
     if imaginary == 0:
@@ -305,7 +305,7 @@ def _print_record(named: str, record: TrainingMethod | SamplingReport | LayerDia
 
 def _readable(value: Any) -> str:
     """A diagnostic in words."""
-    from derive.results.words import shown_number
+    from numerics.support.formatting import shown_number
     from numerics.support.reports import Described
 
     if isinstance(value, Described):

@@ -141,7 +141,7 @@ def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None
     if several:
         print_grid(result, flags.out is not None)
         for point in result.points if each is not None else ():
-            if each is not None and point.found is not None:
+            if each is not None and not point.failed:
                 each(point)
     else:
         command.show(result)

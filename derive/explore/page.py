@@ -43,7 +43,7 @@ from derive.explore.points import (
 )
 from derive.explore.ranges import Range, slider_range
 from derive.language.family import Choice, Family
-from derive.results.words import shown_number
+from numerics.support.formatting import shown_number
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#bbbbbb"
 COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -228,7 +228,7 @@ class Page:
         if self.shown is None:
             return
         shown, label = self.shown, self.layer.value or None
-        diverged = shown.solution is None or shown.solution.found is None
+        diverged = shown.solution is None or shown.solution.failed
         before = "no result: " if diverged else "not to be trusted: "
         words = _warning(before + shown.trouble) if shown.trouble else "solved"
         self.status.text = f"{words} ({shown.seconds:.2f} s)"
@@ -342,7 +342,7 @@ class Pictures:
 
 def _edges(shown: Shown, label: str | None) -> Mapping[str, list[float]]:
     """Return the bulk as a band over all times."""
-    if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
+    if shown.solution is None or shown.solution.failed or not shown.solution.layers:
         return {"t": [], "low": [], "high": []}
     layer = shown.solution.layer(label)
     steps = len(layer.outlier_path or ())

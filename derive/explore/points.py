@@ -59,7 +59,7 @@ class Explorer:
             theory, values = self.theory(wish.choices), {**self.fixed, **dict(wish.values)}
             more: dict[str, Any] = {} if self.samples is None else {"samples": self.samples}
             solution = theory.solve(values, path=True, **more)
-            if wish.size is not None and solution.found is not None:
+            if wish.size is not None and not solution.failed:
                 simulation = theory.simulate(values, size=wish.size, seeds=SEEDS)
             trouble = "; ".join([*solution.trouble, *(() if simulation is None else simulation.trouble)])
         except DeriveError as error:
@@ -89,7 +89,7 @@ class Explorer:
 
 def density_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
     """Return the density of a layer's bulk on a grid refined at its edges."""
-    if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
+    if shown.solution is None or shown.solution.failed or not shown.solution.layers:
         return {"x": [], "y": []}
     layer = shown.solution.layer(label)
     xs: list[np.ndarray] = []
@@ -109,7 +109,7 @@ def _ceiling(x: np.ndarray, y: np.ndarray) -> float:
 
 def histogram_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
     """Return a histogram of the simulated eigenvalues of all seeds, without the null space of a rectangular matrix."""
-    if shown.simulation is None or shown.simulation.found is None or not shown.simulation.layers:
+    if shown.simulation is None or shown.simulation.failed or not shown.simulation.layers:
         return {"top": [], "left": [], "right": []}
     values = np.concatenate(
         [np.asarray(e, float) for e in shown.simulation.layer(label).all_eigenvalues("a histogram")]
@@ -121,7 +121,7 @@ def histogram_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
 
 
 def outliers_of(shown: Shown, label: str | None) -> list[float]:
-    if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
+    if shown.solution is None or shown.solution.failed or not shown.solution.layers:
         return []
     return [float(value) for value in shown.solution.layer(label).outliers]
 
@@ -129,7 +129,7 @@ def outliers_of(shown: Shown, label: str | None) -> list[float]:
 def path_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
     """Return time and position of every outlier."""
     points: dict[str, list[float]] = {"t": [], "x": []}
-    if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
+    if shown.solution is None or shown.solution.failed or not shown.solution.layers:
         return points
     for when, values in enumerate(shown.solution.layer(label).outlier_path or ()):
         points["t"] += [float(when)] * len(values)
@@ -139,12 +139,12 @@ def path_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
 
 def observables_of(shown: Shown) -> dict[str, tuple[list[float], list[float]]]:
     """Return, by name, the theory over time and the mean of the simulation, if any; the first few labels."""
-    if shown.solution is None or shown.solution.found is None:
+    if shown.solution is None or shown.solution.failed:
         return {}
     found: dict[str, tuple[list[float], list[float]]] = {}
     for name, series in shown.solution.observables.items():
         drawn: dict[str, np.ndarray] = {}
-        if shown.simulation is not None and shown.simulation.found is not None:
+        if shown.simulation is not None and not shown.simulation.failed:
             drawn = columns_of(name, np.mean(np.asarray(shown.simulation[name], float), axis=0))
         for column, values in list(columns_of(name, series).items())[:3]:
             found[column] = (values.tolist(), drawn[column].tolist() if column in drawn else [])

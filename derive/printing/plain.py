@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import sympy as sp
@@ -12,24 +11,20 @@ from sympy.printing.str import StrPrinter
 
 from derive.algebra import nodes
 from derive.algebra.nodes import TAU
-from derive.language import matrices
-from derive.language.symbols import EngineSymbol
 from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Field, Mix, Project
 from derive.printing.layout import (
-    Times,
     in_reading_order,
     is_memory,
-    is_negative,
     juxtaposed,
-    matrix_terms,
     memory_is_spectral,
     ordered_terms,
     signed,
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, OverlapName, PairName, PrintedNames
+from derive.printing.names import Conjugate, OverlapName, PairName
+from derive.printing.notation import NotationPrinter
 
 PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
 
@@ -42,41 +37,31 @@ def in_brackets(rows: list[list[str]]) -> str:
     )
 
 
-class TextPrinter(StrPrinter):
+class TextPrinter(NotationPrinter, StrPrinter):
     """SymPy's text printer with the nodes of this project; products are written with spaces, powers with ^."""
 
     printmethod = ""
     """Disables the nodes' own printing, which reproduces the declaration; the methods below print all of them."""
+    one, top, gap, comma, tau = "1", "^T", " ", ",", "tau"
 
-    def __init__(self, names: PrintedNames | None = None):
-        super().__init__({"order": None})
-        self.names = names or PrintedNames()
-        self.times = Times()
+    def _word(self, symbol: Any) -> str:
+        return str(symbol.name)
+
+    def _in_parentheses(self, printed: str) -> str:
+        return f"({printed})"
+
+    def _source(self) -> str:
+        return str(self.names.source)
+
+    def _scalar(self, scalar: sp.Expr) -> str:
+        value = self._print(scalar)
+        return f"({value})" if scalar.is_Add or "/" in value else value
 
     # -- names
-
-    def _print_Field(self, field: Field) -> str:
-        if field in self.names.products:
-            return f"({self._product(field)})"
-        return "1" if field.role == "constant" else field.name
-
-    def _product(self, field: Field) -> str:
-        if field not in self.names.products:
-            return self._print_Field(field)
-        product = self.names.products[field]
-        return f"{product.matrix}{'^T' if product.transposed else ''} {self._product(product.argument)}"
 
     def _index(self, *fields: Field) -> str:
         names = [self._product(f) for f in fields]
         return "[" + (", " if any(" " in n for n in names) else ",").join(names) + "]"
-
-    def _print_Symbol(self, symbol: sp.Symbol) -> str:
-        if not isinstance(symbol, EngineSymbol) and type(symbol) is not sp.Symbol:
-            return str(symbol.name)
-        return self._meaning(symbol.name)
-
-    def _meaning(self, name: str) -> str:
-        return self._meant(self.names.symbols.get(name), name)
 
     @ByKind
     def _meant(self, meaning: Any, name: str) -> str:
@@ -100,24 +85,10 @@ class TextPrinter(StrPrinter):
     def _(self, meaning: Conjugate, name: str) -> str:
         return f"X[{meaning.matrix}]"
 
-    def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol) -> str:
-        return self._meaning(symbol.name)
-
-    _print_Parameter = _print_Sector = _print_Clock = _print_Disorder = _print_Weights = _print_Symbol
-
     # -- values
 
     def _time(self, time: sp.Expr) -> str:
         return str(self._print(time).replace(" + ", "+").replace(" - ", "-"))
-
-    def _tau(self) -> str:
-        return "tau'" if self.times.later else "tau"
-
-    def _print_FieldAt(self, value: sp.Basic) -> str:
-        name = self._print_Field(value.field)
-        if value.field.role == "spectral":
-            return f"{name}({self._tau()})"
-        return f"{name}({self._time(value.time)})" if value.time is not None else name
 
     def _print_Noise(self, noise: sp.Basic) -> str:
         name = "u" + self._index(noise.field)
@@ -125,27 +96,12 @@ class TextPrinter(StrPrinter):
             return name
         return f"{name}({self._tau() if noise.time == TAU else self._time(noise.time)})"
 
-    def _order_parameter(self, kind: str, left: sp.Basic, right: sp.Basic, times: Sequence[sp.Basic]) -> str:
-        name = kind + self._index(left, right)
-        if times == (TAU, TAU):
-            return f"{name}(tau,tau')"
-        return f"{name}({','.join(map(self._time, times))})" if times else name
-
-    def _print_Correlation(self, node: sp.Basic) -> str:
-        return self._order_parameter("C", node.left, node.right, node.times)
-
-    def _print_Response(self, node: sp.Basic) -> str:
-        return self._order_parameter("R", node.left, node.noise, node.times)
-
     def _print_Hat(self, node: sp.Basic) -> str:
         return f"hat {self._print(node.value)}"
 
     def _print_Dot(self, node: sp.Basic) -> str:
         left, right = self.times.pair(self, node.left, node.right)
         return f"({left} . {right})"
-
-    def _print_ProbeSource(self, node: sp.Basic) -> str:
-        return f"{self.names.source}({self._tau()})"
 
     def _print_TauDerivative(self, node: sp.Basic) -> str:
         return f"d/d{self._tau()} {self._print(node.value)}"
@@ -156,14 +112,8 @@ class TextPrinter(StrPrinter):
     def _print_Alignment(self, node: sp.Basic) -> str:
         return f"cos^2(outlier, {self._print(node.direction)})"
 
-    def _print_Apply(self, node: sp.Basic) -> str:
-        return f"{self._print(node.matrix)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
-
     def _print_Project(self, node: sp.Basic) -> str:
         return f"{self._factor(node.left)} ({self._factor(node.right)} . {self._factor(node.vector)})"
-
-    def _print_Mix(self, node: sp.Basic) -> str:
-        return f"{self._print(node.table)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
 
     def _print_LabelSelection(self, node: sp.Basic) -> str:
         rows, columns = (", ".join(map(str, axes)) or "1" for axes in (node.rows, node.named))
@@ -180,17 +130,6 @@ class TextPrinter(StrPrinter):
 
     def _print_RootAt(self, node: sp.Basic) -> str:
         return f"root({self._print_DataAt(node)})"
-
-    def _print_Each(self, node: sp.Basic) -> str:
-        return str(self._print(node.expression))
-
-    def _print_DataAt(self, node: sp.Basic) -> str:
-        return f"{node.data}" if node.time is None else f"{node.data}({self._time(node.time)})"
-
-    def _print_WeightsAt(self, node: sp.Basic) -> str:
-        return f"{node.args[0]}({self._time(node.time)})"
-
-    _print_DisorderAt = _print_WeightsAt
 
     # -- functions used in records
 
@@ -239,9 +178,6 @@ class TextPrinter(StrPrinter):
             ]
         )
 
-    def _factor(self, factor: sp.Expr) -> str:
-        return f"({self._print(factor)})" if factor.is_Add or factor.is_Mul else self._print(factor)
-
     def _print_Mul(self, expression: sp.Basic) -> str:
         negative, above, below, values, sums = split_product(expression)
         scalar = juxtaposed([self._factor(x) for x in in_reading_order(above, self.names)], " ", " * ")
@@ -280,39 +216,6 @@ class TextPrinter(StrPrinter):
 
     # -- matrices over training times
 
-    def _print_MatAdd(self, expression: sp.Basic) -> str:
-        return signed_sum(
-            self._matrix_parts(
-                [(scalar, " ".join(map(self._matrix_factor, factors))) for scalar, factors in matrix_terms(expression)]
-            )
-        )
-
-    def _matrix_parts(self, parts: list[tuple[sp.Expr, str]]) -> list[tuple[bool, str]]:
-        found = []
-        for scalar, printed in parts:
-            negative = is_negative(scalar)
-            scalar = -scalar if negative else scalar
-            value = self._print(scalar)
-            if scalar != 1:
-                printed = f"({value}) {printed}" if scalar.is_Add or "/" in value else f"{value} {printed}"
-            found.append((negative, printed))
-        return found
-
-    _print_MatMul = _print_MatAdd
-
-    def _matrix_factor(self, factor: sp.MatrixExpr) -> str:
-        printed = self._print(factor)
-        return f"({printed})" if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
-
-    def _print_Transpose(self, node: sp.Basic) -> str:
-        return f"{self._matrix_factor(node.arg)}^T"
-
-    def _print_Identity(self, node: sp.Basic) -> str:
-        return "I"
-
-    def _print_ZeroMatrix(self, node: sp.Basic) -> str:
-        return "0"
-
     def _print_DiagonalWeight(self, node: sp.Basic) -> str:
         return f"diag[{self._print(node.weight)}]"
 
@@ -320,34 +223,11 @@ class TextPrinter(StrPrinter):
         rows, columns = node.blockshape
         return in_brackets([[self._print(node.blocks[r, c]) for c in range(columns)] for r in range(rows)])
 
-    def _print_Tuple(self, node: sp.Basic) -> str:
-        return "(" + ", ".join(map(self._print, node)) + ")"
-
     # -- matrices of a declaration
-
-    def _print_MatrixAtom(self, node: sp.Basic) -> str:
-        return str(self._print(node.symbol) + ("^T" if node.transposed else ""))
-
-    def _print_Dyad(self, node: sp.Basic) -> str:
-        return f"{self._factor(node.left)} {self._factor(node.right)}^T"
 
     def _print_DiagonalMatrix(self, node: sp.Basic) -> str:
         return f"diag({self._print(node.entries)})"
 
-    def _print_Evolving(self, node: sp.Basic) -> str:
-        return str(self._print(node.weights))
-
-    def _print_GivenData(self, node: sp.Basic) -> str:
-        return str(node.data)
-
     def _print_LabelTable(self, node: sp.Basic) -> str:
         table = f"{self._print(node.value)}{'^T' if node.transposed else ''}"
         return table if node.scale == 1 else f"{self._factor(node.scale)} {table}"
-
-    def _print_ProductOfMatrices(self, node: sp.Basic) -> str:
-        return " ".join(
-            f"({self._print(f)})" if isinstance(f, matrices.SumOfMatrices) else self._print(f) for f in node.factors
-        )
-
-    def _print_SumOfMatrices(self, node: matrices.SumOfMatrices) -> str:
-        return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in node.terms])) or "0"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import sympy as sp
@@ -11,24 +10,20 @@ from sympy.core.function import AppliedUndef
 from sympy.printing.latex import LatexPrinter
 
 from derive.algebra import nodes
-from derive.algebra.nodes import TAU
 from derive.language import matrices
-from derive.language.symbols import EngineSymbol
 from derive.language.traversal import ByKind
 from derive.language.vectors import Field
 from derive.printing.layout import (
-    Times,
     in_reading_order,
-    is_negative,
     juxtaposed,
-    matrix_terms,
     memory_is_spectral,
     ordered_terms,
     signed,
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, Drive, OverlapName, PairName, PrintedNames, latex_name, latex_symbol
+from derive.printing.names import Conjugate, Drive, OverlapName, PairName, latex_name, latex_symbol
+from derive.printing.notation import NotationPrinter
 
 TOP = r"^{\top}"
 LATEX_SYMBOLS = {
@@ -39,40 +34,24 @@ LATEX_SYMBOLS = {
 }
 
 
-class TexPrinter(LatexPrinter):
+class TexPrinter(NotationPrinter, LatexPrinter):
     """SymPy's LaTeX printer with the nodes of this project."""
 
     printmethod = None  # nodes say themselves that they are printed here
+    one, top, gap, comma, tau = r"\mathbf{1}", TOP, r"\, ", ", ", r"\tau"
 
-    def __init__(self, names: PrintedNames | None = None):
-        super().__init__({"order": None})
-        self.names = names or PrintedNames()
-        self.times = Times()
+    def _word(self, symbol: Any) -> str:
+        return latex_symbol(symbol)
+
+    def _in_parentheses(self, printed: str) -> str:
+        return rf"\left({printed}\right)"
 
     # -- names
-
-    def _print_Field(self, field: Field) -> str:
-        if field in self.names.products:
-            return f"({self._product(field)})"
-        return r"\mathbf{1}" if field.role == "constant" else latex_symbol(field)
-
-    def _product(self, field: Field) -> str:
-        if field not in self.names.products:
-            return self._print_Field(field)
-        product = self.names.products[field]
-        return f"{latex_symbol(product.matrix)}{TOP if product.transposed else ''} {self._product(product.argument)}"
 
     def _index(self, *fields: Field) -> str:
         names = [self._product(f) for f in fields]
         composed = any(f in self.names.products for f in fields)
         return "_{" + (", " if composed else " ").join(names) + "}"
-
-    def _print_Symbol(self, symbol: sp.Symbol, style: str = "plain") -> str:
-        engine = isinstance(symbol, EngineSymbol) or type(symbol) is sp.Symbol
-        return self._meaning(symbol.name) if engine else latex_symbol(symbol)
-
-    def _meaning(self, name: str) -> str:
-        return self._meant(self.names.symbols.get(name), name)
 
     @ByKind
     def _meant(self, meaning: Any, name: str) -> str:
@@ -105,41 +84,13 @@ class TexPrinter(LatexPrinter):
     def _(self, meaning: Conjugate, name: str) -> str:
         return f"X_{{{latex_symbol(meaning.matrix)}}}"
 
-    def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol, style: str = "plain") -> str:
-        return self._meaning(symbol.name)
-
-    _print_Parameter = _print_Sector = _print_Clock = _print_Disorder = _print_Weights = _print_Symbol
-
     # -- values
 
     def _source(self) -> str:
         return latex_name(self.names.source)
 
-    def _tau(self) -> str:
-        return r"\tau'" if self.times.later else r"\tau"
-
-    def _argument(self, value: sp.Basic) -> str:
-        if value.field.role == "spectral":
-            return f"({self._tau()})"
-        return f"({self._print(value.time)})" if value.time is not None else ""
-
-    def _print_FieldAt(self, value: sp.Basic) -> str:
-        return self._print_Field(value.field) + self._argument(value)
-
     def _print_Noise(self, noise: sp.Basic) -> str:
         return "u" + self._index(noise.field) + self._argument(noise)
-
-    def _order_parameter(self, kind: str, left: sp.Basic, right: sp.Basic, times: Sequence[sp.Basic]) -> str:
-        name = kind + self._index(left, right)
-        if times == (TAU, TAU):
-            return rf"{name}(\tau, \tau')"
-        return f"{name}({', '.join(map(self._print, times))})" if times else name
-
-    def _print_Correlation(self, node: sp.Basic) -> str:
-        return self._order_parameter("C", node.left, node.right, node.times)
-
-    def _print_Response(self, node: sp.Basic) -> str:
-        return self._order_parameter("R", node.left, node.noise, node.times)
 
     def _print_Hat(self, node: sp.Basic) -> str:
         field = node.value.field
@@ -151,9 +102,6 @@ class TexPrinter(LatexPrinter):
         left, right = self.times.pair(self, node.left, node.right)
         return rf"\bigl({left} \cdot {right}\bigr)"
 
-    def _print_ProbeSource(self, node: sp.Basic) -> str:
-        return f"{self._source()}({self._tau()})"
-
     def _print_TauDerivative(self, node: sp.Basic) -> str:
         return rf"\partial_{{{self._tau()}}} {self._print(node.value)}"
 
@@ -163,14 +111,8 @@ class TexPrinter(LatexPrinter):
     def _print_Alignment(self, node: sp.Basic) -> str:
         return rf"\cos^2 \bigl(\mathrm{{outlier}},\, {self._print(node.direction)}\bigr)"
 
-    def _print_Apply(self, node: sp.Basic) -> str:
-        return rf"{self._print(node.matrix)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
-
     def _print_Project(self, node: sp.Basic) -> str:
         return rf"{self._factor(node.left)}\, \bigl({self._factor(node.right)} \cdot {self._factor(node.vector)}\bigr)"
-
-    def _print_Mix(self, node: sp.Basic) -> str:
-        return rf"{self._print(node.table)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
 
     def _print_LabelSelection(self, node: sp.Basic) -> str:
         rows, columns = (",".join(map(self._print, axes)) for axes in (node.rows, node.named))
@@ -188,18 +130,6 @@ class TexPrinter(LatexPrinter):
 
     def _print_RootAt(self, node: sp.Basic) -> str:
         return rf"\sqrt{{{self._print_DataAt(node)}}}"
-
-    def _print_Each(self, node: sp.Basic) -> str:
-        return str(self._print(node.expression))
-
-    def _print_DataAt(self, node: sp.Basic) -> str:
-        name = latex_symbol(node.data)
-        return name if node.time is None else f"{name}({self._print(node.time)})"
-
-    def _print_WeightsAt(self, node: sp.Basic) -> str:
-        return f"{latex_symbol(node.args[0])}({self._print(node.time)})"
-
-    _print_DisorderAt = _print_WeightsAt
 
     # -- functions used in records
 
@@ -229,9 +159,6 @@ class TexPrinter(LatexPrinter):
             return rf"\int_{{0}}^{{\tau}} \mathrm{{d}}\tau'\, {self.times.later_copy(self, body)}"
         return rf"\sum_{{s}} {self._print(body)}"
 
-    def _print_SumOfMatrices(self, node: matrices.SumOfMatrices) -> str:
-        return signed_sum(self.terms(node))
-
     def _print_Sum(self, node: sp.Basic) -> str:
         if len(node.limits) != 1:
             return str(super()._print_Sum(node))
@@ -249,12 +176,7 @@ class TexPrinter(LatexPrinter):
     def terms(self, expression: sp.Basic | matrices.MatrixExpression) -> list[tuple[bool, str]]:
         """Return the terms of a sum, each with its sign; line breaks go between them."""
         if isinstance(expression, sp.MatrixExpr) and not isinstance(expression, sp.BlockMatrix):
-            return self._matrix_parts(
-                [
-                    (scalar, r"\, ".join(map(self._matrix_factor, factors)))
-                    for scalar, factors in matrix_terms(expression)
-                ]
-            )
+            return self._matrix_terms(expression)
         if isinstance(expression, matrices.SumOfMatrices):
             parts = [(scale, self._print(part)) for scale, part in expression.terms]
             return self._matrix_parts(parts) if parts else [(False, "0")]
@@ -267,10 +189,6 @@ class TexPrinter(LatexPrinter):
 
     def _print_Add(self, expression: sp.Basic, order: str | None = None) -> str:
         return signed_sum(self.terms(expression))
-
-    def _factor(self, factor: sp.Expr) -> str:
-        printed = self._print(factor)
-        return rf"\left({printed}\right)" if factor.is_Add or factor.is_Mul else printed
 
     def _print_Mul(self, expression: sp.Basic) -> str:
         negative, above, below, values, sums = split_product(expression)
@@ -315,35 +233,6 @@ class TexPrinter(LatexPrinter):
 
     # -- matrices over training times
 
-    def _matrix_parts(self, parts: list[tuple[sp.Expr, str]]) -> list[tuple[bool, str]]:
-        found = []
-        for scalar, printed in parts:
-            negative = is_negative(scalar)
-            scalar = -scalar if negative else scalar
-            found.append((negative, printed if scalar == 1 else rf"{self._scalar(scalar)}\, {printed}"))
-        return found
-
-    def _scalar(self, scalar: sp.Expr) -> str:
-        return rf"\left({self._print(scalar)}\right)" if scalar.is_Add else self._print(scalar)
-
-    def _print_MatAdd(self, expression: sp.Basic) -> str:
-        return signed_sum(self.terms(expression))
-
-    _print_MatMul = _print_MatAdd
-
-    def _matrix_factor(self, factor: sp.MatrixExpr) -> str:
-        printed = self._print(factor)
-        return rf"\left({printed}\right)" if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
-
-    def _print_Transpose(self, node: sp.Basic) -> str:
-        return self._matrix_factor(node.arg) + TOP
-
-    def _print_Identity(self, node: sp.Basic) -> str:
-        return "I"
-
-    def _print_ZeroMatrix(self, node: sp.Basic) -> str:
-        return "0"
-
     def _print_DiagonalWeight(self, node: sp.Basic) -> str:
         return rf"\mathrm{{diag}}\left[{self._print(node.weight)}\right]"
 
@@ -354,32 +243,11 @@ class TexPrinter(LatexPrinter):
         ]
         return "\\begin{bmatrix}\n" + " \\\\\n".join(rows) + "\n\\end{bmatrix}"
 
-    def _print_Tuple(self, node: sp.Basic) -> str:
-        return "(" + ", ".join(map(self._print, node)) + ")"
-
     # -- matrices of a declaration
-
-    def _print_MatrixAtom(self, node: sp.Basic) -> str:
-        return str(self._print(node.symbol) + (TOP if node.transposed else ""))
-
-    def _print_Dyad(self, node: sp.Basic) -> str:
-        return rf"{self._factor(node.left)}\, {self._factor(node.right)}{TOP}"
 
     def _print_DiagonalMatrix(self, node: sp.Basic) -> str:
         return rf"\mathrm{{diag}}\left({self._print(node.entries)}\right)"
 
-    def _print_Evolving(self, node: sp.Basic) -> str:
-        return str(self._print(node.weights))
-
-    def _print_GivenData(self, node: sp.Basic) -> str:
-        return latex_symbol(node.data)
-
     def _print_LabelTable(self, node: sp.Basic) -> str:
         table = f"{self._print(node.value)}{TOP if node.transposed else ''}"
         return table if node.scale == 1 else rf"{self._scalar(node.scale)}\, {table}"
-
-    def _print_ProductOfMatrices(self, node: sp.Basic) -> str:
-        return r"\, ".join(
-            rf"\left({self._print(f)}\right)" if isinstance(f, matrices.SumOfMatrices) else self._print(f)
-            for f in node.factors
-        )

@@ -267,7 +267,7 @@ def probe_record(
         "a_matrix": a_matrix,
         "sides": tuple(_side(build, side) for side in projected.directions),
         "directions": tuple(_aligned(build, *numbered) for numbered in enumerate(projected.alignments)) or None,
-        "rings": tuple(_cycle(build, pencil.divided, *numbered) for numbered in enumerate(pencil.cycles)),
+        "cycles": tuple(_cycle(build, pencil.divided, *numbered) for numbered in enumerate(pencil.cycles)),
         "reduced": not pencil.rest,
         "steady": _steady(blocks, layout.clock),
         "measured": tuple(number.name for number in projected.measured) or None,

@@ -268,7 +268,7 @@ def _of_blocks(record: BlockMatrix) -> Particulars:
 
 
 def _of_pencil(record: Pencil) -> Particulars:
-    reduced = "Reduction: groups of unknowns with one scalar each, fed in a ring, make one eigenproblem free of z"
+    reduced = "Reduction: groups of unknowns with one scalar each that form a cycle make one eigenproblem free of z"
     for cycle in record.cycles:
         related = "inverted along a polynomial relation" if cycle.known else "inverted along the real axis"
         exact = "with an inverse in closed form" if cycle.inverse is not None else related

@@ -6,9 +6,10 @@ from derive.results.files import open_result
 from derive.results.limit import Limit, Limits
 from derive.results.made import Provenance
 from derive.results.simulation import Simulation
-from derive.results.solution import Layer, Solution
+from derive.results.solution import Solution
 from derive.results.spectra import Spectra
 from derive.results.sweep import Sweep
+from numerics.solution import Layer
 
 __all__ = [
     "Check",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from derive.results.made import Provenance
-from derive.results.words import html_table, table
 from derive.support.extras import optional
+from numerics.support.formatting import html_table, table
 
 if TYPE_CHECKING:
     import pandas

@@ -9,9 +9,10 @@ from derive.errors import ParameterError
 from derive.results.saving import Saved
 from derive.results.simulation import Simulation, layer_as_dict
 from derive.results.solution import Solution
-from derive.results.words import html_table, shown_number
 from derive.support.extras import optional
 from numerics.simulation.compare import Row, compare as rows_of, mean_and_error, verdict
+from numerics.support.formatting import html_table, shown_number
+from numerics.support.labelled import with_none
 
 if TYPE_CHECKING:
     import pandas
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison(Saved):
     """Theory against simulation, quantity by quantity in standard errors; false in a condition if they differ.
 
@@ -71,16 +72,15 @@ class Comparison(Saved):
         """Histogram with the law of the bulk, outliers of both, and the observables of both."""
         from numerics.plots.theory import draw_both
 
-        if self.theory.found is None or self.simulation.found is None:
+        if self.theory.failed or self.simulation.failed:
             raise ParameterError(
                 "there is nothing to draw: " + "; ".join((*self.theory.trouble, *self.simulation.trouble))
             )
-        return draw_both(self.theory.found, self.simulation.found, self.title)
+        return draw_both(self.theory, self.simulation, self.title)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys that `derive compare --json` prints."""
         theory, simulation = self.theory, self.simulation
-        found, samples = theory.found, simulation.found
         result: dict[str, Any] = {
             "setting": theory.setting,
             "parameters": theory.parameters,
@@ -90,22 +90,22 @@ class Comparison(Saved):
             "within_three_standard_errors": self.agrees,
             "verdict": self.verdict,
         }
-        if found is None or samples is None:
+        if theory.failed or simulation.failed:
             return {**result, "error": (*theory.trouble, *simulation.trouble)[0]}
         observables = {
             name: {
-                "theory": series,
-                "theory_error": (found.observable_errors or {}).get(name),
-                **mean_and_error(samples.observables[name]),
+                "theory": with_none(series),
+                "theory_error": None if theory.errors is None else with_none(theory.errors[name]),
+                **mean_and_error(simulation.observables[name]),
             }
-            for name, series in found.observables.items()
+            for name, series in theory.observables.items()
         }
         result["observables"] = observables
-        if found.two_time and samples.two_time:
+        if theory.two_time and simulation.two_time:
             simulated = simulation.kernels()
             result["kernels"] = {
                 kernel.name: {**kernel.as_dict(), "simulation": simulated.get(kernel.name)}
-                for kernel in found.two_time.values()
+                for kernel in theory.two_time.values()
             }
         if any(layer.label for layer in theory.layers):
             layers = theory.as_dict()["layers"]
@@ -181,9 +181,9 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
             )
     if simulation.seeds < 2:
         raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
-    if theory.found is None or simulation.found is None:
+    if theory.failed or simulation.failed:
         why = (*theory.trouble, *simulation.trouble)[0]
         return Comparison(theory, simulation, (), False, f"nothing to compare: {why}")
-    rows = rows_of(theory.found, simulation.found, None if smaller is None else smaller.found)
+    rows = rows_of(theory, simulation, None if smaller is None or smaller.failed else smaller)
     agrees, sentence = verdict(rows, simulation.seeds)
     return Comparison(theory, simulation, tuple(rows), agrees, sentence)

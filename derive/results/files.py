@@ -31,8 +31,8 @@ from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 from numerics.runtime.keys import OrderKey
 from numerics.simulation.compare import Row
-from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
-from numerics.solver import Layer, Solution as FoundSolution
+from numerics.simulation.samples import SimulatedLayer
+from numerics.solution import Layer
 from numerics.support.reports import RECORDS
 from numerics.training.sampling import Sampling
 from numerics.two_time import TwoTime
@@ -44,14 +44,12 @@ KINDS = (
     Sweep,
     Limit,
     Provenance,
-    FoundSolution,
     Layer,
     OutlierAlignment,
     SpectralLaw,
     Panelled,
     DensityPanel,
     DensityPiece,
-    FoundSimulation,
     SimulatedLayer,
     Row,
     Setting,

@@ -11,8 +11,8 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from derive.results.made import Provenance
 from derive.results.saving import Saved
-from derive.results.words import html_table, listed, shown_number, table
 from derive.support.extras import optional
+from numerics.support.formatting import html_table, listed, shown_number, table
 
 if TYPE_CHECKING:
     import pandas
@@ -31,10 +31,10 @@ class LimitDiagnostics:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where training comes to rest on a grid of parameters, as along a path of ridges.
+    """The stationary limit of training on a grid of parameters, as along a path of ridges.
 
     axes: the values along each axis; points: a Limit for each point, the last axis fastest. `limits["test_loss"]` has
-    one number per point, NaN where training does not come to rest.
+    one number per point, NaN where there is no stationary limit.
 
     >>> import derive
     >>> from derive.api.example import REGRESSION
@@ -67,11 +67,11 @@ class Limits:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Limit(Saved):
-    """Where training comes to rest, exactly: `limit["test_loss"]` is the value after arbitrarily many steps.
+    """The stationary limit of training, exactly: `limit["test_loss"]` is the value after arbitrarily many steps.
 
-    It is false in a condition if training does not come to rest; `trouble` says why.
+    It is false in a condition if there is no stationary limit; `trouble` says why.
 
     >>> import derive
     >>> from derive.api.example import REGRESSION

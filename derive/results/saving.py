@@ -14,33 +14,36 @@ import os
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import singledispatchmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.errors import DeriveError
+from derive.errors import DeriveError, NumericalError
+from derive.results.made import Provenance
 from derive.results.sealing import sealed, sealed_files
 from derive.support.extras import check_installed, optional
 from derive.support.guarded import write_whole
 from derive.support.interrupts import removing
 from derive.support.places import path_of
 from numerics.runtime.keys import OrderKey
+from numerics.support.records import ArrayRecord
 
 if TYPE_CHECKING:
     import xarray
 
-FORMAT = 3
+FORMAT = 4
 """Version of the record; files of another one are refused."""
 SUFFIXES = (".nc", ".zarr")
 SKELETON, NUMBERS = "record-skeleton.json", "record-numbers.f8"
 """The record in a directory: what the numbers are, and the numbers themselves, in eight bytes each."""
 
 
-class Saved(ABC):
-    """A result that can be written to a file, and opened again with `derive.open`."""
+class Saved(ArrayRecord, ABC):
+    """A result that can be written to a file, and opened again with `derive.open`; equal to another one if it has the
+    same numbers and was made in the same way."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result, whole or not at all, as netCDF (.nc) or Zarr (.zarr); `derive.open(path)` gives it back."""
@@ -49,6 +52,36 @@ class Saved(ABC):
     @abstractmethod
     def to_xarray(self) -> Any:
         """What the file shows to people."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PointResult(Saved):
+    """A result at one point, with how it was made."""
+
+    made: Provenance
+    """Declaration, values, options and versions behind the result."""
+    trouble: tuple[str, ...] = ()
+    """Why the result is not to be trusted; empty if it is."""
+    failed: bool = False
+    """Whether there are no numbers; the first trouble says why."""
+
+    def __bool__(self) -> bool:
+        return not self.trouble
+
+    @property
+    def setting(self) -> str:
+        """The name of the setting."""
+        return self.made.setting
+
+    @property
+    def parameters(self) -> dict[str, int | float | str]:
+        """All values, choices among them."""
+        return dict(self.made.parameters)
+
+    def _check_numbers(self) -> None:
+        """Raise NumericalError if the computation failed."""
+        if self.failed:
+            raise NumericalError(self.trouble[0])
 
 
 def write_result(result: Saved, path: Path) -> Path:

@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.errors import NumericalError, ParameterError
+from derive.errors import ParameterError
 from derive.results.made import Provenance
-from derive.results.saving import Saved
-from derive.results.solution import read_only
-from derive.results.words import html_table, listed, shown_number, table
+from derive.results.saving import PointResult
+from numerics.runtime.interface import Setting
+from numerics.simulation.samples import Samples, SimulatedLayer
+from numerics.support.formatting import html_table, listed, shown_number, table
 
 if TYPE_CHECKING:
     import pandas
     import xarray
     from matplotlib.figure import Figure
 
-    from numerics.simulation.samples import SimulatedLayer, Simulation as Found
-
 ENDS = 10
 """Eigenvalues listed at either end of a spectrum."""
 
 
-@dataclass(frozen=True)
-class Simulation(Saved):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Simulation(PointResult, Samples):
     """Independent samples at one size; `sim["name"]` has one row per seed, then time, then labels.
 
     >>> import derive
@@ -36,57 +35,27 @@ class Simulation(Saved):
     (50, 2, (2, 1))
     """
 
-    made: Provenance
-    found: Found | None
-    trouble: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return not self.trouble
-
-    @property
-    def _numbers(self) -> Found:
-        if self.found is None:
-            raise NumericalError(self.trouble[0])
-        return self.found
-
-    @property
-    def setting(self) -> str:
-        return self.made.setting
-
-    @property
-    def parameters(self) -> dict[str, int | float | str]:
-        return dict(self.made.parameters)
-
-    @property
-    def size(self) -> int:
-        """Of the base sector, the first one declared."""
-        return int(self.made.options["size"])
+    @staticmethod
+    def without_numbers(made: Provenance, about: Setting, why: str) -> Simulation:
+        """A simulation whose computation failed."""
+        size = int(made.options["size"])
+        return Simulation(
+            inputs={}, size=size, layers=(), observables={}, about=about, made=made, trouble=(why,), failed=True
+        )
 
     @property
     def seeds(self) -> int:
         """How many samples there are."""
         return int(self.made.options["seeds"])
 
-    @property
-    def layers(self) -> tuple[SimulatedLayer, ...]:
-        return tuple(self._numbers.layers)
-
     def layer(self, label: int | str | None = None) -> SimulatedLayer:
         """One probed matrix by its label; the first one if None."""
-        labels = [layer.label for layer in self.layers]
-        if not labels:
-            raise ParameterError(f"there are no spectra: {self.setting} probes no matrix, or layer=none was asked for")
-        if label is not None and str(label) not in labels:
-            raise ParameterError(
-                f"there is no layer {label}; the layers are {', '.join(labels) or 'one without a name'}"
-            )
-        return self.layers[0 if label is None else labels.index(str(label))]
+        self._check_numbers()
+        return super().layer(label)
 
-    @property
-    def eigenvalues(self) -> np.ndarray:
-        """Eigenvalues of the first layer after the last step, ascending: one row per seed. All of them, unless only the
-        ends of the spectrum were asked for."""
-        return read_only(self.layer().eigenvalues)
+    def __getitem__(self, name: str) -> np.ndarray:
+        self._check_numbers()
+        return super().__getitem__(name)
 
     def resolvent(
         self, z: Any, layer: int | str | None = None, *, beside: str | None = None, between: str | None = None
@@ -102,45 +71,24 @@ class Simulation(Saved):
             raise ParameterError(f"{name!r} is no matrix that stands between resolvents of {self.setting}, {have}")
         return found.traces(np.asarray(z), name, 2 if between is not None else 1)
 
-    @property
-    def observables(self) -> dict[str, np.ndarray]:
-        """By name one row per seed, then time, then labels."""
-        return {name: read_only(values) for name, values in self._numbers.observables.items()}
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        found = self._numbers.observables
-        if not isinstance(name, str) or name not in found:
-            raise ParameterError(f"{self.setting} has no observable {name!r}; the observables are {listed(found)}")
-        return read_only(found[name])
-
-    def mean(self, name: str) -> np.ndarray:
-        """Mean of an observable over the seeds."""
-        found: np.ndarray = self[name].mean(axis=0)
-        return found
-
-    def stderr(self, name: str) -> np.ndarray:
-        """Its standard error; NaN with one seed."""
-        _ = self[name]
-        return self._numbers.stderr(name)
-
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys that `derive simulate --json` prints."""
         from numerics.simulation.compare import mean_and_error
 
         start = {"setting": self.setting, "parameters": self.parameters}
-        if self.found is None:
+        if self.failed:
             return {**start, "size": self.size, "seeds": self.seeds, "error": self.trouble[0]}
-        observables = {name: mean_and_error(series) for name, series in self.found.observables.items()}
+        observables = {name: mean_and_error(series) for name, series in self.observables.items()}
         result: dict[str, Any] = {
             **start,
             "size": self.size,
             "seeds": self.seeds,
-            "eigenvalues": _ends(self.found.eigenvalues),
+            "eigenvalues": _ends(self.layers[0].eigenvalues if self.layers else []),
             "observables": observables,
         }
         if self.layers and self.layers[0].alignments:
             result["alignments"] = _alignments(self.layers[0])
-        if self.found.two_time:
+        if self.two_time:
             result["kernels"] = self.kernels()
         if any(layer.label for layer in self.layers):
             result["layers"] = [layer_as_dict(layer) for layer in self.layers]
@@ -151,10 +99,9 @@ class Simulation(Saved):
         from numerics.simulation.compare import mean_and_error
         from numerics.two_time import axes_of
 
-        found = self._numbers
         return {
-            str(name): {"axes": list(axes_of(found.about, name)), **mean_and_error(draws)}
-            for name, draws in found.two_time.items()
+            str(name): {"axes": list(axes_of(self.about, name)), **mean_and_error(draws)}
+            for name, draws in self.two_time.items()
         }
 
     def to_frame(self) -> pandas.DataFrame:
@@ -173,7 +120,8 @@ class Simulation(Saved):
         """Histogram of the eigenvalues of all seeds, and the observables with their errors."""
         from numerics.plots.theory import draw_simulation
 
-        return draw_simulation(self._numbers, self.title)
+        self._check_numbers()
+        return draw_simulation(self, self.title)
 
     @property
     def title(self) -> str:
@@ -195,14 +143,14 @@ class Simulation(Saved):
         return rows
 
     def __str__(self) -> str:
-        if self.found is None:
+        if self.failed:
             return f"{self.title}: {self.trouble[0]}"
         return "\n".join([self.title, *table(self._rows())])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(self.title, [] if self.found is None else self._rows(), self.trouble)
+        return html_table(self.title, self._rows(), self.trouble)
 
 
 def _stderr(draws: np.ndarray) -> float | None:

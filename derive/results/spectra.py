@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import ParameterError
-from derive.results.words import html_table, listed, shown_number
 from derive.support.extras import optional
 from numerics.spectra.changes import Change
 from numerics.spectra.fitting import FITS, MATRIX, NOT, FittedSpectrum
 from numerics.spectra.kinds import by_kind, kind_and_depth
 from numerics.spectra.theory import TheoryComparison
+from numerics.support.formatting import html_table, listed, shown_number
 
 if TYPE_CHECKING:
     import pandas

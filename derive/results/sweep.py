@@ -13,8 +13,9 @@ from derive.results.comparison import Comparison
 from derive.results.made import Provenance
 from derive.results.saving import Saved
 from derive.results.simulation import Simulation
-from derive.results.solution import Layer, Solution
-from derive.results.words import html_table, shown_number
+from derive.results.solution import Solution
+from numerics.solution import Layer
+from numerics.support.formatting import html_table, shown_number
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +25,7 @@ SHOWN = 5
 """Rows of a long table that are shown at either end."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sweep(Saved):
     """Results on a grid: axes with their values, and one result per point, the last axis fastest.
 
@@ -157,7 +158,7 @@ _HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
 def has_nothing(point: Any) -> bool:
     """Whether a point has no numbers: it diverged, in theory or in simulation."""
     parts = (point.theory, point.simulation) if isinstance(point, Comparison) else (point,)
-    return any(part.found is None for part in parts)
+    return any(part.failed for part in parts)
 
 
 def _cell(value: Any, error: float | None = None) -> str:
@@ -254,7 +255,7 @@ def _spectrum(layer: Layer) -> dict[str, Any]:
         f"intervals{tail}": len(edges),
     }
     row |= {f"outlier_{rank + 1}{tail}": float(z) for rank, z in enumerate(outliers)}
-    for one in layer.found.alignments:
+    for one in layer.outlier_alignments:
         for rank, squares in enumerate(one.values):  # at the last of its times, the mean over labels
             row[f"{one.name} {one.side} of outlier_{rank + 1}{tail}"] = float(np.mean(squares[-1]))
     if layer.bbp_time is not None:

@@ -31,7 +31,7 @@ def tree_of(results: Mapping[str, Result]) -> xarray.DataTree:
     for name, result in results.items():
         layers: dict[str, Variables] = {}
         variables: Variables = {}
-        if result.found is not None:
+        if not result.failed:
             if result.made.verb == "solve":
                 variables = _observables(result)
                 layers = {layer.label: _layer(layer) for layer in result.layers}
@@ -93,14 +93,14 @@ def _layer(layer: Any) -> Variables:
         found["outlier_errors"] = (("rank",), layer.outlier_errors)
     for side, values in (layer.overlaps or {}).items():
         found[f"overlap_{side}"] = (("rank",), values)
-    for one in layer.found.alignments:
+    for one in layer.outlier_alignments:
         dims = ("rank", *(f"{_variable(one)}_{axis}" for axis in one.axes))
         found[_variable(one)] = (dims, one.shaped(one.values))
         if one.errors is not None:
             found[f"{_variable(one)}_error"] = (dims, one.shaped(one.errors))
     if layer.outlier_path is not None:
         found["outlier_path"] = (("path_time", "path_rank"), padded(layer.outlier_path))
-    found |= _alignment_path(layer.found.alignment_path or [])
+    found |= _alignment_path(layer.outlier_alignment_path or ())
     if layer.largest_path is not None:
         found["largest_path"] = (("path_time",), layer.largest_path)
     return {name: (dims, values) for name, (dims, values) in found.items() if values.size}
@@ -167,7 +167,7 @@ def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
     axes = sweep.axes
     shape = tuple(len(values) for values in axes.values())
     table = _Table(tuple(axes), shape)
-    points = [point if point.found is not None else None for point in results]
+    points = [None if point.failed else point for point in results]
     simulated = results[0].made.verb == "simulate"
     first = ("seed",) if simulated else ()
     observables = dict.fromkeys(name for point in points if point is not None for name in point.observables)
@@ -244,8 +244,8 @@ def _add_theory(table: _Table, tail: str, layers: Sequence[Any]) -> None:
     table.add(f"lower_edge{tail}", [layer and _edge(layer, 0) for layer in layers], ())
     table.add(f"upper_edge{tail}", [layer and _edge(layer, 1) for layer in layers], ())
     table.add(f"largest_path{tail}", [layer and layer.largest_path for layer in layers], ("path_time",))
-    for number, one in enumerate(next((x.found.alignments for x in layers if x is not None and len(x.outliers)), [])):
-        cells = [layer and len(layer.outliers) and layer.found.alignments[number] or None for layer in layers]
+    for number, one in enumerate(next((x.outlier_alignments for x in layers if x is not None and len(x.outliers)), [])):
+        cells = [layer and len(layer.outliers) and layer.outlier_alignments[number] or None for layer in layers]
         dims = ("rank", *(f"{_variable(one)}_{axis}" for axis in one.axes))
         table.add(f"{_variable(one)}{tail}", [cell and cell.shaped(cell.values) for cell in cells], dims)
         spreads = [cell and cell.errors is not None and cell.shaped(cell.errors) for cell in cells]

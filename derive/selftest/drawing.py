@@ -6,7 +6,6 @@ interface of random.Random, so that a seed or a property-testing library can dri
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -316,7 +315,7 @@ def _source(sketch: Sketch, sector: str, static: bool = True) -> Node:
     if not fitting:
         fitting = [DraftVector(f"m{len(sketch.normals) + 1}", sector, "static")]
         sketch.normals += fitting
-    return value_of(sketch, sketch.rng.choice(fitting), 0)
+    return value_of(sketch.rng.choice(fitting), 0)
 
 
 def _draw_equations(sketch: Sketch) -> None:
@@ -346,10 +345,10 @@ def _spike(sketch: Sketch, w: DraftWeights) -> Node | None:
     """Return an outer product for an update, scaled so that the matrix stays of order one; None if no field fits."""
     sides = []
     for sector in (w.rows, w.columns):
-        values = [value_of(sketch, v, 0) for v in sketch.fields if v.sector == sector]
+        values = [value_of(v, 0) for v in sketch.fields if v.sector == sector]
         timed = [v for v in sketch.fields if v.sector == sector and v.kind == "timed"]
-        values += [value_of(sketch, v, delay) for v in timed for delay in (1, 2)]
-        values += [value_of(sketch, v, 0) for v in sketch.normals if v.sector == sector]
+        values += [value_of(v, delay) for v in timed for delay in (1, 2)]
+        values += [value_of(v, 0) for v in sketch.normals if v.sector == sector]
         if sketch.labelled():  # labels are summed over together: both sides need them
             plain = {v.name for v in (*sketch.fields, *sketch.normals) if not v.axes}
             values = [v for v in values if v.leaf not in plain]
@@ -380,7 +379,7 @@ def _spike(sketch: Sketch, w: DraftWeights) -> Node | None:
 
 def _plain_field(sketch: Sketch, sector: str) -> Node | None:
     fitting = [v for v in sketch.fields if v.sector == sector and v.kind == "timed"]
-    return value_of(sketch, sketch.rng.choice(fitting), 0) if fitting and not sketch.labelled() else None
+    return value_of(sketch.rng.choice(fitting), 0) if fitting and not sketch.labelled() else None
 
 
 def _draw_update(sketch: Sketch, w: DraftWeights) -> None:
@@ -404,17 +403,17 @@ def _draw_update(sketch: Sketch, w: DraftWeights) -> None:
 def _observables(sketch: Sketch) -> list[Node]:
     observables = []
     for v in sketch.fields:
-        value = value_of(sketch, v, 0)
+        value = value_of(v, 0)
         observables.append(mean(power(value, 2)))
         mates = [u for u in (*sketch.fields, *sketch.normals) if u.sector == v.sector and u.name != v.name]
         if mates and sketch.chance(0.5):
             mate = sketch.rng.choice(mates)
             lag = sketch.rng.choice((0, 0, 1, 5)) if v.kind == "timed" else 0
-            other = value_of(sketch, mate, lag if mate in sketch.fields else 0)
+            other = value_of(mate, lag if mate in sketch.fields else 0)
             shared = Node("overlap", (value, other)) if sketch.chance(0.2, "overlap") else mean(times(value, other))
             observables.append(shared)
         if v.kind == "timed" and sketch.chance(0.2):
-            observables.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
+            observables.append(mean(times(value, value_of(v, sketch.rng.choice((1, 2, 5))))))
         if sketch.chance(0.15):  # a term without a field inside a mean
             observables.append(mean(add(number(Fraction(1, 2)), times(number(Fraction(-1, 4)), power(value, 2)))))
         if sketch.chance(0.1):  # beyond second moments, of laws that are linear too
@@ -429,10 +428,3 @@ def _observables(sketch: Sketch) -> list[Node]:
 def drawn(seed: int, linear: bool | None = None, probes: bool = True) -> Draft:
     """Return the draft of a seed."""
     return draw(Random(seed), linear, probes)
-
-
-def shortened(draft: Draft, steps: int) -> Draft:
-    """Return the draft with fewer steps, if it has a clock."""
-    if draft.clock is None:
-        return draft
-    return replace(draft, parameters=draft.with_value(draft.clock.steps, steps).parameters)

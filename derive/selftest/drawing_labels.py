@@ -64,7 +64,7 @@ def draw_labels(sketch: Sketch) -> list[Node]:
     field = DraftVector("f", sector, kind, axes=(first,))
     sketch.equations.append(DraftEquation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, before)))
     sketch.fields.append(field)
-    now = value_of(sketch, field, 0)
+    now = value_of(field, 0)
     if kind == "timed":
         _feed_back(sketch, field)
     observed = rng.choice((now, at("k1", None)))

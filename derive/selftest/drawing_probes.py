@@ -86,7 +86,7 @@ def draw_alignments(sketch: Sketch, probes: list[Node]) -> tuple[tuple[str, Node
         return ()
     sector = _sector(sketch, probes[0])
     fitting = [v for v in (*sketch.fields, *sketch.normals) if v.sector == sector and not v.axes]
-    return tuple((f"a{k + 1}", Node("alignment", (value_of(sketch, v, 0),))) for k, v in enumerate(fitting[:1]))
+    return tuple((f"a{k + 1}", Node("alignment", (value_of(v, 0),))) for k, v in enumerate(fitting[:1]))
 
 
 def _sector(sketch: Sketch, probe: Node) -> str:
@@ -166,7 +166,7 @@ def _fixed_probe(sketch: Sketch, m: DraftMatrix) -> Node | None:
         for s in (m.rows, m.columns)
     ]
     if all(sides):
-        left, right = (value_of(sketch, sketch.rng.choice(side), 0) for side in sides)
+        left, right = (value_of(sketch.rng.choice(side), 0) for side in sides)
         scale = over(ONE, name(m.columns)) if m.kind == "goe" else over(ONE, root(name(m.columns)))
         coefficient = times(number(sketch.rng.choice((2, 2, 4, 8))), sketch.coefficient(), scale)
         if sketch.chance(0.3):

@@ -73,7 +73,7 @@ def draw_traits(sketch: Sketch) -> list[Node]:
     for v in sketch.fields:
         fitting = [trait for trait in sketch.traits if trait.sector == v.sector]
         if fitting and sketch.chance(0.5):
-            observables.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(sketch, v, 0), 2))))
+            observables.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(v, 0), 2))))
     return observables
 
 
@@ -104,7 +104,7 @@ def weigh_rows(sketch: Sketch, probe: Node) -> Node:
         factor = _of(sketch, rows) if rows else None
         fields = [v for v in sketch.fields if v.sector == rows and v.kind == "static" and not v.axes]
         if factor is None and fields and sketch.linear and sketch.chance(0.3):
-            factor = over(ONE, add(ONE, power(value_of(sketch, sketch.rng.choice(fields), 0), 2)))
+            factor = over(ONE, add(ONE, power(value_of(sketch.rng.choice(fields), 0), 2)))
         if factor is None or not sketch.chance(0.7, "diag"):
             return old
         weighed = Node("weighed", (factor, matrix))

@@ -195,20 +195,20 @@ def numbers_of(
     solution = solve(solver, values, samples=samples, seed=seed, path=path, certify=None)
     certificate = solution.certificate
     names = [name for name, _ in model.observe]
-    errors = solution.observable_errors
+    errors = solution.errors
     return TheoryNumbers(
         tuple(_series(solution.observables[name]) for name in names),
         None if errors is None else tuple(_series(errors[name]) for name in names),
         tuple(
             ProbeNumbers(
                 layer.label,
-                tuple((float(a), float(b)) for a, b in layer.bulk_edges),
+                layer.law.edges,
                 _edge_errors(layer.edge_errors),
-                tuple(layer.outliers),
-                None if layer.outlier_errors is None else tuple(layer.outlier_errors),
+                tuple(layer.outliers.tolist()),
+                None if layer.outlier_errors is None else tuple(layer.outlier_errors.tolist()),
                 layer.diagnostics.condition,
-                None if layer.outlier_path is None else tuple(tuple(now) for now in layer.outlier_path),
-                tuple(float(atom["at"]) for atom in layer.atoms),
+                None if layer.outlier_path is None else tuple(tuple(now.tolist()) for now in layer.outlier_path),
+                tuple(at for at, _ in layer.atoms),
             )
             for layer in solution.layers
             if labels is None or layer.label in labels
@@ -217,9 +217,11 @@ def numbers_of(
     )
 
 
-def _edge_errors(errors: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
+def _edge_errors(errors: Any) -> tuple[tuple[float, float], ...] | None:
     """Return the standard errors of edges, zero for an edge without one; None without errors."""
-    return None if errors is None else tuple((low or 0.0, high or 0.0) for low, high in errors)
+    import numpy as np
+
+    return None if errors is None else tuple((low, high) for low, high in np.nan_to_num(errors).tolist())
 
 
 def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:

@@ -207,7 +207,7 @@ def of_time(sketch: Sketch) -> Node:
     return TIMES[sketch.pick(tuple(TIMES), OF_TIME)](sketch, name(sketch.clock.name))
 
 
-def value_of(sketch: Sketch, vector: DraftVector, delay: int) -> Node:
+def value_of(vector: DraftVector, delay: int) -> Node:
     return at(vector.name, delay if vector.kind == "timed" else None)
 
 
@@ -217,17 +217,15 @@ def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: b
     `later`: the equation is at t + 1, so that all values at t are in its past.
     """
     usable = [
-        value_of(sketch, v, 0)
-        for v in sketch.normals
-        if v.sector == sector and not (static and (v.kind != "static" or v.axes))
+        value_of(v, 0) for v in sketch.normals if v.sector == sector and not (static and (v.kind != "static" or v.axes))
     ]
     for k, v in enumerate(sketch.fields):
         if v.sector != sector or (static and v.kind != "static"):
             continue
         if k < rank or (later and v.kind == "timed"):
-            usable += [value_of(sketch, v, 0)] * 3
+            usable += [value_of(v, 0)] * 3
         if not static and v.kind == "timed":
-            usable.append(value_of(sketch, v, sketch.rng.choice((1, 1, 2, 5))))
+            usable.append(value_of(v, sketch.rng.choice((1, 1, 2, 5))))
     return usable
 
 

@@ -40,11 +40,11 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
     into = _dependencies(blocks, members)
     cycles, reduced = [], set()
     for component in _components(into):
-        ring = _cyclic_order(component, into)
-        if ring is None or max(ring) >= len(groups):
+        cycle = _cyclic_order(component, into)
+        if cycle is None or max(cycle) >= len(groups):
             continue
-        rows = tuple(tuple(members[i]) for i in ring)
-        cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
+        rows = tuple(tuple(members[i]) for i in cycle)
+        cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in cycle)))
         reduced |= {r for group in rows for r in group}
     by_row = _dependencies(blocks, [[row] for row in range(len(scalars))])
     rest = sorted({row for component in _components(by_row) for row in component} - reduced)
@@ -130,10 +130,10 @@ def _cyclic_order(component: list[int], into: dict[int, set[int]]) -> list[int] 
     following = {i: into[i] & set(component) for i in component}
     if any(len(f) != 1 for f in following.values()):
         return None
-    ring = [component[0]]
-    while len(ring) < len(component):
-        ring.append(next(iter(following[ring[-1]])))
-    return ring
+    cycle = [component[0]]
+    while len(cycle) < len(component):
+        cycle.append(next(iter(following[cycle[-1]])))
+    return cycle
 
 
 def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> BlockCycle:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-KB, MB, GB = 10**3, 10**6, 10**9
+MB, GB = 10**6, 10**9
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,15 @@ from derive.sweeps.threads import one_thread
 
 if TYPE_CHECKING:
     from numerics.modules import Solver
-    from numerics.simulation.samples import Simulation
-    from numerics.solver import Solution
+    from numerics.simulation.samples import Samples
+    from numerics.solution import Prediction
 
 if not {"numpy", "jax"} & set(sys.modules):  # a worker that starts here, of whatever kind
     os.environ.update(one_thread())
 
 _ONE_AT_A_TIME = threading.Lock()
 """A lock for workers with threads: double precision and NumPy's warnings are process-wide settings."""
-_KNOWN_ELSEWHERE = ("parameters", "order", "about", "solver")
+_KNOWN_ELSEWHERE = ("inputs", "order", "about", "solver")
 """Parts of a solution that are stored elsewhere, large, or not serialisable."""
 
 
@@ -136,7 +136,7 @@ def _sampled(unit: Unit, tell: Tell | None) -> Found:
         return _parts(error)
 
 
-def _parts(result: Solution | Simulation | NumericalError) -> Found:
+def _parts(result: Prediction | Samples | NumericalError) -> Found:
     if isinstance(result, NumericalError):
         return {"error": str(result)}
     return {f.name: getattr(result, f.name) for f in fields(result) if f.name not in _KNOWN_ELSEWHERE}
@@ -162,24 +162,24 @@ def _solver(code: SolverCode) -> Solver:
     return _LOADED[code.digest]
 
 
-def solution_of(parts: Found, solver: Solver, point: Mapping[str, Any]) -> Solution | NumericalError:
+def solution_of(parts: Found, solver: Solver, point: Mapping[str, Any]) -> Prediction | NumericalError:
     """Return a solution of a unit, completed by what is stored elsewhere; without order parameters."""
     from derive.results.typed import built
-    from numerics.solver import Solution
+    from numerics.solution import Prediction
 
     if "error" in parts:
         return NumericalError(str(parts["error"]))
-    completed = {"parameters": dict(point), "order": None, "about": solver.about, "solver": solver}
-    return built(Solution, {**parts, **completed})
+    completed = {"inputs": dict(point), "order": None, "about": solver.about, "solver": solver}
+    return built(Prediction, {**parts, **completed})
 
 
-def simulation_of(samples: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
+def simulation_of(samples: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Samples | NumericalError:
     """Return all samples of one point as one simulation; if some diverged, the error of the first."""
     from derive.results.typed import built
-    from numerics.simulation.samples import Simulation, joined
+    from numerics.simulation.samples import Samples, joined
 
     wrong = next((one["error"] for one in samples if "error" in one), None)
     if wrong is not None:
         return NumericalError(str(wrong))
-    completed = {"parameters": dict(point), "about": solver.about}
-    return joined([built(Simulation, {**one, **completed}) for one in samples])
+    completed = {"inputs": dict(point), "about": solver.about}
+    return joined([built(Samples, {**one, **completed}) for one in samples])

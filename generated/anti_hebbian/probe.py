@@ -64,7 +64,7 @@ PROBE = Probe(
     unknowns=("C_psi0_v", "R_psi0_M0_v"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes),),
-    rings=(
+    cycles=(
         Cycle(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"), ("R", "v", "M0_v"))),
     ),
     reduced=True,

@@ -110,7 +110,7 @@ PROBE = Probe(
     unknowns=("C_psi0_phi", "R_psi0_xi", "C_psi1_g", "R_psi1_chi"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(
+    cycles=(
         Cycle(
             pencil_0,
             scalar_map_0,

@@ -115,7 +115,7 @@ PROBE = Probe(
     unknowns=("C_psi0_h0", "R_psi0_J0T_g1", "C_psi1_g1", "R_psi1_J0_h0"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(
+    cycles=(
         Cycle(
             pencil_0,
             scalar_map_0,

@@ -107,7 +107,7 @@ PROBE = Probe(
     unknowns=("C_psi1_h1", "R_psi1_J1T_g2", "C_psi2_g2", "R_psi2_J1_h1"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(
+    cycles=(
         Cycle(
             pencil_0,
             scalar_map_0,

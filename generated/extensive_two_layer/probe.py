@@ -15,7 +15,7 @@ PROBE = Probe(
     unknowns=(),
     a_matrix=a_matrix,
     sides=(),
-    rings=(),
+    cycles=(),
     reduced=True,
     steady=True,
 )

@@ -53,7 +53,7 @@ PROBE = Probe(
     unknowns=("C_psi0_v",),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes),),
-    rings=(Cycle(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"),)),),
+    cycles=(Cycle(pencil_0, scalar_map_0, relation_0, inverse_map_0, reads=(("C", "v", "v"),)),),
     reduced=True,
     steady=True,
 )

@@ -139,7 +139,7 @@ PROBE = Probe(
     unknowns=("C_psi0_phi1", "R_psi0_J1T_g2", "C_psi1_g2", "C_psi1_spike2", "R_psi1_J1_phi1"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(
+    cycles=(
         Cycle(
             pencil_0,
             scalar_map_0,

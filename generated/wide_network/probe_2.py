@@ -139,7 +139,7 @@ PROBE = Probe(
     unknowns=("C_psi1_phi2", "R_psi1_J2T_g3", "C_psi2_g3", "C_psi2_spike3", "R_psi2_J2_phi2"),
     a_matrix=a_matrix,
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
-    rings=(
+    cycles=(
         Cycle(
             pencil_0,
             scalar_map_0,

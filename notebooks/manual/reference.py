@@ -10,8 +10,9 @@ import ast
 import inspect
 import re
 import sys
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -79,11 +80,12 @@ def results() -> str:
             thing = getattr(import_module(module), UNDER.get(name, name))
             pages.append(documented(name, thing))
             if inspect.isclass(thing):
-                rows = [
-                    f"| `{key}` | {_first_line(value)} |"
-                    for key, value in sorted(inspect.getmembers(thing))
+                members = {
+                    key: _first_line(value)
+                    for key, value in inspect.getmembers(thing)
                     if not key.startswith("_") and (isinstance(value, property) or inspect.isfunction(value))
-                ]
+                }
+                rows = [f"| `{key}` | {line} |" for key, line in sorted((_field_lines(thing) | members).items())]
                 pages.append("\n".join(["| name | what it is |", "| --- | --- |", *rows]))
     pages.append("# Records of how a result was computed\n\n`s.method` is a TrainingMethod, `layer.diagnostics` a "
                  "LayerDiagnostics. `sentence` says a record in words; `--json` has its fields.")
@@ -93,8 +95,20 @@ def results() -> str:
     return "\n\n".join(pages) + "\n"
 
 
+def _field_lines(kind: type) -> dict[str, str]:
+    """The first line of the text below each field of a record."""
+    found: dict[str, str] = {}
+    for base in filter(is_dataclass, kind.__mro__):
+        (tree,) = ast.parse(inspect.getsource(base)).body
+        for line, below in pairwise(tree.body):
+            match line, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    found.setdefault(name, _first_line(text))
+    return found
+
+
 def _first_line(thing: object) -> str:
-    lines = (inspect.getdoc(thing) or "").strip().splitlines()
+    lines = (thing if isinstance(thing, str) else inspect.getdoc(thing) or "").strip().splitlines()
     return lines[0].replace("|", "\\|") if lines else ""
 
 

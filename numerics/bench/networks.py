@@ -18,7 +18,8 @@ import scipy.sparse.linalg
 from numerics.bench.tools import BenchRow, built, cpu_seconds, time_in_turns
 from numerics.outliers.restriction import Restriction, Steps
 from numerics.runtime.point import Point
-from numerics.solver import Solution, Solver, solve, spiked_problem
+from numerics.solution import Prediction
+from numerics.solver import Solver, solve, spiked_problem
 from numerics.support.precision import in_float64
 
 SETTING = "deep_linear"
@@ -125,10 +126,10 @@ def outlier_path(references: Path | None) -> Iterator[BenchRow]:
         solver = built(setting)
         chosen = None if layer is None else (layer,)
         follow, without = (partial(solve, solver, values, layers=chosen, path=path) for path in (True, False))
-        found: list[Solution] = []
+        found: list[Prediction] = []
         first = cpu_seconds(lambda found=found, follow=follow: found.append(follow()))  # type: ignore[misc]
         matrices = _matrices(solver, without(), layer, values["T"])
-        counts = [len(zs) for zs in found[0].layers[0].outlier_path or []]
+        counts = [len(zs) for zs in found[0].layers[0].outlier_path or ()]
         arnoldi = partial(_by_arnoldi, matrices, counts)
         every = partial(_all_eigenvalues, matrices)
         ways = time_in_turns(follow, without, arnoldi, every, repeats=3)
@@ -147,12 +148,12 @@ def outlier_path(references: Path | None) -> Iterator[BenchRow]:
 
 
 @in_float64
-def _matrices(solver: Solver, solution: Solution, layer: str | None, count: int) -> list[tuple[np.ndarray, ...]]:
+def _matrices(solver: Solver, solution: Prediction, layer: str | None, count: int) -> list[tuple[np.ndarray, ...]]:
     """Return the factors of the outlier eigenproblem at every time."""
     problem = spiked_problem(solver, solution, layer)
     order = problem.order
     strides: Any = solver.training.strides(problem.p)
-    restriction = Restriction(problem, problem.probe.rings[0], Steps("T", count, strides))
+    restriction = Restriction(problem, problem.probe.cycles[0], Steps("T", count, strides))
     whole = restriction.of(order)
     return [restriction.at(time, order, whole) for time in range(1, count + 1)]
 

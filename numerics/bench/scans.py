@@ -61,7 +61,7 @@ def outliers(references: Path | None) -> Iterator[BenchRow]:
     @in_float64
     def reduced() -> list[float]:
         now = fresh(problem)
-        return [z for z, _ in by_eigenvalues(now, now.probe.rings[0])]
+        return [z for z, _ in by_eigenvalues(now, now.probe.cycles[0])]
 
     @in_float64
     def scanned() -> list[float]:

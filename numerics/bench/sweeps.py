@@ -18,7 +18,8 @@ import numpy as np
 from derive.errors import DeriveError
 from numerics.bench.tools import BenchRow, built, cpu_seconds, time_in_turns
 from numerics.simulation.outermost import by_lanczos
-from numerics.solver import Solution, Solver, solve, solve_many
+from numerics.solution import Prediction
+from numerics.solver import Solver, solve, solve_many
 from numerics.support.precision import in_float64
 
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1, "T": 30}
@@ -57,9 +58,9 @@ def bare_vmap(references: Path | None) -> Iterator[BenchRow]:
     )
 
 
-def _batch(solver: Solver, points: list[dict[str, Any]]) -> list[Solution]:
+def _batch(solver: Solver, points: list[dict[str, Any]]) -> list[Prediction]:
     found = list(solve_many(solver, points, batch=BATCH))
-    return [one for one in found if isinstance(one, Solution)]
+    return [one for one in found if isinstance(one, Prediction)]
 
 
 @in_float64

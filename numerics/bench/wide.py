@@ -153,7 +153,7 @@ def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss:
         seconds = cpu_seconds(partial(_append, found, run))
         solution = found[-1]
         value, error = solution.outliers[0], solution.outlier_errors[0]
-        loss, loss_error = solution.observables["loss"][-1], solution.observable_errors["loss"][-1]
+        loss, loss_error = solution.observables["loss"][-1], solution.errors["loss"][-1]
         more = max(error / (accuracy * value), loss_error / (of_loss * loss))
         if more <= 1 or samples > MOST_SAMPLES:
             how = f"theory with {samples} samples"
@@ -222,7 +222,7 @@ def damped_iteration(references: Path | None) -> Iterator[BenchRow]:
     (timing,) = time_in_turns(run, repeats=3)
     ours, compilation = run(), timing.compilation
     fast, slow = timing.seconds, cpu_seconds(iterate) / ITERATIONS
-    loss, error = ours.observables["loss"][-1], (ours.observable_errors or {})["loss"][-1]
+    loss, error = ours.observables["loss"][-1], (ours.errors or {})["loss"][-1]
     mean, spread = statistics.mean(theirs), statistics.stdev(theirs)
     yield BenchRow(
         "damped iteration over one theory solve, same error of the loss",

@@ -63,23 +63,6 @@ def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, 
     return g, np.where(np.isfinite(bound), bound, np.inf)
 
 
-def density_on(
-    branch: Branch, x: np.ndarray, edges: Sequence[tuple[float, float]], tell: Report | None = None
-) -> np.ndarray:
-    """Return -Im G / pi at points inside the given intervals, and zero outside."""
-    inside = np.zeros(x.shape, bool)
-    for low, high in edges:
-        inside |= (x > low) & (x < high)
-    values = np.zeros(x.shape)
-    if inside.any():
-        g, errors = resolvent_at(branch, x[inside], tell)
-        if not np.all(np.isfinite(errors)):
-            lost = x[inside][~np.isfinite(errors)][0]
-            raise NumericalError(f"the density of the bulk could not be found at x = {lost:.6g}")
-        values[inside] = np.maximum(-g.imag / np.pi, 0.0)
-    return values
-
-
 def pieces_of(
     branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray
 ) -> tuple[list[DensityPiece], list[DensityPiece]]:

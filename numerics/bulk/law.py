@@ -22,6 +22,9 @@ FINEST = 1e-17
 CLOSE = 1e-9
 """Distance from an end of a piece, relative to its width, at which the density takes its limit."""
 
+TRACY_WIDOM_MEAN = 1.2065335745820
+"""Minus the mean of the Tracy-Widom law (beta = 1)."""
+
 
 @dataclass(frozen=True)
 class DensityPiece:
@@ -270,6 +273,21 @@ class SpectralLaw:
             for at, weight in self.atoms:
                 total += weight / (points - at)
         return total.reshape(z.shape)
+
+    def mean_at_edge(self, edge: float, size: int) -> float | None:
+        """Return the mean outermost of `size` eigenvalues at an edge without outliers, from the Tracy-Widom law
+        (beta = 1).
+
+        The density is a sqrt(distance) / pi; None where it behaves otherwise.
+        """
+        low, high = next(pair for pair in self.edges if edge in pair)
+        inward = 1.0 if edge == low else -1.0
+        steps = 1e-5 * (high - low) * np.array([1.0, 4.0])
+        near, far = self.density(edge + inward * steps)
+        if near <= 0 or abs(far / near - 2) > 0.05:
+            return None
+        scale = np.sqrt(steps[0]) / (np.pi * near)
+        return float(edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3))
 
     def moved(self, shift: float) -> SpectralLaw:
         """Return the law of the eigenvalues plus `shift`."""

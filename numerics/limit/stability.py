@@ -22,7 +22,8 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.limit.critical import CriticalRate, critical_rate
-from numerics.solver import Solution, Solver, solve_many
+from numerics.solution import Prediction
+from numerics.solver import Solver, solve_many
 
 GROWTH = 100.0
 """Ratio of the loss to its initial value above which a run has diverged."""
@@ -141,7 +142,7 @@ class _RateQuestion:
     rate: str
     loss: str
 
-    def run(self, points: list[dict[str, Any]]) -> Iterator[Solution | NumericalError]:
+    def run(self, points: list[dict[str, Any]]) -> Iterator[Prediction | NumericalError]:
         """Yield solutions without spectra."""
         return solve_many(self.solver, points, layers=())
 
@@ -157,18 +158,18 @@ class _RateQuestion:
             )
         return steps
 
-    def _within(self, solution: Solution | NumericalError) -> bool:
+    def _within(self, solution: Prediction | NumericalError) -> bool:
         """Whether the loss stays within GROWTH times its initial value."""
         if isinstance(solution, NumericalError):
             return False
         series = np.asarray(solution.observables[self.loss])
         return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
 
-    def _bounded(self, solution: Solution | NumericalError, steps: int) -> bool:
+    def _bounded(self, solution: Prediction | NumericalError, steps: int) -> bool:
         """Whether late increments of the loss shrink."""
         if isinstance(solution, NumericalError):
             return False
-        errors = (solution.observable_errors or {}).get(self.loss)
+        errors = (solution.errors or {}).get(self.loss)
         noise = 0.0 if errors is None else 3 * float(np.max(errors))
         return late_growth(np.asarray(solution.observables[self.loss])[: steps + 1], noise) <= 0
 
@@ -186,22 +187,23 @@ class _RateQuestion:
         """Return the smallest rate at which the sharpest direction overshoots (None if not reached), and that of the
         initial matrix."""
 
-        def sharpest(solution: Solution) -> float:
+        def sharpest(solution: Prediction) -> float:
             """Return the largest rate times curvature; the matrix after the last step drives no step and is
             excluded."""
-            top = max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1])
-            return float(solution.parameters[self.rate] * top / unit)
+            path = solution.layers[0].largest_path
+            top = math.inf if path is None else max(path[:-1])
+            return float(solution.inputs[self.rate] * top / unit)
 
-        def below(solution: Solution | NumericalError) -> bool:
-            return isinstance(solution, Solution) and sharpest(solution) <= OVERSHOOT
+        def below(solution: Prediction | NumericalError) -> bool:
+            return isinstance(solution, Prediction) and sharpest(solution) <= OVERSHOOT
 
         follow = partial(solve_many, self.solver, layers=(layer,), path=True)
         limit = _limit(follow, self.values, self.rate, below, tolerance)
         small, near = follow([{**self.values, self.rate: share * limit} for share in (1e-6, 1 - tolerance)])
         at_start = None
-        if isinstance(small, Solution) and small.layers[0].largest_path:
+        if isinstance(small, Prediction) and small.layers[0].largest_path is not None:
             at_start = OVERSHOOT * unit / small.layers[0].largest_path[0]
-        reached = isinstance(near, Solution) and sharpest(near) > 0.95 * OVERSHOOT
+        reached = isinstance(near, Prediction) and sharpest(near) > 0.95 * OVERSHOOT
         return (limit if reached else None), at_start
 
 
@@ -290,7 +292,7 @@ def _extrapolated(horizons: tuple[Horizon, ...], tolerance: float) -> tuple[floa
 
 
 def _noise(
-    run: Callable[[list[dict[str, Any]]], Iterator[Solution | NumericalError]],
+    run: Callable[[list[dict[str, Any]]], Iterator[Prediction | NumericalError]],
     values: dict[str, Any],
     rate: str,
     loss: str,
@@ -338,10 +340,10 @@ def _check(solver: Solver, rate: str, loss: str, layer: str | None, over: str | 
 
 
 def _limit(
-    solve_all: Callable[[list[dict[str, Any]]], Iterator[Solution | NumericalError]],
+    solve_all: Callable[[list[dict[str, Any]]], Iterator[Prediction | NumericalError]],
     values: dict[str, Any],
     rate: str,
-    holds: Callable[[Solution | NumericalError], bool],
+    holds: Callable[[Prediction | NumericalError], bool],
     tolerance: float,
     spread: float = 64.0,
 ) -> float:

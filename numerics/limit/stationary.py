@@ -271,7 +271,7 @@ class LimitAt(ResponsesAt):
                 return AtRest(self.observed(centre), radius, float(error), None)
             radius /= SHRINK
         raise NumericalError(
-            "training does not come to rest: its last modes decay arbitrarily slowly, or something grows without "
+            "training has no stationary limit: its last modes decay arbitrarily slowly, or something grows without "
             "bound; add a ridge, or change the number of samples or the rate"
         )
 
@@ -306,12 +306,12 @@ class LimitAt(ResponsesAt):
             from_circle, _ = self.from_contour(radius, self.inward(radius), self._functions, tried)
         except (NumericalError, np.linalg.LinAlgError):
             raise NumericalError(
-                "whether training comes to rest is undecided: at these parameters it is close to instability; lower "
-                "the rate or the momentum a little"
+                "whether training has a stationary limit is undecided: at these parameters it is close to instability; "
+                "lower the rate or the momentum a little"
             ) from None
         if not np.all(np.abs(from_circle - right) <= STABLE * (np.max(np.abs(right), axis=0) + 1e-300)):
             raise NumericalError(
-                "training does not come to rest: it grows without bound at these parameters; lower the rate"
+                "training has no stationary limit: it grows without bound at these parameters; lower the rate"
             )
 
     def _functions(self, v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Any]:

@@ -109,16 +109,16 @@ class Eigenvalues:
         ones."""
         return [*self.real.tolist(), *self._nearly, *self._doubtful]
 
-    def placed(self, places: list[list[float]]) -> RingSpectrum | None:
+    def placed(self, places: list[list[float]]) -> CycleSpectrum | None:
         """Attach the outliers of each requested value; None if outliers may belong to eigenvalues lost to rounding."""
         count = len(self.real)
         if any(places[count + len(self._nearly) :]):
             return None
-        return RingSpectrum(self.matrix, self.values, self.real, places[:count], any(places[count:]))
+        return CycleSpectrum(self.matrix, self.values, self.real, places[:count], any(places[count:]))
 
 
 @dataclass(frozen=True)
-class RingSpectrum:
+class CycleSpectrum:
     """Leading eigenvalues of a cycle's matrix, the real ones among them, and the outliers of each.
 
     meeting: whether a nearly real pair would be outliers if it met on the real axis.
@@ -137,7 +137,7 @@ class RingSpectrum:
 
 
 @in_float64
-def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None = None) -> list[Outlier]:
+def find_outliers(problem: SpikedProblem, spectra: Sequence[CycleSpectrum] | None = None) -> list[Outlier]:
     """Return all outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
 
     spectra: of the cycles, if already computed.
@@ -148,7 +148,7 @@ def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None
     if not probe.reduced:
         points = sorted(by_contour(problem), reverse=True)
         return [Outlier(z, residual, 1.0) for z, residual in zip(points, _residuals(problem, points), strict=True)]
-    known = spectra or ring_spectra(problem)
+    known = spectra or cycle_spectra(problem)
     found = [(z, condition, s, one) for one in known for z, condition, s in _with_conditions(one)]
     found.sort(key=lambda one: one[:2], reverse=True)
     if max((len(one.matrix) for one in known), default=0) <= LARGEST_ASSEMBLED:
@@ -160,18 +160,18 @@ def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None
 
 
 @in_float64
-def ring_spectra(problem: SpikedProblem, known: Sequence[Eigenvalues] | None = None) -> list[RingSpectrum]:
-    """Return the spectrum of every cycle; known: eigenvalues from `ring_eigenvalues`."""
+def cycle_spectra(problem: SpikedProblem, known: Sequence[Eigenvalues] | None = None) -> list[CycleSpectrum]:
+    """Return the spectrum of every cycle; known: eigenvalues from `cycle_eigenvalues`."""
     return [
         cycle_spectrum(first.matrix, partial(physical, problem, cycle), first)
-        for cycle, first in zip(problem.probe.rings, known or ring_eigenvalues(problem), strict=True)
+        for cycle, first in zip(problem.probe.cycles, known or cycle_eigenvalues(problem), strict=True)
     ]
 
 
 @in_float64
-def ring_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
+def cycle_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
     """Return the leading eigenvalues of the matrix of every cycle, all of a small one."""
-    return [_eigenvalues(_pencil(problem, cycle), FIRST_EIGENVALUES) for cycle in problem.probe.rings]
+    return [_eigenvalues(_pencil(problem, cycle), FIRST_EIGENVALUES) for cycle in problem.probe.cycles]
 
 
 def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
@@ -184,7 +184,7 @@ def by_eigenvalues(problem: SpikedProblem, cycle: Cycle) -> list[tuple[float, fl
     return cycle_spectrum(_pencil(problem, cycle), partial(physical, problem, cycle)).outliers
 
 
-def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> RingSpectrum:
+def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> CycleSpectrum:
     """Return the eigenvalues of a matrix that outliers belong to; `points` maps real eigenvalues to outliers.
 
     The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus. For a
@@ -202,7 +202,7 @@ def cycle_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None
         now = _eigenvalues(matrix, count)
 
 
-def _long_spectrum(matrix: np.ndarray, points: Points) -> RingSpectrum:
+def _long_spectrum(matrix: np.ndarray, points: Points) -> CycleSpectrum:
     """Return the same in multiple precision, for entries that span more orders of magnitude than float64 resolves.
 
     Eigenvalues below the rounding of the entries are set to zero.
@@ -216,7 +216,7 @@ def _long_spectrum(matrix: np.ndarray, points: Points) -> RingSpectrum:
     for s, zs in zip(real, places, strict=True):
         if zs and moved[np.argmin(np.abs(values - s))] > KNOWN * abs(s):
             raise NumericalError(UNRESOLVED)
-    return RingSpectrum(matrix, values, real, places, any(nearly))
+    return CycleSpectrum(matrix, values, real, places, any(nearly))
 
 
 @in_float64
@@ -226,7 +226,7 @@ def outlier_positions(problem: SpikedProblem) -> list[float]:
         return []
     if not problem.probe.reduced:
         return sorted(by_contour(problem), reverse=True)
-    return sorted((z for spectrum in ring_spectra(problem) for z, _ in spectrum.outliers), reverse=True)
+    return sorted((z for spectrum in cycle_spectra(problem) for z, _ in spectrum.outliers), reverse=True)
 
 
 def candidates(problem: SpikedProblem, cycle: Cycle, values: Sequence[float]) -> list[tuple[int, float]]:
@@ -424,7 +424,7 @@ def _nearly_real(values: np.ndarray, real: np.ndarray) -> np.ndarray:
     return real_parts
 
 
-def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]:
+def _with_conditions(spectrum: CycleSpectrum) -> list[tuple[float, float, float]]:
     """Return outliers with the condition number of their eigenvalue, and the eigenvalue."""
     outliers = spectrum.outliers
     if not outliers:

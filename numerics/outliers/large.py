@@ -62,8 +62,8 @@ class LargeSpectrum:
 
 
 def is_large(problem: SpikedProblem) -> bool:
-    """Whether the matrix of a ring has too many rows to be written down. Where the bulk moves with order parameters, or
-    vectors are asked about, it is all the same."""
+    """Whether the matrix of a cycle has too many rows to be written down; no where the bulk moves with order
+    parameters, or vectors are asked about."""
     probe = problem.probe
     if not (probe.unknowns and probe.reduced) or problem.moves or probe.directions:
         return False
@@ -71,15 +71,15 @@ def is_large(problem: SpikedProblem) -> bool:
 
 
 def largest_rows(problem: SpikedProblem) -> int:
-    """Of the matrix of a ring, for the ring with most."""
-    return max(rows_of(problem, ring) for ring in problem.probe.rings)
+    """Of the matrix of a cycle, for the cycle with most."""
+    return max(rows_of(problem, cycle) for cycle in problem.probe.cycles)
 
 
-def rows_of(problem: SpikedProblem, ring: Cycle) -> int:
-    """Of the matrix of a ring, from the shapes of the order parameters."""
+def rows_of(problem: SpikedProblem, cycle: Cycle) -> int:
+    """Of the matrix of a cycle, from the shapes of the order parameters."""
     struct: type = jax.ShapeDtypeStruct
     shapes = {key: struct(np.shape(x), float) for key, x in problem.order.items()}
-    return int(jax.eval_shape(lambda order: ring.factors(problem.p, order), shapes)[0].shape[0])
+    return int(jax.eval_shape(lambda order: cycle.factors(problem.p, order), shapes)[0].shape[0])
 
 
 @in_float64
@@ -88,12 +88,12 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
 
     steps: how the problem depends on time, where outliers at all times are wanted.
     """
-    rings = problem.probe.rings
+    cycles = problem.probe.cycles
     if steps is not None and not problem.probe.steady:
         raise Lost("coefficients depend on the number of steps")
     found = [
-        _OfCycle(problem, ring, steps).spectrum(nearby, part(tell, k / len(rings), (k + 1) / len(rings)))
-        for k, ring in enumerate(rings)
+        _OfCycle(problem, cycle, steps).spectrum(nearby, part(tell, k / len(cycles), (k + 1) / len(cycles)))
+        for k, cycle in enumerate(cycles)
     ]
     last = found[0].last
     outliers = sorted((one for each in found for one in each.outliers), key=lambda o: (o.z, o.condition), reverse=True)
@@ -125,7 +125,7 @@ def _replicate_method(off: list[float]) -> ReplicateMethod:
 
 @dataclass(frozen=True)
 class _Found:
-    """Of one ring: outliers of the last time, by time those of the mean and those of each replica, and how far what
+    """Of one cycle: outliers of the last time, by time those of the mean and those of each replica, and how far what
     replicas do to first order was from differences, in errors, if there are such replicas."""
 
     last: int
@@ -156,15 +156,15 @@ class _Vectors:
 
 
 class _OfCycle:
-    def __init__(self, problem: SpikedProblem, ring: Cycle, steps: Steps | None) -> None:
-        self.problem, self.ring = problem, ring
-        self.points: Points = partial(physical, problem, ring)
-        self.edges = edge_images(problem, ring)
+    def __init__(self, problem: SpikedProblem, cycle: Cycle, steps: Steps | None) -> None:
+        self.problem, self.cycle = problem, cycle
+        self.points: Points = partial(physical, problem, cycle)
+        self.edges = edge_images(problem, cycle)
         least = float(np.min(np.abs(self.edges), initial=np.inf))
         if not np.isfinite(least) or least == 0:
             raise Lost("the bulk has no edge at which the map is known")
         self.floor, self.edge = (1 - NEAR) * least, least
-        self.restriction = None if steps is None else Restriction(problem, ring, steps)
+        self.restriction = None if steps is None else Restriction(problem, cycle, steps)
         if self.restriction is not None and not self.restriction.nested:
             raise Lost("matrices of early times are no parts of those of later ones")
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
@@ -172,13 +172,13 @@ class _OfCycle:
 
     def written(self, order: Order) -> dict[OrderKey, np.ndarray]:
         """Order parameters that the matrix is made of."""
-        found = read(order, self.ring.reads)
+        found = read(order, self.cycle.reads)
         check_size(*found.values())
         return found
 
     def matrix(self, order: Mapping[OrderKey, Any]) -> Operator:
         """Of the last time, rows and columns as they are; order: order parameters, as arrays or operators."""
-        return self.ring.pencil(self.problem.p, order)
+        return self.cycle.pencil(self.problem.p, order)
 
     def matrices(self, order: Order) -> Callable[[int], Operator]:
         """Of every time, rows and columns as they appear in time where there is more than one."""
@@ -211,7 +211,7 @@ class _OfCycle:
         for number, order in enumerate(orders):
             tell(0.4 + 0.5 * number / len(orders), f"outliers of replica {number + 1} of {len(orders)}")
             if isinstance(order, Moved):
-                there = ends.smalls(self._stepped(order.changes(self.ring.reads), STEP))
+                there = ends.smalls(self._stepped(order.changes(self.cycle.reads), STEP))
                 smalls = {time: begun[time] + (small - begun[time]) / STEP for time, small in there.items()}
                 eigenvalues.append({t: self._real(small, np.linalg.eigvals(small)) for t, small in smalls.items()})
                 slopes[number] = (_nearest(here, np.linalg.eigvals(there[last]).real) - here) / STEP
@@ -246,7 +246,7 @@ class _OfCycle:
         def difference(number: int) -> np.ndarray:
             order = orders[number]
             assert isinstance(order, Moved), "only those have slopes"
-            changes = order.changes(self.ring.reads)
+            changes = order.changes(self.cycle.reads)
             above, below = (self._improved(self._stepped(changes, step), vectors) for step in (HALF, -HALF))
             found: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
             return found

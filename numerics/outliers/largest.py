@@ -37,14 +37,14 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
         """Return points z above the bulk (NaN where there is none), the defect of the scalar map there, and the
         responses."""
-        zs, maps = zip(*(_places(p, order, cycle) for cycle in probe.rings), strict=True)
+        zs, maps = zip(*(_places(p, order, cycle) for cycle in probe.cycles), strict=True)
         edge, _ = upper_edge(p)
         z = jnp.concatenate(zs)
         z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
         inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for the entries that are masked
         r = jax.vmap(lambda one: responses_of(p, one, march_down(p, one)))(inside)
         defects, start = [], 0
-        for cycle, s in zip(probe.rings, maps, strict=True):
+        for cycle, s in zip(probe.cycles, maps, strict=True):
             own = slice(start, start + len(s))
             back = jax.vmap(lambda one, at, cycle=cycle: jnp.real(probe.mapped(cycle, p, one, at)))(inside[own], r[own])
             defects.append(jnp.abs(back - s) / jnp.abs(s))

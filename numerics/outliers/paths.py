@@ -16,17 +16,17 @@ from numerics.bulk.settling import as_settled, settled
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers.complete import MARGIN, IterationStart, complete_eigenvalues
 from numerics.outliers.finding import (
+    CycleSpectrum,
     Eigenvalues,
     Points,
-    RingSpectrum,
     candidates,
     check_size,
+    cycle_spectra,
     cycle_spectrum,
     find_outliers,
     outlier_positions,
     physical,
     real_among,
-    ring_spectra,
     smallest_image,
 )
 from numerics.outliers.following import Lost
@@ -95,7 +95,7 @@ def outlier_path(
     probe = problem.probe
     if not (probe.steady and probe.reduced and not probe.measured):
         return _one_by_one(problem, steps, tell, orders)
-    return _by_restriction(problem, steps, tell, orders, early or [{} for _ in problem.probe.rings])
+    return _by_restriction(problem, steps, tell, orders, early or [{} for _ in problem.probe.cycles])
 
 
 @in_float64
@@ -104,7 +104,7 @@ def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
     if not problem.probe.steady or problem.probe.measured or steps.count > CHUNK:
         return None
     by_cycle, times = [], range(1, steps.count + 1)
-    for cycle in problem.probe.rings:
+    for cycle in problem.probe.cycles:
         restriction = Restriction(problem, cycle, steps)
         if max(map(max, restriction.sizes)) > ALL_EIGENVALUES:
             return None
@@ -127,7 +127,7 @@ def _by_restriction(
     replicas: list[list[list[float]]] = [[[] for _ in path] for _ in orders]
     anew: set[int] = set()
     unknown: set[int] = set()
-    for cycle, known in zip(problem.probe.rings, early, strict=True):
+    for cycle, known in zip(problem.probe.cycles, early, strict=True):
         course = _CycleCourse(problem, cycle, steps, orders)
         complete = {} if orders or known else course.complete(tell)
         for time, zs in zip(complete, placed(course.points, list(complete.values())), strict=True):
@@ -215,7 +215,7 @@ class _CycleCourse:
 
     def spectra(
         self, known: Mapping[int, Eigenvalues], done: Mapping[int, list[float]], tell: Callable[[float, str], None]
-    ) -> Iterator[tuple[int, RingSpectrum]]:
+    ) -> Iterator[tuple[int, CycleSpectrum]]:
         """Yield by time the spectrum of the cycle's matrix, except for times in `done`; known: eigenvalues computed
         before."""
         count, order = self.steps.count, self.problem.order
@@ -233,7 +233,7 @@ class _CycleCourse:
                     eigenvalues = _all_eigenvalues(matrices, pool.map)
                 yield from zip(times, _spectra(eigenvalues, self.points), strict=True)
 
-    def follow(self, time: int, spectrum: RingSpectrum) -> None:
+    def follow(self, time: int, spectrum: CycleSpectrum) -> None:
         """Continue the eigenvalues of a time to the replicates, and check one of these now and then against its full
         solution."""
         if not self.trusted:
@@ -282,7 +282,7 @@ def _all_eigenvalues(matrices: Sequence[np.ndarray], spread: Callable[..., Any] 
     return [Eigenvalues(m, these, real_among(m, these)) for m, these in zip(matrices, values, strict=True)]
 
 
-def _spectra(eigenvalues: Sequence[Eigenvalues], points: Points) -> list[RingSpectrum]:
+def _spectra(eigenvalues: Sequence[Eigenvalues], points: Points) -> list[CycleSpectrum]:
     """Return the spectra of several matrices; outliers of all small ones are located together."""
     places = iter(points([s for one in eigenvalues for s in one.asked]))
     small = [one.placed([next(places) for _ in one.asked]) if len(one.values) else None for one in eigenvalues]
@@ -292,7 +292,7 @@ def _spectra(eigenvalues: Sequence[Eigenvalues], points: Points) -> list[RingSpe
 def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: Early | None) -> list[float]:
     """Return candidate outliers at the last and at all times, at which the bulk is needed."""
     places = []
-    for number, cycle in enumerate(problem.probe.rings):
+    for number, cycle in enumerate(problem.probe.cycles):
         at_times = early[number].values() if early else ()
         values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.asked)
         places += [z for _, z in candidates(problem, cycle, list(values))]
@@ -337,7 +337,7 @@ def _one_by_one(
             )
             early = [order if stops else cut(order, time=time) for order in (problem.order, *orders)]
             at_time = SpikedProblem(as_settled(problem.probe, branch), then, early[0], branch, excluded)
-            spectra = ring_spectra(at_time) if problem.probe.reduced else None
+            spectra = cycle_spectra(at_time) if problem.probe.reduced else None
             now = [o.z for o in find_outliers(at_time, spectra)]
             try:
                 theirs = followed_outliers(at_time, spectra, now, early[1:])

@@ -10,8 +10,8 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.outliers.finding import (
+    CycleSpectrum,
     Points,
-    RingSpectrum,
     cycle_factors,
     mapped,
     outlier_positions,
@@ -55,11 +55,11 @@ class Replicas:
 @in_float64
 def replica_outliers(
     problem: SpikedProblem,
-    spectra: Sequence[RingSpectrum] | None,
+    spectra: Sequence[CycleSpectrum] | None,
     outliers: list[float],
     nearby: Nearby,
 ) -> Replicas:
-    """Outliers of order parameters near those of a problem, whose rings have these spectra, and these outliers.
+    """Outliers of order parameters near those of a problem, whose cycles have these spectra, and these outliers.
 
     The one that is farthest off is solved again as a check. If that disagrees, or the outliers of one cannot be
     followed or are not as many, all are solved again.
@@ -94,7 +94,7 @@ def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float
 
 @in_float64
 def followed_outliers(
-    problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None, outliers: list[float], orders: Sequence[Order]
+    problem: SpikedProblem, spectra: Sequence[CycleSpectrum] | None, outliers: list[float], orders: Sequence[Order]
 ) -> list[list[float]]:
     """The outliers of each of several order parameters, followed from those of a problem; Lost if that fails."""
     if not problem.probe.unknowns or not orders:
@@ -103,13 +103,13 @@ def followed_outliers(
         return _followed_zeros(problem, outliers, orders)
     found: list[list[float]] = [[] for _ in orders]
     others = [problem.with_order(order) for order in orders]
-    for ring, spectrum in zip(problem.probe.rings, spectra, strict=True):
+    for cycle, spectrum in zip(problem.probe.cycles, spectra, strict=True):
 
-        def points(values: Sequence[float], ring: Cycle = ring, at: SpikedProblem = problem) -> list[list[float]]:
-            return physical(at, ring, values)
+        def points(values: Sequence[float], cycle: Cycle = cycle, at: SpikedProblem = problem) -> list[list[float]]:
+            return physical(at, cycle, values)
 
-        products = [partial(cycle_factors, other, ring) for other in others]
-        values = followed_eigenvalues(spectrum, edge_images(problem, ring), products)
+        products = [partial(cycle_factors, other, cycle) for other in others]
+        values = followed_eigenvalues(spectrum, edge_images(problem, cycle), products)
         if problem.moves:  # each has its own bulk
             there = [placed(partial(points, at=other), [one])[0] for other, one in zip(others, values, strict=True)]
         else:
@@ -136,18 +136,18 @@ def agree(points: Points, followed: Sequence[Sequence[float]], number: int, agai
     return bool(np.all(np.abs(np.subtract(here, there)) <= allowed))
 
 
-def edge_images(problem: SpikedProblem, ring: Cycle) -> np.ndarray:
-    """What the scalar map of a ring is just outside the bulk."""
+def edge_images(problem: SpikedProblem, cycle: Cycle) -> np.ndarray:
+    """What the scalar map of a cycle is just outside the bulk."""
     bulk = [pair for pair in problem.excluded if pair[1] > pair[0]]
     if not bulk:
         return np.zeros(0)
     beside = 1e-6 * (max(high for _, high in bulk) - min(low for low, _ in bulk))
     ends = np.array([z for low, high in bulk for z in (low - beside, high + beside)])
-    return np.real(mapped(problem.probe, ring, problem.p, ends, problem.branch.responses(ends)))
+    return np.real(mapped(problem.probe, cycle, problem.p, ends, problem.branch.responses(ends)))
 
 
 def followed_eigenvalues(
-    spectrum: RingSpectrum, edges: np.ndarray, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
+    spectrum: CycleSpectrum, edges: np.ndarray, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
 ) -> list[list[float]]:
     """Real eigenvalues of matrices near that of a spectrum, those that may belong to an outlier.
 

@@ -33,7 +33,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class _Structure:
-    """Which rows and columns of a ring's factors belong to which time.
+    """Which rows and columns of a cycle's factors belong to which time.
 
     nested: whether the factors of every time are corners of those of the last one, with rows and columns in the order
     `appearing`; sizes: of those corners by time. bytes: of all factors.
@@ -61,7 +61,7 @@ Shapes = tuple[tuple[OrderKey, tuple[int, ...]], ...]
 
 @lru_cache(maxsize=64)
 def _structure(
-    ring: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[OrderKey, Strides], ...], count: int
+    cycle: Cycle, p: Point, shapes: Shapes, strides: tuple[tuple[OrderKey, Strides], ...], count: int
 ) -> _Structure:
     """The structure at order parameters without any zeros; p holds numbers without any relation to each other.
 
@@ -70,16 +70,16 @@ def _structure(
     """
     of_time = dict(strides)
     if sum(8 * math.prod(shape) for _, shape in shapes) > CODED_BYTES and CODED_BITS // count >= FEWEST_BITS:
-        found = _coded_births(ring, p, shapes, of_time, count)
-        if _are_nested(ring, p, shapes, of_time, found, count):
+        found = _coded_births(cycle, p, shapes, of_time, count)
+        if _are_nested(cycle, p, shapes, of_time, found, count):
             return _Structure.of(True, found, count)
     generic = dict(_Drawn(shapes))
-    whole = _early(ring, p, generic, of_time, count)
+    whole = _early(cycle, p, generic, of_time, count)
     last = count + 1
     births = [np.full(len(x), last) for x in whole]
     nested = all(np.all(np.isfinite(x)) for x in whole)
     for time in range(count, 0, -1):
-        early = _early(ring, p, generic, of_time, time)
+        early = _early(cycle, p, generic, of_time, time)
         alive = _alive(early)
         nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
         for birth, now in zip(births, alive, strict=True):
@@ -117,7 +117,7 @@ class _Drawn(Mapping[OrderKey, np.ndarray]):
 
 
 def _coded_births(
-    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[OrderKey, Strides], count: int
+    cycle: Cycle, p: Point, shapes: Shapes, strides: Mapping[OrderKey, Strides], count: int
 ) -> list[np.ndarray]:
     """From when on rows and columns hold something, read off one set of factors: entries of order parameters are the
     smaller the later they are, so that the largest entry of a row says how early something is there. Where entries are
@@ -133,7 +133,7 @@ def _coded_births(
         found: np.ndarray = x * sizes
         return found
 
-    factors = factors_at(ring, p, _Drawn(shapes, coded))
+    factors = factors_at(cycle, p, _Drawn(shapes, coded))
 
     def birth(largest: np.ndarray) -> np.ndarray:
         there = largest > 0
@@ -151,7 +151,12 @@ def _largest(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _are_nested(
-    ring: Cycle, p: Point, shapes: Shapes, strides: Mapping[OrderKey, Strides], births: Sequence[np.ndarray], count: int
+    cycle: Cycle,
+    p: Point,
+    shapes: Shapes,
+    strides: Mapping[OrderKey, Strides],
+    births: Sequence[np.ndarray],
+    count: int,
 ) -> bool:
     """Whether factors of a few times hold something where births say it, and do there to vectors what those of the last
     time do."""
@@ -163,7 +168,7 @@ def _are_nested(
         ends = zip(factors, there, [*there[1:], there[0]], [*vectors[1:], vectors[0]], strict=True)
         return [(x @ (vector * columns))[rows] for x, rows, columns, vector in ends]
 
-    whole = factors_at(ring, p, _Drawn(shapes))
+    whole = factors_at(cycle, p, _Drawn(shapes))
     if not all(np.all(np.isfinite(x)) for x in whole):
         return False
     then = [seen(time, whole) for time in times]
@@ -173,7 +178,7 @@ def _are_nested(
         def cut(key: OrderKey, x: np.ndarray, time: int = time) -> np.ndarray:
             return np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x
 
-        early = factors_at(ring, p, _Drawn(shapes, cut))
+        early = factors_at(cycle, p, _Drawn(shapes, cut))
         if not all(np.array_equal(now, birth <= time) for now, birth in zip(_alive(early), births, strict=True)):
             return False
         now = seen(time, early)
@@ -189,10 +194,10 @@ def _generic(p: Point) -> Point:
 
 
 def _early(
-    ring: Cycle, p: Point, order: Order, strides: Mapping[OrderKey, Strides], time: int
+    cycle: Cycle, p: Point, order: Order, strides: Mapping[OrderKey, Strides], time: int
 ) -> tuple[np.ndarray, ...]:
     """The factors with order parameters of later times set to zero."""
-    return factors_at(ring, p, without_later(order, strides, time))
+    return factors_at(cycle, p, without_later(order, strides, time))
 
 
 def without_later(order: Order, strides: Mapping[OrderKey, Strides], time: int) -> Order:
@@ -203,25 +208,25 @@ def without_later(order: Order, strides: Mapping[OrderKey, Strides], time: int) 
 
 
 class Restriction:
-    """The factors of a ring's matrix when the spikes of later times are left out.
+    """The factors of a cycle's matrix when the spikes of later times are left out.
 
     What is left at each time is asked of order parameters without any zeros, since sampled ones may vanish here in one
     replica and there in another. If it is a part of what is left later, with the same entries, rows and columns are put
     in the order in which they appear, so that the factors of every time are the corners of those of the last one.
     """
 
-    def __init__(self, problem: SpikedProblem, ring: Cycle, steps: Steps) -> None:
-        self.problem, self.ring, self.strides = problem, ring, steps.strides
-        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in ring.reads)
+    def __init__(self, problem: SpikedProblem, cycle: Cycle, steps: Steps) -> None:
+        self.problem, self.cycle, self.strides = problem, cycle, steps.strides
+        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in cycle.reads)
         strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())
-        found = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
+        found = _structure(cycle, _generic(problem.p), shapes, strides, steps.count)
         self.nested, self.appearing, self.sizes, self.bytes = found.nested, found.appearing, found.sizes, found.bytes
 
     def of(self, order: Order) -> tuple[np.ndarray, ...]:
         """The factors of the last time at given order parameters, rows and columns as they appear."""
         if not self.nested:
             return ()
-        return cycle_factors(self.problem.with_order(order), self.ring, self.appearing)
+        return cycle_factors(self.problem.with_order(order), self.cycle, self.appearing)
 
     def rows(self, time: int) -> int:
         """Of the matrix at a time."""
@@ -230,7 +235,7 @@ class Restriction:
     def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
         """The factors at a time; last: what `of` gives, where it is at hand."""
         if not self.nested:
-            found = _early(self.ring, self.problem.p, order, self.strides, time)
+            found = _early(self.cycle, self.problem.p, order, self.strides, time)
             check_size(*found)
             return found
         rows = self.sizes[time]

@@ -15,8 +15,8 @@ from numerics.support.labelled import single_draws, single_series
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from numerics.simulation.samples import Simulation
-    from numerics.solver import Solution
+    from numerics.simulation.samples import Samples
+    from numerics.solution import Prediction
 
 ACROSS = 2
 """Panels per row."""
@@ -24,7 +24,7 @@ NARROW = 4.2
 """Width of a figure for a small screen, in inches."""
 
 
-def draw_observables(solution: Solution, simulation: Simulation, across: int = ACROSS) -> Figure:
+def draw_observables(solution: Prediction, simulation: Samples, across: int = ACROSS) -> Figure:
     """Plot the theory as a line and the mean of the seeds with standard errors, one panel per observable."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -66,10 +66,9 @@ def draw_observables(solution: Solution, simulation: Simulation, across: int = A
     return figure
 
 
-def draw_spectrum(solution: Solution, simulation: Simulation, label: str) -> Figure:
+def draw_spectrum(solution: Prediction, simulation: Samples, label: str) -> Figure:
     """Plot the spectrum of one layer."""
-    layers = [layer for layer in solution.layers if layer.label == label]
-    return draw_comparison(replace(solution, layers=layers), simulation, "")
+    return draw_comparison(replace(solution, layers=(solution.layer(label),)), simulation, "")
 
 
 def narrowed(figure: Figure) -> Figure:

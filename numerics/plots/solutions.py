@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.errors import DeriveError
 from numerics.simulation.compare import at_atom, bulk_intervals, match, without_null_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from numerics.simulation.samples import SimulatedLayer, Simulation
-    from numerics.solver import Layer, Solution
+    from numerics.simulation.samples import Samples, SimulatedLayer
+    from numerics.solution import Layer, Prediction
 
 GREY, BLUE, ORANGE = "0.80", "#0072B2", "#D55E00"
 Interval = tuple[float, float]
@@ -27,16 +25,7 @@ WIDE = 6.0
 """Range of the plot, in widths of the bulk, above which the density gets its own axes."""
 
 
-def save_comparison(path: Path, solution: Solution, simulation: Simulation, title: str) -> None:
-    """Write the figure; the suffix selects the format."""
-    figure = draw_comparison(solution, simulation, title)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise DeriveError(f"cannot write {path} ({error.strerror}); choose another file for --plot") from None
-
-
-def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> Figure:
+def draw_comparison(solution: Prediction, simulation: Samples, title: str) -> Figure:
     """Plot one column per layer: above, the histogram of all seeds with the bulk law; below, the outliers of both."""
     from matplotlib.figure import Figure
 
@@ -67,14 +56,14 @@ def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> F
     return figure
 
 
-def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simulated: SimulatedLayer) -> None:
+def _draw_layer(top: Axes, strip: Axes, solution: Prediction, layer: Layer, simulated: SimulatedLayer) -> None:
     spectra = simulated.all_eigenvalues("a histogram")
     matches = match(layer, spectra)
-    intervals = bulk_intervals(layer.bulk_edges)
+    intervals = bulk_intervals(layer.law.edges)
     eigenvalues = np.concatenate([np.asarray(e) for e in spectra])
     nonzero = layer.shift + without_null_space(eigenvalues - layer.shift)
-    for atom in layer.atoms:
-        nonzero = nonzero[~at_atom(nonzero, atom["at"])]
+    for at, _ in layer.atoms:
+        nonzero = nonzero[~at_atom(nonzero, at)]
     theory = [value for _, value, _, _ in matches.outliers]
     drawn = [float(draws.mean()) for _, _, _, draws in matches.outliers]
     low, high = (intervals[0][0], intervals[-1][1]) if intervals else (float(nonzero.min()), float(nonzero.max()))
@@ -155,9 +144,9 @@ def _draw_side_by_side(
 def _write_atoms(axes: Axes, layer: Layer, simulated: SimulatedLayer) -> None:
     """Write the weights of point masses as text."""
     lines = []
-    for atom in layer.atoms:
-        seen = np.mean([np.mean(at_atom(np.asarray(e), atom["at"])) for e in simulated.eigenvalues])
-        lines.append(f"atom at {atom['at']:.4g}: weight {atom['weight']:.4g}\nin simulation {seen:.4g}")
+    for at, weight in layer.atoms:
+        seen = np.mean([np.mean(at_atom(np.asarray(e), at)) for e in simulated.eigenvalues])
+        lines.append(f"atom at {at:.4g}: weight {weight:.4g}\nin simulation {seen:.4g}")
     if lines:
         axes.text(0.99, 0.97, "\n".join(lines), transform=axes.transAxes, ha="right", va="top", fontsize=8)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from numerics.simulation.samples import Simulation
-    from numerics.solver import Layer, Solution
+    from numerics.simulation.samples import Samples
+    from numerics.solution import Layer, Prediction
 
 ACROSS = 3
 """Panels per row."""
@@ -36,7 +36,7 @@ def panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
     return figure, axes[:count]
 
 
-def draw_solution(solution: Solution, title: str) -> Figure:
+def draw_solution(solution: Prediction, title: str) -> Figure:
     """Plot, per layer, the law of the bulk with the outliers and their path if there is one; then the observables."""
     series = single_series(solution.observables)
     followed = [layer for layer in solution.layers if layer.outlier_path is not None and len(layer.outlier_path) > 1]
@@ -46,30 +46,30 @@ def draw_solution(solution: Solution, title: str) -> Figure:
         _draw_law(next(places), layer)
     for layer in followed:
         _draw_path(next(places), layer)
-    spreads = single_series(solution.observable_errors or {})
+    spreads = single_series(solution.errors or {})
     for name, values in series.items():
         _draw_series(next(places), name, values, spreads.get(name))
     return figure
 
 
-def draw_simulation(simulation: Simulation, title: str) -> Figure:
+def draw_simulation(simulation: Samples, title: str) -> Figure:
     """Plot, per layer, a histogram of the eigenvalues of all seeds; then the means of the observables with their
     errors."""
     means = {name: values.mean(axis=0) for name, values in simulation.observables.items()}
-    series = single_series({name: values.tolist() for name, values in means.items()})
+    series = single_series(means)
     figure, axes = panels(len(simulation.layers) + len(series), title)
     places = iter(axes)
     for layer in simulation.layers:
         panel = next(places)
         panel.hist(np.concatenate(layer.all_eigenvalues("a histogram")), bins=60, density=True, color=GREY)
         _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
-    spreads = single_series({name: simulation.stderr(name).tolist() for name in means})
+    spreads = single_series({name: simulation.stderr(name) for name in means})
     for name, values in series.items():
         _draw_series(next(places), name, values, spreads[name])
     return figure
 
 
-def draw_both(solution: Solution, simulation: Simulation, title: str) -> Figure:
+def draw_both(solution: Prediction, simulation: Samples, title: str) -> Figure:
     """Plot theory against simulation: the spectrum where a matrix is probed, otherwise the observables."""
     if solution.layers:
         return draw_comparison(solution, simulation, title)
@@ -88,7 +88,7 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
         panel.fill_between(x, y, color=GREY)
         panel.plot(x, y, color=BLUE)
         top = max(top, float(np.max(y[20:-20])))
-    if layer.outliers:
+    if len(layer.outliers):
         panel.plot(layer.outliers, np.zeros(len(layer.outliers)), "D", color=ORANGE, clip_on=False, label="outliers")
         panel.legend(frameon=False, fontsize=8)
     panel.set_ylim(0.0, 1.15 * top or 1.0)
@@ -97,7 +97,7 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
 
 def _draw_path(panel: Axes, layer: Layer) -> None:
     """Plot the outliers during training over the bulk as a band."""
-    path = layer.outlier_path or []
+    path = layer.outlier_path or ()
     for low, high in layer.bulk_edges:
         panel.axhspan(low, high, color=GREY, linewidth=0)
     for time, now in enumerate(path):

@@ -242,7 +242,7 @@ class Probe:
 
     unknowns: tuple[str, ...]
     a_matrix: Callable[..., Operator]
-    rings: tuple[Cycle, ...]
+    cycles: tuple[Cycle, ...]
     sides: tuple[Side, ...]
     reduced: bool
     steady: bool
@@ -289,9 +289,9 @@ class Probe:
         """Return the laws of sites that functions of z and the responses take last."""
         return _laws(self.sites, p, self.nodes)
 
-    def mapped(self, ring: Cycle, p: Point, z: Array, r: Array) -> Array:
+    def mapped(self, cycle: Cycle, p: Point, z: Array, r: Array) -> Array:
         """Return the scalar map of a cycle at bulk responses r."""
-        return ring.scalar_map(p, z, r, *_laws(self.sites, p, self.nodes))
+        return cycle.scalar_map(p, z, r, *_laws(self.sites, p, self.nodes))
 
 
 @dataclass(frozen=True)

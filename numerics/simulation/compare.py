@@ -15,11 +15,9 @@ from numerics.support.progress import handful
 
 if TYPE_CHECKING:
     from numerics.outliers.alignments import OutlierAlignment
-    from numerics.simulation.samples import SimulatedLayer, Simulation
-    from numerics.solver import Layer, Solution
+    from numerics.simulation.samples import Samples, SimulatedLayer
+    from numerics.solution import Layer, Prediction
 
-TRACY_WIDOM_MEAN = 1.2065335745820
-"""Minus the mean of the Tracy-Widom law (beta = 1)."""
 THRESHOLD = 3.0
 """Standard errors within which theory and simulation agree."""
 ANOTHER_SPAN = 1.0
@@ -84,8 +82,7 @@ def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]
 
 def bulk_ends(layer: Layer) -> tuple[float, float] | None:
     """Return the lower and upper end of the bulk, or of its point masses where there are no intervals."""
-    places = [end for pair in bulk_intervals(layer.bulk_edges) for end in pair]
-    places = places or [float(atom["at"]) for atom in layer.atoms]
+    places = [end for pair in bulk_intervals(layer.law.edges) for end in pair] or [at for at, _ in layer.atoms]
     return (min(places), max(places)) if places else None
 
 
@@ -133,7 +130,7 @@ def match_outliers(
     if ends is None:
         return Matches((), ())
     low, high = (end + shift for end in ends)
-    alone = not layer.bulk_edges  # the bulk is a few points, and a null space one of them
+    alone = not layer.law.edges  # the bulk is a few points, and a null space one of them
     base = None if alone else layer.shift + shift
     draws, others = ([_inwards(np.asarray(e), base, whole) for e in s] for s in (spectra, grouped_by))
     above, below = ([pairs[k] for k in ranks] for ranks in beyond([value for value, _ in pairs], low, high))
@@ -178,11 +175,17 @@ def _inwards(eigenvalues: np.ndarray, base: float | None, whole: bool) -> tuple[
 
 
 def _with_errors(layer: Layer) -> Pairs:
-    errors: Sequence[float | None] = layer.outlier_errors or [None] * len(layer.outliers)
-    return list(zip(layer.outliers, errors, strict=True))
+    return _paired(layer.outliers, layer.outlier_errors)
 
 
-def beyond(outliers: Sequence[float], low: float, high: float) -> tuple[list[int], list[int]]:
+def _paired(values: np.ndarray, errors: np.ndarray | None) -> Pairs:
+    """Return values with their errors, None where there is none."""
+    return list(
+        zip(values.tolist(), with_none(np.full(len(values), np.nan) if errors is None else errors), strict=True)
+    )
+
+
+def beyond(outliers: Sequence[float] | np.ndarray, low: float, high: float) -> tuple[list[int], list[int]]:
     """Return indices of outliers above the bulk, the largest first, and below it, the smallest first."""
     order = sorted(range(len(outliers)), key=lambda k: outliers[k])
     return [k for k in reversed(order) if outliers[k] >= high], [k for k in order if outliers[k] <= low]
@@ -223,10 +226,10 @@ def _called(group: Sequence[int]) -> str:
 
 
 def compare(
-    solution: Solution,
-    simulation: Simulation,
-    smaller: Simulation | None = None,
-    grouped_by: Simulation | None = None,
+    solution: Prediction,
+    simulation: Samples,
+    smaller: Samples | None = None,
+    grouped_by: Samples | None = None,
 ) -> list[Row]:
     """Return rows for all outliers with their overlaps, the edges, and the observables at a few times.
 
@@ -249,7 +252,7 @@ def compare(
             )
         rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
         rows += _edge_rows(name, layer, matches, simulated)
-        if not layer.outliers and simulated.whole:
+        if not len(layer.outliers) and simulated.whole:
             rows += _moment_rows(name, layer, simulation, smaller)
             rows += _atom_rows(name, layer, simulated.eigenvalues)
         rows += _trace_rows(name, solution, layer, simulation, smaller)
@@ -257,7 +260,7 @@ def compare(
         rows += _alignment_rows(name, layer, simulated, other)
         rows += _path_rows(name, layer, simulated, other)
         rows += _alignment_path_rows(name, layer, simulated, other)
-    spreads = single_series(solution.observable_errors or {})
+    spreads = single_series(solution.errors or {})
     for name, theory in single_series(solution.observables).items():
         draws = np.asarray(single_draws(name, simulation.observables), dtype=float)
         if draws.shape[1] != len(theory):
@@ -265,16 +268,16 @@ def compare(
                 f"{name} has {len(theory)} times in theory and {draws.shape[1]} in the simulation; "
                 "build the solver again with derive build"
             )
-        errors = spreads.get(name)
+        errors = with_none(spreads[name]) if name in spreads else None
         for time in handful(len(theory)):
-            if theory[time] is None:
+            if np.isnan(theory[time]):
                 continue
             label = f"{name} at {time}" if len(theory) > 1 else name
             rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
     return [*rows, *_two_time_rows(solution, simulation)]
 
 
-def _two_time_rows(solution: Solution, simulation: Simulation) -> list[Row]:
+def _two_time_rows(solution: Prediction, simulation: Samples) -> list[Row]:
     """Return rows for common two-time functions at a few pairs of times."""
     rows = []
     for name, draws in simulation.two_time.items():
@@ -297,7 +300,7 @@ def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLa
     size = simulated.size
     paired = all(e[-1] - e[-2] <= 1e-8 * abs(e[-1]) for e in simulated.eigenvalues if len(e) > 1)
     for what, edge, draws in matches.edges:
-        expected = None if layer.outliers or paired else mean_at_edge(layer, edge, size)
+        expected = None if len(layer.outliers) or paired else layer.law.mean_at_edge(edge, size)
         off = _edge_error(layer, edge)
         if expected is None:
             rows.append(_row(name + what, edge, off, draws, compared=False))
@@ -308,13 +311,12 @@ def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLa
 
 def _edge_error(layer: Layer, edge: float) -> float | None:
     """Return the standard error of an edge of a bulk that depends on sampled quantities."""
-    pairs = zip(layer.bulk_edges, layer.edge_errors, strict=True) if layer.edge_errors else ()
-    by_edge = {place: off for ends, offs in pairs for place, off in zip(ends, offs, strict=True)}
-    error: float | None = by_edge.get(edge)
-    return error
+    errors = np.full((len(layer.law.edges), 2), np.nan) if layer.edge_errors is None else layer.edge_errors
+    by_edge: dict[float, float | None] = dict(zip(np.ravel(layer.law.edges), with_none(errors.ravel()), strict=True))
+    return by_edge.get(edge)
 
 
-def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simulation | None) -> list[Row]:
+def _moment_rows(name: str, layer: Layer, simulation: Samples, smaller: Samples | None) -> list[Row]:
     """Return rows for moments 1 to 4, extrapolated to infinite size from two sizes, otherwise for information."""
     rows = []
     for order, theory in enumerate(layer.moments[1:5], start=1):
@@ -324,7 +326,7 @@ def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simul
             for s in (simulation, smaller)
             if s is not None
         ]
-        off = layer.moment_errors[order] if layer.moment_errors else None
+        off = None if layer.moment_errors is None else float(layer.moment_errors[order])
         rows.append(_extrapolated(what, theory, draws, simulation, smaller, off))
     return rows
 
@@ -333,8 +335,8 @@ def _extrapolated(
     what: str,
     theory: float,
     draws: Sequence[np.ndarray],
-    simulation: Simulation,
-    smaller: Simulation | None,
+    simulation: Samples,
+    smaller: Samples | None,
     off: float | None = None,
 ) -> Row:
     """Return a row for a quantity with a 1/D correction, extrapolated from two sizes, otherwise for information.
@@ -351,14 +353,14 @@ def _extrapolated(
 
 
 def _trace_rows(
-    name: str, solution: Solution, layer: Layer, simulation: Simulation, smaller: Simulation | None
+    name: str, solution: Prediction, layer: Layer, simulation: Samples, smaller: Samples | None
 ) -> list[Row]:
     """Return rows for traces of the resolvent with each declared matrix, one width below the spectrum."""
     simulated = simulation.layer(layer.label)
-    if not simulated.weights or not layer.bulk_edges:
+    if not simulated.weights or not layer.law.edges:
         return []
-    low, high = (pick([e for pair in layer.bulk_edges for e in pair]) for pick in (min, max))
-    z = min([low, *layer.outliers, *(atom["at"] for atom in layer.atoms)]) - max(high - low, 1e-3)
+    low, high = (float(pick(layer.law.edges)) for pick in (np.min, np.max))
+    z = min([low, *layer.outliers, *(at for at, _ in layer.atoms)]) - max(high - low, 1e-3)
     try:
         (theory,) = solution.compute_traces(layer.label, [complex(z)], 1)
     except ParameterError:  # a result that was saved without them
@@ -376,27 +378,12 @@ def _trace_rows(
 def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[Row]:
     """Return rows for the fraction of eigenvalues at each point mass, with an error of half an eigenvalue."""
     rows = []
-    for atom in layer.atoms:
-        near = [np.mean(at_atom(np.asarray(e), atom["at"])) for e in spectra]
+    for at, weight in layer.atoms:
+        near = [np.mean(at_atom(np.asarray(e), at)) for e in spectra]
         mean, stderr = _mean_and_stderr(np.array(near))
         error = max(stderr, 0.5 / len(spectra[0]))
-        rows.append(_row_of(f"{name}weight of the atom at {atom['at']:.6g}", atom["weight"], None, mean, error))
+        rows.append(_row_of(f"{name}weight of the atom at {at:.6g}", weight, None, mean, error))
     return rows
-
-
-def mean_at_edge(layer: Layer, edge: float, size: int) -> float | None:
-    """Return the mean outermost of `size` eigenvalues at an edge without outliers, from the Tracy-Widom law (beta = 1).
-
-    The density is a sqrt(distance) / pi; None where it behaves otherwise.
-    """
-    low, high = next(pair for pair in layer.bulk_edges if edge in pair)
-    inward = 1.0 if edge == low else -1.0
-    steps = 1e-5 * (high - low) * np.array([1.0, 4.0])
-    near, far = layer.law.density(edge + inward * steps)
-    if near <= 0 or abs(far / near - 2) > 0.05:
-        return None
-    scale = np.sqrt(steps[0]) / (np.pi * near)
-    return float(edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3))
 
 
 def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
@@ -417,11 +404,11 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
             for s, k in zip(squared, simulated.counted[side], strict=True)
         ]
         for group, called, taken in _vector_groups(layer, simulated, grouped_by, draws):
-            theory = [x for x in (layer.overlaps[k][side] for k in group) if x is not None]
-            if len(theory) < len(group):
+            theory = float(np.mean(layer.overlaps[side][group]))
+            if math.isnan(theory):
                 continue
-            error = max(layer.overlap_errors[k][side] or 0.0 for k in group) if layer.overlap_errors else None
-            rows.append(_row(f"{name}{side} overlap of {called}", float(np.mean(theory)), error, taken, compared=same))
+            error = float(np.nan_to_num(layer.overlap_errors[side][group]).max()) if layer.overlap_errors else None
+            rows.append(_row(f"{name}{side} overlap of {called}", theory, error, taken, compared=same))
     return rows
 
 
@@ -432,7 +419,7 @@ def _alignment_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_
     is added to the error.
     """
     rows = []
-    for one in layer.alignments:
+    for one in layer.outlier_alignments:
         squared = simulated.alignments.get((one.name, one.side))
         if squared is None:
             continue
@@ -464,7 +451,7 @@ def _vector_groups(
     if ends is None:
         return
     low, high = ends
-    if layer.bulk_edges:
+    if layer.law.edges:
         kept = [_beside_null_space(np.asarray(e) - layer.shift) for e in simulated.eigenvalues]
         others = [layer.shift + without_null_space(np.asarray(e) - layer.shift) for e in grouped_by.eigenvalues]
         spectra = [np.asarray(s)[nonzero] for s, nonzero in zip(squares, kept, strict=True)]
@@ -485,13 +472,11 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: S
         return []
     rows = []
     for k, time in enumerate(simulated.times):
-        if time >= len(layer.outlier_path) - 1 or not layer.outlier_path[time]:
+        if time >= len(layer.outlier_path) - 1 or not len(layer.outlier_path[time]):
             continue
-        moved = layer.shift_path[time] - layer.shift if layer.shift_path else 0.0
-        errors = (
-            layer.outlier_path_errors[time] if layer.outlier_path_errors else [None] * len(layer.outlier_path[time])
-        )
-        pairs: Pairs = list(zip(layer.outlier_path[time], errors, strict=True))
+        moved = 0.0 if layer.shift_path is None else layer.shift_path[time] - layer.shift
+        errors = None if layer.outlier_path_errors is None else layer.outlier_path_errors[time]
+        pairs = _paired(layer.outlier_path[time], errors)
         ends, others = ([e[k] for e in one.ends] for one in (simulated, grouped_by))
         whole = len(ends[0]) == simulated.size
         matches = match_outliers(pairs, layer, ends, others, moved, whole).outliers
@@ -503,18 +488,19 @@ def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, gro
     """Return rows for squared cosines at earlier times; a direction with times is taken at the same time."""
     rows = []
     for k, time in enumerate(simulated.times):
-        path, where = layer.alignment_path or [], layer.outlier_path or []
-        if not simulated.alignment_path or time >= len(path) - 1 or not path[time] or not where[time]:
+        path, where = layer.outlier_alignment_path or (), layer.outlier_path or ()
+        if not simulated.alignment_path or time >= len(path) - 1 or not path[time] or not len(where[time]):
             continue
-        shift = layer.shift_path[time] if layer.shift_path and len(layer.shift_path) > 1 else layer.shift
+        shifts = [layer.shift] if layer.shift_path is None else layer.shift_path
+        shift = float(shifts[time] if len(shifts) > 1 else layer.shift)
         errors = layer.outlier_path_errors[time] if layer.outlier_path_errors else None
         then = replace(
             layer,
             law=layer.law.moved(shift - layer.shift),
             shift=shift,
             outliers=where[time],
-            outlier_errors=None if errors is None else [0.0 if e is None else e for e in errors],
-            alignments=[_at_same_time(one, time) for one in path[time]],
+            outlier_errors=None if errors is None else np.nan_to_num(errors),
+            outlier_alignments=tuple(_at_same_time(one, time) for one in path[time]),
         )
         early, other = (replace(one, eigenvalues=[ends[k] for ends in one.ends]) for one in (simulated, grouped_by))
         taken = {}

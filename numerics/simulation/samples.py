@@ -19,9 +19,12 @@ from numerics.runtime.two_time import Wanted
 from numerics.simulation.directions import Aligning, Named
 from numerics.simulation.outermost import at_ends, outermost
 from numerics.simulation.two_time import FollowedFields, check_declared
+from numerics.solution import find_layer
+from numerics.support.formatting import listed
 from numerics.support.labelled import where_defined
 from numerics.support.precision import in_float64
 from numerics.support.progress import Report
+from numerics.support.records import ArrayRecord, read_only
 from numerics.two_time import checked, finished
 
 SPAN = 1e-12
@@ -35,8 +38,8 @@ KEPT = 60
 """Eigenvalues kept at either end of the spectrum at times before the last."""
 
 
-@dataclass(frozen=True)
-class SimulatedLayer:
+@dataclass(frozen=True, eq=False)
+class SimulatedLayer(ArrayRecord):
     """Spectra of one probed matrix, one entry a seed.
 
     eigenvalues: after the last step, ascending: all of them, or as many at the lower as at the upper end if no others
@@ -139,39 +142,55 @@ class SimulatedLayer:
         return [0.0 if s is None else float(s[time if len(s) > 1 else 0]) for s in self.added]
 
 
-@dataclass(frozen=True)
-class Simulation:
-    """Spectra and observables, one entry a seed."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Samples(ArrayRecord):
+    """Spectra and observables of independent samples of a declaration at one size."""
 
-    setting: str
-    parameters: dict[str, Any]
+    inputs: dict[str, Any]
+    """Values of the parameters, and arrays."""
     size: int
-    layers: list[SimulatedLayer]
-    observables: dict[str, np.ndarray]
-    """NaN at times at which one is not defined."""
-    two_time: dict[OrderKey, np.ndarray]
-    """Correlations and responses that were asked for, with the axes of the theory's behind that of the seeds."""
+    """Of the base sector, the first one declared."""
+    layers: tuple[SimulatedLayer, ...]
+    """The probed matrices in the order of the declaration."""
+    observables: Mapping[str, np.ndarray]
+    """By name one row per seed, then time, then labels; NaN at times at which one is not defined."""
     about: Setting
     """What was declared."""
+    two_time: Mapping[OrderKey, np.ndarray] = field(default_factory=dict)
+    """Correlations and responses that were asked for, with the axes of the theory's behind that of the seeds."""
 
     @property
-    def eigenvalues(self) -> list[np.ndarray]:
-        """Those of the first layer."""
-        return self.layers[0].eigenvalues if self.layers else []
+    def setting(self) -> str:
+        """The name of the declared model."""
+        return self.about.name
 
-    def layer(self, label: str) -> SimulatedLayer:
-        return next(layer for layer in self.layers if layer.label == label)
+    def layer(self, label: int | str | None = None) -> SimulatedLayer:
+        """One probed matrix by its label; the first one if None."""
+        return find_layer(self.layers, label, self.setting)
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """Eigenvalues of the first layer after the last step, ascending: one row per seed. All of them, unless only the
+        ends of the spectrum were asked for."""
+        return read_only(self.layer().eigenvalues)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if not isinstance(name, str) or name not in self.observables:
+            raise ParameterError(
+                f"{self.setting} has no observable {name!r}; the observables are {listed(self.observables)}"
+            )
+        return self.observables[name]
 
     def mean(self, name: str) -> np.ndarray:
-        found: np.ndarray = self.observables[name].mean(axis=0)
-        return found
+        """Mean of an observable over the seeds."""
+        return np.asarray(self[name].mean(axis=0))
 
     def stderr(self, name: str) -> np.ndarray:
-        values = self.observables[name]
+        """Its standard error; NaN with one seed."""
+        values = self[name]
         if len(values) < 2:
             return np.full(values.shape[1:], np.nan)
-        found: np.ndarray = values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        return found
+        return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(len(values)))
 
 
 @contextmanager
@@ -262,7 +281,7 @@ def simulate(
     two_time: Wanted = (),
     backend: str = "numpy",
     progress: Callable[[float, str], None] | None = None,
-) -> Simulation:
+) -> Samples:
     """Independent samples at base size `size`.
 
     first: the number of the first sample. A sample's random numbers depend on the seed and its own number alone, so
@@ -297,14 +316,13 @@ def simulate(
     children = [np.random.SeedSequence(seed, spawn_key=(first + number,)) for number in range(seeds)]
     samples = drawing.samples(children, progress or (lambda share, what: None), each)
     looked, observed = tuple(sorted(samples[0].early)), [sample.observables for sample in samples]
-    return Simulation(
-        solver.name,
+    return Samples(
         dict(values),
         size,
-        [_gathered(p.label, samples, looked, samples[-1].sizes[p.label]) for p in drawing.probes],
+        tuple(_gathered(p.label, samples, looked, samples[-1].sizes[p.label]) for p in drawing.probes),
         where_defined(solver.setting.observables, {n: [o[n] for o in observed] for n in observed[0]}, axis=1),
-        {name: np.array([sample.two_time[name] for sample in samples]) for name in wanted},
         solver.about,
+        {name: np.array([sample.two_time[name] for sample in samples]) for name in wanted},
     )
 
 
@@ -400,7 +418,7 @@ def _check_finite(observables: Mapping[str, Any]) -> None:
             )
 
 
-def joined(parts: Sequence[Simulation]) -> Simulation:
+def joined(parts: Sequence[Samples]) -> Samples:
     """Samples of one point at one size that were drawn apart, in this order."""
     start = parts[0]
     layers = []
@@ -424,7 +442,7 @@ def joined(parts: Sequence[Simulation]) -> Simulation:
         )
     return replace(
         start,
-        layers=layers,
+        layers=tuple(layers),
         observables={name: np.concatenate([part.observables[name] for part in parts]) for name in start.observables},
         two_time={name: np.concatenate([part.two_time[name] for part in parts]) for name in start.two_time},
     )

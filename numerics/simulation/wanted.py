@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from numerics.simulation.compare import beyond, bulk_intervals
 
 if TYPE_CHECKING:
-    from numerics.solver import Layer, Solution
+    from numerics.solution import Layer, Prediction
 
 FEW = 20
 """Eigenvalues at either end by default: twice as many as are listed."""
@@ -19,7 +19,7 @@ def ends_of_all(labels: Iterable[str]) -> dict[str, int]:
     return dict.fromkeys(labels, FEW)
 
 
-def ends_to_compare(solution: Solution) -> Mapping[str, int]:
+def ends_to_compare(solution: Prediction) -> Mapping[str, int]:
     """Return, by layer, the number of eigenvalues at either end that a comparison needs: outliers of all times and the
     edge.
 
@@ -36,12 +36,12 @@ def ends_to_compare(solution: Solution) -> Mapping[str, int]:
 
 def _most_outside(layer: Layer) -> int | None:
     """Return the most outliers on one side of the bulk at any time; None if all eigenvalues are needed."""
-    intervals = bulk_intervals(layer.bulk_edges)
-    if not layer.outliers or not intervals or layer.atoms:
+    intervals = bulk_intervals(layer.law.edges)
+    if not len(layer.outliers) or not intervals or layer.atoms:
         return None
     low, high = intervals[0][0], intervals[-1][1]
-    shifts = layer.shift_path or []
-    path = layer.outlier_path or []
+    shifts = [layer.shift] if layer.shift_path is None else layer.shift_path
+    path = layer.outlier_path or ()
     moved = [(shifts[time] if len(shifts) > 1 else layer.shift) - layer.shift for time in range(len(path))]
     most = 0
     for outliers, shift in [(layer.outliers, 0.0), *zip(path, moved, strict=True)]:

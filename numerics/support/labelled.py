@@ -33,17 +33,13 @@ SHOWN = 3
 """Number of labels of an observable that are compared and printed; results contain all."""
 
 
-def single_series(observables: Mapping[str, Any], most: int | None = SHOWN) -> dict[str, list[float]]:
-    """Return each observable as a list over time; of a labelled one the first few, as name[0], name[1], ..., or
+def single_series(observables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return each observable as an array over time; of a labelled one the first few, as name[0], name[1], ..., or
     name[0,0] along two axes."""
-    series_by_name: dict[str, list[float]] = {}
+    series_by_name: dict[str, np.ndarray] = {}
     for name, series in observables.items():
-        if series and isinstance(series[0], (list, tuple)):
-            table = np.array(series, object)
-            for label in itertools.islice(np.ndindex(*table.shape[1:]), most):
-                series_by_name[f"{name}[{','.join(map(str, label))}]"] = table[:, *label].tolist()
-        else:
-            series_by_name[name] = series
+        for label in itertools.islice(np.ndindex(*series.shape[1:]), SHOWN):
+            series_by_name[f"{name}[{','.join(map(str, label))}]" if label else name] = series[:, *label]
     return series_by_name
 
 

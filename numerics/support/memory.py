@@ -82,9 +82,9 @@ def _of_outliers(
     struct: Any = jax.ShapeDtypeStruct
     given = {key: struct(shape, float) for key, shape in shapes.items()}
     most = 0.0
-    for ring in matrix.probe.rings:
+    for cycle in matrix.probe.cycles:
         try:
-            made = jax.eval_shape(lambda order, ring=ring: ring.factors(p, order), given)
+            made = jax.eval_shape(lambda order, cycle=cycle: cycle.factors(p, order), given)
         except (KeyError, TypeError):  # it needs what the training level has not told
             continue
         rows = made[0].shape[0]

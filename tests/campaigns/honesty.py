@@ -32,10 +32,11 @@ import test_sampling_errors  # noqa: E402
 from conftest import solver_and_values  # noqa: E402
 from seeds import Quantity, Seen, over_seeds, wrong  # noqa: E402
 
-from numerics.solver import Solution, solve  # noqa: E402
+from numerics.solution import Prediction  # noqa: E402
+from numerics.solver import solve  # noqa: E402
 from numerics.two_time import Name  # noqa: E402
 
-Solve = Callable[[int, int], Solution]
+Solve = Callable[[int, int], Prediction]
 LONGER = 100
 
 
@@ -44,7 +45,7 @@ def of(name: str, *kernels: Name, **values: Any) -> Solve:
     solver, whole = solver_and_values(name, **values)
     layers = () if kernels else None
 
-    def solved(seed: int, samples: int) -> Solution:
+    def solved(seed: int, samples: int) -> Prediction:
         more = {"path": not kernels, "overlaps": not kernels}
         return solve(solver, whole, samples=samples, seed=seed, layers=layers, kernels=kernels, **more)
 
@@ -81,7 +82,7 @@ CASES: dict[str, tuple[int, Callable[[], Solve]]] = {
 }
 
 
-def kernels_of(solution: Solution) -> dict[Quantity, tuple[float, float]]:
+def kernels_of(solution: Prediction) -> dict[Quantity, tuple[float, float]]:
     """Two-time functions of a solution, entry by entry."""
     found = {}
     for one in solution.two_time.values():
@@ -91,7 +92,7 @@ def kernels_of(solution: Solution) -> dict[Quantity, tuple[float, float]]:
     return found
 
 
-def seen_in(solutions: list[Solution]) -> dict[Quantity, Seen]:
+def seen_in(solutions: list[Prediction]) -> dict[Quantity, Seen]:
     """All quantities, kernels among them."""
     found = over_seeds(solutions)
     tables = [kernels_of(one) for one in solutions]

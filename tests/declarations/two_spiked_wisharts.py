@@ -1,4 +1,4 @@
-"""The sum of two Wishart matrices with spikes in both: A(z) has three different scalars and no ring."""
+"""The sum of two Wishart matrices with spikes in both: A(z) has three different scalars and no cycle."""
 
 from sympy import sqrt
 

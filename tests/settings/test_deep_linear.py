@@ -182,7 +182,7 @@ def test_outliers_of_every_layer_at_every_time_are_those_by_hand(shape, k):
             assert np.allclose(found, known, rtol=1e-8, atol=1e-10)
         tops = [max([layer.bulk_edges[-1][1], *now]) for now in expected]
         assert np.allclose(layer.largest_path, tops, rtol=1e-8)
-        assert layer.bbp_time == next((time for time, now in enumerate(expected) if now), None)
+        assert layer.bbp_time == next((time for time, now in enumerate(expected) if now), "never")
 
 
 GIVEN = {"alpha": 2.0, "nu": 2.0, "gamma0": 8.0, "eta": 0.02, "sigma": 0.3, "T": 5}
@@ -300,7 +300,7 @@ def test_independent_classes_do_not_see_each_other():
 
 def test_ntk_parameterisation_is_mup_with_gamma0_over_root_nu():
     for ntk, mup in zip(solutions("one layer, NTK"), solutions("one layer")[-2:], strict=True):
-        assert np.isclose(ntk.parameters["gamma0"] / np.sqrt(ntk.parameters["nu"]), mup.parameters["gamma0"])
+        assert np.isclose(ntk.inputs["gamma0"] / np.sqrt(ntk.inputs["nu"]), mup.inputs["gamma0"])
         for name in ("test_loss", "train_loss", "readout_norm"):
             assert np.allclose(ntk.observables[name], mup.observables[name], rtol=1e-11)
         for label in ("0", "ntk"):
@@ -322,7 +322,7 @@ def test_tangent_kernel_is_the_first_layer_moved_by_the_readout():
 def test_a_wide_lazy_network_on_endless_data_decays_geometrically():
     """Then the tangent kernel is L + 1 times the identity at all times: v(t) = (1 - (L + 1) eta)^t v(0)."""
     solution = solutions("two layers, online")[-1]
-    eta, loss = solution.parameters["eta"], np.array(solution.observables["test_loss"])
+    eta, loss = solution.inputs["eta"], np.array(solution.observables["test_loss"])
     assert np.allclose(loss, (1 - 3 * eta) ** (2 * np.arange(loss.size)), rtol=2e-3)
     assert np.allclose(solution.observables["train_loss"], loss, rtol=1e-12)
 

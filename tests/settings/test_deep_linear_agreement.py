@@ -10,7 +10,8 @@ from simulated import block_of
 
 from derive.codegen.store import stored_files
 from derive.inputs.problems import load_problem
-from numerics.solver import Solution, Solver, load_solver, solve
+from numerics.solution import Prediction
+from numerics.solver import Solver, load_solver, solve
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ def solver_of(case: str) -> Solver:
 
 
 @cache
-def theory_of(case: str) -> Solution:
+def theory_of(case: str) -> Prediction:
     problem = load_problem("deep_linear", CASES[case][0].split())
     return solve(solver_of(case), problem.inputs, path=True, overlaps=True)
 

@@ -9,7 +9,8 @@ from agreement import Block, sees_stretch, too_far, wrong
 from conftest import solver_and_values
 from simulated import block_of, stretched
 
-from numerics.solver import Solution, Solver, solve
+from numerics.solution import Prediction
+from numerics.solver import Solver, solve
 
 CASES = {
     "planted in weighted rows": ("uneven_samples", {}),
@@ -23,7 +24,7 @@ SIZES = ((90, 200), (270, 100))
 
 
 @cache
-def theory_of(case: str) -> tuple[Solver, Solution]:
+def theory_of(case: str) -> tuple[Solver, Prediction]:
     name, changes = CASES[case]
     solver, values = solver_and_values(name, **changes)
     return solver, solve(solver, values)

@@ -20,7 +20,8 @@ from derive.pipeline import derive_model
 from derive.printing import text_of_record
 from numerics.outliers.finding import outlier_positions
 from numerics.simulation.samples import simulate
-from numerics.solver import Solution, load_solver, solve, spiked_problem
+from numerics.solution import Prediction
+from numerics.solver import load_solver, solve, spiked_problem
 
 
 def quiet(fraction: float, text: str) -> None:
@@ -53,7 +54,7 @@ def test_a_linear_network_is_solved_exactly():
     """Labels and data are no reason to sample."""
     solver, values = problem("L=2", "activation=linear", "P=4", "T=6", "D=3")
     found = solve(solver, values)
-    assert solver.setting.exact and found.observable_errors is None
+    assert solver.setting.exact and found.errors is None
     expected = by_hand.linear_network(*points(values), values["sigma"], values["gamma"], values["eta"], values["T"])
     for name, series in expected.items():
         assert np.allclose(found.observables[name], series, atol=1e-12), name
@@ -65,7 +66,7 @@ def test_small_gamma_is_the_frozen_kernel():
     found = theory(*LAZY, samples=80_000)
     _, values = problem(*LAZY)
     expected = by_hand.lazy_predictions(*points(values), 2, 1.0, 0.5, 6)
-    errors = np.array(found.observable_errors["prediction"])
+    errors = np.array(found.errors["prediction"])
     assert np.max(errors) < 4e-3
     off = (np.array(found.observables["prediction"]) - expected)[1:] / errors[1:]
     assert np.max(np.abs(off)) < 4 and np.sqrt(np.mean(off**2)) < 2
@@ -183,7 +184,7 @@ CASES = {"full batch": FULL_BATCH, "minibatch": MINIBATCH}
 SIZES = ((100, 150), (300, 75))
 
 
-def theory_of(case: str) -> Solution:
+def theory_of(case: str) -> Prediction:
     return theory(*CASES[case])
 
 
@@ -234,7 +235,7 @@ def test_the_derivation_says_how_responses_are_found(how, words):
 def test_without_outliers_there_are_no_overlaps_and_nothing_is_said_of_them():
     solver, values = problem(*LAZY)
     layer = solve(solver, values, samples=80_000, overlaps=True).layers[0]
-    assert layer.outliers == [] and layer.overlaps == [] and layer.diagnostics.overlaps is None
+    assert not len(layer.outliers) and layer.overlaps == {} and layer.diagnostics.overlaps is None
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import numpy as np
 from agreement import COMPARISONS, FALSE_ALARM
 from scipy.special import fdtri, stdtrit
 
-from numerics.solver import Solution
+from numerics.solution import Prediction
 
 LEVEL = FALSE_ALARM / COMPARISONS
 LEFT = 0.5
@@ -24,27 +24,27 @@ LEFT = 0.5
 Quantity = tuple[str | int, ...]
 
 
-def quantities(solution: Solution) -> Iterator[tuple[Quantity, float, float]]:
+def quantities(solution: Prediction) -> Iterator[tuple[Quantity, float, float]]:
     """Everything that a sampled solution gives an error for: its name, value and error."""
-    for name, errors in (solution.observable_errors or {}).items():
+    for name, errors in (solution.errors or {}).items():
         values = np.array(solution.observables[name], float)
         for place, error in np.ndenumerate(np.array(errors, float)):
             if np.isfinite(values[place]):
                 yield ("observable", name, *place), values[place], error
     for layer in solution.layers:
-        for rank, (z, error) in enumerate(zip(layer.outliers, layer.outlier_errors or (), strict=True)):
+        outlier_errors = () if layer.outlier_errors is None else layer.outlier_errors
+        for rank, (z, error) in enumerate(zip(layer.outliers, outlier_errors, strict=True)):
             yield ("outlier", layer.label, rank), z, error
         for time, (now, errors) in enumerate(
             zip(layer.outlier_path or (), layer.outlier_path_errors or (), strict=True)
         ):
             for rank, (z, error) in enumerate(zip(now, errors, strict=True)):
-                if error is not None:
+                if not math.isnan(error):
                     yield ("path", layer.label, time, rank), z, error
-        of_overlaps = layer.overlap_errors or [dict.fromkeys(sides) for sides in layer.overlaps or ()]
-        for rank, (sides, errors) in enumerate(zip(layer.overlaps or (), of_overlaps, strict=True)):
-            for side, value in sides.items():
-                if value is not None and errors[side] is not None:
-                    yield ("overlap", layer.label, rank, side), value, errors[side]
+        for side, values in (layer.overlaps or {}).items() if layer.overlap_errors else ():
+            for rank, (value, error) in enumerate(zip(values, layer.overlap_errors[side], strict=True)):
+                if np.isfinite([value, error]).all():
+                    yield ("overlap", layer.label, rank, side), value, error
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Seen:
         return f"{self.name}: {found:.6g} on average for {truth:.6g}, off by {off / self.reported:.1f} errors"
 
 
-def over_seeds(solutions: Sequence[Solution]) -> dict[Quantity, Seen]:
+def over_seeds(solutions: Sequence[Prediction]) -> dict[Quantity, Seen]:
     """The quantities that every solution has and that are not exact."""
     tables = [{name: (value, error) for name, value, error in quantities(one)} for one in solutions]
     freedom = min(one.method.sampling.replicates for one in solutions) - 1

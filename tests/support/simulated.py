@@ -9,8 +9,9 @@ from typing import Any
 from agreement import Block, controls_for, extrapolated, kept_controls, recorded, seed_of
 
 from numerics.simulation.compare import Row, bulk_intervals, compare
-from numerics.simulation.samples import Simulation, simulate
-from numerics.solver import Solution, Solver
+from numerics.simulation.samples import Samples, simulate
+from numerics.solution import Prediction
+from numerics.solver import Solver
 
 SIZES = ((90, 240), (270, 120))
 """Base sizes, each with its number of samples: what is left of second order in 1/size is below the errors."""
@@ -23,7 +24,7 @@ NEAR = 1.0
 def block_of(
     name: str,
     solver: Solver,
-    theory: Solution,
+    theory: Prediction,
     seed: int,
     sizes: Sequence[tuple[int, int]] = SIZES,
     values: Mapping[str, Any] | None = None,
@@ -35,10 +36,10 @@ def block_of(
     values: the parameters of the samples, the theory's own if None. looked: what else of the samples is looked at, as
     `simulate` takes it: times=..., overlaps=True.
     """
-    values = dict(values or theory.parameters)
+    values = dict(values or theory.inputs)
     tables: list[dict[str, Row]] = []
     controls = []
-    smallest: Simulation | None = None
+    smallest: Samples | None = None
     for size, seeds in sorted(sizes):
         with recorded(controls_for(seeds)) as table:
             sample = simulate(solver, values, size, seeds, seed=seed_of(seed, name, size), **looked)
@@ -77,7 +78,7 @@ def place_of(theory: Any, quantity: str, value: float) -> tuple[float, float] | 
     label = quantity.removeprefix("layer ").split(":")[0] if quantity.startswith("layer ") else ""
     layer = next(layer for layer in theory.layers if layer.label == label)
     moved = 0.0
-    if " at time " in quantity and layer.shift_path:
+    if " at time " in quantity and layer.shift_path is not None:
         moved = layer.shift_path[int(quantity.split()[-1])] - layer.shift
     intervals = [(low + moved, high + moved) for low, high in bulk_intervals(layer.bulk_edges)]
     distances = [value - edge for interval in intervals for edge in interval]

@@ -20,12 +20,13 @@ import sympy as sp
 from click.testing import CliRunner
 
 import derive
+from derive.api.example import SPIKE
 from derive.cli import main
 from derive.cli.problem import AsTyped
 from derive.errors import DeriveError, NumericalError, ParameterError
 from derive.results.saving import Pool
-from derive.results.words import grouped, shown_number
 from numerics.options import OWN, VERBS, options_of
+from numerics.support.formatting import grouped, shown_number
 
 NETWORK = {"nu": 2, "gamma0": 6, "eta": 0.1, "T": 6}
 
@@ -89,8 +90,18 @@ def test_results_live(way, solution, compared, network, tmp_path):
             assert [path.name for path in tmp_path.iterdir()] == [way]
         assert type(back) is type(result) and str(back) == str(result)
         assert Pool().encoded(back) == Pool().encoded(result)  # every number, every name
+        assert back == result and back != solution.layer()
     assert np.array_equal(back.points[0].density([1.0]), sweep.points[0].density([1.0]))
     assert not back.points[1] and "diverged" in back.points[1].trouble[0]
+
+
+def test_results_are_equal_where_their_numbers_and_their_making_are():
+    m = derive.load(SPIKE)
+    one, same, other = m.solve(strength=2), m.solve(strength=2), m.solve(strength=2.5)
+    assert one == same and one.layer() == same.layer() and one != other and one.layer() != other.layer()
+    assert one != m.solve(strength=2, certify=False) and one != "a solution"
+    with pytest.raises(ValueError, match="read-only"):
+        one.outliers[0] = 3.0
 
 
 def test_zarr_is_refused_where_it_cannot_be_written(monkeypatch, tmp_path):

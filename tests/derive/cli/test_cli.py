@@ -22,8 +22,8 @@ from derive.errors import NumericalError
 from generated.spiked_wigner import SETTING
 from numerics.bulk.law import Panelled, SpectralLaw
 from numerics.simulation.compare import Row, compare, verdict
-from numerics.simulation.samples import SimulatedLayer, Simulation
-from numerics.solver import Layer
+from numerics.simulation.samples import Samples, SimulatedLayer
+from numerics.solution import Layer
 
 COMMANDS = (
     "list",
@@ -477,10 +477,10 @@ def comparison(edges: list, outliers: list[float], eigenvalues: list) -> dict[st
     spectra = [np.array(sorted(e), float) for e in eigenvalues]
     law = SpectralLaw(tuple(map(tuple, edges)), (), Panelled((), ()), 0.0)
     solution = SimpleNamespace(
-        layers=[Layer("", law, outliers, None, {})], observables={}, observable_errors=None, two_time={}
+        layers=[Layer("", law, np.array(outliers), None, {})], observables={}, errors=None, two_time={}
     )
     seen = SimulatedLayer("", spectra, {}, (), [[] for _ in spectra], [None for _ in spectra], len(spectra[0]))
-    simulation = Simulation("mine", {}, 10, [seen], {}, {}, SETTING)
+    simulation = Samples({}, 10, (seen,), {}, SETTING)
     return {row.quantity: row.simulation for row in compare(solution, simulation)}
 
 

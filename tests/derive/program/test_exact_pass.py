@@ -300,7 +300,7 @@ def test_linear_laws_with_labels_and_data_are_solved_exactly():
     solver, values = solver_and_values("wide_network", activation="linear", L=2, T=4, P=4, B=4, D=3)
     assert solver.setting.exact
     exactly = solve(solver, values)
-    assert exactly.observable_errors is None
+    assert exactly.errors is None
     nearly, values = solver_and_values("wide_network", activation="tanh(x/100000)*100000", L=2, T=4, P=4, B=4, D=3)
     sampled = solve(nearly, values, samples=20000)
     for name, series in exactly.observables.items():

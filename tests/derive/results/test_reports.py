@@ -30,7 +30,7 @@ from numerics.support.reports import (
     UndecidedOutlier,
 )
 
-FREE = {"parameters", "options", "given", "traces"}
+FREE = {"parameters", "inputs", "options", "given", "traces"}
 """Mappings whose names a declaration or a caller chooses."""
 
 SAMPLING = SamplingReport(

@@ -22,7 +22,7 @@ from derive.cli import main
 from derive.selftest import partners
 from derive.selftest.agreement import SIZES, agreement, bound, differences
 from derive.selftest.drafts import Draft, pruned
-from derive.selftest.drawing import draw, drawn, shortened
+from derive.selftest.drawing import draw, drawn
 from derive.selftest.drawing_probes import EARLY
 from derive.selftest.engine import Broken, Refused, load, solved
 from derive.selftest.laws import (
@@ -77,6 +77,11 @@ COMPILED = (
     "one label for all that are alike against every label",
 )
 """The laws that say something about compiled code which exact arithmetic does not see; the others are in selftest."""
+
+
+def shortened(draft: Draft, steps: int) -> Draft:
+    """The draft with fewer steps, if it has a clock."""
+    return draft if draft.clock is None else draft.with_value(draft.clock.steps, steps)
 
 
 @pytest.mark.long_cases("one label for all that are alike against every label")

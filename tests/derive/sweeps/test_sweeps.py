@@ -145,17 +145,18 @@ def test_points_side_by_side_are_those_one_by_one(monkeypatch):
     assert len(calls) == 1
     for point, found in zip(values, many, strict=True):
         alone = solve(solver, point, path=True, overlaps=True)
-        assert found.parameters == alone.parameters == point
+        assert found.inputs == alone.inputs == point
         for name, series in alone.observables.items():
             assert found.observables[name] == pytest.approx(series, rel=1e-12)
         for one, other in zip(alone.layers, found.layers, strict=True):
-            assert one.bulk_edges == other.bulk_edges or np.allclose(one.bulk_edges, other.bulk_edges, rtol=1e-12)
+            assert np.allclose(one.bulk_edges, other.bulk_edges, rtol=1e-12)
             assert other.outliers == pytest.approx(one.outliers, rel=1e-12)
             assert other.largest_path == pytest.approx(one.largest_path, rel=1e-12)
             assert (one.bbp_time, len(one.outlier_path)) == (other.bbp_time, len(other.outlier_path))
-            for a, b in zip(one.overlaps, other.overlaps, strict=True):
-                assert b == pytest.approx(a, rel=1e-9)
-    assert any(found.outliers for found in many)
+            assert one.overlaps.keys() == other.overlaps.keys()
+            for side, squares in one.overlaps.items():
+                assert other.overlaps[side] == pytest.approx(squares, rel=1e-9, nan_ok=True)
+    assert any(len(found.outliers) for found in many)
 
 
 @pytest.mark.slow
@@ -178,7 +179,7 @@ def test_sampled_points_are_those_one_by_one():
     solver = solver_of("coupled_spikes_tanh")
     values = [values_of("coupled_spikes_tanh", S=2, theta=theta) for theta in (1.5, 2.5)]
     for point, found in zip(values, solve_many(solver, values, samples=2_000, seed=3), strict=True):
-        assert found.outliers == solve(solver, point, samples=2_000, seed=3).outliers
+        assert np.array_equal(found.outliers, solve(solver, point, samples=2_000, seed=3).outliers)
 
 
 @pytest.mark.slow
@@ -187,7 +188,7 @@ def test_a_point_that_diverges_says_so_and_the_others_go_on():
     values = [values_of("deep_linear", L=1, T=3, eta=eta) for eta in (0.05, 1e90, 0.3, 0.4)]
     first, bad, _, last = solve_many(solver, values)
     assert isinstance(bad, NumericalError) and "diverged at step" in str(bad)
-    assert np.all(np.isfinite(first.observables["test_loss"])) and last.outliers
+    assert np.all(np.isfinite(first.observables["test_loss"])) and len(last.outliers)
 
 
 def test_nothing_to_solve_is_nothing_solved():
@@ -289,7 +290,7 @@ def test_a_number_that_is_not_finite_at_one_point_spoils_no_other(monkeypatch):
 
     def spoilt(*arguments, **options):
         for number, solution in enumerate(original(*arguments, **options)):
-            broken = [replace(solution.layers[0], outliers=[float("nan")])]
+            broken = (replace(solution.layers[0], outliers=np.array([np.nan])),)
             yield replace(solution, layers=broken) if number == 1 else solution
 
     monkeypatch.setattr("numerics.solver.solve_many", spoilt)

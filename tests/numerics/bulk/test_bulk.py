@@ -28,12 +28,12 @@ from numerics.bulk.curve import _evaluated, singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.folds import _step_is_consistent, march, residual_of, upper_edge_program
 from numerics.bulk.keeping import law_from_json, law_to_json, load_or_compute
+from numerics.bulk.law import TRACY_WIDOM_MEAN
 from numerics.bulk.moments import exact_moments
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
 from numerics.runtime.interface import CoefficientTable
 from numerics.runtime.point import Point, replaced
-from numerics.simulation.compare import TRACY_WIDOM_MEAN
 from numerics.simulation.samples import simulate
 from numerics.solver import load_solver
 from numerics.support.precision import in_float64

@@ -137,7 +137,7 @@ def test_agreement_with_simulation(case, nonlinear, simulation_seed):
     law = tanh if case == "sampled" else (lambda x: x)
     theory = nonlinear if case == "integrals" else derive.load(learning(cases[case], law))
     found = theory.solve(path=True, samples=20000 if case == "sampled" else None)
-    block = block_of(f"means in a probe, {case}", theory.solver, found.found, simulation_seed, SIZES)
+    block = block_of(f"means in a probe, {case}", theory.solver, found, simulation_seed, SIZES)
     assert len(block.comparisons) >= 3 and not too_far([block])
 
 

@@ -278,16 +278,16 @@ def test_a_zero_on_the_contour_is_not_decided(spiked):
 
 def test_a_pencil_that_loses_its_eigenvalues_is_caught_by_the_zeros(spiked):
     problem = spiked[2]
-    ring = dataclasses.replace(problem.probe.rings[0], pencil=lambda p, order: Zero((1, 1)))
-    broken = dataclasses.replace(problem, probe=dataclasses.replace(problem.probe, rings=(ring,)))
+    cycle = dataclasses.replace(problem.probe.cycles[0], pencil=lambda p, order: Zero((1, 1)))
+    broken = dataclasses.replace(problem, probe=dataclasses.replace(problem.probe, cycles=(cycle,)))
     found = [outlier.z for outlier in find_outliers(broken)]
     assert found == [] and check_outliers(broken, found).status == "failed"
 
 
 def test_a_relation_that_vanishes_identically_is_not_read_as_no_roots(spiked):
     problem = spiked[2]
-    ring = dataclasses.replace(problem.probe.rings[0], inverse=None, relation=lambda p, s: (0.0, 0.0))
-    broken = dataclasses.replace(problem, probe=dataclasses.replace(problem.probe, rings=(ring,)))
+    cycle = dataclasses.replace(problem.probe.cycles[0], inverse=None, relation=lambda p, s: (0.0, 0.0))
+    broken = dataclasses.replace(problem, probe=dataclasses.replace(problem.probe, cycles=(cycle,)))
     assert [outlier.z for outlier in find_outliers(broken)] == pytest.approx([2.5], rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Where linear training with labels and given data comes to rest: ridge regression of classes, tables over labels."""
+"""The stationary limit of linear training with labels and given data: ridge regression of classes, tables of labels."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_long_run_ends_there():
 def test_what_does_not_come_to_rest_is_refused():
     for values in ({"eta": 3.0}, {"ridge": 0, "alpha": 1}):
         found = classes(False).limit(**GIVEN, **values)
-        assert not found and "does not come to rest" in found.trouble[0]
+        assert not found and "has no stationary limit" in found.trouble[0]
 
 
 def network(symmetric: bool):

@@ -1,4 +1,4 @@
-"""Where linear training comes to rest: ridge and ridgeless estimators, without running there."""
+"""The stationary limit of linear training: ridge and ridgeless estimators, without running there."""
 
 from __future__ import annotations
 
@@ -291,4 +291,4 @@ def test_the_command_line(tmp_path):
     run = CliRunner().invoke(main, [*words, "alpha=0.5,1,2", "--out", str(file)])
     assert run.exit_code == 0 and "none" in run.stdout and len(file.read_text().splitlines()) == 4
     run = CliRunner().invoke(main, [*words, "alpha=1"])
-    assert run.exit_code == 3 and "does not come to rest" in run.output
+    assert run.exit_code == 3 and "has no stationary limit" in run.output

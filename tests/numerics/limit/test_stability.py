@@ -53,7 +53,7 @@ def test_limits_are_where_the_loss_and_the_curvature_say():
         solve(solver, {**values, "eta": share * found.by_curvature}, layers=("ntk",), path=True)
         for share in (0.998, 1.002)
     )
-    sharpest = [s.parameters["eta"] * max(s.layers[0].largest_path[:-1]) for s in (below, above)]
+    sharpest = [s.inputs["eta"] * max(s.layers[0].largest_path[:-1]) for s in (below, above)]
     assert sharpest[0] <= 2.0 < sharpest[1]
 
 

@@ -78,7 +78,8 @@ def test_outliers_at_all_times_are_those_of_all_eigenvalues(monkeypatch):
     found = solve(*case, path=True)
     monkeypatch.setattr(paths._CycleCourse, "complete", lambda *_: {})
     every = solve(*case, path=True)
-    assert all(len(one) > 3 for one in proved) and any(any(one.outlier_path) for one in found.layers)
+    assert all(len(one) > 3 for one in proved)
+    assert any(len(now) for one in found.layers for now in one.outlier_path)
     for one, other in zip(found.layers, every.layers, strict=True):
         for now, then in zip(one.outlier_path, other.outlier_path, strict=True):
             assert now == pytest.approx(then, rel=1e-12)
@@ -99,11 +100,11 @@ def test_products_of_corners_are_those_of_each_time(widths):
 def test_the_map_is_nowhere_smaller_than_its_bound():
     solver, values = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.2, T=20)
     problem = spiked_problem(solver, solve(solver, values))
-    (low, high), (ring,) = problem.excluded[0], problem.probe.rings
+    (low, high), (cycle,) = problem.excluded[0], problem.probe.cycles
     away = (high - low) * np.geomspace(1e-9, 1e6, 40)
     z = np.concatenate([low - away, high + away])
-    smallest = np.min(np.abs(mapped(problem.probe, ring, problem.p, z, problem.branch.responses(z))))
-    bound = smallest_image(problem, ring)
+    smallest = np.min(np.abs(mapped(problem.probe, cycle, problem.p, z, problem.branch.responses(z))))
+    bound = smallest_image(problem, cycle)
     assert 0.97 * smallest < bound <= smallest
 
 

@@ -31,7 +31,7 @@ from derive.pipeline import derive_model as derivation_of
 from derive.support.plain_words import in_plain_words
 from numerics.bulk.branch import Branch
 from numerics.outliers.linear import long_eigenvalues, resolution
-from numerics.solver import singular_told
+from numerics.solver import report_singular
 
 b = parameter("b", default=0.4)
 c = parameter("c", default=1.5)
@@ -181,7 +181,7 @@ def test_what_training_has_changed():
 
 
 def test_singular_systems_are_told():
-    with pytest.raises(NumericalError, match="singular at exactly these parameters"), singular_told():
+    with pytest.raises(NumericalError, match="singular at exactly these parameters"), report_singular():
         np.linalg.solve(np.zeros((2, 2)), np.ones(2))
 
 

@@ -16,7 +16,7 @@ from conftest import solver_and_values, solver_of, values_of
 import derive
 from derive.errors import NumericalError, ParameterError
 from numerics.outliers import finding, linear, restriction
-from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
+from numerics.outliers.finding import cycle_spectra, factors_at, find_outliers
 from numerics.outliers.following import Lost
 from numerics.outliers.large import _moving_most, _OfCycle, _paired, _Vectors, large_spectrum, rows_of
 from numerics.outliers.leading import Leading, NotConverged, leading
@@ -90,9 +90,9 @@ def test_outliers_have_residuals_and_the_conditions_of_left_and_right_vectors():
     """The condition is the norm between the vectors over the eigenvalue times the cosine of its two vectors."""
     matrix = with_eigenvalues((3.0, 2.0, -1.5), 200)
     right, left, between = _paired(*(leading(lambda v, m=m: m @ v, 200, 1.0) for m in (matrix, matrix.T)))
-    ring = SimpleNamespace(points=lambda values: [[10 * s] for s in values])
+    cycle = SimpleNamespace(points=lambda values: [[10 * s] for s in values])
     vectors = _Vectors(right, left, between, right.vectors)
-    found = _OfCycle._outliers(ring, operator(matrix), vectors, [3.0, 2.0, -1.5])
+    found = _OfCycle._outliers(cycle, operator(matrix), vectors, [3.0, 2.0, -1.5])
     values, columns = np.linalg.eig(matrix)
     rows = np.linalg.inv(columns)
     cosines = 1 / np.linalg.norm(columns, axis=0) / np.linalg.norm(rows, axis=1)
@@ -142,7 +142,7 @@ def test_large_and_small_ways_agree_on_outliers_replicas_and_paths(setting, valu
     problem, steps, orders = exact(setting, **values)
     nearby = Nearby(tuple(orders[:3]), (1.0,) * 3, orders[3], 0.5, 0.1)
     found = large_spectrum(problem, steps, nearby, QUIET)
-    spectra = in_float64(ring_spectra)(problem)
+    spectra = in_float64(cycle_spectra)(problem)
     known = find_outliers(problem, spectra)
     assert known, "there is something to compare"
     assert [o.z for o in found.outliers] == pytest.approx([o.z for o in known], rel=1e-9)
@@ -223,11 +223,11 @@ def test_errors_need_derivatives_only(setting, values):
     nearby = Nearby((*moved, close), (1.0,) * 4)
     found = large_spectrum(problem, steps, nearby, QUIET)
     assert found.replicas.method.way == "first order"
-    (ring,) = problem.probe.rings
+    (cycle,) = problem.probe.cycles
 
     def eigenvalues(places):
         z = np.array(places)
-        return np.real(finding.mapped(problem.probe, ring, problem.p, z, problem.branch.responses(z)))
+        return np.real(finding.mapped(problem.probe, cycle, problem.p, z, problem.branch.responses(z)))
 
     counts = 0
     for time, (mean, _) in enumerate(found.course.path):
@@ -251,12 +251,12 @@ def test_the_replica_that_is_checked_moves_an_outlier_by_most_of_its_error():
 @pytest.mark.parametrize(("setting", "values"), MODELS)
 def test_rows_belong_to_the_same_times_by_one_set_of_factors_as_by_all(setting, values, monkeypatch):
     problem, steps, _ = exact(setting, **values)
-    for ring in problem.probe.rings:
+    for cycle in problem.probe.cycles:
         found = []
         for size in (1e99, 0.0):
             monkeypatch.setattr(restriction, "CODED_BYTES", size)
             restriction._structure.cache_clear()
-            found.append(restriction.Restriction(problem, ring, steps))
+            found.append(restriction.Restriction(problem, cycle, steps))
         one, other = found
         assert one.nested and other.nested and one.sizes == other.sizes and one.bytes == other.bytes
         assert all(np.array_equal(x, y) for x, y in zip(one.appearing, other.appearing, strict=True))
@@ -276,14 +276,14 @@ def test_factors_in_another_order_multiply_to_the_same_matrix_in_that_order():
 def test_factors_are_the_same_block_by_block(setting, values, monkeypatch):
     problem, _, _ = exact(setting, **values)
     rng = np.random.default_rng(0)
-    for ring in problem.probe.rings:
-        whole = in_float64(factors_at)(ring, problem.p, problem.order)
-        assert whole[0].shape[0] == rows_of(problem, ring)
+    for cycle in problem.probe.cycles:
+        whole = in_float64(factors_at)(cycle, problem.p, problem.order)
+        assert whole[0].shape[0] == rows_of(problem, cycle)
         places = [rng.permutation(len(x)) for x in whole]
-        turned = in_float64(factors_at)(ring, problem.p, problem.order, places)
+        turned = in_float64(factors_at)(cycle, problem.p, problem.order, places)
         monkeypatch.setattr(finding, "MANY", 0)
         for at, known in ((None, whole), (places, turned)):
-            found = in_float64(factors_at)(ring, problem.p, problem.order, at)
+            found = in_float64(factors_at)(cycle, problem.p, problem.order, at)
             assert all(np.allclose(x, y, rtol=1e-14) for x, y in zip(found, known, strict=True))
         monkeypatch.undo()
 

@@ -17,7 +17,7 @@ from numerics.simulation.compare import match
 from numerics.simulation.outermost import RESIDUAL, at_ends, by_lanczos, outermost
 from numerics.simulation.samples import simulate
 from numerics.simulation.wanted import FEW, ends_to_compare
-from numerics.solver import Layer
+from numerics.solution import Layer
 
 SIZE, COUNT = 240, 4
 
@@ -116,9 +116,8 @@ def test_where_it_is_not_certain_all_eigenvalues_are_computed(vectors: bool, mon
 
 
 def layer(outliers: list[float], edges: list, **more) -> Layer:
-    return Layer(
-        "", SpectralLaw(tuple(edges), more.pop("atoms", ()), Panelled((), ()), 0.0), outliers, None, {}, **more
-    )
+    law = SpectralLaw(tuple(edges), more.pop("atoms", ()), Panelled((), ()), 0.0)
+    return Layer("", law, np.array(outliers), None, {}, **more)
 
 
 def test_the_theory_says_how_many_are_wanted():

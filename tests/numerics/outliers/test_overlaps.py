@@ -17,8 +17,8 @@ from numerics.solver import solve
 
 
 def overlaps_of(name: str, **changes) -> tuple[list[float], list[dict]]:
-    layer = solve(solver_of(name), values_of(name, **changes), overlaps=True).layers[0]
-    return layer.outliers, layer.overlaps
+    layer = solve(solver_of(name), values_of(name, **changes), overlaps=True).layers[0].as_dict()
+    return layer["outliers"], layer["overlaps"]
 
 
 @pytest.mark.parametrize("gamma0", [1.02, 1.5, 2.0, 7.0, 300.0])

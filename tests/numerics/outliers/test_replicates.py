@@ -16,10 +16,10 @@ from numerics.outliers.errors import estimated_outliers, estimated_overlaps, est
 from numerics.outliers.finding import (
     SpikedProblem,
     cycle_factors,
+    cycle_spectra,
     factors_at,
     find_outliers,
     outlier_positions,
-    ring_spectra,
 )
 from numerics.outliers.following import (
     Dense,
@@ -144,10 +144,10 @@ def test_factors_of_a_ring_multiply_to_its_matrix(name):
         one = spiked_problem(solver, solution)
     else:
         one = problem(0)
-    for ring in one.probe.rings:
-        factors = cycle_factors(one, ring)
+    for cycle in one.probe.cycles:
+        factors = cycle_factors(one, cycle)
         assert len(factors) > 1
-        assert np.allclose(reduce(np.matmul, factors), ring.pencil(one.p, one.order).array(np), rtol=1e-12, atol=1e-14)
+        assert np.allclose(reduce(np.matmul, factors), cycle.pencil(one.p, one.order).array(np), rtol=1e-12, atol=1e-14)
 
 
 # -- replicas
@@ -155,7 +155,7 @@ def test_factors_of_a_ring_multiply_to_its_matrix(name):
 
 @pytest.mark.slow
 def test_outliers_of_replicas_are_those_that_are_solved_for(monkeypatch):
-    one, spectra = problem(0), ring_spectra(problem(0))
+    one, spectra = problem(0), cycle_spectra(problem(0))
     here = [o.z for o in find_outliers(one)]
     solved = [outlier_positions(one.with_order(order)) for order in orders_of(0)]
     calls = []
@@ -172,7 +172,7 @@ def test_zeros_of_a_matrix_that_does_not_reduce_are_followed_too():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
     followed = followed_outliers(one, None, here, orders_of(0))
-    assert np.allclose(followed, followed_outliers(one, ring_spectra(one), here, orders_of(0)), rtol=1e-8)
+    assert np.allclose(followed, followed_outliers(one, cycle_spectra(one), here, orders_of(0)), rtol=1e-8)
 
 
 @pytest.mark.slow
@@ -180,16 +180,16 @@ def test_large_matrices_are_followed_in_parts(monkeypatch):
     assert apart([3.0, 1.0, 1.1, 7.0], 2) == [[1.0, 1.1], [3.0], [7.0]] and apart([2.0], 1) == [[2.0]]
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
-    whole = followed_outliers(one, ring_spectra(one), here, orders_of(0))
+    whole = followed_outliers(one, cycle_spectra(one), here, orders_of(0))
     monkeypatch.setattr(replicas_module, "BLOCK_BYTES", 0)
-    assert np.allclose(followed_outliers(one, ring_spectra(one), here, orders_of(0)), whole, rtol=1e-9)
+    assert np.allclose(followed_outliers(one, cycle_spectra(one), here, orders_of(0)), whole, rtol=1e-9)
 
 
 def test_replicas_that_cannot_be_followed_are_solved_anew():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
     far = [{key: value * (1 + 3 * k) for key, value in one.order.items()} for k in (0, 1, 2)]
-    found = replica_outliers(one, ring_spectra(one), here, Nearby(tuple(far), (1.0,) * 3))
+    found = replica_outliers(one, cycle_spectra(one), here, Nearby(tuple(far), (1.0,) * 3))
     assert found.method.way == "solved"
     assert found.positions == [outlier_positions(one.with_order(order)) for order in far]
 
@@ -199,7 +199,7 @@ def test_an_outlier_that_a_replica_has_lost_to_the_bulk_is_found_by_solving_anew
     here = [o.z for o in find_outliers(one)]
     bulk = (one.excluded[0][0], here[0] * (1 - 1e-4))
     squeezed = dataclasses.replace(one, excluded=(bulk,))
-    found = replica_outliers(squeezed, ring_spectra(squeezed), here[:1], trained(0).nearby)
+    found = replica_outliers(squeezed, cycle_spectra(squeezed), here[:1], trained(0).nearby)
     assert found.method.way == "solved" and "edge" in found.method.reason
     assert sorted({len(positions) for positions in found.positions}) == [0, 1]
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from derive.errors import NumericalError
+from numerics.bulk.law import Panelled, SpectralLaw
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.keys import OrderKey
-from numerics.simulation.compare import Row, compare, expected_by_chance, match, mean_at_edge, verdict
-from numerics.simulation.samples import SimulatedLayer, Simulation, _gathered, _Last, _Sample, joined
-from numerics.solver import Layer
+from numerics.simulation.compare import Row, compare, expected_by_chance, match, verdict
+from numerics.simulation.samples import Samples, SimulatedLayer, _gathered, _Last, _Sample, joined
+from numerics.solution import Layer
 from numerics.support.reports import LayerDiagnostics, SpikeSpan
 from numerics.two_time import TwoTime
 
@@ -26,13 +28,34 @@ ERROR = math.sqrt((0.04**2 + 0.01**2 + 0.05**2) / 2 / 3)
 
 def layer_with(outliers: list[float], errors: list[float] | None = None, edges=((-2.0, 2.0),), **given) -> Layer:
     law = SimpleNamespace(edges=edges, atoms=given.pop("atoms", ()), moved=given.pop("moved", None))
-    return Layer("", law, outliers, errors, given.pop("diagnostics", LayerDiagnostics()), **given)
+    for name in given.keys() & {"outlier_path", "outlier_path_errors"}:
+        given[name] = tuple(np.array(now, float) for now in given[name])
+    for name in given.keys() & {"shift_path", "largest_path", "moments"}:
+        given[name] = np.array(given[name])
+    errors = None if errors is None else np.array(errors)
+    return Layer("", law, np.array(outliers), errors, given.pop("diagnostics", LayerDiagnostics()), **given)
 
 
 def spectra_of(outliers: list[float], bulk: np.ndarray = BULK) -> list[np.ndarray]:
     """Each outlier off by what the seed is, the largest by twice as much."""
     scales = [2.0 if z == max(outliers) else 1.0 for z in outliers]
     return [np.sort([*bulk, *(z + s * off for z, s in zip(outliers, scales, strict=True))]) for off in OFF]
+
+
+@dataclass(frozen=True)
+class GivenLaw(SpectralLaw):
+    """A law with a given density."""
+
+    panels: Panelled = Panelled((), ())
+    error: float = 0.0
+    given: Callable[[np.ndarray], np.ndarray] = np.zeros_like
+
+    def density(self, x: np.ndarray) -> np.ndarray:
+        return self.given(x)
+
+
+def as_arrays(table: dict[str, list] | None) -> dict[str, np.ndarray]:
+    return {name: np.array(series, float) for name, series in (table or {}).items()}
 
 
 def rows_of(
@@ -46,13 +69,13 @@ def rows_of(
     )
     solution = SimpleNamespace(
         layers=[layer],
-        observables=observables or {},
-        observable_errors=errors,
+        observables=as_arrays(observables),
+        errors=as_arrays(errors),
         two_time=two_time[0],
         compute_traces=traces,
     )
-    simulation = Simulation("mine", {}, size, [simulated], draws or {}, two_time[1], SimpleNamespace())
-    other = grouped_by and replace(simulation, layers=[replace(simulated, eigenvalues=grouped_by)])
+    simulation = Samples({}, size, (simulated,), draws or {}, SimpleNamespace(name="mine"), two_time[1])
+    other = grouped_by and replace(simulation, layers=(replace(simulated, eigenvalues=grouped_by),))
     return {row.quantity: row for row in compare(solution, simulation, grouped_by=other)}
 
 
@@ -167,8 +190,8 @@ def test_overlaps_are_those_of_the_outlier_without_what_chance_holds():
     squares = [np.concatenate([np.full(5, 0.3), [0.55 + off, 0.91 + off]]) for off in OFF]
     layer = layer_with(
         [5.0, 4.0],
-        overlaps=[{"right": 0.9, "left": None}, {"right": 0.5, "left": None}],
-        overlap_errors=[{"right": 0.01, "left": None}, {"right": 0.02, "left": None}],
+        overlaps={"right": np.array([0.9, 0.5]), "left": np.full(2, np.nan)},
+        overlap_errors={"right": np.array([0.01, 0.02]), "left": np.full(2, np.nan)},
         diagnostics=LayerDiagnostics(spike_directions={"right": SpikeSpan(2.0, 2)}),
     )
     given = {"overlaps": {"right": squares}, "counted": {"right": [2.0] * 3}, "lengths": {"right": 20}}
@@ -186,7 +209,7 @@ def test_alignments_are_taken_at_their_times_and_a_vector_holds_some_by_chance()
     values, errors = np.array([[[0.2], [0.6]]]), np.array([[[0.01], [0.03]]])
     squares = [np.stack([np.full(6, 0.1), [*np.full(5, 0.2), 0.6 + off]], axis=1)[:, :, None] for off in OFF]
     layer = layer_with(
-        [5.0], alignments=[OutlierAlignment("along", "right", (0, 3), True, False, (1,), values, errors)]
+        [5.0], outlier_alignments=(OutlierAlignment("along", "right", (0, 3), True, False, (1,), values, errors),)
     )
     given = {"alignments": {("along", "right"): squares}, "lengths": {"right": 50}}
     rows = rows_of(layer, spectra_of([5.0]), **given)
@@ -213,7 +236,7 @@ def test_alignments_on_the_way_are_those_of_their_time():
         outlier_path=[[], [0.85], [0.7]],
         outlier_path_errors=[[], [0.3], [0.4]],
         largest_path=[3.0, 3.25, 3.1],
-        alignment_path=[[], [one(0.3, 0.4)], [one(0.5, 0.6)]],
+        outlier_alignment_path=((), (one(0.3, 0.4),), (one(0.5, 0.6),)),
         shift=0.1,
         shift_path=[0.0, 0.25, 0.1],
         moved=moved,
@@ -284,15 +307,17 @@ def test_traces_are_compared_below_the_spectrum_as_far_as_the_bulk_is_wide():
 def test_the_weight_of_an_atom_is_counted_in_eigenvalues():
     """Two of eight are at zero; half an eigenvalue is the error of what is counted alike by all seeds."""
     spectra = [np.sort([0.0, 0.0, 1.0, 1.5, 2.0, 2.5, 2.8, 2.9 + off]) for off in OFF]
-    density = SimpleNamespace(edges=((0.9, 3.0),), atoms=((0.0, 0.25),), density=lambda x: np.zeros(len(x)))
-    row = rows_of(Layer("", density, [], None, {}, moments=[1.0]), spectra)["weight of the atom at 0"]
+    law = GivenLaw(((0.9, 3.0),), ((0.0, 0.25),))
+    row = rows_of(Layer("", law, np.array([]), None, {}, moments=np.array([1.0])), spectra)["weight of the atom at 0"]
     assert (row.theory, row.simulation, row.stderr) == pytest.approx((0.25, 0.25, 1 / 16))
 
 
 def test_edges_and_moments_have_their_own_errors_where_the_bulk_is_sampled():
-    law = SimpleNamespace(edges=((-2.0, -1.5), (0.0, 2.0)), atoms=(), density=lambda x: np.zeros(len(x)))
+    law = GivenLaw(((-2.0, -1.5), (0.0, 2.0)), ())
     given = {"moments": [1.0, 0.3, 0.9, 0.5, 2.0, 7.0], "moment_errors": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]}
-    layer = Layer("", law, [], None, {}, edge_errors=[[0.01, 0.02], [0.03, 0.04]], **given)
+    offs = np.array([[0.01, 0.02], [0.03, 0.04]])
+    arrays = {name: np.array(row) for name, row in given.items()}
+    layer = Layer("", law, np.array([]), None, {}, edge_errors=offs, **arrays)
     rows = rows_of(layer, [BULK] * 3)
     for order in (1, 2, 3, 4):
         row = rows[f"moment {order} of the bulk"]
@@ -306,16 +331,14 @@ def test_edges_and_moments_have_their_own_errors_where_the_bulk_is_sampled():
 @pytest.mark.parametrize(("edge", "inward"), [(-2.0, 1), (2.0, -1)])
 def test_the_outermost_eigenvalue_is_inside_by_a_power_of_the_size(edge: float, inward: int):
     """Of the semicircle, by 1.2065 N^(-2/3): an eighth of the size is four times as far."""
-    law = SimpleNamespace(edges=((-2.0, 2.0),), atoms=(), density=lambda x: np.sqrt(4 - x**2) / (2 * np.pi))
-    layer = Layer("", law, [], None, {})
+    law = GivenLaw(((-2.0, 2.0),), (), given=lambda x: np.sqrt(4 - x**2) / (2 * np.pi))
     for size, share in ((1000, 1), (125, 4)):
-        inside = inward * (mean_at_edge(layer, edge, size) - edge)
+        inside = inward * (law.mean_at_edge(edge, size) - edge)
         assert inside == pytest.approx(share * 1.2065335745820 / 100, rel=1e-4)
 
 
 def test_a_density_without_a_square_root_has_no_mean_at_its_edge():
-    law = SimpleNamespace(edges=((0.0, 2.0),), atoms=(), density=lambda x: np.ones(len(x)))
-    assert mean_at_edge(Layer("", law, [], None, {}), 0.0, 100) is None
+    assert GivenLaw(((0.0, 2.0),), (), given=np.ones_like).mean_at_edge(0.0, 100) is None
 
 
 def test_a_verdict_counts_what_chance_makes():
@@ -334,10 +357,10 @@ def test_a_verdict_counts_what_chance_makes():
 
 def test_means_over_seeds_have_the_error_of_independent_draws():
     draws = np.array([[1.0, 5.0], [3.0, 5.0], [8.0, 5.0]])
-    found = Simulation("mine", {}, 10, [], {"x": draws}, {}, SimpleNamespace())
+    found = Samples({}, 10, (), {"x": draws}, SimpleNamespace())
     assert found.mean("x") == pytest.approx([4.0, 5.0])
     assert found.stderr("x") == pytest.approx([math.sqrt((9 + 1 + 16) / 2 / 3), 0.0])
-    assert np.all(np.isnan(Simulation("mine", {}, 10, [], {"x": draws[:1]}, {}, SimpleNamespace()).stderr("x")))
+    assert np.all(np.isnan(Samples({}, 10, (), {"x": draws[:1]}, SimpleNamespace()).stderr("x")))
 
 
 def samples_of(shift: list[float] | None) -> SimulatedLayer:
@@ -370,8 +393,7 @@ def test_a_trace_is_a_mean_over_eigenvalues_with_its_weights():
 
 def test_samples_drawn_apart_are_joined_in_their_order():
     one, other = (
-        Simulation("mine", {}, 2, [samples_of(shift)], {"x": np.full((2, 1), k)}, {}, None)
-        for k, shift in enumerate((None, [7.0]))
+        Samples({}, 2, (samples_of(shift),), {"x": np.full((2, 1), k)}, None) for k, shift in enumerate((None, [7.0]))
     )
     found = joined([one, other])
     (layer,) = found.layers

@@ -19,10 +19,10 @@ def off(gamma: float, fraction: float, samples: int, dt: float, steps: int) -> d
     sigma = fraction * critical_sigma(gamma)
     values = {"gamma": gamma, "sigma": sigma, "mu": MU, "dt": dt, "T": steps}
     found = solve(*solver_and_values("lotka_volterra", **values), samples=samples)
-    assert found.observable_errors is not None
+    assert found.errors is not None
     distances = {}
     for name, expected in fixed_point(gamma, sigma, MU)._asdict().items():
-        series, error = found.observables[name], found.observable_errors[name][-1]
+        series, error = found.observables[name], found.errors[name][-1]
         distances[name] = abs(series[-1] - expected) / (3 * error + abs(series[-1] - series[steps // 2]))
     return distances
 

@@ -461,7 +461,7 @@ def test_a_random_recurrent_network_has_ten_digits(values, late, figure):
     found = solved(Model(parameters=base.parameters, equations=base.equations, observe=observe), dt=0.1, **values)
     truth = recurrent_network(values["g"], 0.1, values["begin"], values["T"])
     times = np.arange(values["T"] + 1)
-    assert found.observable_errors is None and found.method.quadrature.error < 1e-10
+    assert found.errors is None and found.method.quadrature.error < 1e-10
     assert found.method.closure == "quadrature"
     np.testing.assert_allclose(found.observables["square"], truth[times, times], rtol=1e-10)
     np.testing.assert_allclose(found.observables["late"][late:], truth[times[late:], times[:-late]], rtol=1e-10)
@@ -513,10 +513,10 @@ def test_the_sampled_pass_agrees_within_its_errors(name):
     scores = [
         abs(x - y) / error
         for key, series in one.observables.items()
-        for x, y, error in zip(series, two.observables[key], two.observable_errors[key], strict=True)
+        for x, y, error in zip(series, two.observables[key], two.errors[key], strict=True)
         if error is not None and error > 1e-6  # before its lag an observable is not defined
     ]
-    if two.outlier_errors and len(one.outliers) == len(two.outliers):
+    if two.outlier_errors is not None and len(one.outliers) == len(two.outliers):
         found = zip(one.outliers, two.outliers, two.outlier_errors, strict=True)
         scores += [abs(x - y) / error for x, y, error in found if error > 1e-6]
     assert max(scores) < 5

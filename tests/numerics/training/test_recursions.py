@@ -321,7 +321,7 @@ def test_gaussian_fields_have_nine_digits(name):
     model, truth = GAUSSIAN[name]()
     arrays = model.arrays(defaults(model)) if model.arrays is not None else {}
     found = solve(load_solver(solver_files(model)), defaults(model, **arrays))
-    assert found.observable_errors is None
+    assert found.errors is None
     for observable, series in truth.items():
         here = np.array(found.observables[observable], float)
         np.testing.assert_allclose(here, np.array(series, float), rtol=1e-9, atol=1e-12, err_msg=observable)
@@ -523,7 +523,7 @@ def test_what_too_small_a_rank_moves_counts_as_an_error(monkeypatch):
             assert (found.method.sampling.rank_effect is not None) == (pairs > 0)
             for name in ("square", "late"):
                 off = np.subtract(found.observables[name][6:], truth.observables[name][6:])
-                seen.append(off / np.array(found.observable_errors[name][6:]))
+                seen.append(off / np.array(found.errors[name][6:]))
         return math.sqrt(np.mean(np.square(seen)))
 
     assert far(sampling.PAIRS) < 1.3 < 1.6 < far(0)

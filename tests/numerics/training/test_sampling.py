@@ -410,8 +410,8 @@ def test_numpy_and_jax_simulate_the_same_numbers(name):
     one, other = (simulate(solver_of(name), values, 40, 2, seed=5, backend=b) for b in ("numpy", "jax"))
     for observable, series in one.observables.items():
         assert np.allclose(series, other.observables[observable], rtol=1e-10, atol=1e-10)
-    for here, there in zip(one.eigenvalues, other.eigenvalues, strict=True):
-        assert np.allclose(here, there, rtol=1e-10, atol=1e-10)
+    for here, there in zip(one.layers, other.layers, strict=True):
+        assert np.allclose(here.eigenvalues, there.eigenvalues, rtol=1e-10, atol=1e-10)
 
 
 def test_an_unknown_backend_is_refused():
@@ -435,7 +435,7 @@ def test_frozen_features_follow_the_kernel():
     for time in range(values["T"] + 1):
         np.testing.assert_allclose(theory.observables["prediction"][time], f, rtol=1e-10, atol=1e-12)
         f = f + values["eta"] / values["P"] * kernel @ (y - f)
-    assert theory.observable_errors is None  # features of fixed Gaussian weights are integrated, not sampled
+    assert theory.errors is None  # features of fixed Gaussian weights are integrated, not sampled
 
 
 # -- compiling

@@ -100,7 +100,7 @@ def test_laws_that_remember_themselves_against_integrals_over_all_noises(name):
     assert isinstance(solver_of(name).training, SampledPass)
     found = solved(name, 200_000, 3)
     for (observable, time), truth in known(name).items():
-        error = found.observable_errors[observable][time]
+        error = found.errors[observable][time]
         assert abs(found.observables[observable][time] - truth) < 5 * error + 1e-6, (observable, time)
         assert error < 3e-3
 

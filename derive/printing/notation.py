@@ -1,0 +1,200 @@
+"""What the printers of plain text and of LaTeX have in common: the notation, apart from the marks that write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy as sp
+
+from derive.algebra.nodes import TAU
+from derive.language import matrices
+from derive.language.symbols import EngineSymbol
+from derive.language.vectors import Field
+from derive.printing.layout import Times, is_negative, matrix_terms, signed_sum
+from derive.printing.names import PrintedNames
+
+
+class NotationPrinter:
+    """A mixin before one of SymPy's printers: names, values, order parameters and matrices of this project."""
+
+    one: str
+    """The constant vector."""
+    top: str
+    """The mark of a transpose."""
+    gap: str
+    """What stands between two factors."""
+    comma: str
+    """What stands between two times."""
+    tau: str
+    """The spectral time."""
+    _print: Callable[..., str]
+    """SymPy's printing of any node."""
+
+    def __init__(self, names: PrintedNames | None = None):
+        super().__init__({"order": None})  # type: ignore[call-arg]  # SymPy's printer
+        self.names = names or PrintedNames()
+        self.times = Times()
+
+    def _word(self, symbol: Any) -> str:
+        """The name of what a declaration names."""
+        raise NotImplementedError
+
+    def _meant(self, meaning: Any, name: str) -> str:
+        """The name of a symbol of the engine, by what it means."""
+        raise NotImplementedError
+
+    def _in_parentheses(self, printed: str) -> str:
+        raise NotImplementedError
+
+    def _time(self, time: sp.Expr) -> str:
+        return self._print(time)
+
+    def _transposed(self, is_transposed: bool) -> str:
+        return self.top if is_transposed else ""
+
+    # -- names
+
+    def _print_Field(self, field: Field) -> str:
+        if field in self.names.products:
+            return f"({self._product(field)})"
+        return self.one if field.role == "constant" else self._word(field)
+
+    def _product(self, field: Field) -> str:
+        if field not in self.names.products:
+            return self._print_Field(field)
+        product = self.names.products[field]
+        matrix = f"{self._word(product.matrix)}{self._transposed(product.transposed)}"
+        return f"{matrix} {self._product(product.argument)}"
+
+    def _index(self, *fields: Field) -> str:
+        """The fields of an order parameter or a noise."""
+        raise NotImplementedError
+
+    def _print_Symbol(self, symbol: sp.Symbol, style: str = "plain") -> str:
+        engine = isinstance(symbol, EngineSymbol) or type(symbol) is sp.Symbol
+        return self._meaning(symbol.name) if engine else self._word(symbol)
+
+    def _meaning(self, name: str) -> str:
+        return self._meant(self.names.symbols.get(name), name)
+
+    def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol, style: str = "plain") -> str:
+        return self._meaning(symbol.name)
+
+    _print_Parameter = _print_Sector = _print_Clock = _print_Disorder = _print_Weights = _print_Symbol
+
+    # -- values
+
+    def _tau(self) -> str:
+        return f"{self.tau}'" if self.times.later else self.tau
+
+    def _argument(self, value: sp.Basic) -> str:
+        if value.field.role == "spectral":
+            return f"({self._tau()})"
+        return "" if value.time is None else f"({self._time(value.time)})"
+
+    def _print_FieldAt(self, value: sp.Basic) -> str:
+        return self._print_Field(value.field) + self._argument(value)
+
+    def _order_parameter(self, kind: str, left: Field, right: Field, times: Sequence[sp.Expr]) -> str:
+        name = kind + self._index(left, right)
+        if times == (TAU, TAU):
+            return f"{name}({self.tau}{self.comma}{self.tau}')"
+        return f"{name}({self.comma.join(map(self._time, times))})" if times else name
+
+    def _print_Correlation(self, node: sp.Basic) -> str:
+        return self._order_parameter("C", node.left, node.right, node.times)
+
+    def _print_Response(self, node: sp.Basic) -> str:
+        return self._order_parameter("R", node.left, node.noise, node.times)
+
+    def _source(self) -> str:
+        """The source of the probe."""
+        raise NotImplementedError
+
+    def _print_ProbeSource(self, node: sp.Basic) -> str:
+        return f"{self._source()}({self._tau()})"
+
+    def _print_Apply(self, node: sp.Basic) -> str:
+        return f"{self._print(node.matrix)}{self._transposed(node.transposed)}{self.gap}{self._factor(node.vector)}"
+
+    def _print_Mix(self, node: sp.Basic) -> str:
+        return f"{self._print(node.table)}{self._transposed(node.transposed)}{self.gap}{self._factor(node.vector)}"
+
+    def _print_Each(self, node: sp.Basic) -> str:
+        return self._print(node.expression)
+
+    def _print_DataAt(self, node: sp.Basic) -> str:
+        return self._word(node.data) + ("" if node.time is None else f"({self._time(node.time)})")
+
+    def _print_WeightsAt(self, node: sp.Basic) -> str:
+        return f"{self._word(node.args[0])}({self._time(node.time)})"
+
+    _print_DisorderAt = _print_WeightsAt
+
+    def _factor(self, factor: sp.Expr) -> str:
+        printed = self._print(factor)
+        return self._in_parentheses(printed) if factor.is_Add or factor.is_Mul else printed
+
+    # -- matrices over training times
+
+    def _matrix_terms(self, expression: sp.MatrixExpr) -> list[tuple[bool, str]]:
+        """The terms of a sum of matrices, each with its sign."""
+        terms = matrix_terms(expression)
+        return self._matrix_parts([(scalar, self.gap.join(map(self._matrix_factor, some))) for scalar, some in terms])
+
+    def _matrix_parts(self, parts: Sequence[tuple[sp.Expr, str]]) -> list[tuple[bool, str]]:
+        signed_parts = []
+        for scalar, printed in parts:
+            negative = is_negative(scalar)
+            scalar = -scalar if negative else scalar
+            signed_parts.append((negative, printed if scalar == 1 else f"{self._scalar(scalar)}{self.gap}{printed}"))
+        return signed_parts
+
+    def _scalar(self, scalar: sp.Expr) -> str:
+        """A number before a matrix."""
+        return self._in_parentheses(self._print(scalar)) if scalar.is_Add else self._print(scalar)
+
+    def _print_MatAdd(self, expression: sp.MatrixExpr) -> str:
+        return signed_sum(self._matrix_terms(expression))
+
+    _print_MatMul = _print_MatAdd
+
+    def _matrix_factor(self, factor: sp.MatrixExpr) -> str:
+        printed = self._print(factor)
+        return self._in_parentheses(printed) if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
+
+    def _print_Transpose(self, node: sp.Basic) -> str:
+        return self._matrix_factor(node.arg) + self.top
+
+    def _print_Identity(self, node: sp.Basic) -> str:
+        return "I"
+
+    def _print_ZeroMatrix(self, node: sp.Basic) -> str:
+        return "0"
+
+    def _print_Tuple(self, node: sp.Basic) -> str:
+        return "(" + ", ".join(map(self._print, node)) + ")"
+
+    # -- matrices of a declaration
+
+    def _print_MatrixAtom(self, node: sp.Basic) -> str:
+        return self._print(node.symbol) + self._transposed(node.transposed)
+
+    def _print_Dyad(self, node: sp.Basic) -> str:
+        return f"{self._factor(node.left)}{self.gap}{self._factor(node.right)}{self.top}"
+
+    def _print_Evolving(self, node: sp.Basic) -> str:
+        return self._print(node.weights)
+
+    def _print_GivenData(self, node: sp.Basic) -> str:
+        return self._word(node.data)
+
+    def _print_ProductOfMatrices(self, node: matrices.ProductOfMatrices) -> str:
+        return self.gap.join(
+            self._in_parentheses(self._print(f)) if isinstance(f, matrices.SumOfMatrices) else self._print(f)
+            for f in node.factors
+        )
+
+    def _print_SumOfMatrices(self, node: matrices.SumOfMatrices) -> str:
+        return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in node.terms])) or "0"

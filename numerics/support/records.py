@@ -1,0 +1,57 @@
+"""Frozen records that hold arrays: the arrays are read-only, and records are equal if all their parts are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+
+class ArrayRecord:
+    """Base of frozen dataclasses with arrays; declare them with eq=False. Fields with compare=False do not count."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
+            _lock(getattr(self, field.name))
+
+    def __eq__(self, other: object) -> bool:
+        return are_equal(self, other)
+
+
+def read_only(values: Any) -> np.ndarray:
+    """Return a copy as an array of numbers that cannot be written to; None becomes NaN."""
+    array = np.array(values, float)
+    array.flags.writeable = False
+    return array
+
+
+def _lock(value: Any) -> None:
+    """Make every array in nested lists, tuples and mappings read-only."""
+    match value:
+        case np.ndarray():
+            value.flags.writeable = False
+        case list() | tuple():
+            for part in value:
+                _lock(part)
+        case Mapping():
+            for part in value.values():
+                _lock(part)
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Whether two values of nested records, mappings, sequences and arrays are equal; NaN equals NaN."""
+    if is_dataclass(one):
+        names = [field.name for field in fields(one) if field.compare]
+        return type(one) is type(other) and all(are_equal(getattr(one, n), getattr(other, n)) for n in names)
+    match one, other:
+        case np.ndarray(), np.ndarray():
+            return np.array_equal(one, other, equal_nan=True)
+        case (list(), list()) | (tuple(), tuple()):
+            return len(one) == len(other) and all(map(are_equal, one, other))
+        case Mapping(), Mapping():
+            return one.keys() == other.keys() and all(are_equal(one[key], other[key]) for key in one)
+        case float(), float():
+            return one == other or (one != one and other != other)
+    return type(one) is type(other) and bool(one == other)
