@@ -13,8 +13,9 @@ from typing import Any
 
 import jax
 
-Options = dict[str, bool | str]
-THOROUGHLY: Options = {"xla_cpu_use_fusion_emitters": False}
+Options = dict[str, bool | int | str]
+# programs are small: generating code for 32 parts of one, the default, takes longer than for one part
+THOROUGHLY: Options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 QUICKLY: Options = {**THOROUGHLY, "xla_backend_optimization_level": "0"}
 
 
