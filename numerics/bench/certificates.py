@@ -12,7 +12,8 @@ import numpy as np
 from numerics.bench.tools import BenchRow, built, cpu_seconds
 from numerics.solver import Solver, solve
 
-REPEATS = 5
+REPEATS, MOST_REPEATS, ENOUGH = 9, 41, 1.0
+"""Least and most pairs of solutions that are timed; between them, so many that solutions take ENOUGH CPU seconds."""
 SAMPLES = 2000
 """Sites of sampled solutions; the time of a certificate does not depend on them."""
 SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
@@ -35,21 +36,26 @@ def certificates(references: Path | None) -> Iterator[BenchRow]:
 
 
 def _figure(name: str, changes: dict[str, int]) -> BenchRow:
+    """Return the median cost of a certificate over pairs of solutions with and without it, in alternating order."""
     solver = built(name)
     values = _values(solver, changes)
     moving = next(q.name for q in solver.setting.parameters if not q.whole)
     plain, extra = [], []
-    for k in range(REPEATS + 1):  # the first compiles
+    for k in range(MOST_REPEATS + 1):  # the first compiles
         new = {**values, moving: values[moving] * (1 + 1e-3 * k)}
-        first, again, certified = (_solved(solver, new, certify) for certify in (False, False, None))
-        plain.append(first)
-        extra.append(certified - again)
-    solution, certificate = statistics.median(plain[1:]), statistics.median(extra[1:])
-    detail = f"{1e3 * certificate:.1f} ms beside {1e3 * solution:.1f} ms"
-    shown = "".join(f" {key}={value}" for key, value in changes.items())
-    return BenchRow(
-        f"certificate of {name}{shown}", certificate / solution, "of a solution", detail, max(0.0, plain[0] - solution)
+        plain.append(_solved(solver, new, False))
+        pair = {certify: _solved(solver, new, certify) for certify in ((False, None) if k % 2 else (None, False))}
+        extra.append(pair[None] - pair[False])
+        if k >= REPEATS and sum(plain[1:]) > ENOUGH:
+            break
+    solution = statistics.median(plain[1:])
+    low, middle, high = (cost / solution for cost in statistics.quantiles(extra[1:], n=4))
+    detail = (
+        f"{1e3 * middle * solution:.1f} ms beside {1e3 * solution:.1f} ms; "
+        f"quartiles {low:.2f} and {high:.2f} of {len(extra) - 1} pairs"
     )
+    shown = "".join(f" {key}={value}" for key, value in changes.items())
+    return BenchRow(f"certificate of {name}{shown}", middle, "of a solution", detail, max(0.0, plain[0] - solution))
 
 
 def _values(solver: Solver, changes: dict[str, int]) -> dict[str, Any]:

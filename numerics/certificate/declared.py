@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from numerics.certificate.recording import RecordedNumber, as_number, table
+from numerics.certificate.recording import RecordedNumber, as_number, entrywise, table
 from numerics.certificate.words import (
     FUNCTION,
     NUMBER,
@@ -185,20 +185,23 @@ def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[...
     def normal(rng: Any, xp: Any, size: int, labels: int | None = None) -> LargeVector:
         return ensemble.vector(DrawnLetter(size, 1 if labels is None else int(labels)))
 
-    def drawn_from(rng: Any, xp: Any, law: tuple[Any, ...], size: int, labels: int | None = None) -> LargeVector:
-        return ensemble.unknown(size, 1 if labels is None else int(labels))
+    def drawn_from(rng: Any, xp: Any, law: tuple[Any, ...], size: int, labels: int | None = None) -> Any:
+        if labels is None or labels == 1:
+            return _trait(size, *_rule(law))
+        ones = np.eye(int(labels))
+        return sum(ensemble.constant(size, row).scaled_by(_trait(size, *_rule(law))) for row in ones)
 
     def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> TraitNumbers:
         numbers = table(values)
-        return _trait(size, numbers, np.ones(numbers.shape) if weights is None else table(weights))
+        shares = np.ones(numbers.shape) if weights is None else table(weights)
+        return _trait(size, *_rule(("discrete", shares, numbers)))
 
     def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> TraitNumbers:
-        law = density(function, low, high, NODES, np)
-        return _trait(size, np.asarray(law.values, float), np.asarray(law.weights, float))
+        return _trait(size, *_density_rule(function, low, high))
 
-    def _trait(size: int, values: np.ndarray, weights: np.ndarray) -> TraitNumbers:
+    def _trait(size: int, values: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> TraitNumbers:
         traits.append(len(traits))
-        return TraitNumbers(ensemble, size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
+        return TraitNumbers(ensemble, size, (traits[-1],), values, {traits[-1]: (fine, coarse)})
 
     traits: list[int] = []
     whole = {"repeated": 1, "in_order": 0, "mixed_along": 1, "total_along": 0, "total": 0}
@@ -224,6 +227,54 @@ def _functions(ensemble: DeclaredEnsemble, steps: int) -> dict[str, Callable[...
     }
 
 
+QuadratureRule = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Nodes, with the weights of a fine rule and of a coarse one."""
+
+
+def _density_rule(function: Callable[[Any], Any], low: Any, high: Any) -> QuadratureRule:
+    """Return the quadrature of a density; the coarse rule has every second node."""
+    law = density(function, low, high, NODES, np)
+    fine = np.asarray(law.weights, float)
+    coarse = np.where(np.arange(NODES) % 2, 0.0, fine)
+    return np.asarray(law.values, float), fine / fine.sum(), coarse / coarse.sum()
+
+
+def _rule(law: tuple[Any, ...]) -> QuadratureRule:
+    """Return the quadrature of a law, in the terms of the generated simulation."""
+    kind, *numbers = law
+    if kind in ("discrete", "mixture"):
+        shares = table(numbers[0]) / sum(numbers[0])
+        if kind == "discrete":
+            return table(numbers[1]), shares, shares
+        parts = [_rule(part) for part in numbers[1]]
+        values, fine, coarse = ([part[k] for part in parts] for k in range(3))
+        weights = (np.concatenate([s * w for s, w in zip(shares, some, strict=True)]) for some in (fine, coarse))
+        return (table(np.concatenate(values)), *weights)  # type: ignore[return-value]
+    function, low, high = _STANDARD[kind]
+    values, *rules = _density_rule(function, low, high)
+    if kind == "uniform":
+        low, high = numbers
+        return (table(low + (high - low) * values), *rules)  # type: ignore[return-value]
+    if kind in ("normal_law", "log_normal"):
+        values = numbers[0] + numbers[1] * values
+        return (entrywise(np.exp, values) if kind == "log_normal" else table(values), *rules)  # type: ignore[return-value]
+    return (table(numbers[0] * values), *rules)  # type: ignore[return-value]
+
+
+def _normal_density(x: Any) -> Any:
+    return np.exp(-(x**2) / 2)
+
+
+_STANDARD: dict[str, tuple[Callable[[Any], Any], float, float]] = {
+    "uniform": (np.ones_like, 0.0, 1.0),
+    "exponential": (lambda x: np.exp(-x), 0.0, math.inf),
+    "half_normal": (_normal_density, 0.0, math.inf),
+    "log_normal": (_normal_density, -math.inf, math.inf),
+    "normal_law": (_normal_density, -math.inf, math.inf),
+}
+"""Densities of laws with unit parameters, up to a factor, and their ends; log_normal: that of the logarithm."""
+
+
 def mean(vector: Any) -> Any:
     """Return the mean over sites, one row."""
     return vector.mean_row() if kind_of(vector) > NUMBER else finite_size.mean(vector)
@@ -243,15 +294,19 @@ def columns(xp: Any, size: int, *vectors: Any) -> list[Any]:
 
 def outer(left: Any, right: Any) -> LargeMatrix:
     """Return left right^T, summed over labels."""
-    if min(map(kind_of, (left, right))) < VECTOR:
+    if NUMBER in map(kind_of, (left, right)):
         raise NotWritten("an outer product of numbers")
-    return outer_product(left, right)
+    return outer_product(*(filled(one.ensemble, one, one.size, one.labels) for one in (left, right)))
 
 
 def diagonal_matrix(ensemble: DeclaredEnsemble, entries: Any) -> LargeMatrix:
-    """Return the diagonal matrix of a trait; unknown for a field, which is not a sum of words."""
-    if kind_of(entries) >= VECTOR:
-        return LargeMatrix(ensemble, entries.size, entries.size, {(): math.nan}, UNKNOWN)
+    """Return the diagonal matrix of a trait, a vector or a function; unknown for several labels.
+
+    Entries of a vector depend on random matrices through finitely many of their products. Given these, the matrices
+    are independent of the entries up to a low rank, so that traces factor as with a trait.
+    """
     if kind_of(entries) == NUMBER:
         raise NotWritten("numbers on a diagonal")
+    if entries.labels > 1 or not entries.known:
+        return LargeMatrix(ensemble, entries.size, entries.size, {(): math.nan}, UNKNOWN)
     return LargeMatrix(ensemble, entries.size, entries.size, {(ensemble.diagonal(entries),): 1.0})

@@ -76,7 +76,8 @@ class DeclaredEnsemble:
     """The random matrices, diagonal matrices and drawn vectors of one declaration."""
 
     matrices: list[Random] = field(default_factory=list)
-    diagonals: list[TraitNumbers] = field(default_factory=list)
+    diagonals: list[Any] = field(default_factory=list)
+    """Entries of diagonal matrices: traits, vectors, or entrywise functions of vectors."""
     drawn: list[DrawnLetter] = field(default_factory=list)
     covariances: dict[int, np.ndarray] = field(default_factory=dict)
     known: dict[tuple[Word, Word], float] = field(default_factory=dict)
@@ -103,8 +104,8 @@ class DeclaredEnsemble:
         number = self.drawn.index(ones)
         return LargeVector(self, size, {((), number): np.atleast_2d(table(row))})
 
-    def diagonal(self, trait: TraitNumbers) -> int:
-        self.diagonals.append(trait)
+    def diagonal(self, entries: Entrywise) -> int:
+        self.diagonals.append(entries)
         return -len(self.diagonals)
 
     # -- words
@@ -146,7 +147,8 @@ class DeclaredEnsemble:
         whole = self.diagonals[-1 - letters[0]]
         for letter in letters[1:]:
             whole = whole * self.diagonals[-1 - letter]
-        return whole.mean
+        mean: float = as_number(whole.mean_row())
+        return mean
 
     def covariance(self, number: int) -> np.ndarray:
         """Return the covariance between labels of a drawn vector."""
@@ -285,7 +287,8 @@ class TraitNumbers(Entrywise):
     size: int
     axes: tuple[int, ...]
     values: np.ndarray
-    weights: Mapping[int, np.ndarray]
+    weights: Mapping[int, tuple[np.ndarray, np.ndarray]]
+    """Of a fine and a coarse rule, by axis; the same object twice for a sum over values."""
 
     __array_ufunc__ = None
     kind = TRAIT
@@ -299,6 +302,10 @@ class TraitNumbers(Entrywise):
 
     def filled(self, ensemble: DeclaredEnsemble, size: int, labels: int) -> LargeVector:
         return ensemble.constant(size, np.ones((1, labels))).scaled_by(self)
+
+    def under(self, matrix: LargeMatrix) -> LargeVector:
+        """Return a matrix times the vector of these numbers."""
+        return self.filled(self.ensemble, self.size, 1).under(matrix)
 
     def mean_row(self) -> np.ndarray:
         return np.array([[self.mean]])
@@ -323,9 +330,17 @@ class TraitNumbers(Entrywise):
 
     @property
     def mean(self) -> float:
+        """The mean over sites; NaN where the coarse and the fine rule disagree."""
+        fine = self._mean(0)
+        if all(one is other for one, other in self.weights.values()):
+            return fine
+        coarse = self._mean(1)
+        return fine if abs(fine - coarse) <= CONVERGED * (1 + abs(fine)) else math.nan
+
+    def _mean(self, rule: int) -> float:
         total = self.values
         for axis in reversed(self.axes):
-            total = total @ self.weights[axis]
+            total = total @ self.weights[axis][rule]
         mean: float = as_number(total)
         return mean
 
@@ -453,8 +468,9 @@ class LargeVector(Entrywise):
         """Return scale times a word applied to the vector."""
         if self.terms is None:
             return self.ensemble.unknown(size, self.labels)
-        matrices = _matrices(word)
-        if any(matrices & self.ensemble.drawn[number].made_with for _, number in self.terms):
+        matrices, diagonals = _matrices(word), self.ensemble.diagonals
+        dependent = any(letter < 0 and diagonals[-1 - letter].kind != TRAIT for letter in word)
+        if dependent or any(matrices & self.ensemble.drawn[number].made_with for _, number in self.terms):
             return self.ensemble.unknown(size, self.labels)
         terms = {((*word, *old), number): scale * rows for (old, number), rows in self.terms.items()}
         return _nonzero_vector(self.ensemble, size, terms, self.labels)
@@ -741,11 +757,8 @@ class EntrywiseFunction(Entrywise):
 
 def _centred(vector: LargeVector) -> tuple[np.ndarray, LargeVector]:
     """Return the mean of a vector, one row, and the centred vector."""
-    drawn, terms = vector.ensemble.drawn, vector.terms or {}
-    constant = [key for key in terms if not key[0] and drawn[key[1]].kind == "constant"]
-    mean = sum((terms[key] for key in constant), np.zeros((1, vector.labels)))
-    rest = {key: rows for key, rows in terms.items() if key not in constant}
-    return mean, LargeVector(vector.ensemble, vector.size, rest, vector.labels)
+    mean = vector.mean_row()
+    return mean, vector - mean
 
 
 def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVector]:
@@ -842,7 +855,7 @@ class LargeMatrix:
         return self.__mul__(1.0 / as_number(other))
 
     def __matmul__(self, other: Any) -> Any:
-        if kind_of(other) < VECTOR:
+        if kind_of(other) < TRAIT:
             raise NotWritten("a matrix is applied to numbers")
         return other.under(self)
 

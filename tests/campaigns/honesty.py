@@ -32,15 +32,15 @@ import test_sampling_errors  # noqa: E402
 from conftest import solver_and_values  # noqa: E402
 from seeds import Quantity, Seen, over_seeds, wrong  # noqa: E402
 
+from numerics.runtime.keys import OrderKey  # noqa: E402
 from numerics.solution import Prediction  # noqa: E402
 from numerics.solver import solve  # noqa: E402
-from numerics.two_time import Name  # noqa: E402
 
 Solve = Callable[[int, int], Prediction]
 LONGER = 100
 
 
-def of(name: str, *kernels: Name, **values: Any) -> Solve:
+def of(name: str, *kernels: OrderKey, **values: Any) -> Solve:
     """A shipped setting, or a declaration of the tests, at some values; with kernels, those and no spectra."""
     solver, whole = solver_and_values(name, **values)
     layers = () if kernels else None
@@ -73,12 +73,12 @@ CASES: dict[str, tuple[int, Callable[[], Solve]]] = {
     ),
     "network, few sites per direction": (4000, lambda: of("wide_network", P=6, B=6, T=10, D=6, gamma=4.0, eta=0.3)),
     "network, one point": (3000, lambda: of("wide_network", P=1, B=1, T=8, D=3, gamma=4.0, eta=0.3)),
-    "spikes, kernels": (3000, lambda: of("coupled_spikes_tanh", ("C", "phi", "phi"), S=4, theta=1.5)),
+    "spikes, kernels": (3000, lambda: of("coupled_spikes_tanh", OrderKey("C", "phi", "phi"), S=4, theta=1.5)),
     "network, kernels": (
         3000,
-        lambda: of("wide_network", ("C", "phi2", "phi2"), P=2, B=2, T=4, D=3, gamma=4.0, eta=0.3),
+        lambda: of("wide_network", OrderKey("C", "phi2", "phi2"), P=2, B=2, T=4, D=3, gamma=4.0, eta=0.3),
     ),
-    "memory, kernels": (3000, lambda: of("driven_memory", ("C", "act", "act"))),
+    "memory, kernels": (3000, lambda: of("driven_memory", OrderKey("C", "act", "act"))),
 }
 
 

@@ -18,16 +18,22 @@ from derive import (
     Eq,
     Model,
     diag,
+    drawn,
+    exponential,
     field,
     goe,
+    half_normal,
     mean,
+    mixture,
     normal,
+    normal_law,
     outer,
     parameter,
     sectors,
     spectrum,
     training_clock,
     trait,
+    uniform,
     weights,
     whole_positive,
 )
@@ -101,7 +107,8 @@ def test_functions_of_entries_and_of_traits_are_words_where_quadrature_reaches()
     as that of |v|, is beyond quadrature."""
     every = DeclaredEnsemble()
     functions, v = Functions(np, every), every.vector(DrawnLetter(SIZE, 1))
-    s = TraitNumbers(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: np.array([0.5, 0.5])})
+    weights = np.array([0.5, 0.5])
+    s = TraitNumbers(every, SIZE, (0,), np.array([-1.0, 2.0]), {0: (weights, weights)})
     assert (2.0 - abs(s)).mean == pytest.approx(0.5) and (s < 0).mean == pytest.approx(0.5)
     assert functions.select([s < 0, True], [3.0, s], 0.0).mean == pytest.approx(2.5)
     assert functions.select([v > 9, v < -9], [v, 5.0], v**2).mean_row().item() == pytest.approx(1, rel=1e-9)
@@ -397,6 +404,42 @@ def test_traits_and_functions_are_checked_where_words_reach():
     found = solve(load_solver(solver_files(model)), {"T": 4}, certify=True).certificate
     assert [check.status for check in found] == ["passed"] * 3, found
     assert "moments 1 to 4" in found.checks[1].what and "times 0 to 3" in found.checks[2].what
+
+
+def _on_a_diagonal(entries):
+    a, D = parameter("a", default=1.0), sectors("D")
+    model = Model(parameters=(a,), equations=[], probe=spectrum(a * goe("M", D) + diag(entries(D))))
+    return load_solver(solver_files(model))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        lambda D: drawn("x", D, uniform(-1, 2)),
+        lambda D: sp.tanh(drawn("x", D, exponential(0.7))),
+        lambda D: sp.tanh(drawn("x", D, mixture([0.25, 0.75], [normal_law(-1, 0.5), half_normal(2)]))),
+        lambda D: sp.tanh(normal("x", D)),
+    ],
+)
+def test_moments_are_checked_with_drawn_numbers_on_a_diagonal(entries):
+    found = solve(_on_a_diagonal(entries), {"a": 1.0}, certify=True).certificate
+    assert found and "moments 1 to 4" in found.checks[1].what, found
+
+
+def test_a_law_on_a_diagonal_counted_by_mean_and_variance_alone_fails():
+    """Uniform numbers and normal ones with the same two moments; the certificate reads the declaration of the first."""
+    right = _on_a_diagonal(lambda D: sp.tanh(drawn("x", D, uniform(-1, 2))))
+    wrong = _on_a_diagonal(lambda D: sp.tanh(drawn("x", D, normal_law(0.5, sp.sqrt(3) / 2))))
+    found = solve(dataclasses.replace(wrong, finite_size=right.finite_size), {"a": 1.0}, certify=True).certificate
+    assert [check.name for check in found.failed] == ["bulk"] and "moment" in found.failed[0].what, found
+
+
+def test_a_matrix_applied_twice_to_ones_has_a_mean():
+    """By hand: M M 1 = 1 + n with n normal of variance one, so that the mean of cos is cos(1) exp(-1/2)."""
+    every = DeclaredEnsemble()
+    M, ones = every.matrix(SIZE, SIZE, 1 / SIZE, True), every.constant(SIZE, 1.0)
+    mean = Functions(np, every).cos(M @ (M @ ones)).mean_row().item()
+    assert mean == pytest.approx(math.cos(1) * math.exp(-0.5), rel=1e-9)
 
 
 # -- what a solution does with it
