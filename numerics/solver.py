@@ -519,11 +519,11 @@ class Blurs:
 
 def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error: float) -> tuple[float, float, bool]:
     """An outlier, its error, and whether it is one for sure. Where it is lost, or without its bias inside of the bulk,
-    or closer to the edge than that is known, it stays where it was found; the way to the edge and the error of that
+    or closer to the edge than either is known, it stays where it was found; the way to the edge and the error of that
     are errors then."""
     edge = problem.nearest_edge(z)
     blur = blurs.at(edge)
-    if math.isfinite(error) and problem.outside(value) and abs(value - edge) > blur:
+    if math.isfinite(error) and problem.outside(value) and abs(value - edge) > max(blur, error):
         return value, error, True
     way = abs(z - edge)
     return z, math.hypot(way, blur, error if math.isfinite(error) else 0.0), False

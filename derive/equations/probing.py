@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import sympy as sp
 
@@ -13,6 +14,7 @@ from derive.equations.history import History
 from derive.equations.rules import Rules
 from derive.equations.stopping import stopped, without_later
 from derive.errors import DeclarationError, SizeError
+from derive.language.contents import expressions
 from derive.language.diagonals import DiagonalMatrix
 from derive.language.laws import Drawn
 from derive.language.matrices import (
@@ -20,9 +22,10 @@ from derive.language.matrices import (
     MatrixExpression,
     SumOfMatrices,
 )
+from derive.language.model import Model
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
-from derive.language.traits import is_trait, traits_in
+from derive.language.traits import is_trait, trait, traits_in
 from derive.language.traversal import ByKind, outermost
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
 from derive.records.system import (
@@ -38,6 +41,39 @@ GRID = 800
 """Grid cells of that interval."""
 HALVED = 60
 """Bisection steps in a cell: as many as double precision resolves."""
+
+
+def with_diagonal_traits(model: Model) -> Model:
+    """Return the model in which vectors that are drawn for diagonals of probed matrices alone are traits.
+
+    An average over a trait is a sum over its values, or an integral with its density. As a function of normals a law
+    with jumps would need many quadrature nodes.
+    """
+    leaves = [leaf for _, probe in model.probes for matrix in probe.matrices for leaf in matrix.leaves]
+    elsewhere = [e for leaf in leaves if not isinstance(leaf, DiagonalMatrix) for e in expressions(leaf)]
+    elsewhere += [e for equation in model.equations for e in expressions(equation.value)]
+    elsewhere += [e for _, e in (*model.observe, *model.alignments)]
+    used = {value for e in elsewhere for value in e.atoms(FieldAt)}
+    entries = [leaf.entries for leaf in leaves if isinstance(leaf, DiagonalMatrix)]
+    traits = {
+        value: sp.sympify(trait(value.field.name, value.field.sector, law=value.field.law, latex=value.field.tex)())
+        for value in dict.fromkeys(value for e in entries for value in values(e))
+        if isinstance(value.field, Drawn) and value.time is None and value not in used and value.field.law.is_spread
+    }
+    if not traits:
+        return model
+
+    def changed(matrix: MatrixExpression) -> MatrixExpression:
+        if isinstance(matrix, DiagonalMatrix):
+            return matrix.mapped(lambda e: e.xreplace(traits))
+        return matrix.rebuilt(changed)
+
+    probes = tuple(
+        (label, replace(p, matrix=changed(p.matrix), between=tuple((name, changed(m)) for name, m in p.between)))
+        for label, p in model.probes
+    )
+    probe = probes if isinstance(model.probe, tuple) else probes[0][1]
+    return replace(model, probe=probe, observe=dict(model.observe))
 
 
 def with_site_values(matrix: MatrixExpression) -> MatrixExpression:
@@ -56,10 +92,10 @@ def check_diagonals(matrix: MatrixExpression, rules: FieldRules) -> None:
             raise DeclarationError(f"{where}, which holds a mean; make it a parameter")
         for value in (value for value in values(entries) if not is_trait(value)):
             _check_time(value, where)
-        for trait in (value.field for value in traits_in(entries)):
-            if trait.discrete and not trait.weights:
+        for quenched in (value.field for value in traits_in(entries)):
+            if quenched.discrete and not quenched.weights:
                 raise DeclarationError(
-                    f"{where}, and the values of {trait} are data; write them into the declaration, values=[...]"
+                    f"{where}, and the values of {quenched} are data; write them into the declaration, values=[...]"
                 )
         _check_bounded(entries, _written_out(entries, rules), where, rules)
 

@@ -85,6 +85,13 @@ class DrawnLaw(sp.Basic):
         return sp.S.Zero, sp.oo
 
     @property
+    def is_spread(self) -> bool:
+        """Whether it is discrete, or has a density for all values of its parameters."""
+        if self.kind == "mixture":
+            return all(law.kind == "normal_law" and law.is_spread for _, law in self.parts)
+        return self.kind == "discrete" or all(number.is_positive for _, number, _ in self.demands)
+
+    @property
     def normals(self) -> int:
         """The number of standard normals of which it is a function."""
         if self.kind in ("discrete", "mixture"):

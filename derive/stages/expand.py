@@ -18,7 +18,7 @@ from derive.equations.axes import broadcast_labels
 from derive.equations.field_rules import Applied, FieldRules
 from derive.equations.history import History, check_sizes_of_updates, write_out
 from derive.equations.moments import check_moments
-from derive.equations.probing import Probing
+from derive.equations.probing import Probing, with_diagonal_traits
 from derive.equations.rules import Rules
 from derive.equations.stopping import stopping
 from derive.equations.times import from_time
@@ -44,7 +44,7 @@ from derive.records.system import (
 
 def expand_declaration(model: Model) -> System:
     """Return the system: weights with their history, a field for every intermediate vector, and the spectral fields."""
-    model = broadcast_labels(model)
+    model = broadcast_labels(with_diagonal_traits(model))
     history = write_out(model)
     rules = FieldRules(model)
     with wording(lambda: as_declared(model, rules.rules.values())):

@@ -174,8 +174,8 @@ class ReplicateMethod(Described):
 
 @dataclass(frozen=True)
 class UndecidedOutlier(Described):
-    """An outlier that sampling leaves undecided: one that not all replicates have, or one at an edge that is known to
-    a standard error."""
+    """An outlier that sampling leaves undecided: one that not all replicates have, one within its standard error of an
+    edge, or one at an edge that is known to a standard error."""
 
     edge: float | None = None
     error: float | None = None
@@ -183,7 +183,7 @@ class UndecidedOutlier(Described):
     @property
     def sentence(self) -> str:
         if self.edge is None or self.error is None:
-            return "an outlier is so close to the edge that not all replicates have it; raise samples"
+            return "an outlier is within its standard error of the edge, or some replicates lack it; raise samples"
         return (
             f"whether there is an outlier at the edge {self.edge:.6g} is not decided: that is known to "
             f"{self.error:.1g}; raise samples"

@@ -140,8 +140,9 @@ def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
     from scipy.special import ndtri
     from scipy.stats import qmc
 
-    points = qmc.Sobol(width, scramble=True, rng=rng).random(sites)
-    normals: np.ndarray = ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+    sequence = qmc.Sobol(width, scramble=True, rng=rng)
+    half = 0.5 ** (sequence.bits + 1)  # points are the lower ends of cells of width 2 half
+    normals: np.ndarray = ndtri(sequence.random(sites) + half)
     return normals
 
 

@@ -478,6 +478,13 @@ def test_an_outlier_within_the_error_of_the_edge_is_not_decided(spiked):
     assert _settled(problem, blurs, 2.001, 2.001, math.inf)[1] == pytest.approx(math.hypot(0.001, 0.01))
 
 
+def test_an_outlier_closer_to_an_exact_edge_than_its_own_error_is_not_decided(spiked):
+    exact = Blurs.of(spiked[1].layers[0].law, None)
+    assert _settled(spiked[2], exact, 2.001, 2.002, 1e-3) == (2.002, 1e-3, True)
+    value, error, sure = _settled(spiked[2], exact, 2.001, 2.002, 3e-3)
+    assert value == 2.001 and error == pytest.approx(math.hypot(0.001, 3e-3)) and not sure
+
+
 @pytest.mark.parametrize("gamma0, edges", [(1.01, []), (0.98, [2.0]), (0.8, []), (-0.98, [-2.0])])
 def test_an_outlier_about_to_leave_a_blurred_edge_is_seen(gamma0, edges):
     """gamma0 + 1/gamma0 is 1e-4 from the edge at 1.01, and as far on the other sheet at 0.99."""

@@ -211,14 +211,14 @@ def test_the_law_of_a_vector_on_a_diagonal_counts_beyond_its_moments():
         expand_declaration(on_a_diagonal(exponential(2)))
 
 
-@pytest.mark.long
-def test_edges_beside_a_drawn_diagonal_are_those_by_hand():
-    """z = w + <1/(w - s)> turns where <1/(w - s)^2> = 1."""
-    size, s = sectors("size"), np.array([-1.0, 1.0, 2.0])
-    matrix = goe("matrix", size) + diag(drawn("value", size, discrete([-1, 1, 2])))
+def test_edges_beside_drawn_diagonals_are_those_by_hand():
+    """z = w + <1/(w - s)> turns where <1/(w - s)^2> = 1, for the sum s of two independent vectors."""
+    size, s = sectors("size"), np.add.outer([-1.0, 1.0, 2.0], [0.0, 1.0]).ravel()
+    first, second = drawn("first", size, discrete([-1, 1, 2])), drawn("second", size, discrete([0, 1]))
+    matrix = goe("matrix", size) + diag(first) + diag(second)
     found = derive.load(Model(parameters=(), equations=[], probe=spectrum(matrix))).solve().bulk_edges
     edges = []
-    for low, high in ((-4.0, -1.01), (2.01, 5.0)):
+    for low, high in ((-5.0, -1.01), (3.01, 6.0)):
         w = scipy.optimize.brentq(lambda w: np.mean((w - s) ** -2.0) - 1, low, high)
         edges.append(w + np.mean(1 / (w - s)))
     assert [found[0][0], found[-1][1]] == pytest.approx(edges, abs=1e-8)
