@@ -207,7 +207,7 @@ def decide_inverse_map(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     scalar_map = without_averages(cycle.scalar_map)
     if cycle.relation is None or scalar_map is None:
         return UNDECIDED, "no polynomial relates z to the map"
-    relation = sp.expand(sp.Mul(*rational_factors(cycle.relation)))
+    relation = sp.expand(sp.Mul(*(f for f in rational_factors(cycle.relation) if f.has(MAP))))
     problem = Eigenproblem(scalar_map, relation, sp.S.One, ())
     result = context.comparator.same(relation.subs(Z, value), sp.S.Zero)
     if result.status == REFUTED:

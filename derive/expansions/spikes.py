@@ -80,14 +80,14 @@ class CaseSpikes:
                 "expansion; solve for numbers with `derive solve`"
             )
         factors = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
-        relation = sp.Mul(*rational_factors(case.fill(cycle.relation)))
+        relation = sp.Mul(*(f for f in rational_factors(case.fill(cycle.relation)) if f.has(MAP)))
         return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(factors))
 
     def _too_large(self, reason: TooLarge) -> DeriveError:
         steps = any(p.domain.whole for p in self.case.substitution if isinstance(p, Parameter))
         fewer = ", or take fewer steps" if steps else ""
         return DeriveError(
-            f"the eigenproblem of {self.case.name} is too large for exact algebra ({reason}); {self.case.advice}{fewer}"
+            f"the eigenproblem of {self.case.name} is out of reach of exact algebra ({reason}); {self.case.advice}{fewer}"
         )
 
     # outliers
