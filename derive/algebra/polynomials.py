@@ -459,7 +459,7 @@ def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.
     """Return the irreducible factors of the resultant of two polynomials, which vanishes where they share a root.
 
     Raises:
-        TooLarge: if they share a root everywhere, so that no polynomial holds these places, or if the bound is exceeded.
+        TooLarge: if they share a root everywhere, so that no polynomial tells where, or if the bound is exceeded.
     """
     ring, result = _resultant(first, second, symbol)
     if not result:
