@@ -151,7 +151,7 @@ def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tup
 
 
 class TooLarge(Exception):
-    """An elimination would exceed the bounds on terms or unknowns. The bounds do not depend on running time."""
+    """An elimination would exceed the bounds on terms or unknowns, or leave no relation. Running time plays no part."""
 
 
 def check_size(unknowns: list[sp.Symbol]) -> None:
@@ -456,8 +456,14 @@ def _terms_bound(
 
 
 def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
-    """Return the irreducible factors of the resultant of two polynomials, which vanishes where they share a root."""
+    """Return the irreducible factors of the resultant of two polynomials, which vanishes where they share a root.
+
+    Raises:
+        TooLarge: if they share a root everywhere, so that no polynomial tells where, or if the bound is exceeded.
+    """
     ring, result = _resultant(first, second, symbol)
+    if not result:
+        raise TooLarge(f"two polynomials share a factor with {symbol}")
     return _decoded_factors(ring, result)
 
 
@@ -549,7 +555,7 @@ def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], lis
     """Return the factors of the discriminant and of the leading coefficient of a curve.
 
     Raises:
-        TooLarge: if the discriminant exceeds the bound.
+        TooLarge: if the discriminant exceeds the bound, or vanishes identically.
     """
     ring = PolynomialRing.of((curve,))
     polynomial = ring.encode(sp.expand(curve))
@@ -560,8 +566,10 @@ def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], lis
     if cost > MOST_DISCRIMINANT_TERMS:
         raise TooLarge(f"the discriminant in {symbol} may need {cost} terms")
     lead = _coefficient(ring, polynomial, place, degree)
-    singular = _decoded_factors(ring, polynomial.discriminant(ring.variable(symbol))) if degree > 1 else []
-    return singular, _decoded_factors(ring, lead)
+    discriminant = polynomial.discriminant(ring.variable(symbol)) if degree > 1 else ring.context.constant(1)
+    if not discriminant:
+        raise TooLarge(f"two roots of the curve in {symbol} coincide everywhere")
+    return _decoded_factors(ring, discriminant), _decoded_factors(ring, lead)
 
 
 def chosen_factor(expression: sp.Expr, accept: Callable[[sp.Expr], bool]) -> sp.Expr:

@@ -130,7 +130,7 @@ def decide_threshold(context: ClaimContext, claim: Claim) -> tuple[str, str] | R
         others = {p: v for p, v in _point_of(context, result, fixed).items() if p != parameter}
         sides = _sides(thresholds, value, others) if real_number(value, others) else ()
         return Refuted(detail, Counterexample.at(others, "threshold", sides, parameter.name))
-    sites = selection.sites(thresholds.walls, (value,), (parameter,), fixed)
+    sites = selection.sites((*thresholds.walls, *thresholds.beside), (value,), (parameter,), fixed)
     for point in (*sites, *sites.on_walls(value)):
         others = {p: v for p, v in point.items() if p != parameter}
         wrong = _wrong_threshold(selection, thresholds, value, others)
@@ -141,7 +141,33 @@ def decide_threshold(context: ClaimContext, claim: Claim) -> tuple[str, str] | R
             return Refuted(detail, Counterexample.at(others, "threshold", sides, parameter.name))
     status = weakest([result.status, sites.status])
     detail = f"{derived}, and an outlier meets the bulk there, {sites.extent}"
+    cells = [{p: v for p, v in point.items() if p != parameter} for point in sites.points[: sites.visited]]
+    unclear = selection.unvisited_zero(_meetings(thresholds, value, selection, cells), sites, fixed)
+    if unclear is not None:
+        status = weakest([status, SUPPORTED])
+        detail += f"; whether one does where {shown_formula(unclear)} = 0 is not decided"
     return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"
+
+
+def _meetings(thresholds: Thresholds, value: sp.Expr, selection: CellSelection, points: list[Point]) -> list[sp.Expr]:
+    """Return expressions in the other parameters, one of which vanishes where a threshold meets another wall.
+
+    Elsewhere an outlier leaves at the threshold if it does at neighbouring values of the other parameters. Only walls
+    count at which edges or outliers change. points: one of each cell of the other parameters.
+    """
+    parameter, active = thresholds.parameter, dict[sp.Expr, None]()
+    for point in points:
+        number, (roots, sides) = real_number(value, point), thresholds.sides(selection, point)
+        own = None if number is None else roots.index_of(number)  # where it is not real it lies outside the region
+        for i in (i for i in sides if i != own and i + 1 in sides and sides[i] != sides[i + 1]):
+            here = (w for w in thresholds.walls if thresholds.roots([w], point).index_of(roots.ball(i)) is not None)
+            active.update(dict.fromkeys(here))
+    expressions = list(thresholds.beside)
+    for wall in active:
+        at_value = wall.subs(parameter, value)
+        same = sp.simplify(at_value) == 0
+        expressions.append(sp.diff(wall, parameter).subs(parameter, value) if same else at_value)
+    return expressions
 
 
 def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp.Expr, others: Point) -> str:
@@ -207,7 +233,7 @@ def decide_inverse_map(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     scalar_map = without_averages(cycle.scalar_map)
     if cycle.relation is None or scalar_map is None:
         return UNDECIDED, "no polynomial relates z to the map"
-    relation = sp.expand(sp.Mul(*rational_factors(cycle.relation)))
+    relation = sp.expand(sp.Mul(*(f for f in rational_factors(cycle.relation) if f.has(MAP))))
     problem = Eigenproblem(scalar_map, relation, sp.S.One, ())
     result = context.comparator.same(relation.subs(Z, value), sp.S.Zero)
     if result.status == REFUTED:

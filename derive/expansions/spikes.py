@@ -7,6 +7,7 @@ outlier. Its resultant with the polynomial of the map's critical values is that 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,14 +81,14 @@ class CaseSpikes:
                 "expansion; solve for numbers with `derive solve`"
             )
         factors = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
-        relation = sp.Mul(*rational_factors(case.fill(cycle.relation)))
+        relation = sp.Mul(*(f for f in rational_factors(case.fill(cycle.relation)) if f.has(MAP)))
         return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(factors))
 
     def _too_large(self, reason: TooLarge) -> DeriveError:
         steps = any(p.domain.whole for p in self.case.substitution if isinstance(p, Parameter))
         fewer = ", or take fewer steps" if steps else ""
         return DeriveError(
-            f"the eigenproblem of {self.case.name} is too large for exact algebra ({reason}); {self.case.advice}{fewer}"
+            f"the eigenproblem of {self.case.name} is beyond exact algebra ({reason}); {self.case.advice}{fewer}"
         )
 
     # outliers
@@ -165,7 +166,8 @@ class CaseSpikes:
             raise self._too_large(reason) from None
         ends = [parameter - end for end in region.box[parameter] if end is not None]
         held = [f for f in (*walls, *ends) if f.has(parameter)]
-        return Thresholds(self.case, tuple(problems), region, bulk, polynomials, parameter, held)
+        beside = tuple(f for f in walls if not f.has(parameter) and f.free_symbols)
+        return Thresholds(self.case, tuple(problems), region, bulk, polynomials, parameter, held, beside)
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,10 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """All thresholds of a parameter, first that at which the outermost outlier leaves the upper edge."""
+    """All thresholds of a parameter, first that at which the outermost outlier leaves the upper edge.
+
+    `walls` hold the parameter; `beside` are walls of the other parameters alone.
+    """
 
     case: Case
     problems: tuple[Eigenproblem, ...]
@@ -202,6 +207,7 @@ class Thresholds:
     polynomials: list[sp.Expr]
     parameter: Parameter
     walls: list[sp.Expr]
+    beside: tuple[sp.Expr, ...]
     _known: dict[Any, list[Crossing]] = field(default_factory=dict, compare=False, repr=False)
 
     def branches(self, rank: int) -> Branches:
@@ -211,10 +217,10 @@ class Thresholds:
             crossings = self.crossings(selection, point)
             if rank >= len(crossings):
                 return None
-            roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
+            roots = self.roots(self.walls, point)
             return roots.ball(crossings[rank].index)
 
-        return Branches(self.case, self.region, self.bulk, self.walls, ranked, self.parameter)
+        return Branches(self.case, self.region, self.bulk, (*self.walls, *self.beside), ranked, self.parameter)
 
     def crossings(self, selection: CellSelection, point: Point) -> list[Crossing]:
         """Return the thresholds at values of the other parameters: those of the upper edge first, then by size.
@@ -227,13 +233,7 @@ class Thresholds:
         return self._known[key]
 
     def _ordered(self, selection: CellSelection, point: Point) -> list[Crossing]:
-        roots = Roots(tuple(f.subs(point) for f in self.walls), self.parameter, ())
-        values = [sp.Rational(v.numerator, v.denominator) for v in roots.separators]
-        sides = {
-            i: self._counts(selection, {**point, self.parameter: value})
-            for i, value in enumerate(values)
-            if self.parameter.domain.contains(float(value))
-        }
+        roots, sides = self.sides(selection, point)
         crossings = []
         for i in (i for i in sides if i + 1 in sides):
             (before, edges), (after, others) = sides[i], sides[i + 1]
@@ -247,6 +247,20 @@ class Thresholds:
             crossings,
             key=lambda c: (-c.edge if c.upwards else 0, float(f"{abs(place[c.index]):.12e}"), place[c.index] < 0),
         )
+
+    def roots(self, walls: Sequence[sp.Expr], point: Point) -> Roots:
+        """Return the zeros of walls in the parameter at values of the others."""
+        return Roots(tuple(f.subs(point) for f in walls), self.parameter, ())
+
+    def sides(self, selection: CellSelection, point: Point) -> tuple[Roots, dict[int, tuple[Counter[int], int]]]:
+        """Return the critical values of the parameter, and the counts below each and above the last one."""
+        roots = self.roots(self.walls, point)
+        values = [sp.Rational(v.numerator, v.denominator) for v in roots.separators]
+        return roots, {
+            i: self._counts(selection, {**point, self.parameter: value})
+            for i, value in enumerate(values)
+            if self.parameter.domain.contains(float(value))
+        }
 
     def _counts(self, selection: CellSelection, point: Point) -> tuple[Counter[int], int]:
         """Return the number of outliers in each gap, by the number of edges below it, and the number of edges."""

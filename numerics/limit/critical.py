@@ -159,7 +159,12 @@ class _Search:
 
     def _beside_the_mean(self, root: _Root, below: float, above: float) -> CriticalRate:
         """Return a root at which the mean loses stability, or one just below at which covariances of redrawn noises
-        do."""
+        do.
+
+        They lose none if their spectral radius is below one at the stable rate below the root and at the root itself.
+        """
+        if self._bounded_at(root):
+            return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
         for distance in (WIDTH, *CLOSER):
             rate = root.rate * (1 - distance)
             try:
@@ -171,6 +176,13 @@ class _Search:
                 return self._of_covariances(rate if crossing is None else crossing, below, above)
             below = rate
         return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
+
+    def _bounded_at(self, root: _Root) -> bool:
+        """Whether covariances of redrawn noises are shown to stay bounded at an instability of the mean."""
+        try:
+            return root.angle is not None and self.step(root.rate).white_radius_beside(root.angle)[1] < 1
+        except (UnfollowedResponses, np.linalg.LinAlgError):
+            return False
 
     def _white(self, rate: float) -> tuple[float, float]:
         """Return the spectral radius of the covariances of redrawn noises, and its error."""

@@ -49,6 +49,8 @@ CLOSEST = 1e-7
 """Angle (radians) below which densities are taken as constant."""
 VARIES = 6.0
 """Bound on the mean change of a density below CLOSEST, in units of that between CLOSEST and twice this angle."""
+STEEPEST = 0.75
+"""Largest power of the inverse distance from a marginal mode with which a density may grow; a branch point has 1/2."""
 
 
 @dataclass(frozen=True)
@@ -258,9 +260,16 @@ class Step(ResponsesAt):
         return spectral_radius(transfer), error
 
     def _mean_transfer(self) -> tuple[np.ndarray, float]:
-        """Return the mean of the transfer over the circle by adaptive Gauss-Legendre panels, and its error."""
-        arc = Arc(1.0, 1.0, (CLOSEST, math.pi))
-        here, scale = self.along([CLOSEST, on_circle(CLOSEST)], self.start)[-1], 0.0
+        """Return the mean of the transfer over the circle, and its error."""
+        (panels,), error = self._transfers([Arc(1.0, 1.0, (CLOSEST, math.pi))])
+        return _mean_over(panels) + panels[0].kept[0] * CLOSEST / math.pi, error
+
+    def _transfers(self, arcs: list[Arc]) -> tuple[list[list[ArcPanel]], float]:
+        """Return the transfer on panels of arcs of the circle, resolved for its mean, and the error of the mean.
+
+        The first arc starts at CLOSEST; the density below is nearly constant.
+        """
+        first, scale = self.along([CLOSEST, on_circle(CLOSEST)], self.start)[-1], 0.0
 
         def transfer(v: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, Any]:
             values = self._transfer(self.inverses(v, r)).real
@@ -274,17 +283,50 @@ class Step(ResponsesAt):
         def fine(tail: np.ndarray, values: np.ndarray, width: float) -> bool:
             return bool(np.any(tail * width > FINEST * scale))
 
-        total: Any = 0.0
+        resolved: list[list[ArcPanel]] = []
         for rough in (coarse, fine):
-            panels = list(self.panels(arc, here, transfer, rough))
-            scale = sum(float(np.max(np.abs(panel.values)) * np.sum(panel.weights)) for panel in panels)
-            total = panels[0].kept[0] * CLOSEST / math.pi  # the arc next to w = 1, where the density is nearly constant
-            for panel in panels:
-                total = total + np.einsum("m,mij->ij", panel.weights / math.pi, panel.kept)
+            here, resolved = first, []
+            for arc in arcs:
+                # from arc to arc through the disc, where responses are analytic
+                inner = (1 - CLOSEST) * np.exp(1j * np.array([here.angle, arc.ends[0]]))
+                here = self.along([*(1 - inner), arc.at(arc.ends[0])], here)[-1] if resolved else first
+                resolved.append(list(self.panels(arc, here, transfer, rough)))
+                here = resolved[-1][-1].end
+            scale = sum(float(np.max(np.abs(p.values)) * np.sum(p.weights)) for panels in resolved for p in panels)
         # an integrable power of the angle varies there by less than VARIES times the change beyond
+        panels = resolved[0]
         near = next(panel.kept[-1] for panel in panels if abs(panel.end.v) >= 2 * CLOSEST * (1 - 1e-9))
         rest = VARIES * float(np.max(np.abs(near - panels[0].kept[0]))) * CLOSEST
-        return np.asarray(total), (rest + FINEST * scale) / math.pi
+        return resolved, (rest + FINEST * scale) / math.pi
+
+    def white_radius_beside(self, angle: float) -> tuple[float, float]:
+        """Return bounds of the spectral radius of the covariances of redrawn noises where a mode of the mean at this
+        angle is marginal; the upper one is infinite where it is unknown.
+
+        The density of the transfer grows towards the angle like an inverse square root where responses have a branch
+        point. It is a positive map of covariances, so that what is left out next to the angle raises the radius.
+        """
+        if self.finite_memory is not None or angle < 4 * CLOSEST:
+            return 0.0, math.inf
+        ends = [(CLOSEST, angle - CLOSEST), (angle + CLOSEST, math.pi)]
+        resolved, error = self._transfers([Arc(1.0, 1.0, (low, high)) for low, high in ends if low < high])
+        total = sum(_mean_over(panels) for panels in resolved) + resolved[0][0].kept[0] * CLOSEST / math.pi
+        rest = np.zeros_like(total)
+        for panels in resolved:
+            distances = np.abs(np.angle(1 - np.concatenate([panel.v for panel in panels])) - angle)
+            densities = np.concatenate([panel.kept for panel in panels])
+            near = int(np.argmin(distances))
+            twice = int(np.argmin(np.abs(distances - 2 * distances[near])))
+            growth = np.max(np.abs(densities[near])) / np.max(np.abs(densities[twice]))
+            if growth > (distances[twice] / distances[near]) ** STEEPEST:
+                return spectral_radius(total) - error, math.inf
+            rest += densities[near] * distances[near] / (1 - STEEPEST) / math.pi
+        return spectral_radius(total) - error, spectral_radius(total + rest) + error
+
+
+def _mean_over(panels: list[ArcPanel]) -> np.ndarray:
+    """Return the contribution of panels of the upper half of the circle to the mean over the circle."""
+    return np.asarray(sum(np.einsum("m,mij->ij", panel.weights / math.pi, panel.kept) for panel in panels))
 
 
 @dataclass

@@ -296,12 +296,14 @@ class Numbers:
         return {**named, "G": values[self.work.bulk.projected.resolvent]}
 
     def dense(self, x: Any) -> bool:
-        """Whether the density is positive at a real number that is no edge."""
+        """Whether the density is positive at a real number that is no edge: Im G does not vanish with the height."""
         projected = self.work.bulk.projected
         scale = abs(x) or mpmath.mpf(1)  # next to a point mass at zero the height must be small beside x
-        near = mpmath.mpc(x, HEIGHT * scale)
-        found = physical_values(projected.algebraic, projected.bulk_symbols, self.rational, 30, near)
-        return bool(abs(mpmath.im(found[projected.resolvent])) * scale > mpmath.sqrt(HEIGHT))
+        heights = (HEIGHT * scale, HEIGHT * scale / 100)
+        points = (mpmath.mpc(x, height) for height in heights)
+        values = (physical_values(projected.algebraic, projected.bulk_symbols, self.rational, 30, z) for z in points)
+        high, low = (abs(mpmath.im(value[projected.resolvent])) for value in values)
+        return bool(10 * low > high)
 
     @cached_property
     def beyond(self) -> Any:

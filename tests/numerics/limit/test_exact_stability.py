@@ -276,6 +276,17 @@ def test_covariances_of_a_mini_batch_last_for_ever_at_the_closed_form():
     assert radius == pytest.approx(1, abs=1e-11) and error < 1e-11
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("samples", "share"), [(8.0, 0.3), pytest.param(3.0, 0.4, marks=pytest.mark.long)])
+def test_covariances_of_a_mini_batch_are_finite_where_the_mean_overshoots(samples, share):
+    """There their spectral radius is (1 - beta)/(beta sqrt(alpha))."""
+    given = {"spectrum": "isotropic", "batch": "mini", "alpha": samples, "T": 4}
+    solver, values = solver_and_values("structured_regression", **given)
+    point = solver.point({**values, "beta": share, "eta": heavy_ball((1 + samples**-0.5) ** 2)})
+    low, high = step_at(needed_for(solver.recursion, "train_loss"), point, 24).white_radius_beside(math.pi)
+    assert low < (1 - share) / share / samples**0.5 < high < low + 1e-3
+
+
 MINI = [(2.0, 0.25, 0.0, 0.0), (8.0, 0.3, 0.0, 0.0), (2.0, 0.2, 0.2, 0.6), (0.01, 0.4, 0.0, 0.0), (1.0, 0.3, 0.0, 0.0)]
 
 
