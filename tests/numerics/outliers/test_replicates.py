@@ -14,6 +14,7 @@ from numerics.bulk.support import atoms_of, support
 from numerics.outliers import paths as paths_module, replicas as replicas_module
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
+    RingSpectrum,
     SpikedProblem,
     cycle_factors,
     factors_at,
@@ -34,7 +35,7 @@ from numerics.outliers.linear import all_eigenvalues
 from numerics.outliers.overlaps import spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.poles import poles, replica_poles
-from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
+from numerics.outliers.replicas import apart, followed_eigenvalues, followed_outliers, replica_outliers
 from numerics.runtime.interface import Cycle
 from numerics.runtime.operators import operator
 from numerics.solver import solve, spiked_problem
@@ -101,6 +102,18 @@ def test_a_product_is_followed_without_being_carried_out():
     factors = (half, np.linalg.solve(half, matrix + change))
     found = follow_eigenvalues(eigenvalue_block(matrix, [5.0]), ShiftedProduct(factors))
     assert found.zeros[0].real == pytest.approx(max(np.linalg.eigvals(matrix + change).real), rel=1e-10)
+
+
+def test_outlying_eigenvalues_are_followed_together_and_complex_ones_left_out():
+    """Two of them, 3 and 3.1, are coupled so that they meet in one of two matrices nearby."""
+    matrix = np.diag([3.0, 3.1, 0.5, 0.2])
+    spectrum = RingSpectrum(matrix, np.diag(matrix), np.diag(matrix), [[4.0], [4.1], [], []], False)
+    change = np.zeros((4, 4))
+    change[0, 1], change[1, 0] = 0.03, 0.02
+    real, complex_ = matrix + change, matrix + 3 * (change - 2 * np.tril(change))
+    found = followed_eigenvalues(spectrum, np.zeros(0), [lambda: (real,), lambda: (complex_,)])
+    assert sorted(found[0]) == pytest.approx(sorted(np.linalg.eigvals(real).real)[2:], rel=1e-10)
+    assert found[1] == []
 
 
 def test_a_matrix_too_far_away_is_said_to_be():
