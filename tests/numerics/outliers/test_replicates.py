@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import cache, reduce
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -259,6 +260,26 @@ def test_along_a_path_of_large_matrices_replicas_that_cannot_be_followed_are_not
     path = [now for now, _ in large.path]
     _, errors = estimated_path(path, large.replicas, Nearby(({},) * 2, (1.0,) * 2))
     assert errors == [[None] * len(now) for now in path] and any(path)
+
+
+def test_a_time_at_which_replicas_of_one_cycle_are_unknown_has_none_of_another(monkeypatch):
+    """Of two cycles both replicas are known at times 0 to 2, but for the second cycle at time 1."""
+
+    class Course(SimpleNamespace):
+        def __init__(self, problem, cycle, steps, orders):
+            unknown = {1} if cycle else set()
+            known = [(number, time, [cycle + 1.0]) for number in (0, 1) for time in (0, 1, 2) if time not in unknown]
+            super().__init__(
+                points=lambda _: [],
+                spectra=lambda *_: (),
+                solve_missing=lambda: (set(), unknown),
+                replicas=lambda: known,
+            )
+
+    monkeypatch.setattr(paths_module, "_CycleCourse", Course)
+    problem = SimpleNamespace(probe=SimpleNamespace(rings=(0, 1)), excluded=[(-2.0, 2.0)])
+    course = paths_module._by_restriction(problem, SimpleNamespace(count=2), None, [{}, {}], ((), ()))
+    assert course.replicas == [[[2.0, 1.0], [], [2.0, 1.0]]] * 2 and course.unknown == 1
 
 
 def test_a_ring_asks_for_the_order_parameters_that_it_reads():
