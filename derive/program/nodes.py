@@ -206,23 +206,6 @@ class Transposed(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen(Value):
-    """A conditional value: one value where a comparison of two formulas holds, another elsewhere."""
-
-    condition: sp.Basic
-    value: Value
-    otherwise: Value
-
-    @property
-    def shape(self) -> Shape | None:
-        return self.otherwise.shape
-
-    @property
-    def children(self) -> Iterator[Value]:
-        yield from (Formula(self.condition), self.value, self.otherwise)
-
-
-@dataclass(frozen=True, eq=False)
 class Attribute(Value):
     """An attribute of an object, such as the size of a site."""
 

@@ -26,7 +26,6 @@ from derive.program.nodes import (
     Attribute,
     Blocks,
     Call,
-    Chosen,
     Definition,
     Do,
     EntryTable,
@@ -306,11 +305,6 @@ class Text:
     def _transposed(self, value: Transposed) -> str:
         return f"{self.inside(value.value)}.T"
 
-    @value.on(Chosen)
-    def _chosen(self, value: Chosen) -> str:
-        parts = (self.formula(value.condition), self.value(value.value), self.value(value.otherwise))
-        return f"{self.arithmetic.module}.where({', '.join(parts)})"
-
     def _rows(self, value: EntryTable | Blocks) -> str:
         rows = (f"[{', '.join(map(self.value, row))}]" for row in value.rows)
         return f"[{', '.join(rows)}]"
@@ -330,7 +324,7 @@ class Text:
         """Return the code of a value as a factor or operand."""
         return f"({self.value(value)})"
 
-    @inside.on(Ref, Attribute, Item, Call, Op, Transposed, Chosen, Blocks, Tuple)
+    @inside.on(Ref, Attribute, Item, Call, Op, Transposed, Blocks, Tuple)
     def _plain(self, value: Value) -> str:
         return self.value(value)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import mpmath
 import pytest
 import sympy as sp
 
 from derive import parameter, whole_positive
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_samples, sample_point
-from derive.algebra.polynomials import PolynomialRing, _Evaluation
+from derive.algebra.polynomials import PolynomialRing, _coincidences, _Evaluation
 
 G, R = sp.symbols("G R")
 T = parameter("T", default=4, domain=whole_positive)
@@ -32,3 +33,10 @@ def test_functions_that_are_not_known_have_values_of_their_own_on_the_physical_b
     samples = physical_samples((Z * G - 1 - f * g * G**2,), (G,))
     assert samples and all(one.point[f] != one.point[g] for one in samples)
     assert all(one.vanishes(Z * G - 1 - f * g * G**2) for one in samples)
+
+
+def test_unknowns_that_vanish_or_equal_another_symbol_up_to_a_sign_are_eliminated_by_it():
+    a, b, c, k = sp.symbols("a b c k")
+    values = {a: sp.Float("0.3", 60), b: sp.Float(0), c: sp.Float("-0.7", 60), G: sp.Float("0.3", 60)}
+    physical = SimpleNamespace(values={s: mpmath.mpf(str(v)) for s, v in {**values, k: sp.Float("0.7", 60)}.items()})
+    assert _coincidences([G, a, b, c], [G + a + b + c + k], physical) == {a: G, b: 0, c: -k}

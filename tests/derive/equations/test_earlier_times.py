@@ -5,8 +5,21 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
-from derive import Eq, Model, fields, goe, mean, normal, parameter, past_sum, sectors, training_clock, whole_positive
-from derive.equations.times import latest_moment
+from derive import (
+    Eq,
+    Model,
+    fields,
+    gaussian,
+    goe,
+    mean,
+    normal,
+    parameter,
+    past_sum,
+    sectors,
+    training_clock,
+    whole_positive,
+)
+from derive.equations.times import Moment, latest_moment, used_times
 from derive.errors import DeclarationError
 from derive.language.vectors import PAST
 from derive.stages.expand import expand_declaration
@@ -30,3 +43,23 @@ def test_a_sum_over_earlier_times_may_hold_a_mean_of_both_times():
 def test_an_expression_at_two_times_at_once_has_no_last_time():
     with pytest.raises(DeclarationError, match="at the times s and t at once"):
         latest_moment(sp.sympify(x(t)) + sp.sympify(y(t)).xreplace({sp.sympify(t): PAST}), "here")
+
+
+def test_a_time_is_a_clock_plus_a_whole_number_of_steps():
+    assert Moment.of(t - 2, "here") == Moment(t, -2)
+    for time in (2 * t, t / 2, t + T, t - PAST, t**2):
+        with pytest.raises(DeclarationError, match="write times as t, t - 1"):
+            Moment.of(time, "here")
+
+
+def test_a_sum_inside_a_sum_has_its_own_end_and_the_times_of_its_values():
+    inner = past_sum(lambda s: x(s) * mean(y(t + 1)), t + 2)
+    times, ends = used_times(sp.sympify(past_sum(lambda s: y(s) * mean(y(t) * inner), t)))
+    assert set(times) == {t, t + 1} and set(ends) == {t, t + 2}
+
+
+def test_a_matrix_drawn_at_each_step_gives_a_vector_of_each_step_from_a_constant_one():
+    X = gaussian("X", D, D, fresh=t)
+    system = expand_declaration(Model((T,), [Eq(x(0), v), Eq(x(t + 1), X(t) @ v / sp.sqrt(D))]))
+    (product,) = (f.field for f in system.fields if f.product is not None)
+    assert product.timed and product.clock == t

@@ -7,9 +7,23 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from derive import Eq, Model, diag, field, goe, normal, parameter, sectors, spectrum, training_clock, whole_positive
+from derive import (
+    Eq,
+    Model,
+    diag,
+    field,
+    goe,
+    normal,
+    parameter,
+    sectors,
+    spectrum,
+    training_clock,
+    trait,
+    whole_positive,
+)
 from derive.codegen import solver_files
 from derive.pipeline import Derivation
+from derive.program.at_sites import _gathered
 from derive.program.probe import _pieces, _steady
 from derive.records.method import ClosureKind
 from derive.stages.blocks import assemble_blocks
@@ -46,3 +60,11 @@ def test_what_is_sampled_on_a_diagonal_is_taken_at_its_time():
     chosen = tuple(replace(one, closure=ClosureKind.SAMPLED) for one in derivation.method.sectors)
     vars(derivation)["method"] = replace(derivation.method, sectors=chosen, laws=None)
     assert "('m',), lambda p: (p.T - 1,)" in solver_files(model, derivation)["training.py"]
+
+
+def test_terms_over_sites_are_gathered_by_what_gives_fewer_terms():
+    """Functions of traits with one factor are put together first, because their difference would lose digits."""
+    one, two = (trait(name, D, values=[1, 2]) for name in ("one", "two"))
+    f, g = sp.sympify(one()), sp.sympify(two())
+    assert _gathered(a * f + b * f + a * b * f, [one, two]) == f * (a + b + a * b)
+    assert _gathered(a * f**2 - a * g**2, [one, two]) == a * (f - g) * (f + g)

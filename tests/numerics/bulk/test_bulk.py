@@ -23,10 +23,10 @@ from derive.program.probe import bulk_record
 from derive.program.tables import coefficient_table
 from derive.program.text import module_text
 from numerics.bench.bulk import fixed_point
-from numerics.bulk.branch import Branch
+from numerics.bulk.branch import Branch, _above
 from numerics.bulk.curve import _evaluated, singular_points
 from numerics.bulk.density import resolvent_at
-from numerics.bulk.folds import _step_is_consistent, march, residual_of, upper_edge_program
+from numerics.bulk.folds import _step_is_consistent, march, residual_of, solve_scaled, upper_edge_program
 from numerics.bulk.keeping import law_from_json, law_to_json, load_or_compute
 from numerics.bulk.law import TRACY_WIDOM_MEAN
 from numerics.bulk.moments import exact_moments
@@ -464,3 +464,16 @@ def test_two_steps_on_both_layers_agree_with_simulation(simulation_seed):
             name = f"{part} part at {z[k]}"
             found.append(extrapolated(name, getattr(value, part), [size for size, _ in sizes], draws))
     assert not wrong([Block("two steps on both layers", tuple(found))])
+
+
+def test_points_are_begun_above_their_centre_as_high_as_they_are_apart():
+    assert _above(np.array([1.0, 3.0 + 0.5j, 7.0])) == 4.0 + 6.5j
+    assert _above(np.array([2.0 + 1j, 2.0 + 4j])) == 2.0 + 7j
+
+
+@in_float64
+def test_equations_of_any_units_are_solved_to_rounding():
+    """Without scaling of rows the entry of the first row, 1e-200, is lost beside that of the second."""
+    matrix, unit = np.array([[1.0, 2.0], [3.0, 1.0]]), np.array([[1e-200], [1e200]])
+    right = np.array([[5.0], [5.0]])
+    assert solve_scaled(jnp.array(matrix * unit), jnp.array(right * unit))[:, 0] == pytest.approx([1.0, 2.0], rel=1e-14)

@@ -22,6 +22,16 @@ def test_outliers_whose_distance_is_half_noise_have_half_of_their_own_error():
     assert found == [(pytest.approx(1.1 + far), pytest.approx(np.sqrt((0.01 + 0.25) / 2))) for far in (-0.2, 0.2)]
 
 
+@pytest.mark.parametrize("infinite", [1.1, -0.1, 1.0, 1.2])
+def test_outliers_that_are_close_have_no_error_if_their_mean_a_distance_or_one_of_them_has_none(infinite):
+    nearby = SimpleNamespace(
+        estimate=lambda value, others: (value, np.inf if round(value, 6) == infinite else 0.1),
+        added_by_noise=lambda *_: 0.0,
+        unbiased=None,
+    )
+    assert [error for _, error in _apart([0, 1], [1.0, 1.2], [[0.9], [1.3]], nearby)] == [np.inf, np.inf]
+
+
 def test_a_replica_that_was_followed_agrees_with_one_that_has_as_many_outliers_close_to_its_own():
     """Replicas are 0.1 apart, so that 1e-6 is close and 0.1 is not."""
 

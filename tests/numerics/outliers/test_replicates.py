@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from functools import cache, reduce
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from numerics.bulk.support import atoms_of, support
 from numerics.outliers import paths as paths_module, replicas as replicas_module
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
+    RingSpectrum,
     SpikedProblem,
     cycle_factors,
     cycle_spectra,
@@ -34,7 +36,7 @@ from numerics.outliers.linear import all_eigenvalues
 from numerics.outliers.overlaps import spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.poles import poles, replica_poles
-from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
+from numerics.outliers.replicas import apart, followed_eigenvalues, followed_outliers, replica_outliers
 from numerics.runtime.interface import Cycle
 from numerics.runtime.operators import operator
 from numerics.solver import solve, spiked_problem
@@ -101,6 +103,18 @@ def test_a_product_is_followed_without_being_carried_out():
     factors = (half, np.linalg.solve(half, matrix + change))
     found = follow_eigenvalues(eigenvalue_block(matrix, [5.0]), ShiftedProduct(factors))
     assert found.zeros[0].real == pytest.approx(max(np.linalg.eigvals(matrix + change).real), rel=1e-10)
+
+
+def test_outlying_eigenvalues_are_followed_together_and_complex_ones_left_out():
+    """Two of them, 3 and 3.1, are coupled so that they meet in one of two matrices nearby."""
+    matrix = np.diag([3.0, 3.1, 0.5, 0.2])
+    spectrum = RingSpectrum(matrix, np.diag(matrix), np.diag(matrix), [[4.0], [4.1], [], []], False)
+    change = np.zeros((4, 4))
+    change[0, 1], change[1, 0] = 0.03, 0.02
+    real, complex_ = matrix + change, matrix + 3 * (change - 2 * np.tril(change))
+    found = followed_eigenvalues(spectrum, np.zeros(0), [lambda: (real,), lambda: (complex_,)])
+    assert sorted(found[0]) == pytest.approx(sorted(np.linalg.eigvals(real).real)[2:], rel=1e-10)
+    assert found[1] == []
 
 
 def test_a_matrix_too_far_away_is_said_to_be():
@@ -246,6 +260,26 @@ def test_along_a_path_of_large_matrices_replicas_that_cannot_be_followed_are_not
     path = [now for now, _ in large.path]
     _, errors = estimated_path(path, large.replicas, Nearby(({},) * 2, (1.0,) * 2))
     assert errors == [[None] * len(now) for now in path] and any(path)
+
+
+def test_a_time_at_which_replicas_of_one_cycle_are_unknown_has_none_of_another(monkeypatch):
+    """Of two cycles both replicas are known at times 0 to 2, but for the second cycle at time 1."""
+
+    class Course(SimpleNamespace):
+        def __init__(self, problem, cycle, steps, orders):
+            unknown = {1} if cycle else set()
+            known = [(number, time, [cycle + 1.0]) for number in (0, 1) for time in (0, 1, 2) if time not in unknown]
+            super().__init__(
+                points=lambda _: [],
+                spectra=lambda *_: (),
+                solve_missing=lambda: (set(), unknown),
+                replicas=lambda: known,
+            )
+
+    monkeypatch.setattr(paths_module, "_CycleCourse", Course)
+    problem = SimpleNamespace(probe=SimpleNamespace(rings=(0, 1)), excluded=[(-2.0, 2.0)])
+    course = paths_module._by_restriction(problem, SimpleNamespace(count=2), None, [{}, {}], ((), ()))
+    assert course.replicas == [[[2.0, 1.0], [], [2.0, 1.0]]] * 2 and course.unknown == 1
 
 
 def test_a_ring_asks_for_the_order_parameters_that_it_reads():

@@ -126,6 +126,9 @@ def test_outliers_beside_a_null_space_of_one_seed_are_not_compared():
     found = match(layer_with([4.0, -3.0]), spectra, whole=False)
     assert found.left_out == ("outliers below the bulk",)
     assert [label for label, *_ in found.outliers] == ["outlier 1 above the bulk"]
+    found = match(layer_with([4.0, -3.0]), [-one[::-1] for one in spectra], whole=False)
+    assert found.left_out == ("outliers above the bulk",)
+    assert [label for label, *_ in found.outliers] == ["outlier 1 below the bulk"]
 
 
 def test_outliers_need_as_many_eigenvalues_beside_a_null_space():
