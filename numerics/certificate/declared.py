@@ -247,18 +247,19 @@ def _rule(law: tuple[Any, ...]) -> QuadratureRule:
         if kind == "discrete":
             return table(numbers[1]), shares, shares
         parts = [_rule(part) for part in numbers[1]]
-        values, fine, coarse = ([part[k] for part in parts] for k in range(3))
-        weights = (np.concatenate([s * w for s, w in zip(shares, some, strict=True)]) for some in (fine, coarse))
-        return (table(np.concatenate(values)), *weights)  # type: ignore[return-value]
+        fine, coarse = (
+            np.concatenate([share * part[k] for share, part in zip(shares, parts, strict=True)]) for k in (1, 2)
+        )
+        return table(np.concatenate([part[0] for part in parts])), fine, coarse
     function, low, high = _STANDARD[kind]
-    values, *rules = _density_rule(function, low, high)
+    nodes, fine, coarse = _density_rule(function, low, high)
     if kind == "uniform":
         low, high = numbers
-        return (table(low + (high - low) * values), *rules)  # type: ignore[return-value]
+        return table(low + (high - low) * nodes), fine, coarse
     if kind in ("normal_law", "log_normal"):
-        values = numbers[0] + numbers[1] * values
-        return (entrywise(np.exp, values) if kind == "log_normal" else table(values), *rules)  # type: ignore[return-value]
-    return (table(numbers[0] * values), *rules)  # type: ignore[return-value]
+        nodes = numbers[0] + numbers[1] * nodes
+        return entrywise(np.exp, nodes) if kind == "log_normal" else table(nodes), fine, coarse
+    return table(numbers[0] * nodes), fine, coarse
 
 
 def _normal_density(x: Any) -> Any:
