@@ -42,7 +42,7 @@ class Sites:
 
     Attributes:
         walls: polynomials that vanish between cells.
-        variables: coordinates of the cells, the first eliminated last.
+        variables: coordinates of the cells, the first eliminated last; `chart`: how they rationalise parameters.
         faces: rational points on walls; `all_faces` if they are complete.
         visited: points returned so far.
     """
@@ -53,6 +53,7 @@ class Sites:
     faces: tuple[Point, ...] = ()
     all_faces: bool = False
     variables: tuple[sp.Symbol, ...] = ()
+    chart: Chart | None = None
     visited: int = 0
 
     def __iter__(self) -> Iterator[Point]:
@@ -155,7 +156,7 @@ class CellSelection:
         levels = zip(cells.variables, cells.levels, strict=True)
         between = tuple(f.subs(back) for symbol, level in levels if symbol not in inner for f in level)
         faces, all_faces = self._faces(chart, cells, inner, fixed)
-        return Sites(whole, len(whole) == len(points), between, faces, all_faces, cells.variables)
+        return Sites(whole, len(whole) == len(points), between, faces, all_faces, cells.variables, chart)
 
     def _faces(
         self, chart: Chart, cells: Cells, inner: tuple[sp.Symbol, ...], fixed: Point
@@ -234,7 +235,7 @@ class CellSelection:
         """Return a polynomial that may vanish with an expression on a wall without a visited face, or None."""
         fixed_expressions = [sp.sympify(e).subs(fixed) for e in expressions]
         conditions = [c for c in (c.subs(fixed) for c in self.region.conditions) if c.free_symbols]
-        chart = Chart.of((*fixed_expressions, *conditions))
+        chart = sites.chart or Chart.of((*fixed_expressions, *conditions))
         positive = [chart.apply(c) for c in conditions]
         for expression in fixed_expressions:
             try:

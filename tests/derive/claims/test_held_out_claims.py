@@ -91,6 +91,13 @@ A = gaussian("A", N, D)
 o = trait("o", D, values=[a, -a])
 MODEL = Model(parameters=(a,), probe=spectrum(A.T @ A / N + diag(o)))
 """
+MEETING = f"""{HEAD}
+a = parameter("a", default=1.0, domain=real)
+m = parameter("m", default=2.0, domain=real)
+D = sectors("D")
+v = normal("v", D)
+MODEL = Model(parameters=(a, m), probe=spectrum(goe("M", D) + (1 + (m - a)*(m - a - (a**2 - 2)))/D*outer(v, v)))
+"""
 WIGNER, COUPLED, PLASTIC = "spiked_wigner", "coupled_spikes", "anti_hebbian"
 
 
@@ -338,6 +345,22 @@ def test_true_claims_are_proved_and_false_ones_refuted(claims, name):
     file = claims(model, *(body for _, body in held_out))
     for found, (true, body) in zip(check_claims(file), held_out, strict=True):
         assert found.status == ("proved" if true else "refuted"), (body, found)
+
+
+@pytest.mark.parametrize(
+    ("region", "status"),
+    [("", "supported"), ("a > 1", "supported"), ("a > 2", "proved")],
+    ids=["all", "wall", "beyond"],
+)
+def test_a_threshold_that_meets_another_at_an_irrational_wall_is_not_proved(claims, region, status):
+    """At a = sqrt(2) the spike's strength is 1 + (m - a)**2, so that no outlier leaves."""
+    (found,) = check_claims(claims(MEETING, threshold("m", "a", region)))
+    assert found.status == status, found
+
+
+def test_a_threshold_at_a_rational_wall_of_a_root_is_proved(claims):
+    (found,) = check_claims(claims(COVARIANCE, threshold("l", "1/sqrt(nu)")))
+    assert found.status == "proved", found
 
 
 @pytest.mark.slow
