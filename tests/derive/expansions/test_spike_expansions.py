@@ -62,7 +62,7 @@ def test_characteristic_polynomial_is_that_of_the_generated_matrix(name, choices
     def generated() -> np.ndarray:
         point = solver.point(values)
         order, _, _ = solver.training.forward_pass(point)
-        return np.linalg.eigvals(solver.matrices[0].probe.rings[0].pencil(point, order).array(np))
+        return np.linalg.eigvals(solver.matrices[0].probe.cycles[0].pencil(point, order).array(np))
 
     expected = generated()
     size = np.max(np.abs(expected))

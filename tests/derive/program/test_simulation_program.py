@@ -723,10 +723,10 @@ def test_samples_take_the_typed_interface():
     values = {"b": 0.4, "c": 2.0, "T": 3}
     found = samples(solver, values, 20, 2, seed=1, times=(0, 3), overlaps=True)
     assert found.observables["norm"].shape == (2, 3)
-    assert [len(values) for values in found.eigenvalues] == [20, 20]
+    assert [len(values) for values in found.layers[0].eigenvalues] == [20, 20]
     assert found.layers[0].times == (0, 3) and list(found.layers[0].overlaps) == ["right"]
     in_jax = samples(solver, values, 20, 2, seed=1, backend="jax")
-    np.testing.assert_allclose(in_jax.eigenvalues, found.eigenvalues, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(in_jax.layers[0].eigenvalues, found.layers[0].eigenvalues, rtol=1e-10, atol=1e-10)
     check_memory(solver, values, 20)
     assert smaller_size(solver, values, 60) == 30
 

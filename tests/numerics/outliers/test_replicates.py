@@ -15,7 +15,7 @@ from numerics.bulk.support import atoms_of, support
 from numerics.outliers import paths as paths_module, replicas as replicas_module
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
-    RingSpectrum,
+    CycleSpectrum,
     SpikedProblem,
     cycle_factors,
     cycle_spectra,
@@ -108,7 +108,7 @@ def test_a_product_is_followed_without_being_carried_out():
 def test_outlying_eigenvalues_are_followed_together_and_complex_ones_left_out():
     """Two of them, 3 and 3.1, are coupled so that they meet in one of two matrices nearby."""
     matrix = np.diag([3.0, 3.1, 0.5, 0.2])
-    spectrum = RingSpectrum(matrix, np.diag(matrix), np.diag(matrix), [[4.0], [4.1], [], []], False)
+    spectrum = CycleSpectrum(matrix, np.diag(matrix), np.diag(matrix), [[4.0], [4.1], [], []], False)
     change = np.zeros((4, 4))
     change[0, 1], change[1, 0] = 0.03, 0.02
     real, complex_ = matrix + change, matrix + 3 * (change - 2 * np.tril(change))
@@ -277,7 +277,7 @@ def test_a_time_at_which_replicas_of_one_cycle_are_unknown_has_none_of_another(m
             )
 
     monkeypatch.setattr(paths_module, "_CycleCourse", Course)
-    problem = SimpleNamespace(probe=SimpleNamespace(rings=(0, 1)), excluded=[(-2.0, 2.0)])
+    problem = SimpleNamespace(probe=SimpleNamespace(cycles=(0, 1)), excluded=[(-2.0, 2.0)])
     course = paths_module._by_restriction(problem, SimpleNamespace(count=2), None, [{}, {}], ((), ()))
     assert course.replicas == [[[2.0, 1.0], [], [2.0, 1.0]]] * 2 and course.unknown == 1
 
