@@ -90,7 +90,8 @@ class Layer:
     """The spectrum of one probed matrix after the last step, and its outliers at all times if they were asked for.
 
     outlier_path: for each time the outliers; outlier_path_errors: their standard errors where the theory is sampled,
-    None for one that is not always there; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
+    None for one that is not always there; bulk_path: the intervals of the bulk at each time, None where they are the same
+    at all times; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
     and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. alignments: with
     each direction that the declaration asks about, of the vectors that live on its sector; alignment_path: the same at
@@ -112,6 +113,7 @@ class Layer:
     shift_path: list[float] | None = None
     outlier_path: list[list[float]] | None = None
     outlier_path_errors: list[list[float | None]] | None = None
+    bulk_path: list[list[list[float]]] | None = None
     largest_path: list[float] | None = None
     bbp_time: int | None = None
     overlaps: list[dict[str, float | None]] | None = None
@@ -121,6 +123,14 @@ class Layer:
     moment_errors: list[float] | None = None
     edge_errors: list[list[float | None]] | None = None
     given: dict[str, Any] = field(default_factory=dict)
+
+    def bulk_at(self, time: int) -> list[list[float]]:
+        """The intervals of the bulk at a time, ascending."""
+        return self.bulk_edges if self.bulk_path is None else self.bulk_path[time]
+
+    def shift_at(self, time: int) -> float:
+        """What was added to the diagonal at a time."""
+        return self.shift_path[time] if self.shift_path and len(self.shift_path) > 1 else self.shift
 
     def diagnosed(self, **changes: Any) -> Layer:
         """The layer with other diagnostics."""
@@ -698,7 +708,8 @@ def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error
 
 def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Trained, steps: Steps) -> Layer:
     """The layer with its outliers at all times."""
-    whole, tops = [now for now, _ in course.path], [top for _, top in course.path]
+    whole, bulks = [now for now, _ in course.path], [bulk for _, bulk in course.path]
+    moves = any(bulk != bulks[-1] for bulk in bulks)
     errors = None
     if trained.nearby.orders:
         whole, errors = estimated_path(whole, course.replicas, trained.nearby)
@@ -711,7 +722,10 @@ def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Tr
         alignment_path=directed,
         outlier_path=whole,
         outlier_path_errors=errors,
-        largest_path=[max([top, *now]) for now, top in zip(whole, tops, strict=True)],
+        bulk_path=[[[low, high] for low, high in bulk if low < high] for bulk in bulks] if moves else None,
+        largest_path=[
+            max([*now, *(high for _, high in bulk)], default=math.nan) for now, bulk in zip(whole, bulks, strict=True)
+        ],
         bbp_time=next((time for time, now in enumerate(whole) if now), None),
     )
 
@@ -782,6 +796,9 @@ def _moved(layer: Layer, observable: np.ndarray) -> Layer:
         shift_path=[float(x) for x in shift],
         outlier_path=layer.outlier_path
         and [[z + float(x) for z in now] for now, x in zip(layer.outlier_path, at, strict=True)],
+        bulk_path=[[[e + float(x) for e in pair] for pair in layer.bulk_at(time)] for time, x in enumerate(at)]
+        if layer.outlier_path and (layer.bulk_path or shift.size > 1)
+        else None,
         largest_path=layer.largest_path and [z + float(x) for z, x in zip(layer.largest_path, at, strict=True)],
     )
 

@@ -51,6 +51,7 @@ Keys of --json:
   alignment_path           with --path the same list at each time, of the outliers that are there then
   outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
   outlier_path_errors      their standard errors where laws are sampled, else null
+  bulk_path                bulk_edges at each time; null where they are the same at all times
   largest_path             largest point of the spectrum at each time, outlier or edge
   atoms                    point masses of the bulk: at, weight
   moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity

@@ -183,6 +183,12 @@ class Layer:
         return None if self.found.largest_path is None else read_only(self.found.largest_path)
 
     @property
+    def bulk_path(self) -> tuple[np.ndarray, ...] | None:
+        """The intervals of the bulk at each time; None if the path was not asked for."""
+        path = self.found.outlier_path
+        return path and tuple(read_only(np.reshape(self.found.bulk_at(t), (-1, 2))) for t in range(len(path)))
+
+    @property
     def bbp_time(self) -> int | Literal["never"] | None:
         """The first time with an outlier; "never" if there is none, None if the path was not asked for."""
         if self.found.outlier_path is None:
@@ -338,6 +344,7 @@ class Layer:
             "alignment_path": None if found.alignment_path is None else list(map(_listed, found.alignment_path)),
             "outlier_path": found.outlier_path,
             "outlier_path_errors": found.outlier_path_errors,
+            "bulk_path": found.bulk_path,
             "largest_path": found.largest_path,
             "bbp_time": self.bbp_time,
             "atoms": found.atoms,

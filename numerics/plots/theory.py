@@ -98,12 +98,22 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
 def _draw_path(panel: Axes, layer: Layer) -> None:
     """Plot the outliers during training over the bulk as a band."""
     path = layer.outlier_path or []
-    for low, high in layer.bulk_edges:
-        panel.axhspan(low, high, color=GREY, linewidth=0)
+    draw_bulk_path(panel, layer, len(path))
     for time, now in enumerate(path):
         panel.plot([time] * len(now), now, "o", color=BLUE, markersize=3)
     panel.set_xlim(-0.5, len(path) - 0.5)
     _label(panel, _of("outliers", layer.label), "time", "eigenvalue")
+
+
+def draw_bulk_path(panel: Axes, layer: Layer, times: int) -> None:
+    """Plot the bulk of each time as a band, which has a step half-way between two times."""
+    label = "bulk, the same at all times" if layer.bulk_path is None else "bulk at each time"
+    bars = [(time, low, high) for time in range(times) for low, high in layer.bulk_at(time)]
+    if bars:
+        when, lows, highs = np.array(bars).T
+        panel.bar(when, highs - lows, 1.0, lows, color=GREY, linewidth=0, label=label)
+        panel.use_sticky_edges = False
+        panel.legend(frameon=False, fontsize=8)
 
 
 def _draw_series(panel: Axes, name: str, values: Any, errors: Any) -> None:

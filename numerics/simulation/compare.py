@@ -82,10 +82,14 @@ def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]
     return sorted((float(low), float(high)) for low, high in edges if high > low)
 
 
-def bulk_ends(layer: Layer) -> tuple[float, float] | None:
-    """Return the lower and upper end of the bulk, or of its point masses where there are no intervals."""
-    places = [end for pair in bulk_intervals(layer.bulk_edges) for end in pair]
-    places = places or [float(atom["at"]) for atom in layer.atoms]
+def bulk_ends(layer: Layer, time: int | None = None) -> tuple[float, float] | None:
+    """Return the lower and upper end of the bulk at a time, the last if None, or of its point masses where there are no
+    intervals."""
+    edges, moved = (
+        (layer.bulk_edges, 0.0) if time is None else (layer.bulk_at(time), layer.shift_at(time) - layer.shift)
+    )
+    places = [end for pair in bulk_intervals(edges) for end in pair]
+    places = places or [float(atom["at"]) + moved for atom in layer.atoms]
     return (min(places), max(places)) if places else None
 
 
@@ -122,19 +126,19 @@ def match_outliers(
     layer: Layer,
     spectra: Sequence[np.ndarray],
     grouped_by: Sequence[np.ndarray],
-    shift: float = 0.0,
+    time: int | None = None,
     whole: bool = True,
 ) -> Matches:
-    """Pair outliers of another time, with their errors, when the bulk of the layer is moved by `shift`.
+    """Pair outliers with their errors at a time, the last if None.
 
     grouped_by: spectra whose spread decides which outliers are resolved.
     """
-    ends = bulk_ends(layer)
+    ends = bulk_ends(layer, time)
     if ends is None:
         return Matches((), ())
-    low, high = (end + shift for end in ends)
+    low, high = ends
     alone = not layer.bulk_edges  # the bulk is a few points, and a null space one of them
-    base = None if alone else layer.shift + shift
+    base = None if alone else layer.shift if time is None else layer.shift_at(time)
     draws, others = ([_inwards(np.asarray(e), base, whole) for e in s] for s in (spectra, grouped_by))
     above, below = ([pairs[k] for k in ranks] for ranks in beyond([value for value, _ in pairs], low, high))
     inside = [p for p in pairs if low < p[0] < high]
@@ -487,14 +491,13 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: S
     for k, time in enumerate(simulated.times):
         if time >= len(layer.outlier_path) - 1 or not layer.outlier_path[time]:
             continue
-        moved = layer.shift_path[time] - layer.shift if layer.shift_path else 0.0
         errors = (
             layer.outlier_path_errors[time] if layer.outlier_path_errors else [None] * len(layer.outlier_path[time])
         )
         pairs: Pairs = list(zip(layer.outlier_path[time], errors, strict=True))
         ends, others = ([e[k] for e in one.ends] for one in (simulated, grouped_by))
         whole = len(ends[0]) == simulated.size
-        matches = match_outliers(pairs, layer, ends, others, moved, whole).outliers
+        matches = match_outliers(pairs, layer, ends, others, time, whole).outliers
         rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in matches]
     return rows
 
@@ -506,11 +509,11 @@ def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, gro
         path, where = layer.alignment_path or [], layer.outlier_path or []
         if not simulated.alignment_path or time >= len(path) - 1 or not path[time] or not where[time]:
             continue
-        shift = layer.shift_path[time] if layer.shift_path and len(layer.shift_path) > 1 else layer.shift
+        shift = layer.shift_at(time)
         errors = layer.outlier_path_errors[time] if layer.outlier_path_errors else None
         then = replace(
             layer,
-            law=layer.law.moved(shift - layer.shift),
+            law=replace(layer.law.moved(shift - layer.shift), edges=tuple((a, b) for a, b in layer.bulk_at(time))),
             shift=shift,
             outliers=where[time],
             outlier_errors=None if errors is None else [0.0 if e is None else e for e in errors],
