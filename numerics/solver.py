@@ -90,8 +90,8 @@ class Layer:
     """The spectrum of one probed matrix after the last step, and its outliers at all times if they were asked for.
 
     outlier_path: for each time the outliers; outlier_path_errors: their standard errors where the theory is sampled,
-    None for one that is not always there; bulk_path: the intervals of the bulk at each time, None where they are the same
-    at all times; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
+    None for one that is not always there; bulk_path: the intervals of the bulk at each time, None where they do not
+    depend on it; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
     and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. alignments: with
     each direction that the declaration asks about, of the vectors that live on its sector; alignment_path: the same at

@@ -79,8 +79,8 @@ class Command:
     each: Callable[[Any], None] | None = None
 
 
-def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[str, Any], flags: Flags) -> None:
-    """Compute, write, plot and print."""
+def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[str, Any], flags: Flags) -> Any:
+    """Compute, write, plot and print; return the result, or None if there is none yet."""
     from derive.cli.tables import check_table
     from derive.errors import DeriveError
     from derive.inputs.problems import makes_a_grid
@@ -94,14 +94,15 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
     theory, inputs, several = loaded(target, pairs)
     if flags.dry_run:
         _print_plan(theory, inputs, _work(command.verb, options, flags), flags)
-        return
+        return None
     result = _compute(command, theory, inputs, options, flags, several)
     if flags.shard is not None:
         _print_shard(result, flags)
-        return
+        return None
     _deliver(command, result, flags, several)
     if several and result.missing == len(result) or _uncertified(result.points if several else (result,)):
         click.get_current_context().exit(3)
+    return result
 
 
 def _compute(

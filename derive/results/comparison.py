@@ -11,7 +11,7 @@ from derive.results.simulation import Simulation, layer_as_dict
 from derive.results.solution import Solution
 from derive.results.words import html_table, shown_number
 from derive.support.extras import optional
-from numerics.simulation.compare import Row, compare as rows_of, mean_and_error, verdict
+from numerics.simulation.compare import Outcome, Row, Verdict, compare as rows_of, judge, mean_and_error
 
 if TYPE_CHECKING:
     import pandas
@@ -34,11 +34,27 @@ class Comparison(Saved):
     theory: Solution
     simulation: Simulation
     rows: tuple[Row, ...]
-    agrees: bool
-    verdict: str
+    judgement: Verdict
 
     def __bool__(self) -> bool:
         return self.agrees
+
+    @property
+    def outcome(self) -> Outcome:
+        """ "agrees", "disagrees" or "cannot tell"."""
+        return self.judgement.outcome
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all compared quantities are within three standard errors."""
+        return self.outcome == "agrees"
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one sentence."""
+        if self.theory.found is None or self.simulation.found is None:
+            return f"{self.outcome}: there is nothing to compare, because {self.trouble[0]}"
+        return self.judgement.sentence
 
     @property
     def title(self) -> str:
@@ -88,6 +104,8 @@ class Comparison(Saved):
             "seeds": simulation.seeds,
             "rows": [row.as_dict() for row in self.rows],
             "within_three_standard_errors": self.agrees,
+            "outcome": self.outcome,
+            "expected_beyond": self.judgement.expected,
             "verdict": self.verdict,
         }
         if found is None or samples is None:
@@ -182,8 +200,6 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     if simulation.seeds < 2:
         raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
     if theory.found is None or simulation.found is None:
-        why = (*theory.trouble, *simulation.trouble)[0]
-        return Comparison(theory, simulation, (), False, f"nothing to compare: {why}")
+        return Comparison(theory, simulation, (), Verdict("cannot tell"))
     rows = rows_of(theory.found, simulation.found, None if smaller is None else smaller.found)
-    agrees, sentence = verdict(rows, simulation.seeds)
-    return Comparison(theory, simulation, tuple(rows), agrees, sentence)
+    return Comparison(theory, simulation, tuple(rows), judge(rows, simulation.seeds))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import DeriveError
-from numerics.simulation.compare import at_atom, bulk_intervals, match, without_null_space
+from numerics.simulation.compare import OutlierMatch, at_atom, bulk_intervals, match, without_null_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,8 +75,8 @@ def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simula
     nonzero = layer.shift + without_null_space(eigenvalues - layer.shift)
     for atom in layer.atoms:
         nonzero = nonzero[~at_atom(nonzero, atom["at"])]
-    theory = [value for _, value, _, _ in matches.outliers]
-    drawn = [float(draws.mean()) for _, _, _, draws in matches.outliers]
+    theory = [one.theory for one in matches.outliers]
+    drawn = [float(one.draws.mean()) for one in matches.outliers]
     low, high = (intervals[0][0], intervals[-1][1]) if intervals else (float(nonzero.min()), float(nonzero.max()))
     width = high - low
     span = (min([low, *theory, *drawn, *nonzero]), max([high, *theory, *drawn, *nonzero]))
@@ -222,19 +222,19 @@ def _draw_density(
         axes.spines[side].set_visible(False)
 
 
-def _draw_outliers(axes: Axes, outliers: tuple[Any, ...], intervals: list[Interval], shown: float) -> None:
+def _draw_outliers(axes: Axes, outliers: tuple[OutlierMatch, ...], intervals: list[Interval], shown: float) -> None:
     for left, right in intervals:
         axes.axvspan(left, right, color=GREY, linewidth=0)
     if intervals:
         left, right = max(intervals, key=lambda pair: pair[1] - pair[0])
         if right - left > 0.08 * shown:
             axes.annotate("bulk", ((left + right) / 2, 0.5), ha="center", va="center", fontsize=9, color="0.2")
-    for number, (_, value, error, draws) in enumerate(outliers):
+    for number, one in enumerate(outliers):
         first = number == 0
         axes.errorbar(
-            [value],
+            [one.theory],
             [1.0],
-            xerr=None if error is None else [error],
+            xerr=None if one.error is None else [one.error],
             fmt="D",
             markersize=7,
             color=BLUE,
@@ -244,8 +244,8 @@ def _draw_outliers(axes: Axes, outliers: tuple[Any, ...], intervals: list[Interv
             label="theory, outliers" if first else None,
         )
         axes.plot(
-            draws,
-            np.zeros_like(draws),
+            one.draws,
+            np.zeros_like(one.draws),
             "|",
             markersize=11,
             color=ORANGE,
