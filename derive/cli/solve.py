@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from derive.results import Layer, Solution
     from numerics.support.reports import LayerDiagnostics, SamplingReport, TrainingMethod
 
+SHOWN_LABELS = 3
+"""Labels of an observable in a table for people."""
 
 HELP = """
 Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
@@ -199,7 +201,8 @@ def _print_solution(
     rows: list[tuple[str, ...]] = []
     for name, series in solution.observables.items():
         spreads = {} if solution.errors is None else columns_of(name, solution.errors[name])
-        for column, values in list(columns_of(name, series).items())[:3]:
+        columns = columns_of(name, series)
+        for column, values in list(columns.items())[:SHOWN_LABELS]:
             rows += [
                 (
                     column if i == 0 else "",
@@ -208,6 +211,8 @@ def _print_solution(
                 )
                 for i, time in enumerate(handful(len(values)))
             ]
+        if len(columns) > SHOWN_LABELS:
+            rows.append((f"{name}: {len(columns) - SHOWN_LABELS} more labels with --json", "", ""))
     if rows:
         print_table("observables", ("observable", "time", "value"), rows)
     if solution.found is not None:

@@ -30,7 +30,7 @@ from numerics.certificate.records import Certificate, CertificateCheck
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 from numerics.runtime.keys import OrderKey
-from numerics.simulation.compare import Row
+from numerics.simulation.compare import Row, Verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
 from numerics.solver import Layer, Solution as FoundSolution
 from numerics.support.reports import RECORDS
@@ -54,6 +54,7 @@ KINDS = (
     FoundSimulation,
     SimulatedLayer,
     Row,
+    Verdict,
     Setting,
     ParameterOf,
     DataOf,

@@ -32,7 +32,7 @@ from numerics.runtime.keys import OrderKey
 if TYPE_CHECKING:
     import xarray
 
-FORMAT = 3
+FORMAT = 4
 """Version of the record; files of another one are refused."""
 SUFFIXES = (".nc", ".zarr")
 SKELETON, NUMBERS = "record-skeleton.json", "record-numbers.f8"

@@ -188,6 +188,17 @@ def histogram_bins(values: np.ndarray, intervals: list[Interval], view: Interval
     return np.unique(np.concatenate(parts))
 
 
+def bulk_curve(low: float, high: float, density_at: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the density of an interval on a grid that is refined at the edges, where it is like a square root.
+
+    The curve ends at zero at an edge that the density falls towards, and above it where the density diverges.
+    """
+    x = 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.linspace(0.0, np.pi, 402))
+    y = np.asarray(density_at(x), dtype=float)
+    falls = [y[1] < y[2], *[True] * (len(x) - 2), y[-2] < y[-3]]
+    return x[falls], y[falls]
+
+
 def _draw_density(
     axes: Axes,
     density_at: Callable[[np.ndarray], np.ndarray],
@@ -210,10 +221,7 @@ def _draw_density(
     axes.stairs(density, edges, color="0.45", linewidth=0.6)
     highest = 0.0
     for number, (left, right) in enumerate(intervals):
-        # refine at the edges, where the density rises like a square root
-        angle = np.linspace(0.0, np.pi, 402)[1:-1]
-        x = 0.5 * (left + right) - 0.5 * (right - left) * np.cos(angle)
-        y = np.asarray(density_at(x), dtype=float)
+        x, y = bulk_curve(left, right, density_at)
         axes.plot(x, y, color=BLUE, linewidth=1.8, label="theory, bulk law" if number == 0 else None)
         highest = max(highest, float(np.nanmax(y[10:-10])))
     axes.set_ylim(0.0, 1.12 * max(density.max(initial=0.0), min(highest, 1.5 * density.max(initial=0.0))) or 1.0)

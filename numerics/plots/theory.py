@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numerics.plots.report import draw_observables
-from numerics.plots.solutions import BLUE, GREY, ORANGE, draw_comparison
+from numerics.plots.solutions import BLUE, GREY, ORANGE, bulk_curve, draw_comparison
 from numerics.support.labelled import single_series
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def draw_simulation(simulation: Simulation, title: str) -> Figure:
     for layer in simulation.layers:
         panel = next(places)
         panel.hist(np.concatenate(layer.all_eigenvalues("a histogram")), bins=60, density=True, color=GREY)
-        _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
+        _label(panel, _of("spectrum", layer.label), _of("eigenvalue", layer.label), "density")
     spreads = single_series({name: simulation.stderr(name).tolist() for name in means})
     for name, values in series.items():
         _draw_series(next(places), name, values, spreads[name])
@@ -82,9 +82,7 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
     """Plot the density of the bulk, and the outliers as ticks on the axis."""
     top = 0.0
     for low, high in layer.bulk_edges:
-        angle = np.linspace(0.0, np.pi, 402)[1:-1]
-        x = 0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle)
-        y = layer.law.density(x)
+        x, y = bulk_curve(low, high, layer.law.density)
         panel.fill_between(x, y, color=GREY)
         panel.plot(x, y, color=BLUE)
         top = max(top, float(np.max(y[20:-20])))
@@ -92,7 +90,7 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
         panel.plot(layer.outliers, np.zeros(len(layer.outliers)), "D", color=ORANGE, clip_on=False, label="outliers")
         panel.legend(frameon=False, fontsize=8)
     panel.set_ylim(0.0, 1.15 * top or 1.0)
-    _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
+    _label(panel, _of("spectrum", layer.label), _of("eigenvalue", layer.label), "density")
 
 
 def _draw_path(panel: Axes, layer: Layer) -> None:
@@ -102,7 +100,7 @@ def _draw_path(panel: Axes, layer: Layer) -> None:
     for time, now in enumerate(path):
         panel.plot([time] * len(now), now, "o", color=BLUE, markersize=3)
     panel.set_xlim(-0.5, len(path) - 0.5)
-    _label(panel, _of("outliers", layer.label), "time", "eigenvalue")
+    _label(panel, _of("outliers", layer.label), "time", _of("eigenvalue", layer.label))
 
 
 def draw_bulk_path(panel: Axes, layer: Layer, times: int) -> None:
