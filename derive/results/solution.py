@@ -186,7 +186,9 @@ class Layer:
     def bulk_path(self) -> tuple[np.ndarray, ...] | None:
         """The intervals of the bulk at each time; None if the path was not asked for."""
         path = self.found.outlier_path
-        return path and tuple(read_only(np.reshape(self.found.bulk_at(t), (-1, 2))) for t in range(len(path)))
+        if path is None:
+            return None
+        return tuple(read_only(np.reshape(self.found.bulk_at(time), (-1, 2))) for time in range(len(path)))
 
     @property
     def bbp_time(self) -> int | Literal["never"] | None:

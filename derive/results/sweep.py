@@ -114,15 +114,19 @@ class Sweep(Saved):
         if name is not None and " at " in name:
             for row, point in zip(rows, self.points, strict=True):
                 row |= {} if has_nothing(point) else _at_time(point, name)
-        parts = [column(rows, name + tail) for tail in ("", "_error", " (simulation)", " (error)")] if name else [None]
-        if parts[0] is None or name in self.points[0].parameters:
+        shape = tuple(len(values) for values in self.axes.values())
+
+        def shaped(tail: str = "") -> np.ndarray | None:
+            found = column(rows, f"{name}{tail}")
+            return None if found is None else found.reshape(shape)
+
+        values = shaped()
+        if name is None or values is None or name in self.points[0].parameters:
             have = ", ".join(self._quantities(rows)) or "no numbers"
             raise ParameterError(f"there is no {name!r} to draw; there are {have}, and observables as 'NAME at TIME'")
-        shape = tuple(len(values) for values in self.axes.values())
         symbols = dict(self.made.symbols)
-        data = SweepData(
-            name or "", dict(self.axes), *(None if p is None else p.reshape(shape) for p in parts), symbols=symbols
-        )
+        errors, simulated, spread = (shaped(tail) for tail in ("_error", " (simulation)", " (error)"))
+        data = SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
         fixed = [
             f"{shown_symbol(key, symbols.get(key, ''))} = {_cell(value)}"
             for key, value in self.points[0].parameters.items()

@@ -17,7 +17,7 @@ Rows = Iterator[dict[str, Any]]
 def figure_rows(figure: Figure) -> Rows:
     """Yield a row for each point of a curve, bar of a histogram and cell of a map: panel, series, x, y, and where
     they apply x_error, y_error, x_end, y_low, value."""
-    drawn = [one for axes in figure.axes for one in (axes, *axes.child_axes)]
+    drawn: list[Any] = [one for axes in figure.axes for one in (axes, *axes.child_axes)]
     for number, axes in enumerate(drawn, start=1):
         title = axes.get_title(loc="center") or axes.get_title(loc="right")
         name = title if title and len(drawn) > 1 else str(number)

@@ -14,7 +14,6 @@ from numerics.simulation.compare import OutlierMatch, at_atom, bulk_intervals, m
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from numerics.simulation.samples import SimulatedLayer, Simulation
     from numerics.solver import Layer, Solution
@@ -36,12 +35,21 @@ def save_comparison(path: Path, solution: Solution, simulation: Simulation, titl
         raise DeriveError(f"cannot write {path} ({error.strerror}); choose another file for --plot") from None
 
 
-def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> Figure:
-    """Plot one column per layer: above, the histogram of all seeds with the bulk law; below, the outliers of both."""
+def comparison_size(solution: Solution) -> tuple[float, float]:
+    """Return width and height of a figure with one column per layer, in inches."""
+    count = len(solution.layers)
+    return 7.2 if count == 1 else 2.4 + 4.2 * count, 4.8
+
+
+def draw_comparison(solution: Solution, simulation: Simulation, title: str, figure: Any = None) -> Any:
+    """Plot one column per layer: above, the histogram of all seeds with the bulk law; below, the outliers of both.
+
+    figure: a part of a figure to draw in; a new figure if None.
+    """
     from matplotlib.figure import Figure
 
     count = len(solution.layers)
-    figure = Figure(figsize=(7.2 if count == 1 else 2.4 + 4.2 * count, 4.8), layout="constrained")
+    figure = figure or Figure(figsize=comparison_size(solution), layout="constrained")
     axes = figure.subplots(2, count, height_ratios=(4, 1), squeeze=False)
     for column, layer in enumerate(solution.layers):
         top, strip = axes[:, column]

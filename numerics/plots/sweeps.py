@@ -107,30 +107,31 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
 
     *first, (_, along) = data.axes.items()
     places = _places(along)
-    members = list(first[0][1]) if first else [None]
+    members: list[Any] = list(first[0][1]) if first else [None]
     numbers = all(isinstance(member, (int, float)) for member in members)
     scaled = numbers and len(members) > MOST_NAMED
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(members))) if first else [BLUE]
+    colours: Any = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(members))) if first else [BLUE]
     if scaled:
         positive = min(members) > 0 and max(members) >= 10 * min(members)
         scale = ScalarMappable((LogNorm if positive else Normalize)(min(members), max(members)), "viridis")
         colours = [scale.to_rgba(member) for member in members]
         figure.colorbar(scale, ax=panel, label=data.symbol(first[0][0]))
-    tables = (shown, data.errors, data.simulated, data.simulated_errors)
+    tables: Any = (shown, data.errors, data.simulated, data.simulated_errors)
     for k, (member, colour) in enumerate(zip(members, colours, strict=True)):
-        y, spread, drawn, drawn_error = (None if t is None else t.reshape(len(members), -1)[k] for t in tables)
+        own: list[Any] = [None if t is None else t.reshape(len(members), -1)[k] for t in tables]
+        y, spread, drawn, drawn_error = own
         label = None if member is None else f"{data.symbol(first[0][0])} = {_word(member)}"
         panel.errorbar(places, y, spread, fmt="o-", color=colour, markersize=3.5, capsize=2, label=label)
         if drawn is not None:
             name = "simulation" if k == 0 else None
-            own = ORANGE if member is None else colour
-            panel.errorbar(places, drawn, drawn_error, fmt="s", mfc="white", color=own, markersize=4, label=name)
+            ink = ORANGE if member is None else colour
+            panel.errorbar(places, drawn, drawn_error, fmt="s", mfc="white", color=ink, markersize=4, label=name)
     if log:
         panel.set_yscale("log")
     panel.set_ylabel(data.quantity.replace("_", " "))
     borders = _borders(places)
     gone = np.flatnonzero(off.reshape(len(members), -1).any(axis=0))
-    for number, k in enumerate(gone):
+    for number, k in enumerate(gone.tolist()):
         whole = off.reshape(len(members), -1)[:, k].all()
         text = "diverged" if whole else "diverged for some"
         name = text if number == 0 or whole != off.reshape(len(members), -1)[:, gone[number - 1]].all() else None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numerics.plots.report import draw_observables
-from numerics.plots.solutions import BLUE, GREY, ORANGE, bulk_curve, draw_comparison
+from numerics.plots.report import draw_observables, observables_size
+from numerics.plots.solutions import BLUE, GREY, ORANGE, bulk_curve, comparison_size, draw_comparison
 from numerics.support.labelled import single_series
 
 if TYPE_CHECKING:
@@ -70,11 +70,21 @@ def draw_simulation(simulation: Simulation, title: str) -> Figure:
 
 
 def draw_both(solution: Solution, simulation: Simulation, title: str) -> Figure:
-    """Plot theory against simulation: the spectrum where a matrix is probed, otherwise the observables."""
-    if solution.layers:
-        return draw_comparison(solution, simulation, title)
-    figure = draw_observables(solution, simulation)
-    figure.suptitle(title, fontsize=10)
+    """Plot theory against simulation: the spectra of probed matrices, and below them the observables."""
+    from matplotlib.figure import Figure
+
+    if not solution.layers:
+        figure: Figure = draw_observables(solution, simulation)
+        figure.suptitle(title, fontsize=10)
+        return figure
+    if not solution.observables:
+        figure = draw_comparison(solution, simulation, title)
+        return figure
+    spectra, observed = (comparison_size(solution), observables_size(solution))
+    figure = Figure(figsize=(max(spectra[0], observed[0]), spectra[1] + observed[1]), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=(spectra[1], observed[1]))
+    draw_comparison(solution, simulation, title, parts[0])
+    draw_observables(solution, simulation, figure=parts[1])
     return figure
 
 
