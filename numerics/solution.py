@@ -140,6 +140,8 @@ class Layer(ArrayRecord):
     """The outliers at each time; None if they were not asked for."""
     outlier_path_errors: tuple[np.ndarray, ...] | None = None
     """Their standard errors, NaN for one that is not always there; None where they are exact."""
+    bulk_path: tuple[np.ndarray, ...] | None = None
+    """The intervals of the bulk at each time; None where they do not depend on it."""
     largest_path: np.ndarray | None = None
     """The top of the spectrum at each time, outlier or edge."""
     overlaps: Mapping[str, np.ndarray] | None = None
@@ -152,6 +154,14 @@ class Layer(ArrayRecord):
     """The same at each time, of the outliers that are there then; None if the path was not asked for."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """Numbers of the training level that the bulk takes as parameters."""
+
+    def bulk_at(self, time: int) -> np.ndarray:
+        """Intervals of the bulk at a time: one row [low, high] for each, ascending."""
+        return self.bulk_edges if self.bulk_path is None else self.bulk_path[time]
+
+    def shift_at(self, time: int) -> float:
+        """The number added to the diagonal of the matrix at a time."""
+        return self.shift if self.shift_path is None or len(self.shift_path) < 2 else float(self.shift_path[time])
 
     def diagnosed(self, **changes: Any) -> Layer:
         """The layer with other diagnostics."""
@@ -337,6 +347,7 @@ class Layer(ArrayRecord):
             "alignment_path": None if path is None else list(map(_plain_alignments, path)),
             "outlier_path": _plain(self.outlier_path),
             "outlier_path_errors": _plain(self.outlier_path_errors),
+            "bulk_path": _plain(self.bulk_path),
             "largest_path": _plain(self.largest_path),
             "bbp_time": self.bbp_time,
             "atoms": [{"at": at, "weight": weight} for at, weight in self.atoms],

@@ -531,7 +531,8 @@ def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error
 
 def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Trained, steps: Steps) -> Layer:
     """The layer with its outliers at all times."""
-    whole, tops = [now for now, _ in course.path], [top for _, top in course.path]
+    whole, bulks = [now for now, _ in course.path], [bulk for _, bulk in course.path]
+    moves = any(bulk != bulks[-1] for bulk in bulks)
     errors = None
     if trained.nearby.orders:
         whole, errors = estimated_path(whole, course.replicas, trained.nearby)
@@ -545,7 +546,12 @@ def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Tr
         outlier_alignment_path=directed,
         outlier_path=tuple(map(read_only, whole)),
         outlier_path_errors=None if errors is None else tuple(map(read_only, errors)),
-        largest_path=read_only([max([top, *now]) for now, top in zip(whole, tops, strict=True)]),
+        bulk_path=tuple(read_only(np.reshape([e for e in bulk if e[0] < e[1]], (-1, 2))) for bulk in bulks)
+        if moves
+        else None,
+        largest_path=read_only(
+            [max([*now, *(high for _, high in bulk)], default=math.nan) for now, bulk in zip(whole, bulks, strict=True)]
+        ),
     )
 
 
@@ -625,6 +631,9 @@ def _shifted(layer: Layer, observable: np.ndarray) -> Layer:
         shift=last,
         shift_path=read_only(shift),
         outlier_path=None if path is None else tuple(read_only(now + x) for now, x in zip(path, at, strict=True)),
+        bulk_path=tuple(read_only(layer.bulk_at(time) + x) for time, x in enumerate(at))
+        if path is not None and (layer.bulk_path is not None or shift.size > 1)
+        else None,
         largest_path=None if layer.largest_path is None else read_only(layer.largest_path + at),
     )
 

@@ -116,7 +116,7 @@ def _told(compared: Comparison) -> Told:
         size=compared.simulation.size,
         seeds=compared.simulation.seeds,
         rows=tuple(
-            ComparisonRow(r.quantity, r.theory, r.theory_error, r.simulation, r.stderr, r.difference)
+            ComparisonRow(r.quantity, r.theory, r.theory_error, r.simulation, r.stderr, r.difference, r.agrees)
             for r in compared.rows
         ),
         verdict=compared.verdict,

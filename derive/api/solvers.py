@@ -80,6 +80,7 @@ class DeclarationSource:
             self.text(problem.model),
             fingerprints(problem.inputs),
             versions(),
+            {p.name: p.tex for p in problem.model.parameters if p.tex},
         )
 
 

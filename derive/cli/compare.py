@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 HELP = """
 Compare the theory with a finite-size simulation of the same declaration.
 
-The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom, and
+The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom. Outliers
+that are closer than their fluctuations repel each other, which is part of their error; their mean is compared too.
+Next,
 observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
 seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
 are uncertain, so that three of them mean less. Overlaps are those of the outliers' vectors with the spikes, without
@@ -42,12 +44,18 @@ Keys of --json:
   setting, parameters, size, seeds
   rows                     quantity, theory, theory_error (null where exact), simulation, stderr,
                            difference (in standard errors; null for information only), compared
-  within_three_standard_errors, verdict, plot (where one was drawn)
+  within_three_standard_errors, plot (where one was drawn)
+  outcome                  agrees, disagrees or cannot tell; verdict has the sentence, expected_beyond the expected
+                           number of quantities beyond three standard errors
   observables              name to theory, theory_error, mean, stderr, lists over time; each also under its own name
   kernels                  with --kernel: the keys of `derive solve` and, under simulation, those of
                            `derive simulate`; rows has them at a handful of times
   layers                   where a model names its layers: the keys of `derive solve` and, under simulation, those
                            of `derive simulate`
+
+The last line says *agrees* if all quantities are within three standard errors, *disagrees* if one is beyond what
+chance explains in as many quantities with as many seeds, and otherwise *cannot tell*, with a number of seeds that
+would decide. The exit code is 0, 1 or 4, on a grid that of the worst point.
 
 \b
 Examples:
@@ -58,6 +66,10 @@ Examples:
 """
 
 
+EXIT_CODES = {"disagrees": 1, "cannot tell": 4}
+"""Of outcomes, the worst first, as for claims that are refuted or not decided."""
+
+
 @click.command(short_help="Compare theory with simulation, and plot both.", help=HELP)
 @target_argument
 @values_argument
@@ -65,6 +77,8 @@ Examples:
 @sweep_options
 def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
     """Compare theory and simulation at one point or on a grid."""
+    from derive.results import Sweep
+
     flags = Flags.taken_from(options)
     options["eigenvalues"] = wanted_eigenvalues(options["eigenvalues"], options["size"], flags.out, flags.plot, pairs)
     command = Command(
@@ -74,7 +88,10 @@ def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
         _print_comparison,
         lambda found: {**found.as_dict(), **({} if flags.plot is None else {"plot": flags.plot})},
     )
-    run(command, target, pairs, options, flags)
+    result = run(command, target, pairs, options, flags)
+    if result is not None:
+        outcomes = {point.outcome for point in (result if isinstance(result, Sweep) else (result,))}
+        click.get_current_context().exit(next((code for one, code in EXIT_CODES.items() if one in outcomes), 0))
 
 
 def _print_comparison(comparison: Comparison) -> None:

@@ -67,6 +67,15 @@ plot_option = click.option(
     help="Draw the result (.png, .pdf or .svg).",
 )
 
+plot_data_option = click.option("--plot-data", is_flag=True, help="Also write the numbers of --plot as CSV beside it.")
+quantity_option = click.option(
+    "--quantity",
+    metavar="NAME",
+    shell_complete=completion.observables,
+    help="What --plot draws on a grid: an observable at the last time or as 'NAME at TIME', outlier_1, upper_edge, "
+    "bbp_time, ...; by default the loss, or else the first outlier or edge.",
+)
+log_option = click.option("--log", is_flag=True, help="Draw the quantity of a grid on a logarithmic scale.")
 
 out_option = click.option(
     "-o",
@@ -110,15 +119,28 @@ def save_plot(figure: Figure, plot: str) -> None:
     """Write a figure; the suffix selects the format."""
     import io
 
+    import matplotlib
+
     from derive.errors import DeriveError
     from derive.support.guarded import write_whole
 
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=150, format=Path(plot).suffix.lower().removeprefix("."))
+    with matplotlib.rc_context({"pdf.fonttype": 42, "svg.fonttype": "none"}):  # text stays text
+        figure.savefig(drawn, dpi=200, format=Path(plot).suffix.lower().removeprefix("."))
     try:
         write_whole(Path(plot), drawn.getvalue())
     except OSError as error:
         raise DeriveError(f"cannot write {plot} ({error.strerror}); choose another file for --plot") from None
+
+
+def save_plot_data(figure: Figure, plot: str) -> str:
+    """Write the numbers of a figure beside it as CSV; return the name of the file."""
+    from derive.cli.tables import write_rows
+    from numerics.plots.data import figure_rows
+
+    beside = str(Path(plot).with_suffix(".csv"))
+    write_rows(beside, list(figure_rows(figure)))
+    return beside
 
 
 def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], bool]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from derive.results import Layer, Solution
     from numerics.support.reports import LayerDiagnostics, SamplingReport, TrainingMethod
 
+SHOWN_LABELS = 3
+"""Labels of an observable in a table for people."""
 
 HELP = """
 Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
@@ -51,6 +53,7 @@ Keys of --json:
   alignment_path           with --path the same list at each time, of the outliers that are there then
   outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
   outlier_path_errors      their standard errors where laws are sampled, else null
+  bulk_path                bulk_edges at each time; null where they are the same at all times
   largest_path             largest point of the spectrum at each time, outlier or edge
   atoms                    point masses of the bulk: at, weight
   moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
@@ -198,7 +201,8 @@ def _print_solution(
     rows: list[tuple[str, ...]] = []
     for name, series in solution.observables.items():
         spreads = {} if solution.errors is None else columns_of(name, solution.errors[name])
-        for column, values in list(columns_of(name, series).items())[:3]:
+        columns = columns_of(name, series)
+        for column, values in list(columns.items())[:SHOWN_LABELS]:
             rows += [
                 (
                     column if i == 0 else "",
@@ -207,6 +211,8 @@ def _print_solution(
                 )
                 for i, time in enumerate(handful(len(values)))
             ]
+        if len(columns) > SHOWN_LABELS:
+            rows.append((f"{name}: {len(columns) - SHOWN_LABELS} more labels with --json", "", ""))
     if rows:
         print_table("observables", ("observable", "time", "value"), rows)
     if not solution.failed:

@@ -14,7 +14,17 @@ import click
 
 from derive.cli.options import takes
 from derive.cli.output import columns, json_option, plain, print_json, print_table, progress_bar
-from derive.cli.problem import check_plot, loaded, out_option, plot_option, save_plot
+from derive.cli.problem import (
+    check_plot,
+    loaded,
+    log_option,
+    out_option,
+    plot_data_option,
+    plot_option,
+    quantity_option,
+    save_plot,
+    save_plot_data,
+)
 from derive.support.guarded import with_digest
 from numerics.options import SweepOptions, fields_of
 
@@ -29,7 +39,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 def sweep_options(command: F) -> F:
     """Add the options of every command that takes lists and ranges: workers, files and display."""
     dry_run = click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and how long it takes.")
-    for option in (json_option, dry_run, takes(fields_of(SweepOptions)), plot_option, out_option):
+    for option in (
+        json_option,
+        dry_run,
+        takes(fields_of(SweepOptions)),
+        log_option,
+        quantity_option,
+        plot_data_option,
+        plot_option,
+        out_option,
+    ):
         command = option(command)
     return command
 
@@ -40,6 +59,9 @@ class Flags:
 
     out: str | None
     plot: str | None
+    plot_data: bool
+    quantity: str | None
+    log: bool
     as_json: bool
     jobs: int | None
     on: str | None
@@ -79,14 +101,21 @@ class Command:
     each: Callable[[Any], None] | None = None
 
 
-def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[str, Any], flags: Flags) -> None:
-    """Compute, write, plot and print."""
+def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[str, Any], flags: Flags) -> Any:
+    """Compute, write, plot and print; return the result, or None if there is none yet."""
     from derive.cli.tables import check_table
     from derive.errors import DeriveError
     from derive.inputs.problems import makes_a_grid
 
     check_table(flags.out, KINDS)
     check_plot(flags.plot)
+    for flag, there in (("--plot-data", flags.plot_data), ("--quantity", flags.quantity), ("--log", flags.log)):
+        if there and flags.plot is None:
+            raise DeriveError(f"{flag} belongs to a figure: add --plot FILE.png")
+    if (flags.quantity or flags.log) and not makes_a_grid(pairs):
+        raise DeriveError(
+            "--quantity and --log belong to a grid: give a parameter several values, such as eta=0.1:0.5:9"
+        )
     if flags.shard is not None and (flags.out or flags.plot or flags.journal is None):
         raise DeriveError("--shard takes --journal FILE and neither --out nor --plot: join the journals of all first")
     if flags.spread or makes_a_grid(pairs):
@@ -94,14 +123,15 @@ def run(command: Command, target: str, pairs: tuple[str, ...], options: Mapping[
     theory, inputs, several = loaded(target, pairs)
     if flags.dry_run:
         _print_plan(theory, inputs, _work(command.verb, options, flags), flags)
-        return
+        return None
     result = _compute(command, theory, inputs, options, flags, several)
     if flags.shard is not None:
         _print_shard(result, flags)
-        return
+        return None
     _deliver(command, result, flags, several)
     if several and result.missing == len(result) or _uncertified(result.points if several else (result,)):
         click.get_current_context().exit(3)
+    return result
 
 
 def _compute(
@@ -131,8 +161,12 @@ def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None
         write_result(flags.out, result)
         if flags.journal is None and several:
             Path(f"{flags.out}.journal").unlink(missing_ok=True)  # everything is in the file
+    written = [flags.out, flags.plot]
     if flags.plot is not None:
-        save_plot(result.plot(), flags.plot)
+        figure = result.plot(flags.quantity, flags.log) if several else result.plot()
+        save_plot(figure, flags.plot)
+        if flags.plot_data:
+            written.append(save_plot_data(figure, flags.plot))
     if flags.as_json:
         data = result.as_dict() if several or as_data is None else as_data(result)
         printed = plain({**data, "points": asked} if asked else data)
@@ -145,7 +179,7 @@ def _deliver(command: Command, result: Any, flags: Flags, several: bool) -> None
                 each(point)
     else:
         command.show(result)
-    for name in (flags.out, flags.plot):
+    for name in written:
         if name is not None:
             click.echo(f"wrote {name}")
 

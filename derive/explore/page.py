@@ -301,7 +301,7 @@ class Pictures:
         )
         spectrum.add_tools(HoverTool(renderers=[marks], tooltips=[("outlier", "@x{0.00000}")]))
         path = _figure("way", "outliers on the way", "time", "eigenvalue")
-        path.varea(x="t", y1="low", y2="high", source=self.edges, color=BLUE, alpha=0.2)
+        path.vbar(x="t", width=1.0, bottom="low", top="high", source=self.edges, color=BLUE, alpha=0.2)
         path.scatter("t", "x", source=self.path, color=ORANGE, size=5)
         series = _figure("observables", "observables", "time", "value")
         series.multi_line("xs", "ys", source=self.theory, color="colour", width=2, legend_field="name")
@@ -341,15 +341,13 @@ class Pictures:
 
 
 def _edges(shown: Shown, label: str | None) -> Mapping[str, list[float]]:
-    """Return the bulk as a band over all times."""
+    """Return the intervals of the bulk at each time."""
     if shown.solution is None or shown.solution.failed or not shown.solution.layers:
         return {"t": [], "low": [], "high": []}
     layer = shown.solution.layer(label)
-    steps = len(layer.outlier_path or ())
-    if steps < 2 or not len(layer.bulk_edges):
-        return {"t": [], "low": [], "high": []}
-    low, high = float(layer.bulk_edges[0][0]), float(layer.bulk_edges[-1][1])
-    return {"t": [0.0, steps - 1.0], "low": [low] * 2, "high": [high] * 2}
+    times = range(len(layer.outlier_path or ()))
+    bars = [(float(t), float(low), float(high)) for t in times for low, high in layer.bulk_at(t) if len(times) > 1]
+    return {name: [bar[k] for bar in bars] for k, name in enumerate(("t", "low", "high"))}
 
 
 def _figure(name: str, title: str, across: str, up: str) -> Any:

@@ -188,6 +188,7 @@ class ComparisonRow:
     simulation: float
     stderr: float
     difference: float | None
+    agrees: bool = True
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from derive.report.document import (
     Block,
     Chapter,
     CodeListing,
+    ComparisonRow,
     ComparisonSection,
     DisplayedEquation,
     Fold,
@@ -140,9 +141,24 @@ def _main_numbers(comparison: ComparisonSection | None) -> list[Block]:
     if comparison is None or not comparison.rows:
         return []
     rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
-    table = tuple(((r.quantity,), (_shown(r.theory),), (f"{_shown(r.simulation)} ± {r.stderr:.2g}",)) for r in rows)
+    table = tuple(
+        (
+            (r.quantity,),
+            (_shown(r.theory) + ("" if not r.theory_error else f" ± {r.theory_error:.2g}"),),
+            (f"{_shown(r.simulation)} ± {r.stderr:.2g}",),
+            (_difference(r),),
+        )
+        for r in rows
+    )
     at = f"Numbers of {comparison.settings}; simulated at size {comparison.size}, {comparison.seeds} seeds."
-    return [Prose((at,)), ReportTable(("quantity", "theory", "simulation"), table)]
+    return [Prose((at,)), ReportTable(("quantity", "theory", "simulation", "difference / error"), table)]
+
+
+def _difference(row: ComparisonRow) -> str:
+    """Return the difference in standard errors, marked where it is too large."""
+    if row.difference is None:
+        return "–" if row.agrees else "differs"
+    return f"{row.difference:+.2f}".replace("-", "−") + ("" if row.agrees else " differs")
 
 
 def _formulas(model: Model) -> tuple[str, ...]:
@@ -345,7 +361,7 @@ def _comparison(comparison: ComparisonSection | None) -> Chapter:
             ("exact" if row.theory_error is None else f"{row.theory_error:.2g}",),
             (_shown(row.simulation),),
             (f"{row.stderr:.2g}",),
-            ("–" if row.difference is None else f"{row.difference:+.2f}".replace("-", "−"),),
+            (_difference(row),),
         )
         for row in comparison.rows
     )

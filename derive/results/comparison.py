@@ -10,7 +10,7 @@ from derive.results.saving import Saved
 from derive.results.simulation import Simulation, layer_as_dict
 from derive.results.solution import Solution
 from derive.support.extras import optional
-from numerics.simulation.compare import Row, compare as rows_of, mean_and_error, verdict
+from numerics.simulation.compare import Outcome, Row, Verdict, compare as rows_of, judge, mean_and_error
 from numerics.support.formatting import html_table, shown_number
 from numerics.support.labelled import with_none
 
@@ -35,11 +35,27 @@ class Comparison(Saved):
     theory: Solution
     simulation: Simulation
     rows: tuple[Row, ...]
-    agrees: bool
-    verdict: str
+    judgement: Verdict
 
     def __bool__(self) -> bool:
         return self.agrees
+
+    @property
+    def outcome(self) -> Outcome:
+        """ "agrees", "disagrees" or "cannot tell"."""
+        return self.judgement.outcome
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all compared quantities are within three standard errors."""
+        return self.outcome == "agrees"
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one sentence."""
+        if self.theory.failed or self.simulation.failed:
+            return f"{self.outcome}: there is nothing to compare, because {self.trouble[0]}"
+        return self.judgement.sentence
 
     @property
     def title(self) -> str:
@@ -88,6 +104,8 @@ class Comparison(Saved):
             "seeds": simulation.seeds,
             "rows": [row.as_dict() for row in self.rows],
             "within_three_standard_errors": self.agrees,
+            "outcome": self.outcome,
+            "expected_beyond": self.judgement.expected,
             "verdict": self.verdict,
         }
         if theory.failed or simulation.failed:
@@ -182,8 +200,6 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     if simulation.seeds < 2:
         raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
     if theory.failed or simulation.failed:
-        why = (*theory.trouble, *simulation.trouble)[0]
-        return Comparison(theory, simulation, (), False, f"nothing to compare: {why}")
+        return Comparison(theory, simulation, (), Verdict("cannot tell"))
     rows = rows_of(theory, simulation, None if smaller is None or smaller.failed else smaller)
-    agrees, sentence = verdict(rows, simulation.seeds)
-    return Comparison(theory, simulation, tuple(rows), agrees, sentence)
+    return Comparison(theory, simulation, tuple(rows), judge(rows, simulation.seeds))

@@ -30,7 +30,7 @@ from numerics.certificate.records import Certificate, CertificateCheck
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 from numerics.runtime.keys import OrderKey
-from numerics.simulation.compare import Row
+from numerics.simulation.compare import Row, Verdict
 from numerics.simulation.samples import SimulatedLayer
 from numerics.solution import Layer
 from numerics.support.reports import RECORDS
@@ -52,6 +52,7 @@ KINDS = (
     DensityPiece,
     SimulatedLayer,
     Row,
+    Verdict,
     Setting,
     ParameterOf,
     DataOf,

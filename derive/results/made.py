@@ -21,7 +21,7 @@ class Provenance:
     verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model that
     was declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among
     them. declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of
-    those that compute.
+    those that compute. symbols: LaTeX of the parameters that declare it.
     """
 
     verb: str
@@ -32,6 +32,7 @@ class Provenance:
     declaration: str = ""
     data: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         told = self.command or f"{self.verb} {self.point}"

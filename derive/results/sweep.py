@@ -101,11 +101,58 @@ class Sweep(Saved):
 
         return labelled_sweep(self)
 
-    def plot(self, quantity: str | None = None) -> Figure:
-        """A quantity of `rows` along the grid: a curve for one axis, a heat map for two."""
-        from numerics.plots.sweeps import draw_sweep
+    def plot(self, quantity: str | None = None, log: bool = False) -> Figure:
+        """A quantity along the grid: curves along the last axis, one for each value of the first, or a map for many.
 
-        return draw_sweep(dict(self.axes), self.rows(), quantity, self.made.setting)
+        quantity: a column of `rows`, such as "outlier_1", "upper_edge", "bbp_time" or an observable at the last time,
+        or one at another time as "test_loss at 5"; by default the loss where one is observed, or else the first
+        outlier or edge. log: a logarithmic scale of the quantity. Points that diverged are hatched.
+        """
+        from numerics.plots.sweeps import SweepData, column, draw_sweep, shown_symbol
+
+        rows = [dict(row) for row in self.rows()]
+        name = self._default_quantity(rows) if quantity is None else quantity
+        if name is not None and " at " in name:
+            for row, point in zip(rows, self.points, strict=True):
+                row |= {} if has_nothing(point) else _at_time(point, name)
+        shape = tuple(len(values) for values in self.axes.values())
+
+        def shaped(tail: str = "") -> np.ndarray | None:
+            found = column(rows, f"{name}{tail}")
+            return None if found is None else found.reshape(shape)
+
+        values = shaped()
+        if name is None or values is None or name in self.points[0].parameters:
+            have = ", ".join(self._quantities(rows)) or "no numbers"
+            raise ParameterError(f"there is no {name!r} to draw; there are {have}, and observables as 'NAME at TIME'")
+        symbols = dict(self.made.symbols)
+        errors, simulated, spread = (shaped(tail) for tail in ("_error", " (simulation)", " (error)"))
+        data = SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
+        fixed = [
+            f"{shown_symbol(key, symbols.get(key, ''))} = {_cell(value)}"
+            for key, value in self.points[0].parameters.items()
+            if key not in self.axes
+        ]
+        return draw_sweep(data, ", ".join([self.made.setting.replace("_", " "), *fixed]), log)
+
+    def _quantities(self, rows: list[dict[str, Any]]) -> list[str]:
+        """The columns that can be drawn."""
+        known = {name for row in rows for name in row}
+        numbers = dict.fromkeys(
+            name
+            for row in rows
+            for name, value in row.items()
+            if isinstance(value, float) or name.startswith("bbp_time")
+        )
+        left_out = {f"{name}{tail}" for name in known for tail in ("_error", " (simulation)", " (error)")}
+        return [n for n in numbers if n not in left_out and n not in self.points[0].parameters and n not in _JUDGED]
+
+    def _default_quantity(self, rows: list[dict[str, Any]]) -> str | None:
+        """The last loss, of a test set first; or else the first outlier, edge or number."""
+        names = self._quantities(rows)
+        order = ("test_loss", "loss", "outlier_1", "outlier 1", "largest", "upper_edge", "")
+        found = ((word, [name for name in names if word in name]) for word in order)
+        return next((some[-1] if "loss" in word else some[0] for word, some in found if some), None)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys that the command of the same verb prints with --json for a grid."""
@@ -232,6 +279,27 @@ def _compared(point: Comparison, row: Mapping[str, Any]) -> dict[str, Any]:
         column = _free(one.quantity, row)
         found |= {column: one.theory, f"{column} (simulation)": one.simulation, f"{column} (error)": one.stderr}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _at_time(point: Any, quantity: str) -> dict[str, float]:
+    """An observable at a time, as "test_loss at 5"; of a simulation its mean and standard error."""
+    from derive.results.frames import columns_of
+
+    name, _, time = quantity.rpartition(" at ")
+    base = name.split("[")[0]
+    if isinstance(point, Comparison) or not time.isdigit() or base not in point.observables:
+        return {}
+    seeds = point.observables[base] if isinstance(point, Simulation) else point.observables[base][None]
+    columns = [columns_of(base, one).get(name, np.zeros(0)) for one in seeds]
+    if int(time) >= len(columns[0]):
+        return {}
+    draws = np.array([one[int(time)] for one in columns])
+    found = {quantity: float(draws.mean())}
+    if len(draws) > 1:
+        found[f"{quantity}_error"] = float(draws.std(ddof=1) / np.sqrt(len(draws)))
+    elif isinstance(point, Solution) and point.errors is not None:
+        found[f"{quantity}_error"] = float(columns_of(base, point.errors[base])[name][int(time)])
+    return found
 
 
 def _free(name: str, row: Mapping[str, Any]) -> str:

@@ -81,7 +81,7 @@ def joined_paths(courses: Sequence[Course], parts: Sequence[Component]) -> Cours
     if len(parts) == 1 and parts[0].multiplicity == 1:
         return courses[0]
     path = [
-        (repeated([now for now, _ in at_time], parts), max(top for _, top in at_time))
+        (repeated([now for now, _ in at_time], parts), at_time[0][1])  # summands share the bulk
         for at_time in zip(*(course.path for course in courses), strict=True)
     ]
     return Course(path, [])

@@ -104,10 +104,9 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
     method, rows = _replicate_method([one.off for one in found if one.off is not None]), max(one.rows for one in found)
     if steps is None:
         return LargeSpectrum(outliers, Replicas(replicas, method), None, rows)
-    top = max((high for _, high in problem.excluded), default=float("nan"))
-    times = range(steps.count + 1)
+    times, bulk = range(steps.count + 1), problem.excluded
     course = Course(
-        [(sorted((z for each in found for z in each.path.get(t, [])), reverse=True), top) for t in times],
+        [(sorted((z for each in found for z in each.path.get(t, [])), reverse=True), bulk) for t in times],
         [
             [sorted((z for each in found for z in each.at(t, number)), reverse=True) for t in times]
             for number in range(len(nearby.orders))

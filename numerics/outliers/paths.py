@@ -13,7 +13,6 @@ import numpy as np
 
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import as_settled, settled
-from numerics.bulk.support import atoms_of, support
 from numerics.outliers.complete import MARGIN, IterationStart, complete_eigenvalues
 from numerics.outliers.finding import (
     CycleSpectrum,
@@ -55,8 +54,9 @@ CHECKS = 4
 Factors = Callable[[], tuple[np.ndarray, ...]]
 
 
-Path = list[tuple[list[float], float]]
-"""For each time 0, 1, ..., T the outliers, descending, and the upper edge of the bulk."""
+Edges = tuple[tuple[float, float], ...]
+Path = list[tuple[list[float], Edges]]
+"""For each time 0, 1, ..., T the outliers, descending, and the intervals and point masses of the bulk."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,8 @@ def _by_restriction(
             unknown |= unsolved
         for number, time, zs in course.replicas():
             replicas[number][time] += zs
-    top = max((high for _, high in problem.excluded), default=float("nan"))
     ordered = [[sorted(now, reverse=True) if k not in unknown else [] for k, now in enumerate(one)] for one in replicas]
-    return Course([(sorted(now, reverse=True), top) for now in path], ordered, len(anew), len(unknown))
+    return Course([(sorted(now, reverse=True), problem.excluded) for now in path], ordered, len(anew), len(unknown))
 
 
 @dataclass
@@ -327,8 +326,7 @@ def _one_by_one(
         if problem.probe.steady and not stops:
             then = replaced(then, **{steps.name: steps.count})
         branch = settled(Branch(problem.branch.law, then))
-        edges = support(branch)
-        excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))
+        excluded = excluded_by(branch)
         now: list[float] = []
         theirs: list[list[float]] = [[] for _ in orders]
         if time:
@@ -344,7 +342,7 @@ def _one_by_one(
             except Lost:
                 anew += 1
                 theirs = [outlier_positions(at_time.with_order(order)) for order in early[1:]]
-        path.append((now, max((high for _, high in edges), default=float("nan"))))
+        path.append((now, excluded))
         for one, zs in zip(replicas, theirs, strict=True):
             one.append(zs)
     return Course(path, replicas, anew)

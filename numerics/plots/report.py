@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,16 @@ NARROW = 4.2
 """Width of a figure for a small screen, in inches."""
 
 
-def draw_observables(solution: Prediction, simulation: Samples, across: int = ACROSS) -> Figure:
-    """Plot the theory as a line and the mean of the seeds with standard errors, one panel per observable."""
+def observables_size(solution: Prediction, across: int = ACROSS) -> tuple[float, float]:
+    """Return width and height of a figure with one panel per observable, in inches."""
+    return 7.2, 0.5 + 2.6 * math.ceil(len(single_series(solution.observables)) / across)
+
+
+def draw_observables(solution: Prediction, simulation: Samples, across: int = ACROSS, figure: Any = None) -> Any:
+    """Plot the theory as a line and the mean of the seeds with standard errors, one panel per observable.
+
+    figure: a part of a figure to draw in; a new figure if None.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -33,7 +41,7 @@ def draw_observables(solution: Prediction, simulation: Samples, across: int = AC
     names = list(series)
     across = min(across, len(names))
     down = math.ceil(len(names) / across)
-    figure = Figure(figsize=(7.2, 0.5 + 2.6 * down), layout="constrained")
+    figure = figure or Figure(figsize=observables_size(solution, across), layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
         theory = np.atleast_1d(np.asarray(series[name], dtype=float))
@@ -68,7 +76,8 @@ def draw_observables(solution: Prediction, simulation: Samples, across: int = AC
 
 def draw_spectrum(solution: Prediction, simulation: Samples, label: str) -> Figure:
     """Plot the spectrum of one layer."""
-    return draw_comparison(replace(solution, layers=(solution.layer(label),)), simulation, "")
+    figure: Figure = draw_comparison(replace(solution, layers=(solution.layer(label),)), simulation, "")
+    return figure
 
 
 def narrowed(figure: Figure) -> Figure:

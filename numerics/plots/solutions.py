@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numerics.simulation.compare import at_atom, bulk_intervals, match, without_null_space
+from numerics.simulation.compare import OutlierMatch, at_atom, bulk_intervals, match, without_null_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from numerics.simulation.samples import Samples, SimulatedLayer
     from numerics.solution import Layer, Prediction
@@ -25,12 +24,21 @@ WIDE = 6.0
 """Range of the plot, in widths of the bulk, above which the density gets its own axes."""
 
 
-def draw_comparison(solution: Prediction, simulation: Samples, title: str) -> Figure:
-    """Plot one column per layer: above, the histogram of all seeds with the bulk law; below, the outliers of both."""
+def comparison_size(solution: Prediction) -> tuple[float, float]:
+    """Return width and height of a figure with one column per layer, in inches."""
+    count = len(solution.layers)
+    return 7.2 if count == 1 else 2.4 + 4.2 * count, 4.8
+
+
+def draw_comparison(solution: Prediction, simulation: Samples, title: str, figure: Any = None) -> Any:
+    """Plot one column per layer: above, the histogram of all seeds with the bulk law; below, the outliers of both.
+
+    figure: a part of a figure to draw in; a new figure if None.
+    """
     from matplotlib.figure import Figure
 
     count = len(solution.layers)
-    figure = Figure(figsize=(7.2 if count == 1 else 2.4 + 4.2 * count, 4.8), layout="constrained")
+    figure = figure or Figure(figsize=comparison_size(solution), layout="constrained")
     axes = figure.subplots(2, count, height_ratios=(4, 1), squeeze=False)
     for column, layer in enumerate(solution.layers):
         top, strip = axes[:, column]
@@ -64,8 +72,8 @@ def _draw_layer(top: Axes, strip: Axes, solution: Prediction, layer: Layer, simu
     nonzero = layer.shift + without_null_space(eigenvalues - layer.shift)
     for at, _ in layer.atoms:
         nonzero = nonzero[~at_atom(nonzero, at)]
-    theory = [value for _, value, _, _ in matches.outliers]
-    drawn = [float(draws.mean()) for _, _, _, draws in matches.outliers]
+    theory = [one.theory for one in matches.outliers]
+    drawn = [float(one.draws.mean()) for one in matches.outliers]
     low, high = (intervals[0][0], intervals[-1][1]) if intervals else (float(nonzero.min()), float(nonzero.max()))
     width = high - low
     span = (min([low, *theory, *drawn, *nonzero]), max([high, *theory, *drawn, *nonzero]))
@@ -177,6 +185,17 @@ def histogram_bins(values: np.ndarray, intervals: list[Interval], view: Interval
     return np.unique(np.concatenate(parts))
 
 
+def bulk_curve(low: float, high: float, density_at: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the density of an interval on a grid that is refined at the edges, where it is like a square root.
+
+    The curve ends at zero at an edge that the density falls towards, and above it where the density diverges.
+    """
+    x = 0.5 * (low + high) - 0.5 * (high - low) * np.cos(np.linspace(0.0, np.pi, 402))
+    y = np.asarray(density_at(x), dtype=float)
+    falls = [y[1] < y[2], *[True] * (len(x) - 2), y[-2] < y[-3]]
+    return x[falls], y[falls]
+
+
 def _draw_density(
     axes: Axes,
     density_at: Callable[[np.ndarray], np.ndarray],
@@ -199,10 +218,7 @@ def _draw_density(
     axes.stairs(density, edges, color="0.45", linewidth=0.6)
     highest = 0.0
     for number, (left, right) in enumerate(intervals):
-        # refine at the edges, where the density rises like a square root
-        angle = np.linspace(0.0, np.pi, 402)[1:-1]
-        x = 0.5 * (left + right) - 0.5 * (right - left) * np.cos(angle)
-        y = np.asarray(density_at(x), dtype=float)
+        x, y = bulk_curve(left, right, density_at)
         axes.plot(x, y, color=BLUE, linewidth=1.8, label="theory, bulk law" if number == 0 else None)
         highest = max(highest, float(np.nanmax(y[10:-10])))
     axes.set_ylim(0.0, 1.12 * max(density.max(initial=0.0), min(highest, 1.5 * density.max(initial=0.0))) or 1.0)
@@ -211,19 +227,19 @@ def _draw_density(
         axes.spines[side].set_visible(False)
 
 
-def _draw_outliers(axes: Axes, outliers: tuple[Any, ...], intervals: list[Interval], shown: float) -> None:
+def _draw_outliers(axes: Axes, outliers: tuple[OutlierMatch, ...], intervals: list[Interval], shown: float) -> None:
     for left, right in intervals:
         axes.axvspan(left, right, color=GREY, linewidth=0)
     if intervals:
         left, right = max(intervals, key=lambda pair: pair[1] - pair[0])
         if right - left > 0.08 * shown:
             axes.annotate("bulk", ((left + right) / 2, 0.5), ha="center", va="center", fontsize=9, color="0.2")
-    for number, (_, value, error, draws) in enumerate(outliers):
+    for number, one in enumerate(outliers):
         first = number == 0
         axes.errorbar(
-            [value],
+            [one.theory],
             [1.0],
-            xerr=None if error is None else [error],
+            xerr=None if one.error is None else [one.error],
             fmt="D",
             markersize=7,
             color=BLUE,
@@ -233,8 +249,8 @@ def _draw_outliers(axes: Axes, outliers: tuple[Any, ...], intervals: list[Interv
             label="theory, outliers" if first else None,
         )
         axes.plot(
-            draws,
-            np.zeros_like(draws),
+            one.draws,
+            np.zeros_like(one.draws),
             "|",
             markersize=11,
             color=ORANGE,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,61 +14,171 @@ from derive.errors import ParameterError
 from numerics.plots.solutions import BLUE, ORANGE
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_CURVES = 10
+"""Values of the first of two parameters up to which each has a curve; more make a map."""
+MOST_NAMED = 5
+"""Curves up to which a legend names each; more have a colour scale."""
+LOG_SPAN = 100.0
+"""Ratio of the largest to the smallest colour of a map above which its scale is logarithmic: with 256 colours the
+smallest values would share two."""
+OFF_SCALE = 1e3
+"""Ratio to the median above which a value is hatched like one that diverged, unless the scale is logarithmic. The
+losses of training below its largest stable rate stay within two decades of their median; above it they grow
+geometrically with time."""
 
-def draw_sweep(
-    axes: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]], quantity: str | None, title: str
-) -> Figure:
-    """Plot curves along one axis, or a heat map along two.
 
-    quantity: a column of the rows; by default the largest eigenvalue, or else the first observable. Points that
-    diverged are omitted. Curves have error bars, and compared quantities show the simulation too.
+@dataclass(frozen=True)
+class SweepData:
+    """A quantity on a grid.
+
+    axes: by parameter its values; values: of the grid's shape, NaN where there is none; errors: their standard errors;
+    simulated, simulated_errors: those of a simulation. symbols: LaTeX of parameters.
+    """
+
+    quantity: str
+    axes: Mapping[str, Sequence[Any]]
+    values: np.ndarray
+    errors: np.ndarray | None = None
+    simulated: np.ndarray | None = None
+    simulated_errors: np.ndarray | None = None
+    symbols: Mapping[str, str] | None = None
+
+    def symbol(self, name: str) -> str:
+        """Return a parameter as it is printed on an axis."""
+        return shown_symbol(name, (self.symbols or {}).get(name, ""))
+
+
+def shown_symbol(name: str, tex: str = "") -> str:
+    """Return a parameter in LaTeX as declared, or as its name reads; its name where that cannot be drawn."""
+    from matplotlib.mathtext import MathTextParser
+
+    if not tex:
+        from sympy import Symbol, latex
+
+        tex = latex(Symbol(name))
+        if tex == name and len(name) > 1:
+            return name.replace("_", " ")
+    try:
+        MathTextParser("path").parse(f"${tex}$")
+    except ValueError:
+        return name
+    return f"${tex}$"
+
+
+def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
+    """Plot a curve along one parameter; along two a curve for each value of the first, or a map for many.
+
+    Points that diverged, and values off the scale, are hatched. log: a logarithmic scale of the quantity.
     """
     from matplotlib.figure import Figure
 
-    columns = dict.fromkeys(key for row in rows for key, value in row.items() if isinstance(value, float))
-    names = [key for key in columns if key not in axes]
-    if quantity is None:
-        wanted = ("outlier 1", "largest eigenvalue", "largest")
-        candidates = (key for word in wanted for key in names if key.startswith(word) and "difference" not in key)
-        quantity = next(candidates, names[0] if names else None)
-    if quantity not in names:
-        raise ParameterError(f"there is no {quantity!r} to draw; there are {', '.join(names) or 'no numbers'}")
-    shape = tuple(len(values) for values in axes.values())
-    if len(shape) not in (1, 2):
-        raise ParameterError(f"a picture has one or two axes; this sweep has {len(shape)}")
-    values = np.array([row.get(quantity, math.nan) for row in rows], float).reshape(shape)
+    if data.values.ndim not in (1, 2):
+        raise ParameterError(f"a figure has one or two axes, and this sweep has {data.values.ndim}: fix a parameter")
+    if not np.isfinite(data.values).any():
+        raise ParameterError(f"there is nothing to draw: no point of the sweep has a {data.quantity}")
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     panel = figure.subplots()
-    (first, along), *rest = axes.items()
-    if not rest:
-        places = _places(along)
-        spread = _column(rows, f"{quantity}_error")
-        panel.errorbar(places, values, None if spread is None else spread, fmt="o-", color=BLUE, markersize=4)
-        simulated = _column(rows, f"{quantity} (simulation)")
-        if simulated is not None:
-            panel.errorbar(places, simulated, _column(rows, f"{quantity} (error)"), fmt="s", color=ORANGE, markersize=4)
-        panel.set_ylabel(quantity.replace("_", " "))
-        _ticks(panel.xaxis, along)
+    off = ~np.isfinite(data.values)
+    if log:
+        off |= data.values <= 0
     else:
-        second, down = rest[0]
-        mesh = panel.pcolormesh(_places(down), _places(along), values, shading="nearest")
-        figure.colorbar(mesh, label=quantity.replace("_", " "))
-        panel.set_ylabel(first)
-        _ticks(panel.xaxis, down)
-        _ticks(panel.yaxis, along)
-        first = second
-    panel.set_xlabel(first)
-    panel.set_title(title, fontsize=10)
+        off |= np.abs(data.values) > OFF_SCALE * np.median(np.abs(data.values[~off]))
+    shown = np.where(off, np.nan, data.values)
+    *first, (name, along) = data.axes.items()
+    if first and len(first[0][1]) > MOST_CURVES:
+        spans = np.nanmin(shown) > 0 and np.nanmax(shown) > LOG_SPAN * np.nanmin(shown)
+        _draw_map(figure, panel, data, shown, off, log or bool(spans))
+    else:
+        _draw_curves(figure, panel, data, shown, off, log)
+    panel.set_xlabel(data.symbol(name))
+    _ticks(panel.xaxis, along)
+    panel.set_title(textwrap.fill(title, 68), fontsize=9)
     return figure
 
 
-def _column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray | None:
-    """Return a column of numbers; None if no row has it."""
-    if not any(name in row for row in rows):
-        return None
-    return np.array([row.get(name, math.nan) for row in rows], float)
+def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, off: np.ndarray, log: bool) -> None:
+    """Plot a curve for each value of the first parameter; hatch where all of them diverged, cross out single points."""
+    import matplotlib
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LogNorm, Normalize
+
+    *first, (_, along) = data.axes.items()
+    places = _places(along)
+    members: list[Any] = list(first[0][1]) if first else [None]
+    numbers = all(isinstance(member, (int, float)) for member in members)
+    scaled = numbers and len(members) > MOST_NAMED
+    colours: Any = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(members))) if first else [BLUE]
+    if scaled:
+        positive = min(members) > 0 and max(members) >= 10 * min(members)
+        scale = ScalarMappable((LogNorm if positive else Normalize)(min(members), max(members)), "viridis")
+        colours = [scale.to_rgba(member) for member in members]
+        figure.colorbar(scale, ax=panel, label=data.symbol(first[0][0]))
+    tables: Any = (shown, data.errors, data.simulated, data.simulated_errors)
+    for k, (member, colour) in enumerate(zip(members, colours, strict=True)):
+        own: list[Any] = [None if t is None else t.reshape(len(members), -1)[k] for t in tables]
+        y, spread, drawn, drawn_error = own
+        label = None if member is None else f"{data.symbol(first[0][0])} = {_word(member)}"
+        panel.errorbar(places, y, spread, fmt="o-", color=colour, markersize=3.5, capsize=2, label=label)
+        if drawn is not None:
+            name = "simulation" if k == 0 else None
+            ink = ORANGE if member is None else colour
+            panel.errorbar(places, drawn, drawn_error, fmt="s", mfc="white", color=ink, markersize=4, label=name)
+    if log:
+        panel.set_yscale("log")
+    panel.set_ylabel(data.quantity.replace("_", " "))
+    borders = _borders(places)
+    gone = np.flatnonzero(off.reshape(len(members), -1).any(axis=0))
+    for number, k in enumerate(gone.tolist()):
+        whole = off.reshape(len(members), -1)[:, k].all()
+        text = "diverged" if whole else "diverged for some"
+        name = text if number == 0 or whole != off.reshape(len(members), -1)[:, gone[number - 1]].all() else None
+        panel.axvspan(
+            borders[k],
+            borders[k + 1],
+            fill=False,
+            hatch="////" if whole else "//",
+            edgecolor="0.7",
+            linewidth=0,
+            label=name,
+        )
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+    if panel.get_legend_handles_labels()[1] and not (scaled and not len(gone) and data.simulated is None):
+        handles, labels = panel.get_legend_handles_labels()
+        kept = [k for k, label in enumerate(labels) if not (scaled and " = " in label)]
+        panel.legend([handles[k] for k in kept], [labels[k] for k in kept], frameon=False, fontsize=8)
+
+
+def _draw_map(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, off: np.ndarray, log: bool) -> None:
+    """Plot a heat map; cells that diverged are hatched and not part of the colour scale."""
+    from matplotlib.colors import LogNorm
+    from matplotlib.patches import Patch
+
+    (first, down), (_, along) = data.axes.items()
+    x, y = _borders(_places(along)), _borders(_places(down))
+    mesh = panel.pcolormesh(x, y, np.ma.masked_invalid(shown), norm=LogNorm() if log else None, cmap="viridis")
+    figure.colorbar(mesh, label=data.quantity.replace("_", " "))
+    if off.any():
+        from matplotlib.patches import Rectangle
+
+        for j, i in np.argwhere(off):
+            corner, wide, high = (x[i], y[j]), x[i + 1] - x[i], y[j + 1] - y[j]
+            panel.add_patch(Rectangle(corner, wide, high, fill=False, hatch="////", edgecolor="0.6", linewidth=0))
+        key = Patch(fill=False, hatch="////", edgecolor="0.6", label="diverged")
+        figure.legend(handles=[key], loc="outside lower right", frameon=False, fontsize=8)
+    panel.set_ylabel(data.symbol(first))
+    _ticks(panel.yaxis, down)
+
+
+def _borders(places: np.ndarray) -> np.ndarray:
+    """Return the ends of cells around ascending or descending positions."""
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    middles = (places[:-1] + places[1:]) / 2
+    return np.array([2 * places[0] - middles[0], *middles, 2 * places[-1] - middles[-1]])
 
 
 def _places(values: Sequence[Any]) -> np.ndarray:
@@ -79,3 +191,14 @@ def _places(values: Sequence[Any]) -> np.ndarray:
 def _ticks(axis: Any, values: Sequence[Any]) -> None:
     if not all(isinstance(value, (int, float)) for value in values):
         axis.set_ticks(range(len(values)), [str(value) for value in values])
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
+
+
+def column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray | None:
+    """Return a column of numbers; None if no row has it."""
+    if not any(isinstance(row.get(name), (int, float)) for row in rows):
+        return None
+    return np.array([x if isinstance(x := row.get(name), (int, float)) else math.nan for row in rows], float)

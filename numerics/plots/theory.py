@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numerics.plots.report import draw_observables
-from numerics.plots.solutions import BLUE, GREY, ORANGE, draw_comparison
+from numerics.plots.report import draw_observables, observables_size
+from numerics.plots.solutions import BLUE, GREY, ORANGE, bulk_curve, comparison_size, draw_comparison
 from numerics.support.labelled import single_series
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def draw_simulation(simulation: Samples, title: str) -> Figure:
     for layer in simulation.layers:
         panel = next(places)
         panel.hist(np.concatenate(layer.all_eigenvalues("a histogram")), bins=60, density=True, color=GREY)
-        _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
+        _label(panel, _of("spectrum", layer.label), _of("eigenvalue", layer.label), "density")
     spreads = single_series({name: simulation.stderr(name) for name in means})
     for name, values in series.items():
         _draw_series(next(places), name, values, spreads[name])
@@ -70,11 +70,21 @@ def draw_simulation(simulation: Samples, title: str) -> Figure:
 
 
 def draw_both(solution: Prediction, simulation: Samples, title: str) -> Figure:
-    """Plot theory against simulation: the spectrum where a matrix is probed, otherwise the observables."""
-    if solution.layers:
-        return draw_comparison(solution, simulation, title)
-    figure = draw_observables(solution, simulation)
-    figure.suptitle(title, fontsize=10)
+    """Plot theory against simulation: the spectra of probed matrices, and below them the observables."""
+    from matplotlib.figure import Figure
+
+    if not solution.layers:
+        figure: Figure = draw_observables(solution, simulation)
+        figure.suptitle(title, fontsize=10)
+        return figure
+    if not solution.observables:
+        figure = draw_comparison(solution, simulation, title)
+        return figure
+    spectra, observed = (comparison_size(solution), observables_size(solution))
+    figure = Figure(figsize=(max(spectra[0], observed[0]), spectra[1] + observed[1]), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=(spectra[1], observed[1]))
+    draw_comparison(solution, simulation, title, parts[0])
+    draw_observables(solution, simulation, figure=parts[1])
     return figure
 
 
@@ -82,9 +92,7 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
     """Plot the density of the bulk, and the outliers as ticks on the axis."""
     top = 0.0
     for low, high in layer.bulk_edges:
-        angle = np.linspace(0.0, np.pi, 402)[1:-1]
-        x = 0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle)
-        y = layer.law.density(x)
+        x, y = bulk_curve(low, high, layer.law.density)
         panel.fill_between(x, y, color=GREY)
         panel.plot(x, y, color=BLUE)
         top = max(top, float(np.max(y[20:-20])))
@@ -92,18 +100,28 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
         panel.plot(layer.outliers, np.zeros(len(layer.outliers)), "D", color=ORANGE, clip_on=False, label="outliers")
         panel.legend(frameon=False, fontsize=8)
     panel.set_ylim(0.0, 1.15 * top or 1.0)
-    _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
+    _label(panel, _of("spectrum", layer.label), _of("eigenvalue", layer.label), "density")
 
 
 def _draw_path(panel: Axes, layer: Layer) -> None:
     """Plot the outliers during training over the bulk as a band."""
     path = layer.outlier_path or ()
-    for low, high in layer.bulk_edges:
-        panel.axhspan(low, high, color=GREY, linewidth=0)
+    draw_bulk_path(panel, layer, len(path))
     for time, now in enumerate(path):
         panel.plot([time] * len(now), now, "o", color=BLUE, markersize=3)
     panel.set_xlim(-0.5, len(path) - 0.5)
-    _label(panel, _of("outliers", layer.label), "time", "eigenvalue")
+    _label(panel, _of("outliers", layer.label), "time", _of("eigenvalue", layer.label))
+
+
+def draw_bulk_path(panel: Axes, layer: Layer, times: int) -> None:
+    """Plot the bulk of each time as a band, which has a step half-way between two times."""
+    label = "bulk, the same at all times" if layer.bulk_path is None else "bulk at each time"
+    bars = [(time, low, high) for time in range(times) for low, high in layer.bulk_at(time)]
+    if bars:
+        when, lows, highs = np.array(bars).T
+        panel.bar(when, highs - lows, 1.0, lows, color=GREY, linewidth=0, label=label)
+        panel.use_sticky_edges = False
+        panel.legend(frameon=False, fontsize=8)
 
 
 def _draw_series(panel: Axes, name: str, values: Any, errors: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,12 @@ THRESHOLD = 3.0
 ANOTHER_SPAN = 1.0
 """Excess of the simulated effective rank of spikes over the theory's above which their spans differ."""
 REPEL = 4.0
-"""Outliers closer than this many times their spread over seeds repel each other; only their mean is compared."""
+"""Outliers closer than this many times their spread over seeds repel each other; their mean is compared too."""
+POWER = 1.0
+"""Standard errors beyond the bound at which a true difference is found five times out of six."""
+MOST_SEEDS = 10**6
+"""Seeds above which more of them are not proposed."""
+Outcome = Literal["agrees", "disagrees", "cannot tell"]
 Pairs = list[tuple[float, float | None]]
 """Outliers with their standard errors."""
 
@@ -53,14 +58,38 @@ class Row:
 
 
 @dataclass(frozen=True)
+class OutlierMatch:
+    """An outlier, or the mean of equal ones, with its simulated eigenvalue in each seed.
+
+    repulsion: expected shift at finite size by outliers next to it, which is an error of the comparison.
+    """
+
+    quantity: str
+    theory: float
+    error: float | None
+    draws: np.ndarray
+    repulsion: float = 0.0
+
+    def row(self, before: str = "", after: str = "") -> Row:
+        """Return the comparison; before and after: what is added to the name."""
+        mean, stderr = _mean_and_stderr(self.draws)
+        name = f"{before}{self.quantity}{after}"
+        return replace(
+            _row_of(name, self.theory, self.error, mean, math.hypot(stderr, self.repulsion)), draws=self.draws
+        )
+
+
+@dataclass(frozen=True)
 class Matches:
     """Outliers with their simulated eigenvalues, and the outermost eigenvalues of the bulk, one per seed.
 
-    left_out: outliers and edges whose eigenvalues were not computed.
+    means: of outliers that theory separates but fluctuations do not, which repulsion leaves unchanged. left_out:
+    outliers and edges whose eigenvalues were not computed.
     """
 
-    outliers: tuple[tuple[str, float, float | None, np.ndarray], ...]
+    outliers: tuple[OutlierMatch, ...]
     edges: tuple[tuple[str, float, np.ndarray], ...]
+    means: tuple[OutlierMatch, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
@@ -80,9 +109,13 @@ def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]
     return sorted((float(low), float(high)) for low, high in edges if high > low)
 
 
-def bulk_ends(layer: Layer) -> tuple[float, float] | None:
-    """Return the lower and upper end of the bulk, or of its point masses where there are no intervals."""
-    places = [end for pair in bulk_intervals(layer.law.edges) for end in pair] or [at for at, _ in layer.atoms]
+def bulk_ends(layer: Layer, time: int | None = None) -> tuple[float, float] | None:
+    """Return the lower and upper end of the bulk at a time, the last if None, or of its point masses where there are no
+    intervals."""
+    edges, moved = (
+        (layer.bulk_edges, 0.0) if time is None else (layer.bulk_at(time), layer.shift_at(time) - layer.shift)
+    )
+    places = [end for pair in bulk_intervals(edges.tolist()) for end in pair] or [at + moved for at, _ in layer.atoms]
     return (min(places), max(places)) if places else None
 
 
@@ -119,19 +152,19 @@ def match_outliers(
     layer: Layer,
     spectra: Sequence[np.ndarray],
     grouped_by: Sequence[np.ndarray],
-    shift: float = 0.0,
+    time: int | None = None,
     whole: bool = True,
 ) -> Matches:
-    """Pair outliers of another time, with their errors, when the bulk of the layer is moved by `shift`.
+    """Pair outliers with their errors at a time, the last if None.
 
     grouped_by: spectra whose spread decides which outliers are resolved.
     """
-    ends = bulk_ends(layer)
+    ends = bulk_ends(layer, time)
     if ends is None:
         return Matches((), ())
-    low, high = (end + shift for end in ends)
+    low, high = ends
     alone = not layer.law.edges  # the bulk is a few points, and a null space one of them
-    base = None if alone else layer.shift + shift
+    base = None if alone else layer.shift if time is None else layer.shift_at(time)
     draws, others = ([_inwards(np.asarray(e), base, whole) for e in s] for s in (spectra, grouped_by))
     above, below = ([pairs[k] for k in ranks] for ranks in beyond([value for value, _ in pairs], low, high))
     inside = [p for p in pairs if low < p[0] < high]
@@ -140,7 +173,9 @@ def match_outliers(
             f"{len(pairs)} outliers do not fit into a matrix with {min(len(up) for up, _ in draws)} nonzero "
             "eigenvalues; take a larger --size"
         )
-    matches, edges, left_out = [], [], []
+    matches: list[OutlierMatch] = []
+    means: list[OutlierMatch] = []
+    edges, left_out = [], []
     for side, ranked, edge, end, what in (
         (1, above, high, "above", "upper edge, largest other eigenvalue"),
         (0, below, low, "below", "lower edge, smallest other eigenvalue"),
@@ -148,17 +183,23 @@ def match_outliers(
         if any(len(ranked) >= len(one[side]) for one in (*draws, *others)):
             left_out.append(f"outliers {end} the bulk")
             continue
-        matches += _ranked(ranked, end, [one[side] for one in draws], [one[side] for one in others])
+        each, together = _ranked(ranked, end, [one[side] for one in draws], [one[side] for one in others])
+        matches, means = matches + each, means + together
         if not alone:
             edges.append((what, edge, np.array([one[side][len(ranked)] for one in draws])))
     if whole:
         matches += [
-            (f"outlier {k + 1} in a gap", value, error, np.array([up[np.abs(up - value).argmin()] for up, _ in draws]))
+            OutlierMatch(
+                f"outlier {k + 1} in a gap",
+                value,
+                error,
+                np.array([up[np.abs(up - value).argmin()] for up, _ in draws]),
+            )
             for k, (value, error) in enumerate(inside)
         ]
     elif inside:
         left_out.append("outliers in a gap")
-    return Matches(tuple(matches), tuple(edges), tuple(left_out))
+    return Matches(tuple(matches), tuple(edges), tuple(means), tuple(left_out))
 
 
 def _inwards(eigenvalues: np.ndarray, base: float | None, whole: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +235,7 @@ def beyond(outliers: Sequence[float] | np.ndarray, low: float, high: float) -> t
 def _groups(outliers: Pairs, draws: Sequence[np.ndarray]) -> list[list[int]]:
     """Return ranks of outliers on one side in groups that the fluctuations do not resolve.
 
-    draws: eigenvalues of each seed, the outermost on this side first.
+    draws: eigenvalues of each seed, the outermost on this side first; without any, groups are those of equal outliers.
     """
     ends = np.array([e[: len(outliers)] for e in draws])
     variances = ends.var(axis=0, ddof=1) if len(ends) > 1 else np.zeros(len(outliers))
@@ -210,15 +251,39 @@ def _groups(outliers: Pairs, draws: Sequence[np.ndarray]) -> list[list[int]]:
     return groups
 
 
-def _ranked(outliers: Pairs, side: str, draws: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray]) -> list[Any]:
-    """Return outliers on one side with the eigenvalues of their rank; unresolved groups by their mean."""
-    matches = []
-    for group in _groups(outliers, grouped_by):
+def _ranked(
+    outliers: Pairs, side: str, draws: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray]
+) -> tuple[list[OutlierMatch], list[OutlierMatch]]:
+    """Return outliers on one side with the eigenvalues of their rank, and means of groups that fluctuations do not
+    resolve.
+
+    Outliers that are equal in theory, or to its errors, are compared in their mean. Fluctuations mix the vectors of
+    others that are close to each other: by perturbation theory of second order, with entries off the diagonal of half
+    the variance of those on it, each moves by variance / (2 distance), but by no more than its spread.
+    """
+
+    def matched(group: Sequence[int], repulsion: float = 0.0) -> OutlierMatch:
         value = float(np.mean([outliers[k][0] for k in group]))
         errors = [outliers[k][1] for k in group]
         error = None if errors[0] is None else max(e or 0.0 for e in errors)
-        matches.append((f"{_called(group)} {side} the bulk", value, error, np.array([e[group].mean() for e in draws])))
-    return matches
+        taken = np.array([e[group].mean() for e in draws])
+        return OutlierMatch(f"{_called(group)} {side} the bulk", value, error, taken, repulsion)
+
+    each, means = [], []
+    equal = _groups(outliers, [])
+    for group in _groups(outliers, grouped_by):
+        parts = [part for part in equal if part[0] in group]
+        if len(parts) == 1:
+            each.append(matched(group))
+            continue
+        variance = float(np.mean(np.array([e[group] for e in grouped_by]).var(axis=0, ddof=1)))
+        for part in parts:
+            here = outliers[part[0]][0]
+            others = [outliers[k][0] for k in group if k not in part]
+            shift = sum(variance / (2 * abs(here - z)) for z in others)
+            each.append(matched(part, min(shift, math.sqrt(variance))))
+        means.append(matched(group))
+    return each, means
 
 
 def _called(group: Sequence[int]) -> str:
@@ -233,7 +298,8 @@ def compare(
 ) -> list[Row]:
     """Return rows for all outliers with their overlaps, the edges, and the observables at a few times.
 
-    Outliers closer than their fluctuations are compared in their mean. The fluctuations are those of the simulation, or
+    Outliers that theory separates are compared one by one, and those closer than their fluctuations in their mean too.
+    The fluctuations are those of the simulation, or
     of `grouped_by` where rows of several simulations are set side by side.
 
     Layers without outliers are compared in the moments and point masses of their bulk too, if all eigenvalues are
@@ -250,7 +316,7 @@ def compare(
                 f"{name}{matches.left_out[0]} are not among the eigenvalues that were computed; simulate with "
                 "eigenvalues=all"
             )
-        rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
+        rows += [one.row(name) for one in (*matches.outliers, *matches.means)]
         rows += _edge_rows(name, layer, matches, simulated)
         if not len(layer.outliers) and simulated.whole:
             rows += _moment_rows(name, layer, simulation, smaller)
@@ -474,13 +540,12 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: S
     for k, time in enumerate(simulated.times):
         if time >= len(layer.outlier_path) - 1 or not len(layer.outlier_path[time]):
             continue
-        moved = 0.0 if layer.shift_path is None else layer.shift_path[time] - layer.shift
         errors = None if layer.outlier_path_errors is None else layer.outlier_path_errors[time]
         pairs = _paired(layer.outlier_path[time], errors)
         ends, others = ([e[k] for e in one.ends] for one in (simulated, grouped_by))
         whole = len(ends[0]) == simulated.size
-        matches = match_outliers(pairs, layer, ends, others, moved, whole).outliers
-        rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in matches]
+        matches = match_outliers(pairs, layer, ends, others, time, whole)
+        rows += [one.row(name, f" at time {time}") for one in (*matches.outliers, *matches.means)]
     return rows
 
 
@@ -491,12 +556,14 @@ def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, gro
         path, where = layer.outlier_alignment_path or (), layer.outlier_path or ()
         if not simulated.alignment_path or time >= len(path) - 1 or not path[time] or not len(where[time]):
             continue
-        shifts = [layer.shift] if layer.shift_path is None else layer.shift_path
-        shift = float(shifts[time] if len(shifts) > 1 else layer.shift)
+        shift = layer.shift_at(time)
+        law = layer.law.moved(shift - layer.shift)
+        if layer.bulk_path is not None:
+            law = replace(law, edges=tuple((low, high) for low, high in layer.bulk_at(time)))
         errors = layer.outlier_path_errors[time] if layer.outlier_path_errors else None
         then = replace(
             layer,
-            law=layer.law.moved(shift - layer.shift),
+            law=law,
             shift=shift,
             outliers=where[time],
             outlier_errors=None if errors is None else np.nan_to_num(errors),
@@ -549,27 +616,78 @@ def expected_by_chance(rows: Sequence[Row], seeds: int) -> float:
     return 2 * sum(row.compared for row in rows) * float(stdtr(seeds - 1, -THRESHOLD))
 
 
-def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
-    """Return whether all compared quantities agree within three standard errors, and a sentence that says so.
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a comparison.
 
-    Errors estimated from few seeds are uncertain, which Student's t takes into account.
+    Attributes:
+        outcome: "agrees" if all differences are within three standard errors, "disagrees" if one is beyond the bound
+            for all of them together, otherwise "cannot tell".
+        compared: number of compared quantities.
+        beyond: names of those that differ by more than three standard errors.
+        expected: their expected number if the theory is correct.
+        bound: largest difference, in standard errors, of as many quantities with as many seeds at the confidence of
+            three standard errors.
+        seeds: number of seeds that would decide; None where more of them would not.
     """
-    from scipy.special import ndtr, stdtrit
 
+    outcome: Outcome
+    compared: int = 0
+    beyond: tuple[str, ...] = ()
+    expected: float = 0.0
+    bound: float = THRESHOLD
+    seeds: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, with the outcome first."""
+        if not self.compared:
+            return "agrees: there are no outliers and no observables to compare"
+        count, limit = self.compared, f"{THRESHOLD:g} standard errors"
+        if not self.beyond:
+            return f"{self.outcome}: all {count} quantities are within {limit}"
+        names = ", ".join(self.beyond[:4]) + (", ..." if len(self.beyond) > 4 else "")
+        facts = (
+            f"{len(self.beyond)} of {count} quantities differ by more than {limit}, {self.expected:.2g} expected by "
+            f"chance ({names})"
+        )
+        if self.outcome == "disagrees":
+            return (
+                f"disagrees: {facts}, and chance explains at most {self.bound:.1f} standard errors; run `derive check "
+                "FILE`, and repeat with a larger --size: a finite-size correction falls as the size grows"
+            )
+        cure = f"use {self.seeds} seeds" if self.seeds else "the error of the theory is too large: use more samples"
+        return f"cannot tell: {cure}; {facts}, and chance explains up to {self.bound:.1f} standard errors"
+
+
+def judge(rows: Sequence[Row], seeds: int) -> Verdict:
+    """Return the outcome of a comparison. Student's t accounts for the uncertainty of errors from few seeds."""
     compared = [row for row in rows if row.compared]
     apart = [row for row in compared if not row.agrees]
-    if not compared:
-        return True, "nothing to compare: there are no outliers and no observables"
+    bound = _family_bound(len(compared), seeds)
+    facts = (len(compared), tuple(row.quantity for row in apart), expected_by_chance(rows, seeds), bound)
     if not apart:
-        return True, f"theory and simulation agree: all {len(compared)} quantities within {THRESHOLD:g} standard errors"
-    names = ", ".join(row.quantity for row in apart[:4]) + (", ..." if len(apart) > 4 else "")
-    chance = float(stdtrit(seeds - 1, ndtr(THRESHOLD)))
-    expected = expected_by_chance(rows, seeds)
-    if all(row.difference is not None and abs(row.difference) <= chance for row in apart):
-        advice = f"with {seeds} seeds up to {chance:.1f} is still chance, so repeat with more --seeds"
-    else:
-        advice = "run `derive check FILE` first; a difference that falls as --size grows is a finite-size correction"
-    return False, (
-        f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}), "
-        f"where chance makes {expected:.1g} of them on average; {advice}"
-    )
+        return Verdict("agrees", *facts)
+    if any(row.difference is None or abs(row.difference) > bound for row in apart):
+        return Verdict("disagrees", *facts)
+    needed = [_deciding_seeds(row, len(compared), seeds) for row in apart]
+    return Verdict("cannot tell", *facts, min((n for n in needed if n is not None), default=None))
+
+
+def _family_bound(count: int, seeds: int) -> float:
+    """Return the difference that none of `count` correct quantities exceeds, at the confidence of three standard errors
+    (Bonferroni)."""
+    from scipy.special import ndtr, stdtrit
+
+    return -float(stdtrit(seeds - 1, ndtr(-THRESHOLD) / max(count, 1)))
+
+
+def _deciding_seeds(row: Row, count: int, seeds: int) -> int | None:
+    """Return a number of seeds with which the measured difference, if true, exceeds the bound; None if none does."""
+    off, more = abs(row.difference or 0.0) * math.hypot(row.stderr, row.theory_error or 0.0), seeds
+    while more < MOST_SEEDS:
+        more = math.ceil(1.25 * more)
+        error = math.hypot(row.stderr * math.sqrt(seeds / more), row.theory_error or 0.0)
+        if off >= (_family_bound(count, more) + POWER) * error:
+            return more
+    return None

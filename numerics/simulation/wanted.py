@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from numerics.simulation.compare import beyond, bulk_intervals
+from numerics.simulation.compare import beyond, bulk_ends, bulk_intervals
 
 if TYPE_CHECKING:
     from numerics.solution import Layer, Prediction
@@ -36,16 +36,14 @@ def ends_to_compare(solution: Prediction) -> Mapping[str, int]:
 
 def _most_outside(layer: Layer) -> int | None:
     """Return the most outliers on one side of the bulk at any time; None if all eigenvalues are needed."""
-    intervals = bulk_intervals(layer.law.edges)
-    if not len(layer.outliers) or not intervals or layer.atoms:
+    if not len(layer.outliers) or not bulk_intervals(layer.law.edges) or layer.atoms:
         return None
-    low, high = intervals[0][0], intervals[-1][1]
-    shifts = [layer.shift] if layer.shift_path is None else layer.shift_path
-    path = layer.outlier_path or ()
-    moved = [(shifts[time] if len(shifts) > 1 else layer.shift) - layer.shift for time in range(len(path))]
     most = 0
-    for outliers, shift in [(layer.outliers, 0.0), *zip(path, moved, strict=True)]:
-        above, below = beyond(outliers, low + shift, high + shift)
+    for time, outliers in [(None, layer.outliers), *enumerate(layer.outlier_path or [])]:
+        ends = bulk_ends(layer, time)
+        if ends is None:
+            return None
+        above, below = beyond(outliers, *ends)
         if len(above) + len(below) < len(outliers):
             return None
         most = max(most, len(above), len(below))

@@ -12,7 +12,7 @@ DIGITS = 6
 SAME = 1e-7
 """Outliers that differ by less than this, relatively, are one of higher multiplicity."""
 NOISE = 1e-13
-"""Numbers below this are rounding noise."""
+"""Numbers below this are rounding noise, and so are errors below this fraction of their number."""
 
 
 def shown_number(value: float | None, error: float | None = None) -> str:
@@ -23,7 +23,7 @@ def shown_number(value: float | None, error: float | None = None) -> str:
         return f"{value:d}"
     if not math.isfinite(value):
         return "-" if math.isnan(value) else str(value)
-    if error is not None and math.isfinite(error) and error > 0:
+    if error is not None and math.isfinite(error) and error > NOISE * abs(value):
         return with_error(value, error)
     return "0" if abs(value) < NOISE else f"{value:.{DIGITS}g}"
 

@@ -21,7 +21,7 @@ from derive.cli.bench import bench
 from derive.errors import NumericalError
 from generated.spiked_wigner import SETTING
 from numerics.bulk.law import Panelled, SpectralLaw
-from numerics.simulation.compare import Row, compare, verdict
+from numerics.simulation.compare import Row, compare, judge
 from numerics.simulation.samples import Samples, SimulatedLayer
 from numerics.solution import Layer
 
@@ -225,6 +225,7 @@ def test_solve_prints_exactly_the_promised_keys():
         "alignment_path",
         "outlier_path",
         "outlier_path_errors",
+        "bulk_path",
         "largest_path",
         "bbp_time",
         "atoms",
@@ -298,7 +299,7 @@ def test_the_starting_point_agrees_with_its_simulation(starting_point: str):
 
 
 def test_compare_prints_a_verdict():
-    assert "theory and simulation agree" in run("compare", "spiked_wigner", "--size", "200", "--seeds", "5").stdout
+    assert "agrees: all" in run("compare", "spiked_wigner", "--size", "200", "--seeds", "5").stdout
 
 
 @pytest.mark.parametrize(("plot", "word"), [("plot.bmp", ".png"), ("no/such/place.png", "no directory")])
@@ -508,14 +509,15 @@ def row(difference: float | None) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("difference", "seeds", "word"), [(2.9, 5, "agree"), (3.5, 5, "more --seeds"), (9.0, 50, "derive check FILE")]
+    ("difference", "seeds", "outcome"), [(2.9, 5, "agrees"), (3.5, 5, "cannot tell"), (9.0, 50, "disagrees")]
 )
-def test_the_verdict_says_what_to_try(difference: float, seeds: int, word: str):
-    assert word in verdict([row(difference)], seeds)[1]
+def test_the_verdict_says_what_to_try(difference: float, seeds: int, outcome: str):
+    found = judge([row(difference)], seeds)
+    assert found.outcome == outcome and found.sentence.startswith(outcome)
 
 
 def test_a_quantity_that_never_varies_must_be_exact():
-    assert not verdict([row(None)], 5)[0]
+    assert judge([row(None)], 5).outcome == "disagrees"
 
 
 # Bench

@@ -143,7 +143,7 @@ def test_ends_give_the_matches_of_the_whole_or_say_that_they_do_not():
     drawn = layer([4.0, 3.0, 0.5], [(1.0, 2.0)])
     whole, ends = match(drawn, [values]), match(drawn, [at_ends(values, 4)], whole=False)
     assert not ends.left_out
-    assert [(name, *draws) for name, _, _, draws in whole.outliers] == [(n, *d) for n, _, _, d in ends.outliers]
+    assert [(o.quantity, *o.draws) for o in whole.outliers] == [(o.quantity, *o.draws) for o in ends.outliers]
     assert [(name, *draws) for name, _, draws in whole.edges] == [(n, *d) for n, _, d in ends.edges]
     assert match(drawn, [at_ends(values, 2)], whole=False).left_out == ("outliers above the bulk",)
     null = np.sort(np.concatenate([np.zeros(5), values]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import solver_and_values, solver_of, target_of
@@ -41,6 +42,7 @@ def test_an_earlier_time_is_a_shorter_training(case: str):
             assert layer.outlier_path[time] == pytest.approx(then.outliers, rel=1e-9, abs=1e-9)
             top = max([then.bulk_edges[-1][1], *then.outliers])
             assert layer.largest_path[time] == pytest.approx(top, rel=1e-9)
+            assert np.allclose(layer.bulk_at(time), then.bulk_edges, rtol=1e-9)
 
 
 def test_which_models_need_the_whole_problem_at_each_time():
@@ -57,6 +59,7 @@ def test_a_decaying_bulk_shrinks_and_classes_come_together():
     layer = solved(name, {**changes, "rate": 0.0}, path=True).layers[0]
     assert layer.bbp_time == "never"
     assert layer.largest_path == pytest.approx([2 * 0.9**t for t in range(5)], rel=1e-9)
+    assert np.allclose(layer.bulk_path, [[[-2 * 0.9**t, 2 * 0.9**t]] for t in range(5)], rtol=1e-9)
     name, changes, _ = CASES["classes"]
     for found in solved(name, changes, path=True).layer("0").outlier_path:
         assert len(found) % 2 == 0 and found[::2] == pytest.approx(found[1::2], rel=1e-6)

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from derive.errors import NumericalError
 from numerics.bulk.law import Panelled, SpectralLaw
 from numerics.outliers.alignments import OutlierAlignment
 from numerics.runtime.keys import OrderKey
-from numerics.simulation.compare import Row, compare, expected_by_chance, match, verdict
+from numerics.simulation.compare import Row, compare, expected_by_chance, judge, match
 from numerics.simulation.samples import Samples, SimulatedLayer, _gathered, _Last, _Sample, joined
 from numerics.solution import Layer
 from numerics.support.reports import LayerDiagnostics, SpikeSpan
@@ -125,10 +126,10 @@ def test_outliers_beside_a_null_space_of_one_seed_are_not_compared():
     spectra = [np.array([-3.0, -1.5, 1.5, 4.0])] * 2 + [np.array([-3.0, 0.0, 1.5, 4.0])]
     found = match(layer_with([4.0, -3.0]), spectra, whole=False)
     assert found.left_out == ("outliers below the bulk",)
-    assert [label for label, *_ in found.outliers] == ["outlier 1 above the bulk"]
+    assert [one.quantity for one in found.outliers] == ["outlier 1 above the bulk"]
     found = match(layer_with([4.0, -3.0]), [-one[::-1] for one in spectra], whole=False)
     assert found.left_out == ("outliers above the bulk",)
-    assert [label for label, *_ in found.outliers] == ["outlier 1 below the bulk"]
+    assert [one.quantity for one in found.outliers] == ["outlier 1 below the bulk"]
 
 
 def test_outliers_need_as_many_eigenvalues_beside_a_null_space():
@@ -344,15 +345,31 @@ def test_a_density_without_a_square_root_has_no_mean_at_its_edge():
     assert GivenLaw(((0.0, 2.0),), (), given=np.ones_like).mean_at_edge(0.0, 100) is None
 
 
+def test_each_outlier_that_theory_separates_is_compared_on_its_own():
+    """Three outliers, of which two are equal, closer than their fluctuations: two rows and the mean of all."""
+    draws = np.random.default_rng(0).normal(0.0, 0.3, (40, 3))
+    bulk = np.linspace(-2.0, 2.0, 20)
+    spectra = [np.sort(np.concatenate([bulk, np.array([4.0, 4.5, 4.5]) + shifts])) for shifts in draws]
+    found = match(layer_with([4.5, 4.5, 4.0]), spectra)
+    assert [one.theory for one in found.outliers] == [4.5, 4.0] and [one.theory for one in found.means] == [13 / 3]
+    assert found.outliers[1].draws == pytest.approx([values[-3] for values in spectra])
+    variance = np.array([values[-3:] for values in spectra]).var(axis=0, ddof=1).mean()
+    assert found.outliers[0].repulsion == pytest.approx(variance / (2 * 0.5))
+    assert found.outliers[1].repulsion == pytest.approx(min(2 * variance / (2 * 0.5), variance**0.5))
+    assert found.means[0].repulsion == 0.0
+
+
 def test_a_verdict_counts_what_chance_makes():
     """Three standard errors of four seeds are exceeded with probability 0.0577 (Student's t, three degrees)."""
     rows = [Row(name, 1.0, None, 1.0, 0.1, off, True) for name, off in (("a", 0.5), ("b", -3.5), ("c", 2.9))]
     rows.append(Row("shown", 1.0, None, 9.0, 0.1, None, False))
     assert expected_by_chance(rows, 4) == pytest.approx(3 * 0.05766888562243733)
-    agrees, said = verdict(rows, 4)
-    assert not agrees and said.startswith("1 of 3 quantities differ by more than 3 standard errors (b)")
-    assert "up to 9.2 is still chance" in said
-    assert verdict(rows[::2], 4)[0] and verdict(rows[-1:], 4)[0]
+    found = judge(rows, 4)
+    assert (found.outcome, found.compared, found.beyond) == ("cannot tell", 3, ("b",))
+    assert found.bound == pytest.approx(-stats.t(3).ppf(stats.norm.cdf(-3) / 3)) and found.seeds > 4
+    assert found.sentence.startswith(f"cannot tell: use {found.seeds} seeds")
+    assert judge(rows[::2], 4).outcome == judge(rows[-1:], 4).outcome == "agrees"
+    assert judge(rows, 400).outcome == "disagrees"
 
 
 # -- samples
