@@ -51,16 +51,22 @@ class SweepData:
         return shown_symbol(name, (self.symbols or {}).get(name, ""))
 
 
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta kappa mu nu xi rho sigma tau phi chi psi omega".split()
+)
+
+
 def shown_symbol(name: str, tex: str = "") -> str:
     """Return a parameter in LaTeX as declared, or as its name reads; its name where that cannot be drawn."""
     from matplotlib.mathtext import MathTextParser
 
     if not tex:
-        from sympy import Symbol, latex
-
-        tex = latex(Symbol(name))
-        if tex == name and len(name) > 1:
+        letters = name.rstrip("0123456789")
+        if len(letters) > 1 and letters not in GREEK:
             return name.replace("_", " ")
+        tex = (f"\\{letters}" if letters in GREEK else letters) + (
+            f"_{{{name[len(letters) :]}}}" if name != letters else ""
+        )
     try:
         MathTextParser("path").parse(f"${tex}$")
     except ValueError:
