@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,12 @@ def fenced(page: str, kind: str) -> list[str]:
     return [body for name, of_kind, body in FENCES if (name, of_kind) == (page, kind)]
 
 
+@cache
+def solved_theory() -> str:
+    """The theory that one page sets beside measured outliers."""
+    return CliRunner().invoke(main, ["solve", "spiked_wigner", "gamma0=2", "--json"]).stdout
+
+
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
     """A directory with what the pages tell their reader to have: declarations, claims, archives and journals."""
@@ -83,6 +90,7 @@ def workplace(tmp_path, monkeypatch):
     np.savez(tmp_path / "mine.npz", x=rng.standard_normal((4, 3)), y=np.array([1.0, -1.0, 1.0, -1.0]))
     for shard in (1, 2):
         write_merged(tmp_path / f"part{shard}.journal", {"options": {}}, {f"solve {shard}": "{}"})
+    (tmp_path / "theory.json").write_text(solved_theory(), encoding="utf-8")
     assert CliRunner().invoke(main, ["new", "my_model"]).exit_code == 0
     return tmp_path
 
@@ -137,9 +145,15 @@ def test_command_runs_and_shows_something(command, workplace):
     arguments = shlex.split(command)[1:]
     if arguments[0] == "new":
         (workplace / "my_model.py").unlink()
+    if ">" in arguments:
+        *arguments, _, redirected = arguments
+    else:
+        redirected = None
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert not [word for word in NOTHING_SEEN if word in result.output], result.output
+    if redirected:
+        (workplace / redirected).write_text(result.stdout)
     for option in ("--plot", "--out", "-o"):
         if option in arguments:
             assert (workplace / arguments[arguments.index(option) + 1]).exists()
