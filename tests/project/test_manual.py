@@ -70,7 +70,11 @@ def fenced(page: str, kind: str) -> list[str]:
 @cache
 def solved_theory() -> str:
     """The theory that one page sets beside measured outliers."""
-    return CliRunner().invoke(main, ["solve", "spiked_wigner", "gamma0=2", "--json"]).stdout
+    return (
+        CliRunner()
+        .invoke(main, ["solve", "deep_linear", "L=1", "nu=2", "gamma0=4", "T=20", "layer=0", "--json"])
+        .stdout
+    )
 
 
 @pytest.fixture
