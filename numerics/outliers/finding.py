@@ -27,7 +27,7 @@ from numerics.outliers.linear import (
     resolution,
     smallest_singular_value,
 )
-from numerics.outliers.panels import ChebyshevPanel, Evaluate, crossings, intervals_outside, panels
+from numerics.outliers.panels import NARROWEST, ChebyshevPanel, Evaluate, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, responses_at, rows_of, with_slope
 from numerics.runtime.interface import Cycle, Order, Probe
 from numerics.runtime.operators import BlockOperator, Operator
@@ -42,6 +42,12 @@ MEETING = 0.05
 """Relative imaginary part below which a complex pair may become real at nearby order parameters."""
 CONTOUR_NODES, ELLIPSE = 64, 1.5
 """Trapezoidal nodes on the ellipse around a panel, and the sum of its half axes in units of half the panel."""
+MOST_TURN = 2.5
+"""Change of the phase of det A(z) between neighbouring nodes, in radians, above which zeros are not counted."""
+MOST_BISECTIONS = 400
+"""Bisections of panels after which zeros are no longer separated; each zero at a point mass takes about 25."""
+AT_POINT_MASS = 1e-6
+"""Distance from a point mass, in widths of the bulk, within which a zero of det A(z) is not told from it."""
 FIRST_VECTORS = 8
 """Probe vectors of Beyn's method to begin with; doubled while they do not exceed the number of eigenvalues."""
 NOTHING = 1e-9
@@ -484,7 +490,7 @@ def by_contour(problem: SpikedProblem) -> list[float]:
         return []
     atoms = [low for low, high in problem.excluded if high == low]
     pieces = panels(_bounded_rows(problem, problem.radius), intervals_outside(problem.searched, problem.roots))
-    starts = [[float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)] for piece in pieces]
+    starts = _zeros_on_panels(pieces)
     accepted = iter(_accepted(problem, [x for some in starts for x in some], atoms, problem.radius))
     found = [[z for z in (next(accepted) for _ in some) if z is not None] for some in starts]
     return _merged(found, problem.same)
@@ -547,8 +553,26 @@ def _ends_outside(problem: SpikedProblem, distance: float) -> list[tuple[float, 
     return list(ends.items())
 
 
-def _inside_contour(coefficients: np.ndarray) -> list[float]:
-    """Return the real eigenvalues in [-1, 1] of a matrix of Chebyshev series by Beyn's method.
+def _zeros_on_panels(pieces: Sequence[ChebyshevPanel]) -> list[list[float]]:
+    """Return the real zeros of det A(z) on each panel.
+
+    A panel is bisected while Beyn's method and the argument principle disagree on the number of zeros, as they do where
+    zeros of A(z) of high multiplicity lie at a point mass.
+    """
+    waiting, settled, most = list(pieces), [], len(pieces) + MOST_BISECTIONS
+    while waiting:
+        panel = waiting.pop()
+        zeros, certain = _inside_contour(panel.coefficients)
+        if certain or panel.end - panel.begin < NARROWEST or len(waiting) + len(settled) > most:
+            settled.append([float(panel.z(np.array(x))) for x in zeros])
+        else:
+            waiting += panel.halves()
+    return settled
+
+
+def _inside_contour(coefficients: np.ndarray) -> tuple[list[float], bool]:
+    """Return the real eigenvalues in [-1, 1] of a matrix of Chebyshev series by Beyn's method, and whether it finds as
+    many eigenvalues inside the contour as the argument principle counts.
 
     It takes two moments of the inverse on an ellipse, applied to more vectors than there are eigenvalues inside. The
     series is real, so the lower half of the ellipse mirrors the upper one.
@@ -569,11 +593,20 @@ def _inside_contour(coefficients: np.ndarray) -> list[float]:
         if rank < count or count == rows:
             break
         count = min(rows, 2 * count)
-    if rank == 0:
-        return []
-    inside = np.linalg.eigvals(u[:, :rank].T @ moments[1] @ vh[:rank].T / values[:rank])
-    on_panel = (np.abs(inside.imag) < 1e-3) & (np.abs(inside.real) < 1 + 1e-6)
-    return [float(x) for x in np.clip(inside[on_panel].real, -1, 1)]
+    zeros = np.linalg.eigvals(u[:, :rank].T @ moments[1] @ vh[:rank].T / values[:rank])
+    inside = np.abs(zeros + np.sqrt(zeros - 1 + 0j) * np.sqrt(zeros + 1 + 0j)) < ELLIPSE
+    on_panel = (np.abs(zeros.imag) < 1e-3) & (np.abs(zeros.real) < 1 + 1e-6)
+    certain = int(np.sum(inside)) == _winding_number(np.linalg.slogdet(matrices)[0])
+    return [float(x) for x in np.clip(zeros[on_panel].real, -1, 1)], certain
+
+
+def _winding_number(phases: np.ndarray) -> int | None:
+    """Return how often a function turns around zero, given its phases on the upper half of a contour; None if two
+    neighbours differ by more than MOST_TURN."""
+    around = np.concatenate([phases, phases[::-1].conj(), phases[:1]])
+    with np.errstate(all="ignore"):
+        turns = np.angle(around[1:] / around[:-1])
+    return round(float(np.sum(turns)) / (2 * np.pi)) if np.all(np.abs(turns) <= MOST_TURN) else None
 
 
 def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], unit: float) -> list[float | None]:
@@ -582,17 +615,16 @@ def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], u
     All are refined together, because one solve of the bulk serves many points. unit: the width of the bulk.
     """
 
-    def may_lead(start: float) -> bool:
-        at_atom = any(abs(start - a) < 1e-6 * (unit + abs(a)) for a in atoms)
-        return bool(np.isfinite(start) and problem.outside(start) and not at_atom)
+    def free(z: float) -> bool:
+        at_atom = any(abs(z - a) < AT_POINT_MASS * (unit + abs(a)) for a in atoms)
+        return bool(np.isfinite(z) and problem.outside(z) and not at_atom)
 
     def is_zero(start: float, z: float) -> bool:
-        near = np.isfinite(z) and abs(z - start) <= 0.05 * (unit + abs(start))
-        if not (near and problem.outside(z)):
+        if not (free(z) and abs(z - start) <= 0.05 * (unit + abs(start))):
             return False
         return _position_error(problem, z) <= problem.resolution(z)
 
-    leading = [x for x in starts if may_lead(x)]
+    leading = [x for x in starts if free(x)]
     try:
         refined = dict(zip(leading, _refined(problem, np.array(leading), unit).tolist(), strict=True))
         zeros = {x: z for x, z in refined.items() if is_zero(x, z)}

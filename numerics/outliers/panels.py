@@ -93,6 +93,18 @@ class ChebyshevPanel:
     def z(self, x: Array) -> Array:
         return self.interval.z(self.u(x))
 
+    def halves(self) -> tuple[ChebyshevPanel, ChebyshevPanel]:
+        """Return the same series on both halves of the panel."""
+        middle, rows = (self.begin + self.end) / 2, self.coefficients.reshape(len(self.coefficients), -1)
+        to_left, to_right = (
+            _TO_COEFFICIENTS @ chebyshev.chebvander((_PLACES + side) / 2, len(rows) - 1) for side in (-1, 1)
+        )
+        left, right = ((to @ rows).reshape(NODES, *self.coefficients.shape[1:]) for to in (to_left, to_right))
+        return (
+            ChebyshevPanel(self.interval, self.begin, middle, left),
+            ChebyshevPanel(self.interval, middle, self.end, right),
+        )
+
 
 def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0) -> list[ChebyshevPanel]:
     """Return functions on all intervals on adaptively bisected panels; all panels of one width are evaluated together.
