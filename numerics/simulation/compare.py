@@ -37,7 +37,7 @@ Pairs = list[tuple[float, float | None]]
 class Row:
     """One quantity; `difference` is (simulation - theory) / combined error, None for information only.
 
-    draws: the simulated values, one per seed, where the simulation is their mean. They are not part of `as_dict`.
+    draws: the simulated values, one per seed, where `stderr` is the error of their mean; not part of `as_dict`.
     """
 
     quantity: str
@@ -74,9 +74,8 @@ class OutlierMatch:
         """Return the comparison; before and after: what is added to the name."""
         mean, stderr = _mean_and_stderr(self.draws)
         name = f"{before}{self.quantity}{after}"
-        return replace(
-            _row_of(name, self.theory, self.error, mean, math.hypot(stderr, self.repulsion)), draws=self.draws
-        )
+        row = _row_of(name, self.theory, self.error, mean, math.hypot(stderr, self.repulsion))
+        return row if self.repulsion else replace(row, draws=self.draws)
 
 
 @dataclass(frozen=True)

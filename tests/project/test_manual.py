@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from derive.cli import main
+from derive.cli.compare import EXIT_CODES
 from derive.inputs.loading import setting_names
 from derive.inputs.problems import load_grid
 from derive.pipeline import STAGES
@@ -154,7 +155,8 @@ def test_command_runs_and_shows_something(command, workplace):
     else:
         redirected = None
     result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
+    few_seeds = arguments[0] == "compare" and result.exit_code == EXIT_CODES["cannot tell"]
+    assert result.exit_code == 0 or few_seeds, result.output
     assert not [word for word in NOTHING_SEEN if word in result.output], result.output
     if redirected:
         (workplace / redirected).write_text(result.stdout)

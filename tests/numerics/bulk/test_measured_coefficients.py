@@ -127,7 +127,7 @@ def test_errors_of_a_bulk_that_follows_a_sampled_mean_are_its_spread_over_seeds(
     theory = derive.load(taught(law=tanh))
     runs = [theory.solve(rate=2.5, T=3, samples=2000, seed=seed, overlaps=False).layer() for seed in range(10)]
     places = np.array([[*np.ravel(run.bulk_edges), *run.outliers, run.moments[2]] for run in runs])
-    said = [[*np.ravel(run.edge_errors), *run.outlier_errors, run.layer().moment_errors[2]] for run in runs]
+    said = [[*np.ravel(run.edge_errors), *run.outlier_errors, run.moment_errors[2]] for run in runs]
     ratio = places.std(axis=0, ddof=1) / np.sqrt(np.mean(np.square(said), axis=0))
     assert places.shape == (10, 4) and np.all((ratio > 0.4) & (ratio < 1.7)), ratio
 

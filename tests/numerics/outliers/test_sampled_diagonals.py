@@ -190,7 +190,7 @@ def test_sampled_sites_have_the_outlier_by_conditioning():
     expected = by_hand.weighted_rows_edges(2.0, factor, SHARES, gaps=False)
     near(low, low_error, expected[0])
     near(high, high_error, expected[1])
-    (found,) = layer.alignments
+    (found,) = layer.outlier_alignments
     near(float(found.values[0, 0, 0]), float(found.errors[0, 0, 0]), cosine)
 
 
