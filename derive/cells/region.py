@@ -131,6 +131,9 @@ class Region:
         for attempt in range(POINTS):
             yield {**self._near_defaults(attempt), **fixed}
         box = self.box
+        least = {p: box[p][0] for p in box if p.domain.whole and box[p][0] is not None}
+        if all(p.domain.contains(float(v)) for p, v in least.items()):
+            yield {**self.typical, **least, **fixed}
         for n in range(1, TRIES if self.conditions else 64):
             point = {
                 p: _spread(p, box[p], _radical_inverse(LEAP * n, PRIMES[i % len(PRIMES)])) for i, p in enumerate(box)
