@@ -131,8 +131,9 @@ class Region:
         for attempt in range(POINTS):
             yield {**self._near_defaults(attempt), **fixed}
         box = self.box
-        least = {p: box[p][0] for p in box if p.domain.whole and box[p][0] is not None}
-        if all(p.domain.contains(float(v)) for p, v in least.items()):
+        lowest = {p: low for p, (low, _) in box.items() if p.domain.whole and low is not None}
+        least = {p: v for p, v in lowest.items() if v != self.typical[p] and p.domain.contains(float(v))}
+        if least:
             yield {**self.typical, **least, **fixed}
         for n in range(1, TRIES if self.conditions else 64):
             point = {
