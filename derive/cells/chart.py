@@ -59,21 +59,20 @@ class Chart:
         return coordinates
 
 
+def without_extremes(expression: sp.Expr) -> sp.Expr:
+    """Return the expression with Max and Min written with absolute values."""
+    return expression.replace(sp.Max, lambda *args: _extreme(args, 1)).replace(sp.Min, lambda *args: _extreme(args, -1))
+
+
 def in_sizes(expression: sp.Expr) -> sp.Expr:
     """Return the expression with sign, Heaviside, Max and Min written with absolute values."""
-    plain = expression.replace(sp.Max, lambda *args: _extreme(args, 1)).replace(
-        sp.Min, lambda *args: _extreme(args, -1)
-    )
-    plain = plain.replace(sp.Heaviside, lambda x, *at_zero: (1 + sp.sign(x)) / 2)
+    plain = without_extremes(expression).replace(sp.Heaviside, lambda x, *at_zero: (1 + sp.sign(x)) / 2)
     return plain.replace(sp.sign, lambda x: sp.Abs(x) / x)
 
 
 def _without_sizes(expression: sp.Expr) -> sp.Expr:
     """Return an expression without absolute values whose zero set contains that of the given one."""
-    plain = expression.replace(sp.Max, lambda *args: _extreme(args, 1)).replace(
-        sp.Min, lambda *args: _extreme(args, -1)
-    )
-    plain = plain.replace(sp.sign, lambda x: sp.Abs(x) / x)
+    plain = without_extremes(expression).replace(sp.sign, lambda x: sp.Abs(x) / x)
     while plain.has(sp.Abs):
         size = min(plain.atoms(sp.Abs), key=sp.count_ops)
         symbol = sp.Dummy("size")

@@ -131,6 +131,10 @@ class Region:
         for attempt in range(POINTS):
             yield {**self._near_defaults(attempt), **fixed}
         box = self.box
+        lowest = {p: low for p, (low, _) in box.items() if p.domain.whole and low is not None}
+        least = {p: v for p, v in lowest.items() if v != self.typical[p] and p.domain.contains(float(v))}
+        if least:
+            yield {**self.typical, **least, **fixed}
         for n in range(1, TRIES if self.conditions else 64):
             point = {
                 p: _spread(p, box[p], _radical_inverse(LEAP * n, PRIMES[i % len(PRIMES)])) for i, p in enumerate(box)

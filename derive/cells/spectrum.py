@@ -20,6 +20,7 @@ from derive.cells.balls import (
     ascending,
     ball,
     below,
+    constant,
     decided,
     enclosure,
     irreducible_factors,
@@ -189,9 +190,27 @@ class CellSpectrum:
         return sum(mark is not None and mark < place for mark in marks)
 
     def outside(self, number: Callable[[], flint.arb], solves: tuple[sp.Expr, ...]) -> bool:
-        """Return whether a real number lies outside the bulk and is not a branch point."""
+        """Return whether a real number lies outside the support and is not a point mass."""
         interval = self.interval_of(number, solves)
-        return interval is not None and not self.filled[interval]
+        if interval is not None:
+            return not self.filled[interval]
+        zero = self.zeros.index_of(number)
+        return zero is not None and not any(self.filled[zero : zero + 2]) and not self._diverges(zero)
+
+    def _diverges(self, zero: int) -> bool:
+        """Return whether the resolvent has a pole at a zero between intervals without density.
+
+        If not, it is analytic there, and the zero belongs to other branches of the curve.
+        """
+        inverse = sp.Dummy("inverse")
+        degree = sp.degree(self.curve, self.resolvent)
+        reverse = sp.expand(self.curve.subs(self.resolvent, 1 / inverse) * inverse**degree)
+        poles = Roots((reverse.subs(inverse, 0),), Z, self.zeros.point)
+        at_poles = [self.zeros.index_of(poles.ball(i)) for i in range(len(poles.separators) - 1)]
+        if zero not in at_poles:
+            return False
+        branch = self.follow(reverse, inverse, 1 / self.resolvent)
+        return self.takes(branch, self.zeros.ball(zero), constant(Fraction(0)))
 
     # functions of the bulk outside the support
 

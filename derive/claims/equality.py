@@ -16,12 +16,12 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
 from derive.cells.balls import Inconclusive, decided, enclosure, is_positive
-from derive.cells.chart import is_root
+from derive.cells.chart import is_root, without_extremes
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
 from derive.cells.selection import CellSelection, no_conjugate_vanishes
 from derive.cells.spectrum import BulkCurve
-from derive.cells.verdicts import PROVED, REFUTED, UNDECIDED, ComparisonOutcome, best
+from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, best
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter, symbol_order
@@ -189,12 +189,12 @@ class Comparator:
         above = above and not any(bound.has(Z) for bound in self.bounds)
         functions = sorted((claimed.atoms(AppliedUndef) | derived.atoms(AppliedUndef)), key=str)
         named = {node: sp.Symbol(f"_function{i}") for i, node in enumerate(functions)}
-        claimed, derived = claimed.xreplace(named), derived.xreplace(named)
+        claimed, derived = (without_extremes(side.xreplace(named)) for side in (claimed, derived))
         difference = claimed - derived
         if difference == 0:
             return ComparisonOutcome(PROVED)
         symbols, compared = claimed.free_symbols | derived.free_symbols, 0
-        cut = any(is_root(node) and node.base.has(Z) for node in sp.preorder_traversal(difference))
+        cut = any(_has_sign(node) and node.has(Z) for node in sp.preorder_traversal(difference))
         by_cells = self._by_cells(difference, above) if cut else None  # a root of z has its sign on the real axis
         if by_cells is not None and (by_cells.status != REFUTED or self.bounds):
             return by_cells
@@ -210,11 +210,14 @@ class Comparator:
                 return _differing(values, symbols, left, right)
             compared += 1
         if self.proves_zero(difference):
-            return ComparisonOutcome(PROVED)
+            vanishing = next((f for f in _signed_denominators(difference) if not self.differs_from_zero(f)), None)
+            if vanishing is None:
+                return ComparisonOutcome(PROVED)
+            return ComparisonOutcome(UNDECIDED, f"{vanishing} may be zero in a part of the region, and divides there")
         by_cells = by_cells or self._by_cells(difference, above)
-        if by_cells is not None:
+        if by_cells is not None and by_cells.status != SUPPORTED:
             return by_cells
-        against = self._far_and_wide(claimed, derived)
+        against = self._far_and_wide(claimed, derived) or by_cells
         if against is not None:
             return against
         points = f"{compared} rational point{'s' if compared > 1 else ''}"
@@ -329,6 +332,18 @@ class Comparator:
             projected = self.bulk.projected
             self._physical[index] = physical_values(projected.algebraic, projected.bulk_symbols, point, WORKING_DIGITS)
         return self._physical.get(index, {})
+
+
+def _has_sign(node: sp.Basic) -> bool:
+    """Return whether a node is a root, an absolute value or a sign."""
+    return is_root(node) or isinstance(node, (sp.Abs, sp.sign))
+
+
+def _signed_denominators(expression: sp.Expr) -> list[sp.Expr]:
+    """Return what an expression divides by and may vanish in a part of the region, as k - Abs(k) does."""
+    powers = (node for node in sp.preorder_traversal(expression) if node.is_Pow and node.exp.is_negative)
+    inside = (node.base for node in powers if any(map(_has_sign, sp.preorder_traversal(node.base))))
+    return list(dict.fromkeys(base for base in inside if base.is_Add))
 
 
 def _certainly_differ(difference: sp.Expr, values: dict[sp.Symbol, Any]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field as data_field, replace
 from typing import Any
 
 import sympy as sp
+from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 
 from derive.algebra.words import Letter
 from derive.claims.integrals import holds_everywhere, integrated
@@ -222,7 +223,9 @@ class Reader:
         several = name in OF_SEVERAL
         values = [self._value(arg, text) for arg in node.args]
         if len(values) == 1 + several and not node.keywords and not any(isinstance(v, WordSum) for v in values):
-            return FUNCTIONS[name](*values)
+            value = FUNCTIONS[name](*values)
+            algebraic = isinstance(value, HyperbolicFunction) and value.has(sp.log)  # as cosh(log(x))
+            return value.rewrite(sp.exp) if algebraic else value
         count = "two scalars" if several else "one scalar"
         raise self.error(text, f"calls {name} with something other than {count}")
 

@@ -161,7 +161,7 @@ class _Search:
         """Return a root at which the mean loses stability, or one just below at which covariances of redrawn noises
         do.
 
-        They lose none if their spectral radius is below one at the stable rate below the root and at the root itself.
+        They lose none if their spectral radius rises to a bound below one at the root.
         """
         if self._bounded_at(root):
             return CriticalRate(root.rate, CONVERGED * root.rate, below, above, "mean", root.angle)
@@ -178,9 +178,19 @@ class _Search:
         return CriticalRate(root.rate, root.rate - below, below, above, "mean", root.angle)
 
     def _bounded_at(self, root: _Root) -> bool:
-        """Whether covariances of redrawn noises are shown to stay bounded at an instability of the mean."""
+        """Whether covariances of redrawn noises are shown to stay bounded up to an instability of the mean.
+
+        Below a branch point their spectral radius is a power series in the square root of the distance. It must rise
+        between two rates next to the root and up to its bound at the root, so that its linear term decides.
+        """
         try:
-            return root.angle is not None and self.step(root.rate).white_radius_beside(root.angle)[1] < 1
+            if root.angle is None:
+                return False
+            highest = self.step(root.rate).white_radius_beside(root.angle)[1]
+            if highest >= 1:
+                return False
+            (far, error), (near, _) = (self._white(root.rate * (1 - distance)) for distance in (WIDTH, CLOSER[0]))
+            return far - error <= near <= highest
         except (UnfollowedResponses, np.linalg.LinAlgError):
             return False
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from derive.api.verifying import _confirmed, check
@@ -98,6 +100,20 @@ D = sectors("D")
 v = normal("v", D)
 MODEL = Model(parameters=(a, m), probe=spectrum(goe("M", D) + (1 + (m - a)*(m - a - (a**2 - 2)))/D*outer(v, v)))
 """
+MASS = f"""{HEAD}
+nu = parameter("nu", default=2.0, domain=positive)
+k = parameter("k", default=3.0, domain=real)
+D, N = sectors("D", N=nu)
+v = normal("v", D)
+A = gaussian("A", N, D)
+MODEL = Model(parameters=(nu, k), probe=spectrum(A.T @ A / N + k/D*outer(v, v)))
+"""
+CONTACT = f"""{HEAD}
+w = parameter("w", default=2.0, domain=Domain(1, float("inf")))
+D = sectors("D")
+s = trait("s", D, values=[sqrt((w**2 - 1)/8), -sqrt((w**2 - 1)/8)])
+MODEL = Model(parameters=(w,), probe=spectrum(goe("M", D) + diag(s)))
+"""
 WIGNER, COUPLED, PLASTIC = "spiked_wigner", "coupled_spikes", "anti_hebbian"
 
 
@@ -139,6 +155,10 @@ PAIR = "(theta**2 + sigma**2)*(theta**2 + sigma**2/alpha)/theta**2"
 ROOT = "(z + sqrt(z**2 - 4))/2"
 MP = "((z - 1)*nu + 1 {} sqrt(nu*z - (sqrt(nu) + 1)**2)*sqrt(nu*z - (sqrt(nu) - 1)**2))/(2*z)"
 CUBE, CURVE = "(k**3 + m)", "(1 + (a**2 - 2*b**2)**2)"
+BESIDE = "k + nu*k/(nu*k - 1)"
+MAX, MIN = "Max(gamma0, 1/gamma0)", "Min(gamma0, 1/gamma0)"
+HALVES = "(k**2 - k*Abs(k))/(k*(k - Abs(k)))*(1 + 1/nu)"
+FAR_EDGE, NEAR_EDGE = "(w + 3)**(3/2)/sqrt(8*(w + 1))", "(w - 3)**(3/2)/sqrt(8*(w - 1))"
 ONE, THREE = "at = { T = 1 }", "at = { S = 1 }"
 
 HELD_OUT = {
@@ -296,6 +316,45 @@ HELD_OUT = {
         (False, atom("a", "1/4", "a > -1")),
         (False, atom("2", "1/4")),
     ),
+    "an outlier on both sides of zero": (  # where branches other than the physical one diverge for nu > 1
+        MASS,
+        (True, outlier(BESIDE, "k < -1/4")),
+        (False, outlier(BESIDE, "k < -6/25")),
+        (True, outlier(BESIDE, "nu > 1 and k < 1/nu - 1/sqrt(nu)")),
+        (True, outlier(BESIDE, "nu <= 1 and k < 0")),
+        (True, outlier(BESIDE, "nu < 1 and k > 0 and k < 1/nu - 1/sqrt(nu)")),
+        (False, outlier(BESIDE, "nu < 1 and k > 0 and k < 1/nu")),
+        (False, outlier(BESIDE, "nu < 1 and k < 1/nu - 1/sqrt(nu)")),  # at k = 0 there is none
+        (False, outlier(BESIDE, "nu > 1/2 and k < 0 and nu < 101/100")),
+        (True, outlier("(nu*k**2 + (nu - 1)*k)/(nu*k - 1)", "k < -1/4")),
+        (True, threshold("k", "(1 - sqrt(nu))/nu", "nu < 1")),
+        (True, atom("0", "Max(1, nu) - nu")),
+        (False, atom("0", "Max(0, 1 - nu) + Max(0, 1/10**6 - nu)/10**6")),
+        (True, formula("moment", HALVES, "k < 0", "order = 2")),
+    ),
+    "bands that touch": (
+        CONTACT,
+        (True, edges(f"-{FAR_EDGE}", FAR_EDGE, region="w <= 3")),
+        (False, edges(f"-{FAR_EDGE}", FAR_EDGE, region="w < 301/100")),
+        (True, edges(f"-{FAR_EDGE}", f"-{NEAR_EDGE}", NEAR_EDGE, FAR_EDGE, region="w > 3")),
+        (False, edges(f"-{FAR_EDGE}", f"-{NEAR_EDGE}", NEAR_EDGE, FAR_EDGE, region="w >= 3")),
+    ),
+    "larger, smaller and hyperbolic": (
+        WIGNER,
+        (True, outlier(f"{MAX} + {MIN}", "gamma0 > 1")),
+        (False, outlier(f"{MAX} + {MIN}")),
+        (False, outlier(f"2*{MAX}", "gamma0 > 1")),
+        (True, outlier("2*cosh(log(gamma0))", "gamma0 > 1")),
+        (False, outlier("2*sinh(log(gamma0))", "gamma0 > 1")),
+        (True, outlier("2 + 4*sinh(log(gamma0)/2)**2", "gamma0 > 1")),
+        (False, outlier("2*cosh(log(gamma0)) + log(gamma0/2)**2/10**12", "gamma0 > 1")),
+        (True, formula("inverse_map", "Max(s, 1/s) + Min(s, 1/s)")),
+        (False, formula("inverse_map", "Max(s, 1/s) + Min(s, 1/s) + Max(0, s - 1000)")),
+        (True, formula("equation", "Abs(z) - G - 1/G", "z > 2")),
+        (False, formula("equation", "Abs(z) - G - 1/G")),
+        (True, formula("scalar_map", "Max(z, 2) - G", "z > 2")),
+        (False, formula("scalar_map", "Max(z, 5) - G", "z > 2")),
+    ),
     "plastic matrix": (
         PLASTIC,
         (False, outlier("gamma0*dt + 1/(gamma0*dt)", more=ONE)),
@@ -336,7 +395,14 @@ def claims(declared):
     return write
 
 
-QUICK = ("an outlier that touches the bulk", "a domain that ends", "atoms that move", "bounds on z")
+QUICK = (
+    "bands that touch",
+    "larger, smaller and hyperbolic",
+    "an outlier that touches the bulk",
+    "a domain that ends",
+    "atoms that move",
+    "bounds on z",
+)
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.long) for n in HELD_OUT])
@@ -392,6 +458,32 @@ def test_a_solver_that_contradicts_leaves_a_claim_undecided(same, status):
 def test_a_curve_times_zero_says_nothing(claims, body):
     (found,) = check_claims(claims(SIGNED, body))
     assert found.status == "not decided" and "0 = 0 says nothing" in found.detail
+
+
+def test_a_formula_that_divides_by_zero_is_not_proved(claims):
+    (found,) = check_claims(claims(MASS, formula("moment", HALVES, "k > 0", "order = 2")))
+    assert found.status == "not decided" and "k - Abs(k) may be zero" in found.detail
+
+
+@pytest.mark.parametrize(("size", "status"), [("4*S + Max(0, 2 - S)", "refuted"), ("Max(4*S, 3*S)", "proved")])
+def test_sizes_are_tried_at_the_smallest_whole_numbers(claims, size, status):
+    labels = ["C_psi0_phi", "R_psi0_xi", "C_psi1_g", "R_psi1_chi"]
+    rows = [
+        ["1/G*I", "0", "-C[phi,phi] - sigma**2/alpha*R[phi,xi]", "-sigma**2*C[phi,phi]"],
+        ["0", "1/G*I", "-R[phi,xi].T", "-sigma**2*R[phi,xi].T"],
+        ["-C[g,g] - sigma**2*R[g,chi]", "-sigma**2/alpha*C[g,g]", "(1 - sigma**2*G/alpha)*I", "0"],
+        ["-R[g,chi].T", "-sigma**2/alpha*R[g,chi].T", "0", "(1 - sigma**2*G/alpha)*I"],
+    ]
+    body = f'kind = "matrix"\nlabels = {json.dumps(labels)}\nsize = "{size}"\nvalue = {json.dumps(rows)}'
+    (found,) = check_claims(claims(COUPLED, body))
+    assert found.status == status, found
+
+
+@pytest.mark.slow
+def test_the_solver_confirms_that_touching_bands_are_one(claims):
+    body = edges(f"-{FAR_EDGE}", f"-{NEAR_EDGE}", NEAR_EDGE, FAR_EDGE, region="w >= 3")
+    (verdict,) = check([claims(CONTACT, body)])
+    assert verdict.refuted and "gives the edges: -2.59808, 2.59808" in verdict.detail, verdict
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,8 @@ from derive import (
 from derive.errors import DeclarationError, NumericalError
 from derive.expansions.critical_rates import closed_form, parameters_of
 from numerics.limit.critical import critical_rate
-from numerics.limit.recursion import needed_for, step_at
+from numerics.limit.recursion import CLOSEST, STEEPEST, needed_for, step_at
+from numerics.limit.responses import Arc
 
 T = parameter("T", default=4, domain=whole_positive)
 alpha = parameter("alpha", default=2.0, domain=positive)
@@ -285,6 +286,33 @@ def test_covariances_of_a_mini_batch_are_finite_where_the_mean_overshoots(sample
     point = solver.point({**values, "beta": share, "eta": heavy_ball((1 + samples**-0.5) ** 2)})
     low, high = step_at(needed_for(solver.recursion, "train_loss"), point, 24).white_radius_beside(math.pi)
     assert low < (1 - share) / share / samples**0.5 < high < low + 1e-3
+
+
+def test_a_density_that_passes_the_growth_test_stays_below_its_power_law():
+    """(1 - u x)/x in units of the smaller distance, for the largest u that passes and for a smaller one."""
+    most = (2**STEEPEST / 2**0.5 - 1) / (2**STEEPEST - 1)
+    assert 0.27 < most < 0.28
+    distance = np.geomspace(1e-12, 1, 200)
+    for u in (most, most / 2, -1.0):
+        density = (1 - u * distance**0.5) / distance**0.5
+        assert np.all(density <= (1 - u) * distance**-STEEPEST * (1 + 1e-12))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("samples", "share", "momentum"), [(8.0, 0.3, 0.0), (0.05, 0.6, 0.0), (1.5, 0.5, 0.9)])
+def test_densities_grow_as_inverse_square_roots_beside_a_branch_point(samples, share, momentum):
+    """The calibration of STEEPEST."""
+    given = {"spectrum": "isotropic", "batch": "mini", "alpha": samples, "mu": momentum, "T": 4}
+    solver, values = solver_and_values("structured_regression", **given)
+    rate = heavy_ball((1 + samples**-0.5) ** 2, momentum)
+    step = step_at(needed_for(solver.recursion, "train_loss"), solver.point({**values, "beta": share, "eta": rate}), 24)
+    (panels,), _ = step._transfers([Arc(1.0, 1.0, (CLOSEST, math.pi - CLOSEST))])
+    distances = math.pi - np.angle(1 - np.concatenate([panel.v for panel in panels]))
+    sizes = np.max(np.abs(np.concatenate([panel.kept for panel in panels])), axis=(1, 2))
+    near = int(np.argmin(distances))
+    twice = int(np.argmin(np.abs(distances - 2 * distances[near])))
+    power = np.log(sizes[near] / sizes[twice]) / np.log(distances[twice] / distances[near])
+    assert 0.5 < power < 0.501
 
 
 MINI = [(2.0, 0.25, 0.0, 0.0), (8.0, 0.3, 0.0, 0.0), (2.0, 0.2, 0.2, 0.6), (0.01, 0.4, 0.0, 0.0), (1.0, 0.3, 0.0, 0.0)]
