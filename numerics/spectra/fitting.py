@@ -31,6 +31,10 @@ NEAR = 0.05
 TAIL = 0.05
 """Fraction of singular values beyond the edge above which a misfitting bulk has a tail instead of an edge."""
 
+MIXING = 3.0
+"""Combined standard errors between two outliers below which their vectors mix. Equal spikes repel: their distance has
+the Rayleigh law in this unit and exceeds it with probability exp(-9/2) = 0.011."""
+
 PIECE = 4096
 """Rows of a large matrix converted to double precision at once."""
 
@@ -481,8 +485,9 @@ def _doubts_of_vector(one: FittedSpectrum, above: list[FittedOutlier], rank: int
         if overlap_of_spike(strength, shorter / longer) < 0.5:
             doubts.append("close to the edge more than half of the vector is noise")
     for other in above[max(rank - 1, 0) : rank] + above[rank + 1 : rank + 2]:
-        if abs(here.singular_value - other.singular_value) < math.hypot(here.error or 0.0, other.error or 0.0):
-            doubts.append("the next outlier is closer than its error, and their vectors mix")
+        errors = math.hypot(here.error or 0.0, other.error or 0.0)
+        if abs(here.singular_value - other.singular_value) < MIXING * errors:
+            doubts.append(f"another outlier lies within {MIXING:g} standard errors, and their vectors mix")
             break
     return tuple(doubts)
 

@@ -553,6 +553,9 @@ class FakeTensor:
     def detach(self) -> FakeTensor:
         return self
 
+    def cpu(self) -> FakeTensor:
+        return self
+
     def float(self) -> FakeTensor:
         return FakeTensor(self.array.astype(np.float32))
 
