@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from derive.cli.output import number, print_table
-from numerics.support.formatting import shown_number
 
 Row = dict[str, Any]
 MOST_LINES = 8
@@ -72,6 +71,8 @@ def _kinds(matrices: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _print_rows(kinds: dict[str, list[Row]]) -> None:
+    from numerics.support.formatting import shown_number
+
     layout = "{:>4}  {:>12}  {:>7}  {:>6}  {:<9}  {:>6}  {:>6}  {:>5}  {:>8}"
     click.echo(layout.format("at", "size", "scale", "KS MP", "law", "beyond", "top", "PR", "tail"))
     for kind, members in kinds.items():
