@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -62,13 +62,50 @@ class Expansion:
         found["in"] = found.pop("variable")
         order = ("setting", "choices", "of", "in", "order", "at", "parameter")
         expressions = ("coefficients", "small")
+        found["grouped"] = self.grouped
         found["others"] = [other.as_dict() for other in self.others]
         return {name: found[name] for name in (*order, *(k for k in found if k not in (*order, *expressions)))}
 
-    def sympy(self) -> sp.Expr:
-        """The series without its remainder, as a SymPy expression in plain symbols."""
-        powers = [sp.Rational(term["power"]) for term in self.terms]
-        return sp.Add(*(c * self.small**power for c, power in zip(self.coefficients, powers, strict=True)))
+    def sympy(self, symbols: Iterable[sp.Symbol] = ()) -> sp.Expr:
+        """The series without its remainder, as a SymPy expression.
+
+        symbols: your own symbols, which take the places of plain ones with the same names.
+        """
+        series = sp.Add(*(c * self.small**power for c, power in zip(self.coefficients, self._powers, strict=True)))
+        return series.xreplace({sp.Symbol(symbol.name): symbol for symbol in symbols})
+
+    @property
+    def _powers(self) -> list[sp.Rational]:
+        return [sp.Rational(term["power"]) for term in self.terms]
+
+    @property
+    def leading(self) -> sp.Expr:
+        """The first term, with its power."""
+        return self.coefficients[0] * self.small ** self._powers[0]
+
+    @property
+    def scale(self) -> tuple[sp.Symbol, sp.Expr] | None:
+        """The value of the variable, or its distance from the expansion point, at which the first correction equals the
+        leading term: nu_star of nu.
+
+        None where the first correction has another relative power than one, or coefficients hold an algebraic number.
+        """
+        if len(self.terms) < 2 or self.theta is not None or self._powers[1] - self._powers[0] != 1:
+            return None
+        (variable,) = self.small.free_symbols
+        ratio = sp.factor(self.coefficients[1] / self.coefficients[0])
+        inverse = self.small == 1 / variable
+        return sp.Symbol(f"{variable.name}_star"), ratio if inverse else 1 / ratio
+
+    @property
+    def grouped(self) -> str:
+        """The series as its leading term times one plus corrections, the first in terms of its scale."""
+        if self.scale is None:
+            return ""
+        (variable,), (star, value) = self.small.free_symbols, self.scale
+        first = star / variable if self.small == 1 / variable else self.small / star
+        corrections = "" if len(self.terms) == 2 and self.next_power is None else " + ..."
+        return f"({self.leading})*(1 + {first}{corrections}), {star} = {value}"
 
     def __str__(self) -> str:
         fixed = "".join(f", {name} = {value}" for name, value in self.at.items())
@@ -78,6 +115,7 @@ class Expansion:
         else:
             lines = [f"{self.of}{strength} of {self.setting}, expanded in {self.variable}{fixed}"]
             lines += [f"  ({self.variable})^{term['power']}:  {term['coefficient']}" for term in self.terms]
+            lines += [f"grouped: {self.grouped}"] if self.grouped else []
             lines.append("the series ends here" if self.next_power is None else f"next power: {self.next_power}")
         if self.theta is not None:
             lines.append(f"{self.theta['name']} is the root near {self.theta['near']} of {self.theta['polynomial']}")

@@ -1,4 +1,4 @@
-"""Spectra of trained networks from checkpoints."""
+"""Spectra of trained networks, from checkpoints and from models in memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import fnmatch
 import hashlib
 import numbers
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from derive.api.live import live_entries
 from derive.errors import CheckpointError, DeriveError, ParameterError
 from derive.inputs.checkpoints import Entry, load, read_checkpoint
 from derive.results.spectra import Skipped, Spectra
@@ -27,8 +29,8 @@ Progress = Callable[[float, str], None]
 
 
 def spectra(
-    file: str | Path,
-    after: str | Path | None = None,
+    model: Any,
+    after: Any = None,
     *,
     include: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
@@ -38,16 +40,20 @@ def spectra(
     layer: str | None = None,
     progress: Progress | None = None,
 ) -> Spectra:
-    """Bulk and outliers of every weight matrix in a checkpoint (.npz, .safetensors, PyTorch); nothing in it is run.
+    """Bulk and outliers of every weight matrix of a network, from a file or from the model in memory.
 
-    after: a second checkpoint of the same network; the spectra are then of this one, and `changes` say what happened to
-    each matrix. include, exclude: names of arrays with * and ? as wildcards, or parts of names. layout: axes of
-    convolution kernels, "oihw", "hwio" or "auto". level: an outlier is what noise alone passes with this probability.
-    theory, layer: what `derive solve --json` printed, to compare with.
+    model: a checkpoint (.npz, .safetensors, PyTorch; nothing in it is run), a torch module, a JAX pytree as of Flax,
+    Equinox or Haiku, or a dict of arrays. after: the same network later; the spectra are then of this one, and
+    `changes` say what happened to each matrix. include, exclude: names of arrays with * and ? as wildcards, or parts of
+    names. layout: axes of convolution kernels, "oihw", "hwio" or "auto". level: an outlier is what noise alone passes
+    with this probability. theory, layer: what `derive solve --json` printed, to compare with.
 
-    >>> import derive
-    >>> s = derive.spectra("weights.npz", include="*.weight")  # doctest: +SKIP
-    >>> s.to_frame(), s.plot()  # doctest: +SKIP
+    >>> import derive, numpy as np
+    >>> s = derive.spectra({"W": np.random.default_rng(0).standard_normal((60, 80))})
+    >>> print(s)
+    dict: 1 matrices
+    W: noise, no outlier
+    >>> derive.spectra("weights.npz", include="*.weight").to_frame()  # doctest: +SKIP
     """
     if layout not in LAYOUTS:
         raise ParameterError(f"layout is {' or '.join(LAYOUTS)}, not {layout!r}")
@@ -58,8 +64,8 @@ def spectra(
     if theory is not None:
         file_of_theory = path_of(theory, "theory")
         solved = theory_of(_solved(file_of_theory), file_of_theory, layer)
-    paths = [path_of(file, "file"), *([] if after is None else [path_of(after, "after")])]
-    read = [_Chosen(path, patterns[0], patterns[1], layout) for path in paths]
+    given = [(model, "model"), *([] if after is None else [(after, "after")])]
+    read = [_Chosen(*_entries(one, what), patterns[0], patterns[1], layout) for one, what in given]
     now = read[-1]
     fitted, changes = _analysed(now, None if after is None else read[0], level, progress or (lambda share, what: None))
     if not fitted:
@@ -72,13 +78,13 @@ def spectra(
         compared = tuple(compare_with_theory(one, solved) for one in matrices)
     known = {one.name: one for one in matrices}
     return Spectra(
-        file=str(paths[-1]),
+        file=now.name,
         level=level,
         matrices=matrices,
         tied=tuple(now.tied.items()),
         skipped=tuple(now.skipped),
         compared=compared,
-        before=None if after is None else str(file),
+        before=None if after is None else read[0].name,
         changes=tuple(replace(one, before=_with_another_law(one.before), after=known[one.name]) for one in changes),
     )
 
@@ -114,6 +120,14 @@ def _with_another_law(one: FittedSpectrum) -> FittedSpectrum:
     return with_another_law(one)
 
 
+def _entries(model: Any, what: str) -> tuple[str, tuple[Entry, ...]]:
+    """Return the name of a file or the type of a model in memory, and its arrays."""
+    if isinstance(model, (str, os.PathLike)):
+        path = path_of(model, what)
+        return str(path), read_checkpoint(path)
+    return type(model).__name__, live_entries(model, what)
+
+
 def _solved(path: Path) -> Any:
     """Return the content of a file written by `derive solve --json`, or of several under names."""
     make = f"make it with derive solve SETTING --json > {path.name}"
@@ -133,19 +147,20 @@ def _solved(path: Path) -> Any:
 
 
 class _Chosen:
-    """The selected arrays of a checkpoint; those without a spectrum are set aside."""
+    """The selected arrays of a network; those without a spectrum are set aside."""
 
-    def __init__(self, path: Path, include: tuple[str, ...], exclude: tuple[str, ...], layout: str) -> None:
-        self.path, self.layout = path, layout
+    def __init__(
+        self, name: str, entries: tuple[Entry, ...], include: tuple[str, ...], exclude: tuple[str, ...], layout: str
+    ) -> None:
+        self.name, self.layout = name, layout
         self.chosen_by_name = bool(include or exclude)
         self.skipped: list[Skipped] = []
         self.tied: dict[str, str] = {}
         self.usable: list[Entry] = []
         self._seen: dict[tuple[tuple[int, ...], str, bytes], str] = {}
-        entries = read_checkpoint(path)
         names = [entry.name for entry in entries]
-        wanted = _fitting(path, names, include, "include") if include else set(names)
-        wanted -= _fitting(path, names, exclude, "exclude")
+        wanted = _fitting(name, names, include, "include") if include else set(names)
+        wanted -= _fitting(name, names, exclude, "exclude")
         for entry in entries:
             if entry.name in wanted:
                 self._sort(entry)
@@ -166,9 +181,9 @@ class _Chosen:
     def numbers(self, entry: Entry) -> np.ndarray | None:
         """Return the array; record it and return None where it is damaged."""
         try:
-            return load(self.path, entry)
+            return load(self.name, entry)
         except CheckpointError as error:
-            reason = str(error).removeprefix(f"{self.path}: ").removeprefix(f"{entry.name} ")
+            reason = str(error).removeprefix(f"{self.name}: ").removeprefix(f"{entry.name} ")
             self.skipped.append(Skipped(entry.name, entry.shape, reason, damaged=True))
             return None
 
@@ -195,28 +210,28 @@ class _Chosen:
         mine, theirs = ({entry.name for entry in one.usable} for one in (self, before))
         for entry in self.usable:
             if entry.name not in theirs:
-                self.skipped.append(Skipped(entry.name, entry.shape, f"not in {before.path}: no change to show"))
+                self.skipped.append(Skipped(entry.name, entry.shape, f"not in {before.name}: no change to show"))
         for entry in before.usable:
             if entry.name not in mine:
-                self.skipped.append(Skipped(entry.name, entry.shape, f"only in {before.path}"))
+                self.skipped.append(Skipped(entry.name, entry.shape, f"only in {before.name}"))
         for one in before.skipped:
             if one.damaged:
-                self.skipped.append(replace(one, reason=f"in {before.path}: {one.reason}"))
+                self.skipped.append(replace(one, reason=f"in {before.name}: {one.reason}"))
 
     def nothing(self) -> str:
         """Return the sentence for a file without any spectrum."""
         one = next((one for one in self.skipped if one.damaged), self.skipped[0] if self.skipped else None)
         where = "those chosen" if self.chosen_by_name else "its arrays"
         if one is None:
-            return f"{self.path} has no array left among {where}; exclude fewer"
+            return f"{self.name} has no array left among {where}; exclude fewer"
         others = f", and {len(self.skipped) - 1} more" if len(self.skipped) > 1 else ""
         return (
-            f"{self.path} has no matrix with a bulk among {where} ({one.name}: {one.reason}{others}); give a file with "
+            f"{self.name} has no matrix with a bulk among {where} ({one.name}: {one.reason}{others}); give a file with "
             "weight matrices"
         )
 
 
-def _fitting(path: Path, names: Sequence[str], patterns: Sequence[str], word: str) -> set[str]:
+def _fitting(source: str, names: Sequence[str], patterns: Sequence[str], word: str) -> set[str]:
     """Return the names that match any pattern, whole, by wildcards, or in part; each pattern must match one."""
     chosen: set[str] = set()
     for pattern in patterns:
@@ -226,6 +241,6 @@ def _fitting(path: Path, names: Sequence[str], patterns: Sequence[str], word: st
         if not fitting:
             near = difflib.get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names[:3])
             more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
-            raise ParameterError(f"{word} {pattern}: {path} has no such array; it has {', '.join(near)}{more}")
+            raise ParameterError(f"{word} {pattern}: {source} has no such array; it has {', '.join(near)}{more}")
         chosen.update(fitting)
     return chosen

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from derive.api.sweeping import Plan, Sweeping
     from derive.api.verifying import Verdicts
     from derive.pipeline import Derivation
+    from derive.printing.documents import NumberedEquation
     from numerics.limit.stability import StableRate
 
 Progress = Callable[[float, str], None]
@@ -85,6 +86,22 @@ class Theory:
         from derive.pipeline import derive_model  # a setting that is built or stored starts without what derives it
 
         return derive_model(self.model)
+
+    @cached_property
+    def equations(self) -> dict[str, NumberedEquation]:
+        """The numbered equations of the derivation, as SymPy expressions, text and LaTeX in the declared letters.
+
+        >>> import derive
+        >>> from derive.api.example import SPIKE
+        >>> m = derive.load(SPIKE)
+        >>> m.equations["G1"]
+        G**2 - G*z + 1 = 0
+        >>> m.equations["G1"].latex
+        'G^{2} - G\\, z + 1 = 0'
+        """
+        from derive.printing import equations_of
+
+        return equations_of(self.derivation)
 
     @property
     def solver(self) -> Solver:

@@ -166,8 +166,11 @@ ALONE = ("limit", "recursion")
     show_default=True,
     help="Plain text, or LaTeX to paste into a paper.",
 )
+@click.option("--equation", metavar="NUMBER", help="One equation only, by its number in derivation.md, such as B1.")
 @json_option
-def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_json: bool) -> None:
+def show(
+    target: str, pairs: tuple[str, ...], stage: str | None, style: str, equation: str | None, as_json: bool
+) -> None:
     """Show what follows from a declaration, stage by stage.
 
     \b
@@ -190,6 +193,7 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
       derive show my_model.py --stage bulk
       derive show my_model.py --stage blocks --format latex
       derive show SETTING L=3 layer=2 --stage blocks
+      derive show SETTING --equation B1 --format latex
     """
     from derive.errors import DeriveError
     from derive.inputs.problems import load_problem
@@ -198,9 +202,21 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
     model = problem.model
     with progress_bar(f"deriving {model.name}", as_json):
         from derive.pipeline import derive_model
-        from derive.printing import latex_of_record, text_of_record
+        from derive.printing import equations_of, latex_of_record, text_of_record
 
         derivation = derive_model(model)
+        if equation is not None:
+            numbered = equations_of(derivation, STAGES if stage is None else (stage,))
+            if equation not in numbered:
+                where = "" if stage is None else f" in the stage {stage}"
+                have = ", ".join(numbered) or "none"
+                raise DeriveError(f"{model.name} has no equation {equation}{where}; its numbers are {have}"[:300])
+            one = numbered[equation]
+            if as_json:
+                print_json({"setting": model.name, "equation": one.number, "text": one.text, "latex": one.latex})
+            else:
+                click.echo(one.latex if style == "latex" else one.text)
+            return
         shown = derivation.probes[problem.layers[0]] if problem.layers else derivation
         if stage in ALONE:
             shown = derivation

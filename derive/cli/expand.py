@@ -26,6 +26,8 @@ Keys of --json:
   parameter                    with --of threshold: whose threshold it is
   terms                        list of {power, coefficient, relative, latex}; relative to the first coefficient
   series, latex                the whole series as text and as LaTeX
+  grouped                      leading term times (1 + nu_star/nu + ...), with nu_star; empty if powers differ by
+                               something other than one
   next_power                   power of the first term left out; null if the series ends
   theta                        null, or {name, polynomial, near}: the algebraic number in the coefficients
   edge                         with --of threshold: which edge the outlier leaves

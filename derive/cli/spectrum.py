@@ -41,6 +41,13 @@ one). "law" says which of them describes the matrix to within what noise allows:
 With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look extensive at sizes of a
 few hundred.
 
+PR is the participation ratio 1 / sum u_i^4 of the vectors of the largest singular value: the number of rows or columns
+that carry it, n / 3 for a random direction. Do not believe it for a value that is not an outlier, lies near the edge
+or has a neighbour within three standard errors. "tail" is the exponent of a power law for the density of the largest
+eigenvalues (maximum likelihood as of Hill, start by Clauset, Shalizi and Newman), with a bootstrap error. It is printed
+only where no bulk law describes the spectrum, the fit is good and an exponential is worse; a log-normal tail is rarely
+excluded.
+
 Singular values come from the smaller Gram matrix, so that an embedding of 50000 x 768 takes seconds; where this
 would leave the smallest fewer than four digits they come from a QR decomposition.
 
@@ -55,8 +62,11 @@ Keys of --json:
                            scale, entry_deviation, singular_edges, eigenvalue_edges, tracy_widom_scale (of the
                            eigenvalue), threshold (in that unit), picture (which law), bulk (how near to MP),
                            ks_distance, ks_allowed, misfit, largest_entry, entry_threshold, top (largest singular
-                           value over the edge), notes, outliers, extensive (null if not fitted); theory
+                           value over the edge), notes, verdict (in words), outliers, vectors, tail (null where
+                           there are too few eigenvalues), extensive (null if not fitted); theory
   outliers                 side, singular_value, error, eigenvalue, edge_ratio, tracy_widom, p_value, spike
+  vectors                  rank, left, right (each size, ratio, error, deviations from a random direction), doubts
+  tail                     exponent, error, start, count, distance, p_value, preference (over an exponential), doubts
   extensive                scale, chi, gamma, singular_edges, beyond, ks_distance, ks_allowed, fits
   changes                  name, moved (norm of the difference over norm before), stable_rank (of the difference),
                            ks_distance (between the two), and [before, after]: scale, upper_edge, beyond, top,

@@ -43,6 +43,9 @@ def print_spectra(data: Row, verbose: bool) -> None:
         _print_rows(kinds)
     _print_trends(kinds)
     if verbose or len(matrices) <= FEW:
+        for one in matrices:
+            click.echo(_wrapped(f"{one['name']}: {one['verdict']}"))
+        click.echo("")
         _print_outliers(matrices, data["level"])
         _print_notes(matrices)
     for one in matrices:
@@ -68,30 +71,34 @@ def _kinds(matrices: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _print_rows(kinds: dict[str, list[Row]]) -> None:
-    layout = "{:>4}  {:>12}  {:>7}  {:>7}  {:>6}  {:>6}  {:<9}  {:>6}  {:>6}"
-    click.echo(layout.format("at", "size", "scale", "edge", "KS MP", "KS ext", "law", "beyond", "top"))
+    from numerics.support.formatting import shown_number
+
+    layout = "{:>4}  {:>12}  {:>7}  {:>6}  {:<9}  {:>6}  {:>6}  {:>5}  {:>8}"
+    click.echo(layout.format("at", "size", "scale", "KS MP", "law", "beyond", "top", "PR", "tail"))
     for kind, members in kinds.items():
         click.echo(kind)
         for one in members:
-            fit = one["extensive"]
+            tail = one["tail"]
+            sides = [one["vectors"][0][side] for side in ("left", "right")]
             click.echo(
                 layout.format(
                     _depth(one, members),
                     f"{one['rows']} x {one['columns']}",
                     f"{one['scale']:.3g}",
-                    f"{one['singular_edges'][1]:.3g}",
                     f"{one['ks_distance']:.2g}",
-                    "-" if fit is None else f"{fit['ks_distance']:.2g}",
                     LAWS[one["picture"]],
                     len(one["outliers"]),
                     f"{one['top']:.3g}",
+                    f"{min(3.0 * side['ratio'] / (side['size'] + 2) for side in sides):.2g}",
+                    "-" if tail is None or tail["doubts"] else shown_number(tail["exponent"], tail["error"]),
                 )
             )
     click.echo(
-        "scale, edge: of the noise in W / sqrt(columns). KS: how far the bulk is from the\n"
-        "law of Marchenko-Pastur (MP), and from that of a step with extensively many\n"
-        "outputs where it was fitted. law: which one holds to within what noise allows.\n"
-        "beyond: outside the MP edges. top: the largest singular value over that edge.\n"
+        "scale: of the noise in W / sqrt(columns). KS MP: how far the bulk is from the\n"
+        "law of Marchenko-Pastur (MP). law: which one holds within what noise allows.\n"
+        "beyond: outside the MP edges. top: the largest singular value over the MP edge.\n"
+        "PR: participation ratio of its vectors over that of a random direction, the\n"
+        "smaller of left and right. tail: exponent of a power law, where one is believed.\n"
     )
 
 

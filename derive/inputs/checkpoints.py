@@ -13,7 +13,7 @@ import math
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -117,28 +117,33 @@ def _entries(path: Path, reader: Callable[[Path], tuple[Entry, ...]] | None) -> 
         raise CheckpointError(f"{path} holds no arrays; save the weights as named arrays")
     if len(entries) > ARCHIVE_COUNT.most:
         raise CheckpointError(f"{path} holds {len(entries)} arrays, and at most {ARCHIVE_COUNT} are read")
-    twice = [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]
-    if twice:
-        raise CheckpointError(f"{path} holds {twice[0]} twice; save each array under a name of its own")
+    refuse_same_names(str(path), entries)
     return entries
 
 
-def load(path: Path, entry: Entry) -> np.ndarray:
-    """Return the array of one entry; raise if it cannot be read, without affecting the others."""
+def refuse_same_names(source: str, entries: tuple[Entry, ...]) -> None:
+    """Raise if two arrays of a file or model have the same name."""
+    twice = [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]
+    if twice:
+        raise CheckpointError(f"{source} holds {twice[0]} twice; give each array a name of its own")
+
+
+def load(source: str, entry: Entry) -> np.ndarray:
+    """Return the array of one entry of a file or model; raise if it cannot be read, without affecting the others."""
     if entry.broken is not None:
-        raise CheckpointError(f"{path}: {entry.name}: {entry.broken}")
+        raise CheckpointError(f"{source}: {entry.name}: {entry.broken}")
     try:
         return entry.read()
     except DeriveError:
         raise
     except OSError as error:
         raise CheckpointError(
-            f"cannot read {entry.name} of {path} ({error.strerror or error}); check the file"
+            f"cannot read {entry.name} of {source} ({error.strerror or error}); check the file"
         ) from None
     except MemoryError:
-        raise CheckpointError(f"{path}: {entry.name} does not fit into memory; leave it out with --exclude") from None
+        raise CheckpointError(f"{source}: {entry.name} does not fit into memory; leave it out with --exclude") from None
     except Exception as error:  # noqa: BLE001 - foreign bytes, as above
-        raise CheckpointError(f"{path}: {entry.name} cannot be read ({_first_line(error)}); save it again") from None
+        raise CheckpointError(f"{source}: {entry.name} cannot be read ({_first_line(error)}); save it again") from None
 
 
 def _too_large(size: int, stored: int) -> str | None:
@@ -393,8 +398,8 @@ def _read_torch(path: Path) -> tuple[Entry, ...]:
         raise CheckpointError(
             f"{path} cannot be loaded as weights only ({_first_line(error)}); save model.state_dict() by itself"
         ) from None
-    leaves = _flat(content, "")
-    return tuple(_torch_entry(printable(name), tensor) for name, tensor in leaves if isinstance(tensor, torch.Tensor))
+    leaves = flat(content)
+    return tuple(torch_entry(printable(name), tensor) for name, tensor in leaves if isinstance(tensor, torch.Tensor))
 
 
 def _check_expansion(path: Path) -> None:
@@ -412,20 +417,21 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in parts)
 
 
-def _flat(value: Any, name: str) -> list[tuple[str, Any]]:
+def flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
     """Return the leaves of nested dictionaries, named by their path."""
-    if isinstance(value, dict):
-        return [leaf for key, part in value.items() for leaf in _flat(part, f"{name}.{key}" if name else str(key))]
+    if isinstance(value, Mapping):
+        return [leaf for key, part in value.items() for leaf in flat(part, f"{name}.{key}" if name else str(key))]
     return [(name or "tensor", value)]
 
 
-def _torch_entry(name: str, tensor: Any) -> Entry:
+def torch_entry(name: str, tensor: Any) -> Entry:
+    """Return the entry of a tensor of torch, on any device."""
     kind = str(tensor.dtype).removeprefix("torch.")
     floating = tensor.is_floating_point()
     real = floating or kind.startswith(("int", "uint"))
 
     def read() -> np.ndarray:
-        numbers = tensor.detach()
+        numbers = tensor.detach().cpu()
         array: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
         return array
 

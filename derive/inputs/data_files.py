@@ -132,7 +132,7 @@ def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
         raise ParameterError(f"data={path}: there is no such file; give a NumPy archive (.npz) with {names}")
     try:
         entries = read_npz(Path(path))
-        return {entry.name: load(Path(path), entry) for entry in entries if entry.name in wanted}
+        return {entry.name: load(path, entry) for entry in entries if entry.name in wanted}
     except CheckpointError as error:
         reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path} ")
         raise ParameterError(

@@ -1,6 +1,7 @@
 """Print records and expressions as plain text, LaTeX and Markdown."""
 
 from derive.printing.documents import (
+    equations_of,
     latex,
     latex_of_record,
     markdown_of_derivation,
@@ -9,4 +10,12 @@ from derive.printing.documents import (
     text_of_record,
 )
 
-__all__ = ["latex", "latex_of_record", "markdown_of_derivation", "sections_as_data", "text", "text_of_record"]
+__all__ = [
+    "equations_of",
+    "latex",
+    "latex_of_record",
+    "markdown_of_derivation",
+    "sections_as_data",
+    "text",
+    "text_of_record",
+]

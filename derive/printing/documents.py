@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +14,7 @@ import sympy as sp
 from derive.language.equations import DeclaredSpectrum, Eq
 from derive.language.matrices import MatrixExpression
 from derive.language.model import Model
-from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
+from derive.pipeline import PROBE_STAGES, STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import PrintedNames
 from derive.printing.of_training import spectral_sections
@@ -314,6 +315,44 @@ def spectrum_words(label: str) -> str:
 def cell(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return plain words as Markdown."""
     return comparisons(re.sub(r"([|*\\])", r"\\\1", words).replace("\n", " "), written)
+
+
+@dataclass(frozen=True, repr=False)
+class NumberedEquation:
+    """One equation of a derivation: both sides as SymPy expressions, its text, and LaTeX in the declared letters."""
+
+    number: str
+    left: Any
+    right: Any
+    text: str
+    latex: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
+
+
+def equations_of(derivation: Derivation, stages: Iterable[str] = STAGES) -> dict[str, NumberedEquation]:
+    """Return the numbered equations of a derivation, or of some of its stages, by the number that derivation.md has."""
+    training = derivation.first if len(derivation.probes) == 1 else derivation
+    records = [training.record(stage) for stage in TRAINING_STAGES if stage in stages]
+    for probed in derivation.probes.values():
+        records += [probed.record(stage) for stage in PROBE_STAGES if stage in stages]
+    found: dict[str, NumberedEquation] = {}
+    for record in records:
+        names = PrintedNames.of(record)
+        plain, tex = TextPrinter(names), TexPrinter(names)
+        for statement in (statement for section in sections_of(record) for statement in section.statements):
+            if statement.tag and statement.tag not in found:
+                lines = textwrap.dedent("\n".join(text_of_statement(replace(statement, remark=""), plain)))
+                found[statement.tag] = NumberedEquation(
+                    statement.tag, statement.left, statement.right, lines, display(statement, tex)
+                )
+    return found
 
 
 def text(expression: Any, record: Record | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from derive.errors import ParameterError
 from derive.support.extras import optional
 from numerics.spectra.changes import Change
-from numerics.spectra.fitting import FITS, MATRIX, NOT, FittedSpectrum
+from numerics.spectra.fitting import EXTENSIVE, FITS, MATRIX, NOT, FittedSpectrum
 from numerics.spectra.kinds import by_kind, kind_and_depth
 from numerics.spectra.theory import TheoryComparison
 from numerics.support.formatting import html_table, listed, shown_number
@@ -31,10 +31,11 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Spectra:
-    """The weight matrices of a checkpoint, each as bulk and outliers; of two checkpoints also what changed.
+    """The weight matrices of a network, each as bulk and outliers; of two checkpoints also what changed.
 
-    `s["fc.weight"]` is the spectrum of one matrix. `tied` are names of arrays that hold the numbers of another, with
-    its name; `skipped` are arrays without a spectrum, with the reason.
+    `file` is the file, or the type of a model in memory. `s["fc.weight"]` is the spectrum of one matrix. `tied` are
+    names of arrays that hold the numbers of another, with its name; `skipped` are arrays without a spectrum, with the
+    reason.
 
     >>> import derive
     >>> s = derive.spectra("weights.npz")  # doctest: +SKIP
@@ -86,7 +87,11 @@ class Spectra:
         return found
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per matrix: sizes, scale, edges, which law it follows and how well, how many lie beyond."""
+        """One row per matrix: sizes, scale, edges, law, number beyond, localisation, tail exponent, verdict in words.
+
+        rows_of_top and columns_of_top are the participation ratios of the largest singular value's vectors;
+        tail_exponent is that of the fitted power law, to be believed where tail_doubts is empty.
+        """
         pandas = optional("pandas")
 
         rows = []
@@ -107,9 +112,18 @@ class Spectra:
                     "ks_allowed": one.distance_allowed,
                     "beyond": len(one.outliers),
                     "top": one.top,
+                    "rows_of_top": one.vectors[0].left.ratio,
+                    "rows_of_top_error": one.vectors[0].left.error,
+                    "columns_of_top": one.vectors[0].right.ratio,
+                    "columns_of_top_error": one.vectors[0].right.error,
+                    "top_doubts": "; ".join(one.vectors[0].doubts),
+                    "tail_exponent": None if one.tail is None else one.tail.exponent,
+                    "tail_error": None if one.tail is None else one.tail.error,
+                    "tail_doubts": "; ".join(one.tail_doubts),
                     "extensive_distance": None if fit is None else fit.distance,
                     "chi": None if fit is None else fit.chi,
                     "gamma": None if fit is None else fit.gamma,
+                    "verdict": verdict_of(one),
                 }
             )
         frame = pandas.DataFrame(rows, index=pandas.Index([one.name for one in self.matrices], name="matrix"))
@@ -131,13 +145,7 @@ class Spectra:
         return named if not self.compared else f"{named}, theory {self.compared[0].theory.name}"
 
     def _rows(self) -> list[tuple[str, str]]:
-        return [
-            (
-                one.name,
-                f"{one.rows} x {one.columns}, {one.picture}, {len(one.outliers)} beyond, top {shown_number(one.top)}",
-            )
-            for one in self.matrices
-        ]
+        return [(one.name, verdict_of(one)) for one in self.matrices]
 
     def __str__(self) -> str:
         lines = [f"{name}: {words}" for name, words in self._rows()]
@@ -148,6 +156,32 @@ class Spectra:
 
     def _repr_html_(self) -> str:
         return html_table(self.title, self._rows())
+
+
+def verdict_of(one: FittedSpectrum) -> str:
+    """One sentence about a matrix: its bulk, its outliers, where they live, and its tail."""
+    above = sum(outlier.side == "above" for outlier in one.outliers)
+    below = len(one.outliers) - above
+    if one.picture == EXTENSIVE:
+        words = "bulk of a gradient step with extensively many outputs"
+    elif one.verdict == NOT and one.tail is not None and not one.tail_doubts:
+        words = f"power-law tail, exponent {shown_number(one.tail.exponent, one.tail.error)}"
+    elif one.verdict == NOT:
+        words = "neither noise, nor a gradient step with many outputs, nor a power law"
+    else:
+        noise = "noise" if one.verdict == FITS else "nearly noise"
+        counted = [
+            f"{number} outlier{'s' if number > 1 else ''} {side}"
+            for number, side in ((above, "above"), (below, "below"))
+            if number
+        ]
+        words = f"{noise}, and {' and '.join(counted)} the bulk" if counted else f"{noise}, no outlier"
+    places = [
+        f"{shown_number(side.ratio, side.error)} of {side.size} {name}"
+        for side, name in ((one.vectors[0].left, "rows"), (one.vectors[0].right, "columns"))
+        if side.localised
+    ]
+    return f"{words}; the largest singular value lives on about {' and '.join(places)}" if places else words
 
 
 def notes_of(one: FittedSpectrum) -> list[str]:
@@ -178,6 +212,13 @@ def notes_of(one: FittedSpectrum) -> list[str]:
         notes.append(
             f"the largest entry is {one.largest_entry:.3g} times the scale, and one above {one.entry_threshold:.3g} "
             "can make an outlier by itself"
+        )
+    if one.tail is not None:
+        doubts = f"not to be believed: {', and '.join(one.tail_doubts)}" if one.tail_doubts else "believed, although "
+        doubts += "" if one.tail_doubts else "a log-normal tail is rarely excluded and eigenvalues repel each other"
+        notes.append(
+            f"power law of the {one.tail.count} largest eigenvalues: exponent "
+            f"{shown_number(one.tail.exponent, one.tail.error)}, {doubts}"
         )
     return notes
 
@@ -210,7 +251,10 @@ def _matrix(one: FittedSpectrum) -> dict[str, Any]:
         "entry_threshold": one.entry_threshold,
         "top": one.top,
         "notes": notes_of(one),
+        "verdict": verdict_of(one),
         "outliers": [asdict(outlier) for outlier in one.outliers],
+        "vectors": [asdict(vectors) for vectors in one.vectors],
+        "tail": None if one.tail is None else {**asdict(one.tail), "doubts": one.tail_doubts},
         "extensive": None
         if fit is None
         else {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from numerics.spectra.fitting import FittedSpectrum, squared_singular_values, unfold
+from numerics.spectra.fitting import FittedSpectrum, gram_of, squared_singular_values, unfold
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ def change_of(before: FittedSpectrum, after: FittedSpectrum, old: np.ndarray, ne
         moved = length / float(np.linalg.norm(old.astype(np.float64)))
         if length > 0.0:
             unit = length / math.sqrt(difference.size)
-            squares = squared_singular_values(difference / unit)
+            scaled = difference / unit
+            squares = squared_singular_values(scaled, gram_of(scaled))
             rank = float(squares.sum() / squares[0])
     return Change(before, after, moved, rank, _two_samples(before.singular_values, after.singular_values))
 

@@ -10,6 +10,7 @@ to the middle of the spectrum, and distances beyond the edge are in these units.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -17,6 +18,9 @@ from typing import Any
 import numpy as np
 
 from numerics.spectra.extensive_law import ExtensiveFit
+from numerics.spectra.localisation import MOST_VECTORS, TopVectors, leading_vectors, overlap_of_spike, participation
+from numerics.spectra.tails import LEAST_COUNT, PowerTail, fit_tail
+from numerics.support.threads import threads_for
 
 SMALLEST_SIDE = 20
 """Least number of singular values for a fit."""
@@ -26,6 +30,10 @@ NEAR = 0.05
 
 TAIL = 0.05
 """Fraction of singular values beyond the edge above which a misfitting bulk has a tail instead of an edge."""
+
+MIXING = 3.0
+"""Combined standard errors between two outliers below which their vectors mix. Equal spikes repel: their distance has
+the Rayleigh law in this unit and exceeds it with probability exp(-9/2) = 0.011."""
 
 PIECE = 4096
 """Rows of a large matrix converted to double precision at once."""
@@ -96,6 +104,10 @@ class FittedSpectrum:
     verdict: str
     largest_entry: float
     outliers: tuple[FittedOutlier, ...]
+    vectors: tuple[TopVectors, ...] = ()
+    """Localisation of the singular vectors of the largest singular values, of outliers if there are any."""
+    tail: PowerTail | None = None
+    """A power law fitted to the largest eigenvalues; None where they are too few."""
     extensive: ExtensiveFit | None = None
     """The fitted law of a step with extensively many outputs, where Marchenko-Pastur does not suffice."""
 
@@ -110,6 +122,14 @@ class FittedSpectrum:
     def wants_another_law(self) -> bool:
         """Whether Marchenko-Pastur with few outliers does not describe it."""
         return self.verdict != FITS or len(self.outliers) > TAIL * len(self.singular_values)
+
+    @property
+    def tail_doubts(self) -> tuple[str, ...]:
+        """Reasons not to believe the power law of the tail; empty where it is believed."""
+        if self.tail is None:
+            return (f"fewer than {LEAST_COUNT} eigenvalues, or all of one size",)
+        described = not self.wants_another_law or self.picture == EXTENSIVE
+        return ("the law of the bulk already describes the spectrum",) * described + self.tail.doubts
 
     @property
     def top(self) -> float:
@@ -163,26 +183,35 @@ def unfold(array: np.ndarray, layout: str) -> np.ndarray:
     return turned.reshape(turned.shape[0] * turned.shape[1], -1)
 
 
-def squared_singular_values(matrix: np.ndarray) -> np.ndarray:
+def gram_of(matrix: np.ndarray) -> np.ndarray:
+    """Return the Gram matrix of the smaller side in double precision."""
+    gram = np.zeros((min(matrix.shape),) * 2)
+    for piece in _pieces(matrix):
+        gram += piece.T @ piece
+    return gram
+
+
+def squared_singular_values(matrix: np.ndarray, gram: np.ndarray) -> np.ndarray:
     """Return the squared singular values, descending, from the Gram matrix of the smaller side.
 
     They are accurate to about 1e-13 of the largest one. Where the smallest would keep fewer than four digits, singular
     values of the R factor of a QR decomposition are used.
     """
-    tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
-    gram = np.zeros((tall.shape[1],) * 2)
-    for begin in range(0, tall.shape[0], PIECE):
-        piece = tall[begin : begin + PIECE].astype(np.float64)
-        gram += piece.T @ piece
     squares: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
     if squares[-1] > ALL_DIGITS * squares[0]:
         return squares
-    triangle: Any = np.zeros((0, tall.shape[1]))
-    for begin in range(0, tall.shape[0], PIECE):
-        stacked = np.vstack([triangle, tall[begin : begin + PIECE].astype(np.float64)])
-        triangle = np.linalg.qr(stacked, mode="r")
+    triangle: Any = np.zeros((0, len(gram)))
+    for piece in _pieces(matrix):
+        triangle = np.linalg.qr(np.vstack([triangle, piece]), mode="r")
     squares = np.linalg.svd(triangle, compute_uv=False) ** 2
     return squares
+
+
+def _pieces(matrix: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield consecutive parts of the longer side in double precision, with the shorter side as columns."""
+    tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+    for begin in range(0, tall.shape[0], PIECE):
+        yield tall[begin : begin + PIECE].astype(np.float64)
 
 
 # Two laws
@@ -415,7 +444,9 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
                 f"without its zero rows and columns it is {matrix.shape[0]} x {matrix.shape[1]}: too small for a bulk"
             )
     try:
-        squares = squared_singular_values(matrix)
+        with threads_for(min(matrix.shape)):
+            gram = gram_of(matrix)
+            squares = squared_singular_values(matrix, gram)
     except MemoryError:
         return "too large for the memory of this machine"
     except np.linalg.LinAlgError:
@@ -424,7 +455,41 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
     if rank <= len(squares) // 2 + 1:
         return f"rank {rank} of {len(squares)}: there is no bulk to fit"
     entries = float(matrix.std(dtype=np.float64)), largest
-    return _spectrum(name, array.shape, read_as[0], matrix.shape, left_out, squares, entries, level)
+    one = _spectrum(name, array.shape, read_as[0], matrix.shape, left_out, squares, entries, level)
+    return replace(
+        one,
+        vectors=_top_vectors(one, matrix, gram),
+        tail=fit_tail(one.eigenvalues[:rank], goodness=one.wants_another_law),
+    )
+
+
+def _top_vectors(one: FittedSpectrum, matrix: np.ndarray, gram: np.ndarray) -> tuple[TopVectors, ...]:
+    """Return the localisation of the singular vectors of outliers above the bulk, at least of the largest."""
+    above = [outlier for outlier in one.outliers if outlier.side == "above"]
+    long, short = leading_vectors(_pieces(matrix), gram, min(max(len(above), 1), MOST_VECTORS))
+    left, right = (long, short) if one.rows >= one.columns else (short, long)
+    return tuple(
+        TopVectors(k, participation(left[:, k]), participation(right[:, k]), _doubts_of_vector(one, above, k))
+        for k in range(short.shape[1])
+    )
+
+
+def _doubts_of_vector(one: FittedSpectrum, above: list[FittedOutlier], rank: int) -> tuple[str, ...]:
+    if rank >= len(above):
+        return ("it is not an outlier",)
+    doubts = [] if one.verdict != NOT else ["the bulk is not Marchenko-Pastur"]
+    here = above[rank]
+    if here.spike is not None:
+        longer, shorter = max(one.rows, one.columns), min(one.rows, one.columns)
+        strength = here.spike / one.scale * math.sqrt(one.columns / longer)
+        if overlap_of_spike(strength, shorter / longer) < 0.5:
+            doubts.append("close to the edge more than half of the vector is noise")
+    for other in above[max(rank - 1, 0) : rank] + above[rank + 1 : rank + 2]:
+        errors = math.hypot(here.error or 0.0, other.error or 0.0)
+        if abs(here.singular_value - other.singular_value) < MIXING * errors:
+            doubts.append(f"another outlier lies within {MIXING:g} standard errors, and their vectors mix")
+            break
+    return tuple(doubts)
 
 
 def _outliers(

@@ -150,6 +150,16 @@ def test_show_as_latex_and_json():
     assert list(stages) == ["action"] and "\\" in stages["action"]
 
 
+def test_show_prints_one_equation_by_its_number():
+    bare = run("show", "spiked_wigner", "--equation", "G1", "--format", "latex").stdout
+    assert bare == "G^{2} - G\\, z + 1 = 0\n"
+    assert bare.strip() in Path("generated/spiked_wigner/derivation.md").read_text()
+    found = json.loads(run("show", "spiked_wigner", "--stage", "bulk", "--equation", "G1", "--json").stdout)
+    assert found["latex"] == bare.strip() and found["equation"] == "G1"
+    assert "B1, B2, A1, S1, G1" in refused("show", "spiked_wigner", "--equation", "X1")
+    assert "no equation B1 in the stage bulk" in refused("show", "spiked_wigner", "--stage", "bulk", "--equation", "B1")
+
+
 def test_show_without_a_probe_says_so(tmp_path: Path):
     path = tmp_path / "plain.py"
     path.write_text(

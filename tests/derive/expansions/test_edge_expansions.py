@@ -12,7 +12,7 @@ import sympy as sp
 from click.testing import CliRunner
 from conftest import derivation_of, model_named
 
-from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
+from derive import Model, gaussian, goe, load, normal, outer, parameter, positive, sectors, spectrum
 from derive.cells.balls import precision
 from derive.cells.spectrum import CellSpectrum
 from derive.cli import main
@@ -247,6 +247,23 @@ def test_command_prints_text_latex_and_json():
     assert data["branch"].keys() == {"chi", "gamma"} and data["theta"] is None
     nu_star = sp.sympify(data["terms"][1]["relative"], {"gamma": sp.Symbol("gamma"), "chi": sp.Symbol("chi")})
     assert sp.simplify(nu_star.subs({"chi": 4, "gamma": 1}) - (2 + sp.Rational(4, 3))) == 0
+
+
+@pytest.mark.slow
+def test_a_series_is_grouped_by_the_scale_of_its_first_correction_in_symbols_of_the_user():
+    m = load("extensive_two_layer")
+    series = m.expand("edge", "1/nu", order=1)
+    star, value = series.scale
+    chi, gamma, nu = (sp.Symbol(name, positive=True) for name in ("chi", "gamma", "nu"))
+    mine = series.sympy(symbols=(chi, gamma, nu))
+    assert mine.free_symbols == {chi, gamma, nu} and str(star) == "nu_star"
+    assert series.sympy(symbols=m.parameters).free_symbols <= set(m.parameters)
+    grouped = series.leading * (1 + value / sp.Symbol("nu"))
+    assert sp.simplify(grouped - series.sympy()) == 0 and "1 + nu_star/nu + ..." in series.grouped
+    assert value.subs({"chi": 1, "gamma": 1}) == sp.Rational(3, 2)  # no singularity where coefficients have none
+    there = m.expand("edge", "gamma-1", order=1, at={"nu": 4, "chi": 1})
+    assert there.scale is None or sp.simplify(there.leading / there.coefficients[1] - there.scale[1]) == 0
+    assert load("spiked_wigner").expand("outlier", "1/gamma0").scale is None
 
 
 @pytest.mark.parametrize(
