@@ -27,6 +27,10 @@ def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     if not rules:
         raise ClaimError(f"{context.place(claim)}: {target} is drawn at random and has no equation")
     (f,) = rules
+    first = claim.get("start")
+    if first is not None and first >= len(f.starts):
+        return REFUTED, f"derived: {target} has {len(f.starts)} starting values"
+    f = f if first is None else replace(f, rule=f.starts[first], shift=0)
     if f.shift != claim.get("shift", 0):
         return REFUTED, f"derived: the equation of {target} gives its value at t + {f.shift}"
     what = f"equation of {target}"

@@ -27,7 +27,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "scalar_map": (("value",), ("eigenproblem",)),
     "critical": (("value",), ("eigenproblem",)),
     "projected": (("unknown", "value"), ("times",)),
-    "law": (("target", "value"), ("lag", "shift")),
+    "law": (("target", "value"), ("lag", "shift", "start")),
     "source": (("matrix", "value"), ()),
     "average": (("matrix", "value"), ("same_time",)),
     "order_parameter": (("of", "value"), ()),
@@ -146,7 +146,7 @@ def _region(value: Any, place: str) -> tuple[str, ...]:
 
 def _checked(key: str, kind: str, value: Any, place: str) -> Any:
     """Return the value of a key in the form of its kind; formulas become text, lists tuples."""
-    if key in ("lag", "shift", "eigenproblem", "number", "derivative") or (key == "order" and kind == "moment"):
+    if key in ("lag", "shift", "start", "eigenproblem", "number", "derivative") or (key == "order" and kind == "moment"):
         if isinstance(value, bool) or not isinstance(value, int) or value < (key in ("eigenproblem", "number")):
             raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
         return value
