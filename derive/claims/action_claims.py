@@ -16,6 +16,7 @@ from derive.errors import ClaimError
 from derive.language.matrices import Disorder
 from derive.language.vectors import FieldAt, Mean, Mix, PastSum, Total
 from derive.records.action import Coupling, Leg
+from derive.records.saddle import Conjugate, Conjugates
 from derive.records.system import LinearRule, SystemField, Term
 
 
@@ -129,9 +130,10 @@ def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     letter = _order_parameter(context, claim)
     claimed = context.reader(claim, matrices=True).matrix(claim.get("value"))
     derived = WordSum({})
-    for m in context.saddle.memories:
-        if letter.kind == "R" and (m.on, m.target) == (letter.a, letter.b):
-            derived = derived.plus(WordSum({(Letter.response(m.a, m.noise).T,): m.coefficient}))
+    for conjugate in Conjugates.of(context.saddle).all:
+        if _letter(conjugate) == letter:
+            for coefficient, a, j in conjugate.terms:
+                derived = derived.plus(WordSum({(Letter.response(a, j).T,): coefficient}))
     status, detail = context.same_words(claimed, derived, f"conjugate of {claim.get('of')}")
     if letter.kind == "C" and status == PROVED:
         detail += ", a correlation of response fields"
@@ -144,13 +146,16 @@ def _order_parameter(context: ClaimContext, claim: Claim) -> Letter:
     if len(words) != 1 or len(words[0]) != 1 or not isinstance(words[0][0], Letter):
         raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
     letter = words[0][0].plain
-    saddle = context.saddle
-    known = dict.fromkeys(Letter.correlation(c.a, c.b).plain for c in saddle.covariances)
-    known |= dict.fromkeys(Letter.response(m.a, m.noise) for m in saddle.memories)
+    known = [_letter(conjugate) for conjugate in Conjugates.of(context.saddle).all]
     if letter not in known:
         names = ", ".join(f"{k.kind}[{k.a},{k.b}]" for k in known)
         raise ClaimError(f"{context.place(claim)}: {claim.get('of')} is not an order parameter; they are {names}")
     return letter
+
+
+def _letter(conjugate: Conjugate) -> Letter:
+    a, b = conjugate.a, conjugate.b
+    return Letter.response(a, b) if conjugate.response else Letter.correlation(a, b).plain
 
 
 def _matrix(context: ClaimContext, claim: Claim) -> Disorder:

@@ -146,7 +146,9 @@ def _region(value: Any, place: str) -> tuple[str, ...]:
 
 def _checked(key: str, kind: str, value: Any, place: str) -> Any:
     """Return the value of a key in the form of its kind; formulas become text, lists tuples."""
-    if key in ("lag", "shift", "start", "eigenproblem", "number", "derivative") or (key == "order" and kind == "moment"):
+    if key in ("lag", "shift", "start", "eigenproblem", "number", "derivative") or (
+        key == "order" and kind == "moment"
+    ):
         if isinstance(value, bool) or not isinstance(value, int) or value < (key in ("eigenproblem", "number")):
             raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
         return value

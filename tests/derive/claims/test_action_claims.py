@@ -8,6 +8,7 @@ from derive.claims import check_claims, load_claims
 from derive.errors import ClaimError
 from derive.inputs.loading import load_model
 from derive.pipeline import derive_model
+from derive.printing import latex_of_record, text_of_record
 
 AVERAGE = (
     "-sigma**2*(C[phi,phi]*dot(hat(chi),hat(chi))/2 + C[psi0,psi0]*dot(hat(W0_psi0),hat(W0_psi0))/2"
@@ -119,3 +120,12 @@ def test_the_time_of_an_equation_counts(tmp_path, records):
 def test_what_is_not_a_claim_is_refused(tmp_path, records, body, value, words):
     with pytest.raises(ClaimError, match=words.replace("(", r"\(").replace(")", r"\)")):
         verdict(tmp_path, records, "coupled_spikes", body, value)
+
+
+def test_conjugates_are_shown_and_those_that_vanish_are_a_result(records):
+    lines = text_of_record(records["coupled_spikes"].first.record("conjugates")).splitlines()
+    shown = [line.strip() for line in lines]
+    assert "R[phi,xi](t,s) = -(i/N0) (phi(t) . hat xi(s))" in shown
+    assert "conjugate(R[phi,xi]) = sigma^2 transpose(R[g,chi])" in shown
+    assert "conjugate(R[psi1,chi]) = 0" in shown and "conjugate(C[g,g]) = 0" in shown
+    assert latex_of_record(records["coupled_spikes"].conjugates).count(r"\hat{\chi}") == 1
