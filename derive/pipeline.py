@@ -17,7 +17,7 @@ from derive.records.base import Record
 from derive.records.limit import Recursion, StationaryLimit
 from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
-from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
+from derive.records.saddle import Conjugates, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
 from derive.stages.action import build_action
 from derive.stages.average import average_disorder
@@ -80,6 +80,10 @@ class Derivation(Displayed):
     @cached_property
     def saddle(self) -> SaddlePoint:
         return take_saddle_point(self.average, self.order)
+
+    @cached_property
+    def conjugates(self) -> Conjugates:
+        return Conjugates.of(self.saddle)
 
     @cached_property
     def single_site(self) -> SingleSite:
@@ -229,8 +233,10 @@ class DerivedProbe(Displayed):
         whole = self.training
         if stage == "average":
             return whole.average.joined(self.average)
-        if stage in ("saddle", "single-site"):
+        if stage in ("saddle", "conjugates", "single-site"):
             saddle = whole.saddle.joined(self.saddle)
-            return saddle if stage == "saddle" else SingleSite.of(saddle)
+            if stage == "saddle":
+                return saddle
+            return Conjugates.of(saddle) if stage == "conjugates" else SingleSite.of(saddle)
         record: Record = getattr(whole, stage) if stage in ("order", "method") else getattr(self, stage)
         return record

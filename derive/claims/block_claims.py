@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
+from derive.algebra.nodes import Z
 from derive.algebra.sites import without_averages
 from derive.cells.verdicts import PROVED, REFUTED, ComparisonOutcome, weakest
 from derive.claims.context import ClaimContext
-from derive.claims.formulas import WordSum
+from derive.claims.formulas import Carrier, WordSum
 from derive.claims.reading import Claim
 from derive.errors import ClaimError
 from derive.records.probe import BlockMatrix
@@ -73,6 +76,30 @@ def decide_matrix(context: ClaimContext, claim: Claim) -> tuple[str, str]:
                 counterevidence = f"row {labels[i]}, column {labels[j]}: {detail}"
     scope = f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}"
     return weakest(statuses), f"{scope}; {counterevidence}" if counterevidence else scope
+
+
+def decide_projected(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide one projected equation: the difference of its sides, with unknowns by their labels and `source_a` = <j a>.
+
+    In spectral time `dtau` is the derivative and a response of the bulk a convolution: z and a factor after the Laplace
+    transform.
+    """
+    blocks, row = context.blocks, _label(context, claim, claim.get("unknown"))
+    sources = {u.name: str(right) for u, right in zip(blocks.projected.unknowns, blocks.right_hand_side, strict=True)}
+    reader = context.reader(claim, "z", "G", matrices=True)
+    responses = {s.name: s for s in context.bulk.projected.bulk_symbols}
+    scalars = {**responses, "dtau": Z, **reader.scalars}
+    carriers = (*blocks.labels, *(name for name in sources.values() if name != "None"))
+    claimed = replace(reader, scalars=scalars, carriers=carriers).matrix(claim.get("value"))
+    derived = WordSum({})
+    for column, label in enumerate(blocks.labels):
+        derived = derived.plus(derived_block(blocks, row, column).times(WordSum({(Carrier(label),): sp.S.One})))
+    if blocks.right_hand_side[row] is not None:
+        derived = derived.plus(WordSum({(Carrier(str(blocks.right_hand_side[row])),): sp.S.NegativeOne}))
+    factor = context.reader(claim, "z", "G").scalar(claim.get("times", "1"))
+    if not context.comparator.differs_from_zero(factor):
+        raise ClaimError(f"{context.place(claim)}: {factor} in times is not known to differ from 0")
+    return context.same_words(claimed, derived.scaled(factor), f"equation of {claim.get('unknown')}")
 
 
 def derived_block(blocks: BlockMatrix, row: int, column: int) -> WordSum:

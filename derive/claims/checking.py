@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED
-from derive.claims.block_claims import decide_block, decide_matrix
+from derive.claims.action_claims import (
+    decide_average,
+    decide_conjugate,
+    decide_law,
+    decide_order_parameter,
+    decide_source,
+)
+from derive.claims.block_claims import decide_block, decide_matrix, decide_projected
 from derive.claims.bulk_claims import (
     decide_atom,
     decide_curve,
@@ -35,11 +42,13 @@ from derive.inputs.loading import load_model
 from derive.language.model import Model
 from derive.pipeline import Derivation, derive_model
 
-_TRAINING_KINDS = ("kernel", "covariance")
+_TRAINING_KINDS = ("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate")
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
 _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] = {
     "atom": decide_atom,
+    "average": decide_average,
     "block": decide_block,
+    "conjugate": decide_conjugate,
     "covariance": decide_covariance,
     "critical": decide_critical,
     "curve": decide_curve,
@@ -47,12 +56,16 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "equation": decide_equation,
     "inverse_map": decide_inverse_map,
     "kernel": decide_kernel,
+    "law": decide_law,
     "matrix": decide_matrix,
     "moment": decide_moment,
+    "order_parameter": decide_order_parameter,
     "outlier": decide_outlier,
+    "projected": decide_projected,
     "resolvent": decide_resolvent,
     "scalar_map": decide_scalar_map,
     "series": decide_series,
+    "source": decide_source,
     "threshold": decide_threshold,
 }
 """The procedure that decides each kind of claim."""

@@ -23,7 +23,7 @@ SMALL = sp.Symbol("x", positive=True)
 """The small parameter of a series in a claims file."""
 _BESIDE_PARAMETERS = {
     "inverse_map": ("s",),
-    **dict.fromkeys(("resolvent", "equation", "scalar_map", "block", "matrix"), ("z",)),
+    **dict.fromkeys(("resolvent", "equation", "scalar_map", "block", "matrix", "projected"), ("z",)),
 }
 """Symbols besides parameters that a region may bound."""
 
@@ -36,10 +36,13 @@ class ClaimContext:
     def __init__(self, file: ClaimsFile, derivation: Derivation):
         self.file = file
         self.probed = bool(derivation.probes)
-        self.system, self.saddle = derivation.system, derivation.saddle
+        self.system, self.action = derivation.system, derivation.action
+        self.average, self.saddle = derivation.average, derivation.saddle
         if self.probed:
             self.matrix = derivation.probes.get(file.layer, derivation.first)
-            self.system, self.saddle = self.matrix.system, derivation.saddle.joined(self.matrix.saddle)
+            self.system, self.action = self.matrix.system, self.matrix.action
+            self.average = derivation.average.joined(self.matrix.average)
+            self.saddle = derivation.saddle.joined(self.matrix.saddle)
             for given in self.matrix.probe.measured:
                 raise ClaimError(
                     f"the bulk depends on {given.average}, which changes with the parameters in its own way, so that a "
@@ -73,16 +76,17 @@ class ClaimContext:
         """Return the place of a claim for messages: its file and name."""
         return f"{self.file.path.name}, claim {claim.name!r}"
 
-    def reader(self, claim: Claim, *names: str, matrices: bool = False, carriers: bool = False) -> Reader:
-        """Return the parser of a claim's formulas."""
+    def reader(self, claim: Claim, *names: str, matrices: bool = False, sizes: bool = False) -> Reader:
+        """Return the parser of a claim's formulas, with C and R if `matrices`, with i and the sizes if `sizes`."""
         special: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
         if self.probed:
             special["G"] = self.bulk.projected.resolvent
         scalars = {p.name: p for p in self.parameters}
         scalars = {**{name: special[name] for name in names}, "pi": sp.pi, **scalars}
+        if sizes:
+            scalars = {"i": sp.I, **{sector.name: sector for sector in self.system.sectors}, **scalars}
         fields = self.fields if matrices else None
-        define = dict(claim.define)
-        return Reader(self.place(claim), scalars, fields, carriers, define, integrals=self.integrals)
+        return Reader(self.place(claim), scalars, fields, define=dict(claim.define), integrals=self.integrals)
 
     @property
     def curve(self) -> sp.Expr:

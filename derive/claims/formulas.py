@@ -14,6 +14,7 @@ from derive.algebra.words import Letter
 from derive.claims.integrals import holds_everywhere, integrated
 from derive.errors import ClaimError
 from derive.language.vectors import Field
+from derive.records.action import Leg
 from derive.support.bounds import FORMULA_LENGTH, FORMULA_NODES, NUMBER_DIGITS
 
 FUNCTIONS = {
@@ -36,17 +37,51 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 @dataclass(frozen=True)
 class Carrier:
-    """A field at the end of a memory term, on which R[a, j] acts."""
+    """What ends a term: a field on which R[a, j] acts, or an unknown of A(z)."""
 
-    field: Field
+    name: str
 
     @property
     def T(self) -> None:
-        raise ClaimError(f"the field {self.field} has no transpose; write kernels as coefficient*R[a,j]*field")
+        raise ClaimError(f"{self.name} has no transpose; write terms as coefficient*R[a,j]*{self.name}")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What acts on a field in an equation of motion: a random matrix, or the sum over earlier times."""
+
+    matrix: str
+    transposed: bool = False
+
+    @property
+    def T(self) -> Operator:
+        return replace(self, transposed=not self.transposed)
 
     @property
     def name(self) -> str:
-        return str(self.field)
+        return self.matrix + (".T" if self.transposed else "")
+
+
+EARLIER = Operator("past")
+"""The sum over earlier times."""
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """The scalar product of two vectors, or their dyad: the left one at one time, the right one at another."""
+
+    left: Leg
+    right: Leg
+    kind: str = "dot"
+
+    @property
+    def T(self) -> Bracket:
+        return replace(self, left=self.right, right=self.left)
+
+    @property
+    def name(self) -> str:
+        legs = (f"hat({leg.field})" if leg.hatted else str(leg.field) for leg in (self.left, self.right))
+        return f"{self.kind}({','.join(legs)})"
 
 
 Words = dict[tuple[Any, ...], sp.Expr]
@@ -86,7 +121,9 @@ class Reader:
     Attributes:
         scalars: SymPy expressions by name.
         fields: the fields allowed in C[a, b] and R[a, j]; None where matrices are not allowed.
-        carriers: whether a bare field name may end a term.
+        carriers: the names that may end a term.
+        matrices: the random matrices that may act on a field.
+        legs: whether dot(a, hat(b)) and outer(a, b) are allowed. C and R are then written as such scalar products.
         define: formulas that the file defines by name.
         integrals: integrals whose closed forms were confirmed at points of the parameters only.
     """
@@ -94,7 +131,9 @@ class Reader:
     place: str
     scalars: dict[str, sp.Expr]
     fields: dict[str, Field] | None = None
-    carriers: bool = False
+    carriers: tuple[str, ...] = ()
+    matrices: tuple[str, ...] = ()
+    legs: bool = False
     define: dict[str, str] = data_field(default_factory=dict)
     within: tuple[str, ...] = ()
     integrals: list[str] = data_field(default_factory=list)
@@ -196,6 +235,10 @@ class Reader:
                 return self._integral(node, text)
             case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS:
                 return self._function(name, node, text)
+            case ast.Call(func=ast.Name(id="past"), args=[inner]) if self.matrices:
+                return _product(WordSum({(EARLIER,): sp.S.One}), self._value(inner, text))
+            case ast.Call(func=ast.Name(id="dot" | "outer" as kind), args=[left, right]) if self.legs:
+                return WordSum({(Bracket(self._leg(left, text), self._leg(right, text), kind),): sp.S.One})
             case ast.Subscript(value=ast.Name(id="C" | "R")):
                 return self._letter(node, text)
             case ast.Attribute(attr="T", value=inner):
@@ -248,22 +291,16 @@ class Reader:
 
     def _name(self, name: str, text: str) -> sp.Expr | WordSum:
         if name in self.define and name not in self.within:
-            inner = Reader(
-                f"{self.place}: define.{name}",
-                self.scalars,
-                self.fields,
-                self.carriers,
-                self.define,
-                (*self.within, name),
-                self.integrals,
-            )
+            inner = replace(self, place=f"{self.place}: define.{name}", within=(*self.within, name))
             return inner._read(self.define[name])
         if name in self.scalars:
             return self.scalars[name]
         if name == "I" and self.fields is not None:
             return WordSum({(): sp.S.One})
-        if self.carriers and self.fields is not None and name in self.fields:
-            return WordSum({(Carrier(self.fields[name]),): sp.S.One})
+        if name in self.carriers:
+            return WordSum({(Carrier(name),): sp.S.One})
+        if name in self.matrices:
+            return WordSum({(Operator(name),): sp.S.One})
         names = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
         raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(names)}")
 
@@ -307,7 +344,18 @@ class Reader:
         if len(names) != 2 or ast.unparse(index).count(",") != 1:
             raise self.error(text, f"needs two fields in {kind}[a, b]")
         a, b = map(self.field, names)
+        if self.legs:
+            return WordSum(definition(kind, a, b))
         return WordSum({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
+
+    def _leg(self, node: ast.expr, text: str) -> Leg:
+        """Return a field or the response field of one."""
+        match node:
+            case ast.Name(id=name):
+                return Leg(self.field(name), False)
+            case ast.Call(func=ast.Name(id="hat"), args=[ast.Name(id=name)]):
+                return Leg(self.field(name), True)
+        raise self.error(text, f"has {ast.unparse(node)!r} where a field or hat(field) is needed")
 
     def field(self, name: str) -> Field:
         """Return the field of a name."""
@@ -317,6 +365,12 @@ class Reader:
             hint = f"did you mean {near[0]}? " if near else ""
             raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(fields)}")
         return fields[name]
+
+
+def definition(kind: str, a: Field, b: Field) -> Words:
+    """Return an order parameter as a scalar product: C[a, b] = a . b / size, R[a, b] = -i a . hat(b) / size."""
+    response = kind == "R"
+    return {(Bracket(Leg(a, False), Leg(b, response)),): (-sp.I if response else sp.S.One) / a.sector}
 
 
 def _product(left: sp.Expr | WordSum, right: sp.Expr | WordSum) -> sp.Expr | WordSum:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from derive.algebra.words import Letter
 from derive.cells.verdicts import REFUTED
 from derive.claims.context import ClaimContext
@@ -13,13 +15,13 @@ from derive.language.vectors import Field
 
 def decide_kernel(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     """Decide a claim about a memory kernel."""
-    reader = context.reader(claim, matrices=True, carriers=True)
+    reader = replace(context.reader(claim, matrices=True), carriers=tuple(context.fields))
     target = reader.field(claim.get("target"))
     _owns_noise(context, claim, target)
     memories = [m for m in context.saddle.memories if m.target == target]
     derived = WordSum({})
     for m in memories:
-        derived = derived.plus(WordSum({(Letter.response(m.a, m.noise), Carrier(m.on)): m.coefficient}))
+        derived = derived.plus(WordSum({(Letter.response(m.a, m.noise), Carrier(m.on.name)): m.coefficient}))
     status, detail = context.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
     lag = claim.get("lag")
     distinct_lags = sorted({m.lag for m in memories if m.lag is not None})
@@ -27,10 +29,10 @@ def decide_kernel(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         lags = ", ".join(map(str, distinct_lags))
         return REFUTED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
     reach = f"; s <= t - {lag}" if lag else ""
-    return _same_time(context, claim, {m.fresh for m in memories}, status, detail + reach)
+    return same_time(context, claim, {m.fresh for m in memories}, status, detail + reach)
 
 
-def _same_time(context: ClaimContext, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
+def same_time(context: ClaimContext, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
     """Return the verdict after checking that kernels of matrices drawn afresh act at equal times only."""
     claimed = claim.get("same_time", False)
     if status != REFUTED and derived not in (set(), {claimed}):
@@ -59,4 +61,4 @@ def decide_covariance(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     status, detail = context.same_words(
         reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
     )
-    return _same_time(context, claim, {c.fresh for c in covariances}, status, detail)
+    return same_time(context, claim, {c.fresh for c in covariances}, status, detail)

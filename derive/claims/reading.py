@@ -26,10 +26,19 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "inverse_map": (("value",), ("eigenproblem",)),
     "scalar_map": (("value",), ("eigenproblem",)),
     "critical": (("value",), ("eigenproblem",)),
+    "projected": (("unknown", "value"), ("times",)),
+    "law": (("target", "value"), ("lag", "shift", "start")),
+    "source": (("matrix", "value"), ()),
+    "average": (("matrix", "value"), ("same_time",)),
+    "order_parameter": (("of", "value"), ()),
+    "conjugate": (("of", "value"), ()),
     "kernel": (("target", "value"), ("lag", "same_time")),
     "covariance": (("noises", "value"), ("same_time",)),
     "moment": (("order", "value"), ()),
-    "series": (("of", "order", "value"), ("in", "set", "eigenproblem", "parameter", "number", "position")),
+    "series": (
+        ("of", "order", "value"),
+        ("in", "set", "eigenproblem", "parameter", "number", "position", "derivative"),
+    ),
 }
 """Required and optional keys of each kind of claim."""
 
@@ -137,7 +146,9 @@ def _region(value: Any, place: str) -> tuple[str, ...]:
 
 def _checked(key: str, kind: str, value: Any, place: str) -> Any:
     """Return the value of a key in the form of its kind; formulas become text, lists tuples."""
-    if key in ("lag", "eigenproblem", "number") or (key == "order" and kind == "moment"):
+    if key in ("lag", "shift", "start", "eigenproblem", "number", "derivative") or (
+        key == "order" and kind == "moment"
+    ):
         if isinstance(value, bool) or not isinstance(value, int) or value < (key in ("eigenproblem", "number")):
             raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
         return value

@@ -8,6 +8,8 @@ import sympy as sp
 from sympy.core.function import PoleError
 
 from derive.algebra.nodes import Z
+from derive.algebra.physical import PhysicalPoint
+from derive.algebra.polynomials import TooLarge, eliminate
 from derive.algebra.sites import without_averages
 from derive.cells.balls import enclosure
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, weakest
@@ -30,7 +32,7 @@ def decide_series(context: ClaimContext, claim: Claim) -> tuple[str, str]:
     order = context.reader(claim).scalar(claim.get("order"))
     if not order.is_Integer:
         raise ClaimError(f"{context.place(claim)}: order must be a whole number; set the parameter to a power of x")
-    value = context.reader(claim).scalar(claim.get("value"))
+    value = context.reader(claim, "G").scalar(claim.get("value"))
     if of == "resolvent" and claim.get("in", "z") == "z":
         if claim.get("set", "1/x").replace(" ", "") != "1/x" or not 0 <= order <= 25:
             raise ClaimError(f"{context.place(claim)}: the resolvent is expanded in x = 1/z to order 25 at most")
@@ -38,6 +40,9 @@ def decide_series(context: ClaimContext, claim: Claim) -> tuple[str, str]:
         return context.conclude(
             context.comparator.same(value, derived), value, sp.factor(derived), f"coefficient of 1/z**{order}"
         )
+    responses = {symbol.name: symbol for symbol in context.bulk.projected.bulk_symbols}
+    if of == "z" or of in responses and of != "resolvent":
+        return _at_fixed_resolvent(context, claim, int(order), responses.get(of, Z))
     if of == "scalar_map" or of == "inverse_map" and context.cycle(claim).inverse is None:
         return _map_at_infinity(context, claim, int(order), value)
     names = {p.name: p for p in context.parameters}
@@ -73,6 +78,64 @@ _OF = {
     "atom": "atom",
 }
 """Names in `derive expand` of the quantities that are roots of derived polynomials."""
+
+
+def _at_fixed_resolvent(context: ClaimContext, claim: Claim, order: int, of: sp.Symbol) -> tuple[str, str]:
+    """Decide a coefficient of z, or of a response of the bulk, as a function of G."""
+    names, variable = {p.name: p for p in context.parameters}, claim.get("in")
+    if variable not in names or order < 0:
+        raise ClaimError(f"{context.place(claim)}: in must be one of {', '.join(names)}, and order at least 0")
+    replaced = context.reader(claim, "x").scalar(claim.get("set", "x"))
+    value = context.reader(claim, "G").scalar(claim.get("value"))
+    projected, shift = context.bulk.projected, sp.Symbol("_shift")
+    root, symbols = projected.resolvent, projected.bulk_symbols
+    try:
+        physical = PhysicalPoint.of(projected.algebraic, symbols)
+        rest = [s for s in (Z, *symbols) if s not in (of, root)]
+        relation = eliminate(list(projected.algebraic), rest, physical)
+        far = series_at_infinity(projected.algebraic, symbols, 1)
+    except (TooLarge, NumericalError, sp.PolynomialError):
+        return UNDECIDED, f"no polynomial relation between {of} and G is derived"
+    start = (1 + shift) / root if of == Z else far[of][0].subs(names[variable], replaced) + shift
+    derived = _branch_at_zero(context, relation.subs(names[variable], replaced), (of, root, start, shift), order)
+    if derived is None:
+        return UNDECIDED, f"{of} is not a power series in x whose first term is a rational function of G"
+    derived = sp.diff(derived, root, claim.get("derivative", 0))
+    free = sp.Symbol("G", real=True)  # not joined with z by the equations of the bulk
+    value, derived = value.subs(root, free), derived.subs(root, free)
+    what = f"coefficient of x**{order} in {of} at fixed G"
+    return context.conclude(context.comparator.same(value, derived), value, sp.factor(derived), what)
+
+
+def _branch_at_zero(
+    context: ClaimContext, relation: sp.Expr, branch: tuple[sp.Symbol, sp.Symbol, sp.Expr, sp.Symbol], order: int
+) -> sp.Expr | None:
+    """Return a coefficient in x of the solution of a relation with G; None if that is not decided.
+
+    `branch` is the unknown, G, and the unknown as a function of a shift that vanishes at G = 0 on the physical branch.
+    Where the derivative of the relation by the shift is not zero there and at x = 0, the shift is the only such power
+    series in G, and its coefficients are regular at x = 0.
+    """
+    of, root, start, shift = branch
+    powers = sp.Poly(sp.fraction(sp.cancel(sp.together(relation)))[0], SMALL)
+    relation = sp.expand(powers.as_expr() / SMALL ** min(powers.monoms())[0])
+    near = sp.Poly(sp.fraction(sp.cancel(sp.together(relation.subs(of, start))))[0], root)
+    lowest = near.coeff_monomial(root ** min(near.monoms())[0])
+    slope = sp.diff(lowest, shift).subs({shift: 0, SMALL: 0})
+    if sp.expand(lowest.subs(shift, 0)) != 0 or not context.comparator.differs_from_zero(slope):
+        return None
+    linear = [f for f, _ in sp.factor_list(relation.subs(SMALL, 0))[1] if f.has(of) and sp.degree(f, of) == 1]
+    offset = sp.solve(start - of, shift)[0].subs(SMALL, 0)
+    firsts = [v for f in linear for v in sp.solve(f, of) if sp.limit(offset.subs(of, v), root, 0) == 0]
+    if len(firsts) != 1:
+        return None
+    coefficient = total = firsts[0]
+    steep = sp.cancel(sp.diff(relation, of).subs(SMALL, 0).subs(of, total))
+    for k in range(1, order + 1):
+        residual = sp.diff(relation.subs(of, total), SMALL, k).subs(SMALL, 0) / sp.factorial(k)
+        coefficient = sp.cancel(sp.together(-residual / steep))
+        total += coefficient * SMALL**k
+    return coefficient
 
 
 def _map_at_infinity(context: ClaimContext, claim: Claim, order: int, value: sp.Expr) -> tuple[str, str]:

@@ -152,12 +152,16 @@ def new(name: str, directory: str, as_json: bool) -> None:
 
 ALONE = ("limit", "recursion")
 """Stages of linear training that are shown by name only."""
+CONJUGATES = "conjugates"
+"""The stage of the conjugate order parameters, shown by name only."""
 
 
 @click.command()
 @target_argument
 @click.argument("pairs", metavar="[CHOICE=VALUE]...", nargs=-1, shell_complete=completion.choices)
-@click.option("--stage", type=click.Choice((*STAGES, *ALONE)), help="Show one stage only; all of them otherwise.")
+@click.option(
+    "--stage", type=click.Choice((*STAGES, CONJUGATES, *ALONE)), help="Show one stage only; all of them otherwise."
+)
 @click.option(
     "--format",
     "style",
@@ -182,7 +186,7 @@ def show(
     order        which field needs which, and when   limit     the stationary limit of linear training
     method       exact, by quadrature or sampled     recursion the step that it applies over and over
 
-    The last two are shown by name only.
+    limit, recursion and conjugates (the order parameters and their conjugates) are shown by name only.
 
     Correlations are C[a, b](t, s), responses R[a, b](t, s) to the noise of b at time s; z is the spectral variable.
     Choices pick a member of a family of models, layer=K one of several probed matrices (the first otherwise).
@@ -220,7 +224,7 @@ def show(
         shown = derivation.probes[problem.layers[0]] if problem.layers else derivation
         if stage in ALONE:
             shown = derivation
-        elif stage is not None and stage not in shown.stages:
+        elif stage not in (None, CONJUGATES, *shown.stages):
             raise DeriveError(
                 f"{model.name} declares no probe, so there is no stage {stage}; "
                 f"add probe=spectrum(...) to its Model, or show one of {', '.join(shown.stages)}"

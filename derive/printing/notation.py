@@ -108,6 +108,9 @@ class NotationPrinter:
     def _print_Response(self, node: sp.Basic) -> str:
         return self._order_parameter("R", node.left, node.noise, node.times)
 
+    def _print_ImaginaryUnit(self, node: sp.Basic) -> str:
+        return "i"
+
     def _source(self) -> str:
         """The source of the probe."""
         raise NotImplementedError

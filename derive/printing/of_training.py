@@ -10,6 +10,7 @@ import sympy as sp
 
 from derive.algebra.nodes import (
     Correlation,
+    Dot,
     Hat,
     Noise,
     ProbeSource,
@@ -29,7 +30,7 @@ from derive.printing.plain import TextPrinter
 from derive.printing.statements import Section, Statement, matrix_law, recurrence_lines, remembered
 from derive.records.action import Action, AveragedAction, Leg, Quartic, clock_of
 from derive.records.method import LabelSymmetry, Method
-from derive.records.saddle import NoiseKernel, SaddlePoint, SingleSite, TimeOrder
+from derive.records.saddle import Conjugates, NoiseKernel, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System, SystemField
 
 WRITTEN_OUT = (
@@ -259,6 +260,37 @@ def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
             "vanish by causality",
             tuple(Statement(v, sp.S.Zero) for v in record.vanishing),
             "By causality, no field responds to an impulse that comes later or cannot reach it.",
+        ),
+    )
+
+
+def conjugate_sections(record: Conjugates) -> tuple[Section, ...]:
+    """Return the definitions of the order parameters, and their conjugates at the saddle point."""
+    definitions: list[Statement] = []
+    values: list[Statement] = []
+    vanishing: list[Statement] = []
+    for c in record.all:
+        t = clock_of(c.a)
+        times = (*times_of(c.a, t), *times_of(c.b, PAST))
+        left = (Response if c.response else Correlation)(c.a, c.b, *times)
+        bracket = Dot(at(c.a, t), Leg(c.b, c.response).value(PAST))
+        definitions.append(Statement(left, (-sp.I if c.response else sp.S.One) * bracket / c.a.sector))
+        total = sp.Add(*(scale * sp.Function("transpose")(Response(a, j)) for scale, a, j in c.terms))
+        conjugate = sp.Function("conjugate")((Response if c.response else Correlation)(c.a, c.b))
+        (values if c.terms else vanishing).append(Statement(conjugate, total))
+    return (
+        Section("definitions", tuple(definitions), "Each is enforced by a delta function with a conjugate field."),
+        Section(
+            "conjugates at the saddle point",
+            tuple(values),
+            "The derivative of the effective action by a response: what multiplies it in the averaged action, as a "
+            "matrix over two times.",
+        ),
+        Section(
+            "conjugates that vanish",
+            tuple(vanishing),
+            "The conjugate of a correlation is a correlation of response fields, zero because probabilities add up to "
+            "one; that of a response vanishes if what multiplies it is forbidden by causality.",
         ),
     )
 

@@ -9,6 +9,7 @@ from derive.printing.of_probe import blocks_sections, bulk_sections, pencil_sect
 from derive.printing.of_training import (
     action_sections,
     average_sections,
+    conjugate_sections,
     method_sections,
     order_sections,
     saddle_sections,
@@ -21,7 +22,7 @@ from derive.records.base import Record
 from derive.records.limit import Recursion, StationaryLimit
 from derive.records.method import Method
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
-from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
+from derive.records.saddle import Conjugates, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
 
 
@@ -35,6 +36,7 @@ sections_of.register(System, system_sections)
 sections_of.register(Action, action_sections)
 sections_of.register(AveragedAction, average_sections)
 sections_of.register(SaddlePoint, saddle_sections)
+sections_of.register(Conjugates, conjugate_sections)
 sections_of.register(SingleSite, single_site_sections)
 sections_of.register(TimeOrder, order_sections)
 sections_of.register(Method, method_sections)

@@ -68,6 +68,55 @@ class SaddlePoint(Record):
         )
 
 
+@dataclass(frozen=True)
+class Conjugate:
+    """The field conjugate to R[a, noise], or to C[a, b] without a noise, in exp(-size hat(Q) (Q - its definition)).
+
+    At the saddle point its value at (s, t) is the sum of coefficient * R[b, j](t, s) over `terms` (coefficient, b, j).
+    """
+
+    a: Field
+    b: Field
+    response: bool
+    terms: tuple[tuple[sp.Expr, Field, Field], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Conjugates(Record):
+    """The order parameters and their conjugates at the saddle point of the effective action."""
+
+    saddle: SaddlePoint
+    assumptions: tuple[str, ...]
+    title = "Conjugate order parameters"
+
+    @staticmethod
+    def of(saddle: SaddlePoint) -> Conjugates:
+        return Conjugates(saddle, saddle.assumptions)
+
+    @property
+    def system(self) -> System:
+        return self.saddle.system
+
+    @cached_property
+    def all(self) -> tuple[Conjugate, ...]:
+        """The derivative of the effective action by a correlation is a correlation of response fields, which vanishes;
+        that by a response is what multiplies it, and becomes a memory."""
+        pairs: dict[frozenset[Field], tuple[Field, Field]] = {}
+        for c in self.saddle.covariances:
+            pairs.setdefault(frozenset((c.a, c.b)), (c.a, c.b))
+        memories = self.saddle.memories
+        responses = dict.fromkeys((m.a, m.noise) for m in memories)
+        return (
+            *(Conjugate(a, b, False, ()) for a, b in pairs.values()),
+            *(
+                Conjugate(
+                    a, j, True, tuple((m.coefficient, m.a, m.noise) for m in memories if (m.on, m.target) == (a, j))
+                )
+                for a, j in responses
+            ),
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class SingleSite(Record):
     """One representative site of each sector: the saddle point together with the rules of the declaration."""

@@ -1,7 +1,7 @@
-"""Write the pages that follow from the code: language.md, commands.md, results.md and gallery.md.
+"""Write the pages that follow from the code: language.md, commands.md, results.md, gallery.md, paper.md.
 
-    python notebooks/manual/reference.py               writes the pages
-    python notebooks/manual/reference.py --pictures    solves every declaration of the gallery and draws it, too
+python notebooks/manual/reference.py               writes the pages
+python notebooks/manual/reference.py --pictures    solves every declaration of the gallery and draws it, too
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import ast
 import inspect
 import re
 import sys
+import tomllib
+from collections import Counter
 from dataclasses import fields, is_dataclass
+from fnmatch import fnmatchcase
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +21,7 @@ from pathlib import Path
 import click
 
 import derive
+from derive.claims import load_claims, project_claims
 from derive.cli import main
 from derive.words import LANGUAGE, UNDER, VERBS
 from numerics.support.reports import RECORDS
@@ -26,6 +30,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 DECLARATIONS = ROOT / "tests" / "declarations"
 PICTURES = HERE / "gallery"
+ABOUT_ITEMS = """Items are results, lemmas, groups of displayed equations and figures. *Proved*: claims typed from the
+print are proved by `derive verify`. *Compared*: numbers agree with simulation or a solution by hand. *Declared*: it is
+the model. *Figure*: a notebook draws it. *Not applicable*: it says why. Where print and derivation differ, the item
+links to the [errata](../errata.ipynb), and its claims hold what is right."""
+STATUSES = ("proved", "compared", "declared", "figure", "not applicable")
 WRITTEN = "Written by `python notebooks/manual/reference.py` from the code; do not edit."
 
 
@@ -87,8 +96,10 @@ def results() -> str:
                 }
                 rows = [f"| `{key}` | {line} |" for key, line in sorted((_field_lines(thing) | members).items())]
                 pages.append("\n".join(["| name | what it is |", "| --- | --- |", *rows]))
-    pages.append("# Records of how a result was computed\n\n`s.method` is a TrainingMethod, `layer.diagnostics` a "
-                 "LayerDiagnostics. `sentence` says a record in words; `--json` has its fields.")
+    pages.append(
+        "# Records of how a result was computed\n\n`s.method` is a TrainingMethod, `layer.diagnostics` a "
+        "LayerDiagnostics. `sentence` says a record in words; `--json` has its fields."
+    )
     for record in RECORDS:
         rows = [f"| `{field.name}` | `{str(field.type).replace('|', chr(92) + '|')}` |" for field in fields(record)]
         pages += [documented(record.__name__, record), "\n".join(["| field | type |", "| --- | --- |", *rows])]
@@ -140,7 +151,50 @@ def draw() -> None:
         figure.savefig(PICTURES / f"{path.stem}.png", dpi=70, metadata={"Software": None})
 
 
-PAGES = {"language": language, "commands": commands, "results": results, "gallery": gallery}
+def paper_items() -> list[dict[str, object]]:
+    """The items of the paper, each with the names of the claims that its patterns match."""
+    known = {path.stem: [claim.name for claim in load_claims(path).claims] for path in project_claims()}
+    items = tomllib.loads((HERE / "paper_items.toml").read_text(encoding="utf-8"))["item"]
+    for item in items:
+        matched: dict[str, dict[str, None]] = {}
+        for pattern in item.get("claims", ()):
+            stem, _, name = pattern.partition(": ")
+            names = [found for found in known[stem] if found == name or fnmatchcase(found, name)]
+            if not names:
+                raise ValueError(f"{item['number']}: no claim {pattern!r}")
+            matched.setdefault(stem, {}).update(dict.fromkeys(names))
+        item["matched"] = {stem: list(names) for stem, names in matched.items()}
+    return list(items)
+
+
+def paper() -> str:
+    items = paper_items()
+    counts = Counter(item["status"] for item in items)
+    lines = [f"{counts[status]} {status}" for status in STATUSES if counts[status]]
+    rows = []
+    for item in items:
+        where = [
+            f"[{stem}](../../tests/reference_formulas/{stem}.toml): "
+            + (names[0] if len(names) == 1 else f"{len(names)} claims")
+            for stem, names in item["matched"].items()
+        ]
+        where += [f"[{Path(link).stem}](../../{link})" for link in item.get("links", ())]
+        where += [item["note"]] if "note" in item else []
+        rows.append(f"| {item['number']} | {item['statement']} | {item['status']} | {'; '.join(where)} |")
+    head = [
+        "# The paper, item by item",
+        "",
+        WRITTEN,
+        "",
+        f"Of {len(items)} items {', '.join(lines)}.",
+        "",
+        ABOUT_ITEMS,
+        "",
+    ]
+    return "\n".join([*head, "| item | statement | status | where |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+PAGES = {"language": language, "commands": commands, "results": results, "gallery": gallery, "paper": paper}
 
 if __name__ == "__main__":
     if "--pictures" in sys.argv[1:]:

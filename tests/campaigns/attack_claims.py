@@ -58,6 +58,11 @@ TRIES = 300
 SIZE = 3
 """Rows of the random matrices."""
 MATRICES = ("block", "matrix", "kernel", "covariance")
+ACTION = ("average", "source", "order_parameter")
+"""Kinds whose formulas have scalar products or dyads of vectors."""
+TERMS = ("kernel", "covariance", "law", "conjugate", "projected", *ACTION)
+"""Kinds whose formulas are sums of terms to which no scalar can be added."""
+VERBS = ("dot", "outer", "hat", "past", "tanh")
 SELECTED = ("resolvent", "edges", "atom", "outlier", "threshold")
 """Kinds whose truth depends on the region."""
 ATTACKED = ("a domain that ends", "a root in the declaration")
@@ -120,7 +125,7 @@ def _others(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield "swapped fields", ast.Subscript(node.value, swapped, ast.Load())
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         yield "another number", ast.Constant(node.value + 1)
-    if isinstance(node, ast.Name) and node.id not in ("I", "C", "R", "sqrt", "exp", "log"):
+    if isinstance(node, ast.Name) and node.id not in ("I", "C", "R", "sqrt", "exp", "log", *VERBS):
         yield "positive values only", ast.parse(f"sqrt({node.id}**2)", mode="eval").body
 
 
@@ -131,6 +136,9 @@ def changed(text: str, work: ClaimContext, kind: str) -> Iterator[tuple[str, str
         if (
             re.search(r"\[[^]]*sqrt", ast.unparse(tree))
             or what == "positive values only"
+            and kind in TERMS
+            and any(f"sqrt({name} ** 2)" in ast.unparse(tree) for name in _vectors(work))
+            or what == "positive values only"
             and any(part in ast.unparse(tree) for part in signed)
         ):
             continue
@@ -138,7 +146,7 @@ def changed(text: str, work: ClaimContext, kind: str) -> Iterator[tuple[str, str
     one = "*I" if kind in ("block", "matrix") else ""
     yield "sign", f"-({text})"
     yield "factor", f"2*({text})"
-    if kind not in ("kernel", "covariance"):
+    if kind not in TERMS:
         yield "a tiny term", f"{text} + 1e-13{one}"
         for p in work.parameters:
             default = Fraction(repr(p.default) if isinstance(p.default, float) else p.default)
@@ -146,6 +154,13 @@ def changed(text: str, work: ClaimContext, kind: str) -> Iterator[tuple[str, str
             if p.domain.whole:
                 near = "*".join(f"({p.name} - {int(default) + k})" for k in range(3))
                 yield f"true for three values of {p.name}", f"{text} + {near}{one}"
+
+
+def _vectors(work: ClaimContext) -> tuple[str, ...]:
+    """The names that stand for vectors and matrices in formulas of terms."""
+    unknowns = work.blocks.labels if work.probed else ()
+    sources = (f"source_{name}" for name in work.fields)
+    return (*work.fields, *unknowns, *sources, *(matrix.name for matrix in work.system.disorder), "j")
 
 
 def mutants(file: ClaimsFile, work: ClaimContext) -> Iterator[Mutant]:
@@ -240,6 +255,36 @@ def random_matrix(draw: random.Random) -> Any:
     return mpmath.matrix(SIZE, SIZE).apply(lambda _: mpmath.mpf(draw.randint(-99, 99)) / draw.randint(1, 40))
 
 
+@dataclass(frozen=True)
+class Bilinear:
+    """A scalar product of vectors at two times; in a product of two both times are summed over."""
+
+    value: Any
+
+    def __add__(self, other: Any) -> Any:
+        return Bilinear(self.value + other.value) if isinstance(other, Bilinear) else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __neg__(self) -> Bilinear:
+        return Bilinear(-self.value)
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Bilinear):
+            return mpmath.fsum(a * b for a, b in zip(list(self.value), list(other.value), strict=True))
+        return Bilinear(other * self.value)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Bilinear:
+        return Bilinear(self.value / other)
+
+    @property
+    def T(self) -> Bilinear:
+        return Bilinear(self.value.T)
+
+
 class Numbers:
     """Formulas of a claim as numbers at one random point of its region; None stands for what cannot be evaluated."""
 
@@ -257,7 +302,50 @@ class Numbers:
             "sqrt": mpmath.sqrt,
             "exp": mpmath.exp,
             "log": mpmath.log,
+            "tanh": mpmath.tanh,
+            "i": mpmath.j,
         }
+        if claim.kind in TERMS:
+            self.names = {**self._of_terms(claim, draw), **self.names}
+        if claim.kind in ACTION:
+            self.names |= self._of_actions()
+        if claim.kind == "law" and any(f.rule.laws for f in work.system.fields if f.field.name == claim.get("target")):
+            self.names |= {name: mpmath.mpf(draw.randint(-99, 99)) / 60 for name in work.fields}
+
+    def _of_terms(self, claim: Claim, draw: random.Random) -> dict[str, Any]:
+        """Sizes, random matrices, unknowns and sources, by name."""
+        earlier, size = random_matrix(draw), mpmath.mpf(draw.randint(10, 99)) / 7
+        point = {p: sp.Rational(v.numerator, v.denominator) for p, v in self.point.items()}
+        sizes = {s.name: size * mpmath.mpmathify(s.ratio.subs(point).evalf(DIGITS)) for s in self.work.system.sectors}
+        vectors = {name: random_matrix(draw) for name in _vectors(self.work)}
+        return {**sizes, **vectors, "past": lambda x: earlier * x}
+
+    def _of_actions(self) -> dict[str, Any]:
+        """Scalar products and dyads of fields and their response fields, and C and R made of them."""
+        hats = {id(self.names[name]): random_matrix(random.Random(name)) for name in self.work.fields}
+
+        def hat(vector: Any) -> Any:
+            return hats[id(vector)]
+
+        def dot(a: Any, b: Any) -> Bilinear:
+            return Bilinear(a * b.T)
+
+        class Defined:
+            def __init__(self, numbers: Numbers, response: bool):
+                self.numbers, self.response = numbers, response
+
+            def __getitem__(self, index: str) -> Bilinear:
+                names, fields = self.numbers.names, self.numbers.work.fields
+                a, b = index.strip("()").replace(" ", "").split(",")
+                size = names[fields[a].sector.name]
+                return (
+                    dot(names[a], hat(names[b])) * (-mpmath.j / size)
+                    if self.response
+                    else dot(names[a], names[b]) / size
+                )
+
+        letters = {"letters_C": Defined(self, False), "letters_R": Defined(self, True)}
+        return {**letters, "hat": hat, "dot": dot, "outer": lambda a, b: a.T * b}
 
     def _drawn(self, draw: random.Random) -> dict[Any, Fraction]:
         fixed = dict(self.claim.get("at", ()))
@@ -342,6 +430,8 @@ def equal(a: Any, b: Any) -> bool:
     """Whether two numbers or matrices agree; the number zero is the matrix zero."""
     if isinstance(a, mpmath.matrix) != isinstance(b, mpmath.matrix):
         a, b = (x if isinstance(x, mpmath.matrix) else x * mpmath.eye(SIZE) for x in (a, b))
+    if isinstance(a, Bilinear) and isinstance(b, Bilinear):
+        a, b = a.value, b.value
     if isinstance(a, mpmath.matrix):
         return all(equal(x, y) for x, y in zip(list(a), list(b), strict=True))
     return bool(abs(a - b) <= AGREEING * max(1, abs(a), abs(b)))
@@ -368,8 +458,9 @@ def holds(work: ClaimContext, mutant: Mutant, draw: random.Random) -> bool | Non
 def _as_before(numbers: Numbers, mutant: Mutant) -> bool:
     """Whether the changed formulas have the values of the original ones, which are unique."""
     old, new = dict(mutant.original.keys), dict(mutant.claim.keys)
-    spectral = mutant.claim.kind in ("block", "matrix", "scalar_map") and numbers.work.probed
-    given = numbers.bulk_names(numbers.beyond) if spectral else {}
+    spectral = mutant.claim.kind in ("block", "matrix", "scalar_map", "projected") and numbers.work.probed
+    given = numbers.bulk_names(numbers.beyond) if spectral else {"G": mpmath.mpf(3) / 7}
+    given |= {"dtau": given["z"]} if spectral else {}
     if old.get("noises") != new.get("noises"):
         return _symmetric(numbers, mutant)
     if (old.get("row"), old.get("column")) != (new.get("row"), new.get("column")):

@@ -22,7 +22,7 @@ from derive.words import WORDS
 
 ROOT = Path(__file__).parents[2]
 MANUAL = ROOT / "notebooks" / "manual"
-REFERENCE = ("language", "commands", "results", "gallery")
+REFERENCE = ("language", "commands", "results", "gallery", "paper")
 PAGES = {
     "README": (ROOT / "README.md").read_text(encoding="utf-8"),
     **{path.stem: path.read_text(encoding="utf-8") for path in sorted(MANUAL.glob("*.md")) if path.stem != "README"},

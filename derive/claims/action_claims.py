@@ -1,0 +1,197 @@
+"""Claims about equations, the action and its average, and order parameters with their conjugates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+
+from derive.algebra.words import Letter
+from derive.cells.verdicts import PROVED, REFUTED
+from derive.claims.context import ClaimContext
+from derive.claims.formulas import EARLIER, Bracket, Carrier, Operator, Reader, Words, WordSum, definition
+from derive.claims.process_claims import same_time
+from derive.claims.reading import Claim
+from derive.errors import ClaimError
+from derive.language.matrices import Disorder
+from derive.language.vectors import FieldAt, Mean, Mix, PastSum, Total
+from derive.records.action import Coupling, Leg
+from derive.records.saddle import Conjugate, Conjugates
+from derive.records.system import LinearRule, SystemField, Term
+
+
+def decide_law(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide the right-hand side of the equation of a field, at the time t if the left-hand side is at t + shift."""
+    reader = context.reader(claim, matrices=True, sizes=True)
+    target = reader.field(claim.get("target"))
+    rules = [f for f in context.system.fields if f.field == target]
+    if not rules:
+        raise ClaimError(f"{context.place(claim)}: {target} is drawn at random and has no equation")
+    (f,) = rules
+    first = claim.get("start")
+    if first is not None and first >= len(f.starts):
+        return REFUTED, f"derived: {target} has {len(f.starts)} starting values"
+    f = f if first is None else replace(f, rule=f.starts[first], shift=0)
+    if f.shift != claim.get("shift", 0):
+        return REFUTED, f"derived: the equation of {target} gives its value at t + {f.shift}"
+    what = f"equation of {target}"
+    if f.rule.laws:
+        return _nonlinear(context, claim, f, what)
+    matrices = tuple(matrix.name for matrix in context.system.disorder)
+    reader = replace(reader, carriers=(*context.fields, "j"), matrices=(*matrices, EARLIER.matrix))
+    status, detail = _same_sizes(context, reader.matrix(claim.get("value")), _right_hand_side(context, claim, f), what)
+    lag, past = claim.get("lag"), [t.past for t in f.rule.terms if t.past is not None]
+    lags = sorted({int(f.time + 1 - p.subs(f.time, f.time + f.shift)) for p in past if p.has(f.time)})
+    if status != REFUTED and lag is not None and lags != [lag]:
+        return REFUTED, f"derived: the sums of the {what} end at s = t - {', '.join(map(str, lags))}, claimed lag {lag}"
+    return status, detail
+
+
+def _nonlinear(context: ClaimContext, claim: Claim, f: SystemField, what: str) -> tuple[str, str]:
+    """Decide an elementwise law, in which the name of a field is its value at the time of the law."""
+    law = f.rule.expression(f.time).subs(f.time, f.time + f.shift)
+    if law.has(PastSum, Mean, Mix, Total):
+        raise ClaimError(f"{context.place(claim)}: the law of {f.field} has averages, sums over times or labels in it")
+    values = {value.field.name: value for value in sorted(law.atoms(FieldAt), key=str)}
+    reader = context.reader(claim)
+    claimed = replace(reader, scalars={**values, **reader.scalars}).scalar(claim.get("value"))
+    plain = {value: sp.Symbol(name, real=True) for name, value in values.items()}
+    claimed, derived = claimed.xreplace(plain), law.xreplace(plain)
+    return context.conclude(context.comparator.same(claimed, derived), claimed, derived, what)
+
+
+def _right_hand_side(context: ClaimContext, claim: Claim, f: SystemField) -> WordSum:
+    """Return the right-hand side as words: products with random matrices, values, sums over the past, overlaps."""
+    if f.product is not None:
+        p = f.product
+        operator = Operator(p.matrix.name, p.transposed)
+        return WordSum({(operator, Carrier(p.argument.name)): p.coefficient})
+    assert isinstance(f.rule, LinearRule)
+    total = WordSum({(Carrier("j"),): sp.S.One} if f.derivative else {})
+    for term in f.rule.terms:
+        total = total.plus(WordSum({_word(context, claim, f, term): term.coefficient}))
+    return total
+
+
+def _word(context: ClaimContext, claim: Claim, f: SystemField, term: Term) -> tuple[object, ...]:
+    now = f.time - f.shift
+    timed = [value for value in (term.vector, *(term.pair or ())) if value.time is not None]
+    if term.mixing is not None or any(v.time not in (now, f.time) and term.past is None for v in timed):
+        raise ClaimError(
+            f"{context.place(claim)}: the equation of {f.field} has labels or other times; it is shown only"
+        )
+    last = Carrier(term.vector.field.name)
+    if term.pair is None:
+        return (last,) if term.past is None else (EARLIER, last)
+    left, right = term.pair
+    first, second = (left, right) if left.field.role == "spectral" or right == term.vector else (right, left)
+    return (Letter.correlation(first.field, second.field), last)
+
+
+def decide_source(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide the matrix X in exp(-i Tr W^T X), a sum of dyads."""
+    matrix = _matrix(context, claim)
+    derived = WordSum({})
+    for c in context.action.couplings:
+        if c.matrix == matrix:
+            derived = derived.plus(WordSum({(_dyad(c),): c.coefficient}))
+    claimed = _reader(context, claim).matrix(claim.get("value"))
+    return _same_sizes(context, claimed, derived, f"source of {matrix}")
+
+
+def decide_average(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide all terms that the average over a random matrix adds to the exponent."""
+    matrix = _matrix(context, claim)
+    terms = [term for term in context.average.terms if term.matrix == matrix]
+    derived = WordSum({})
+    for term in terms:
+        derived = derived.plus(WordSum({(Bracket(*term.left), Bracket(*term.right)): term.weight}))
+    claimed = _reader(context, claim).matrix(claim.get("value"))
+    status, detail = _same_sizes(context, _joined(claimed), _joined(derived), f"average over {matrix}")
+    return same_time(context, claim, {matrix.fresh is not None}, status, detail)
+
+
+def decide_order_parameter(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide the definition of an order parameter that the saddle point has."""
+    letter = _order_parameter(context, claim)
+    reader = _reader(context, claim)
+    text = claim.get("value")
+    if any(f"{kind}[" in text.replace(" ", "") for kind in "CR"):
+        raise reader.error(text, "defines an order parameter by order parameters; write it with dot and hat")
+    derived = WordSum(definition(letter.kind, letter.a, letter.b))
+    claimed = reader.matrix(text)
+    if letter.kind == "C":  # a scalar product does not depend on the order of its vectors, if their times go along
+        derived, claimed = _joined(derived), _joined(claimed)
+    return _same_sizes(context, claimed, derived, claim.get("of"))
+
+
+def decide_conjugate(context: ClaimContext, claim: Claim) -> tuple[str, str]:
+    """Decide the value of the field conjugate to an order parameter at the saddle point."""
+    letter = _order_parameter(context, claim)
+    claimed = context.reader(claim, matrices=True).matrix(claim.get("value"))
+    derived = WordSum({})
+    for conjugate in Conjugates.of(context.saddle).all:
+        if _letter(conjugate) == letter:
+            for coefficient, a, j in conjugate.terms:
+                derived = derived.plus(WordSum({(Letter.response(a, j).T,): coefficient}))
+    status, detail = context.same_words(claimed, derived, f"conjugate of {claim.get('of')}")
+    if letter.kind == "C" and status == PROVED:
+        detail += ", a correlation of response fields"
+    return status, detail
+
+
+def _order_parameter(context: ClaimContext, claim: Claim) -> Letter:
+    """Return the order parameter that a claim is about."""
+    words = list(context.reader(claim, matrices=True).matrix(claim.get("of")).terms)
+    if len(words) != 1 or len(words[0]) != 1 or not isinstance(words[0][0], Letter):
+        raise ClaimError(f"{context.place(claim)}: of must be one order parameter, such as C[a,b] or R[a,j]")
+    letter = words[0][0].plain
+    known = [_letter(conjugate) for conjugate in Conjugates.of(context.saddle).all]
+    if letter not in known:
+        names = ", ".join(f"{k.kind}[{k.a},{k.b}]" for k in known)
+        raise ClaimError(f"{context.place(claim)}: {claim.get('of')} is not an order parameter; they are {names}")
+    return letter
+
+
+def _letter(conjugate: Conjugate) -> Letter:
+    a, b = conjugate.a, conjugate.b
+    return Letter.response(a, b) if conjugate.response else Letter.correlation(a, b).plain
+
+
+def _matrix(context: ClaimContext, claim: Claim) -> Disorder:
+    matrices = {matrix.name: matrix for matrix in context.system.disorder}
+    if claim.get("matrix") not in matrices:
+        raise ClaimError(
+            f"{context.place(claim)}: there is no random matrix {claim.get('matrix')}; they are {', '.join(matrices)}"
+        )
+    return matrices[claim.get("matrix")]
+
+
+def _reader(context: ClaimContext, claim: Claim) -> Reader:
+    return replace(context.reader(claim, matrices=True, sizes=True), legs=True)
+
+
+def _dyad(coupling: Coupling) -> Bracket:
+    hat, argument = Leg(coupling.field, True), Leg(coupling.argument, False)
+    return Bracket(argument, hat, "outer") if coupling.transposed else Bracket(hat, argument, "outer")
+
+
+def _joined(total: WordSum) -> WordSum:
+    """Return a sum of products of brackets in which terms that differ in the names of times or their order are one."""
+    joined: Words = {}
+    for word, scale in total.terms.items():
+        mirrored = tuple(letter.T for letter in word)
+        key = min((word, word[::-1], mirrored, mirrored[::-1]), key=lambda w: tuple(letter.name for letter in w))
+        joined[key] = joined.get(key, sp.S.Zero) + scale
+    return WordSum(joined)
+
+
+def _same_sizes(context: ClaimContext, claimed: WordSum, derived: WordSum, what: str) -> tuple[str, str]:
+    """Compare sums of words whose coefficients hold sizes: all of them are multiples of one size."""
+    sectors = context.system.sectors
+    base = next((s for s in sectors if s.ratio == 1), sp.Symbol("size", positive=True))
+    sizes = {sector: sector.ratio * base for sector in sectors}
+    claimed, derived = (
+        WordSum({word: scale.xreplace(sizes) for word, scale in total.terms.items()}) for total in (claimed, derived)
+    )
+    return context.same_words(claimed, derived, what)
