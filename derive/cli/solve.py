@@ -102,7 +102,9 @@ Examples:
 @target_argument
 @values_argument
 @takes(options_of("solve"))
-@click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
+@click.option(
+    "--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk there, or at points such as 0.1,0.5."
+)
 @click.option(
     "--resolvent",
     "places",
@@ -170,8 +172,16 @@ def _places(texts: tuple[str, ...]) -> list[complex]:
 
 
 def _grid(text: str | None) -> list[float] | None:
-    """The points of --grid."""
-    return None if text is None else _range(f"--grid {text}", text)
+    """Return the points of --grid: a range, or a list of numbers."""
+    if text is None or ":" in text:
+        return None if text is None else _range(f"--grid {text}", text)
+    try:
+        points = [float(part) for part in text.split(",")]
+    except ValueError:
+        points = [math.nan]
+    if not all(map(math.isfinite, points)):
+        raise click.UsageError(f"--grid {text}: write points, such as 0.1,0.5, or LOW:HIGH:COUNT, such as 0:10:400")
+    return points
 
 
 def _range(option: str, text: str) -> list[float]:

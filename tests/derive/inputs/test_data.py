@@ -407,6 +407,8 @@ FILES = {
         ["loss=cross_entropy"],
         "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1",
     ),
+    "classes as columns": ({"y": np.eye(10)[:6]}, [], "classifier.py"),
+    "classes as numbers": ({"y": np.arange(6)}, ["loss=cross_entropy"], "classifier.py"),
     "a batch too large": ({}, ["B=7"], "7 points in a batch are more than there are; take at most 6"),
     "a size that contradicts": ({}, ["P=5"], "P=5, but data="),
     "a batch that contradicts": ({"order": np.zeros((2, 2), int)}, ["B=3"], "B=3, but data="),
