@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,6 +96,12 @@ def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
 
 
 def _print_comparison(comparison: Comparison) -> None:
+    from numerics.support.labelled import SHOWN
+
     click.echo(comparison.title)
     print_table("", ("quantity", "theory", "simulation", "difference / error"), comparison.lines())
+    for name, series in comparison.theory.observables.items():
+        count = math.prod(series.shape[1:])
+        if count > SHOWN:
+            click.echo(f"{name}: {SHOWN} of {count} labels are compared; --json has all")
     click.echo(comparison.verdict)

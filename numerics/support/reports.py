@@ -141,7 +141,7 @@ class BulkMethod(Described):
     """How the bulk was computed."""
 
     way: Literal["curve", "responses", "site averages", "sampled site averages"] = "curve"
-    """From the polynomial curve of the resolvent, or from response equations, with averages over sites or sampled sites."""
+    """From the polynomial curve of the resolvent, or from response equations with averages over (sampled) sites."""
     responses: int = 1
     """Number of response equations."""
     nodes: int | None = None
@@ -188,7 +188,7 @@ class ReplicateMethod(Described):
 
 @dataclass(frozen=True)
 class UndecidedOutlier(Described):
-    """An outlier that sampling leaves undecided: some replicates lack it, or it is within a standard error of an edge."""
+    """An outlier that sampling leaves undecided: some replicates lack it, or it is within an error of an edge."""
 
     edge: float | None = None
     """The edge in question, if its position is known only to a standard error."""

@@ -928,7 +928,7 @@ def test_two_checkpoints_show_what_was_learned():
     reasons = {one["name"]: one["reason"] for one in found["left_out"]}
     assert reasons["old"] == "only in before.npz" and reasons["new.weight"].startswith("not in before.npz")
     text = run("before.npz", "after.npz", "--plot", "out.png").stdout
-    assert "0 > 1" in text and max(map(len, text.splitlines())) <= 80 and Path("out.png").exists()
+    assert "0 -> 1" in text and max(map(len, text.splitlines())) <= 80 and Path("out.png").exists()
 
 
 # From Python
