@@ -362,7 +362,7 @@ def number_of(name: str, value: Any, domain: str) -> float:
         try:
             number = float(item)
         except OverflowError:
-            raise ParameterError(f"{name} is too large for a number of the machine; it must be {domain}") from None
+            raise ParameterError(f"{name} is too large for a floating-point number; it must be {domain}") from None
     if not math.isfinite(number):
         raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")
     return number
