@@ -79,7 +79,7 @@ Examples:
     default=0,
     show_default=True,
     metavar="K",
-    help="Begin at this declaration of the seed: to go on with a run, or to see one again.",
+    help="Number of the first declaration of the seed: to resume a run, or to repeat one declaration.",
 )
 @click.option(
     "--laws",

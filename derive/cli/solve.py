@@ -103,7 +103,9 @@ Examples:
 @values_argument
 @takes(options_of("solve"))
 @click.option(
-    "--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk there, or at points such as 0.1,0.5."
+    "--grid",
+    metavar="LOW:HIGH:COUNT",
+    help="Also give the density of the bulk on this range, or at points such as 0.1,0.5.",
 )
 @click.option(
     "--resolvent",

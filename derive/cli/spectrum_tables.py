@@ -144,7 +144,7 @@ def _print_trends(kinds: dict[str, list[Row]]) -> None:
 
 
 def _trend(name: str, values: Sequence[float]) -> str:
-    return f"{name} from {values[0]:.3g} to {values[-1]:.3g} {_bars(values)}"
+    return f"{name} {values[0]:.3g} -> {values[-1]:.3g} {_bars(values)}"
 
 
 def _bars(values: Sequence[float]) -> str:

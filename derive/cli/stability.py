@@ -180,5 +180,5 @@ def _found_by(point: dict[str, Any], rate: str) -> list[str]:
     last = horizons[0]
     inside = f"within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])}"
     if point["by_divergence"] == last["within"]:
-        return [f"late growth of the loss: {runs}; not settled, so that of the steps that were run is given: {inside}"]
+        return [f"late growth of the loss: {runs}; not converged, so this is the limit within these steps: {inside}"]
     return [f"late growth of the loss: {runs}; extrapolated {number(point['by_divergence'])} ({inside})"]

@@ -231,7 +231,7 @@ class _Table:
         self.variables[name] = ((*self.names, *dims), table.reshape((*self.shape, *inner)))
 
     def aligned(self) -> dict[str, Any]:
-        """The variables, as long as each other along each dimension they share: layers differ in their outliers."""
+        """Return the variables, padded with NaN to a common length along each dimension."""
         lengths: dict[str, int] = {}
         for dims, values in self.variables.values():
             lengths |= {name: max(size, lengths.get(name, 0)) for name, size in zip(dims, values.shape, strict=True)}
