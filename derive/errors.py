@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from derive.support.plain_words import one_sentence, plain_objects, printable
+from derive.support.plain_words import as_python_names, one_sentence, plain_objects, printable
 from derive.support.source_lines import Place, declaring_place
 
 
@@ -17,6 +17,14 @@ class DeriveError(Exception):
 
     def __init__(self, sentence: str = "") -> None:
         super().__init__(one_sentence(sentence))
+
+    @property
+    def on_the_command_line(self) -> str:
+        """Return the sentence with its options as commands take them; `str` names them as Python does."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return as_python_names(super().__str__())
 
 
 class DeclarationError(DeriveError):
@@ -45,6 +53,10 @@ class DeclarationError(DeriveError):
         """Write the sentence in other words."""
         self.sentence = in_words(self.sentence)
         self.args = (self.sentence,)
+
+    @property
+    def on_the_command_line(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         said = one_sentence(self.sentence)

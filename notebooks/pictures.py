@@ -1,4 +1,7 @@
-"""Writes the pictures of the README: outputs of the stored notebooks, as they are. Run: python notebooks/pictures.py"""
+"""Write pictures of the manual, the first outputs of stored notebooks. Run: python notebooks/pictures.py
+
+The picture of the README is what its first command draws, at half the size.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import json
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SHOWN = ("fig_anti_hebbian", "fig_extensive_chi", "digits_cnn")
-"""Notebooks whose first picture the README shows."""
+SHOWN = ("fig_extensive_chi", "digits_cnn")
+"""Notebooks whose first picture the manual shows."""
 
 
 def first_picture(notebook: Path) -> bytes:

@@ -234,7 +234,7 @@ CORES = "cores"
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """Options of a sweep, beside those of the verb that it repeats."""
+    """Options of a sweep in addition to those of the verb that it repeats."""
 
     of: str = option("solve", one_of("solve", "simulate", "compare"), "The verb that the sweep repeats.", flag=None)
     jobs: int | str | None = option(
@@ -279,7 +279,7 @@ class SweepOptions:
             if not 1 <= part <= parts:
                 raise ParameterError(f"shard {part}/{parts}: write K/N with K from 1 to N")
             if self.journal is None:
-                raise ParameterError("a shard needs a journal of its own, which is what is joined afterwards")
+                raise ParameterError("a shard needs its own journal; `derive merge` joins the journals")
 
     @property
     def part(self) -> tuple[int, int] | None:
@@ -306,7 +306,7 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Options of `report`, beside those of its comparison."""
+    """Options of `report` in addition to those of its comparison."""
 
     simulation: bool = option(True, YES_OR_NO, "Include theory against simulation, or write the derivation alone.")
     command: str = option("", TEXT, "The command that the document says it was made with.", flag=None)

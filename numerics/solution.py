@@ -266,7 +266,9 @@ class Layer(ArrayRecord):
         edge = self.law.edges[0][0] if lower else self.law.edges[-1][1]
         mean = self.law.mean_at_edge(edge, size)
         if mean is None:
-            raise NumericalError(f"the density at the edge {edge:.6g} is no square root: the law there is another one")
+            raise NumericalError(
+                f"the density at the edge {edge:.6g} is not a square root, so the Tracy-Widom law does not apply"
+            )
         return mean
 
     def side(self, value: float) -> str:
@@ -524,7 +526,7 @@ class Prediction(ArrayRecord):
             if name not in known:
                 have = f"there are {listed(known)}" if known else "there is none"
                 raise ParameterError(
-                    f"{name!r} is no matrix that stands between resolvents of {self.setting}, {have}; declare it with "
+                    f"{name!r} is not a matrix between resolvents of {self.setting}, {have}; declare it with "
                     f"spectrum(..., between={{{name!r}: ...}})"
                 )
         points = found.checked_points(z, side)

@@ -84,7 +84,7 @@ def parsed(text: str) -> OrderKey:
     """The key that is written as C[a,b]."""
     found = re.fullmatch(r"\s*([CR])\s*\[\s*([^\[\],]+?)\s*,\s*([^\[\],]+?)\s*\]\s*", text)
     if found is None:
-        raise NoTwoTime(f"{text} is no two-time function; write C[a,b] or R[a,b], with the names of two fields")
+        raise NoTwoTime(f"{text} is not a two-time function; write C[a,b] or R[a,b], with the names of two fields")
     return OrderKey(found[1], found[2], found[3])
 
 
@@ -111,7 +111,7 @@ def checked(setting: Setting, names: Iterable[tuple[Any, ...]]) -> Wanted:
             else:
                 instead = f"what random matrices make of {b.name} on {a.sector} is {', '.join(here)}; " if here else ""
                 raise NoTwoTime(
-                    f"{name}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so that they share no "
+                    f"{name}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so they share no "
                     f"site; {instead}{_there_is(setting)}"
                 )
         wanted[name] = None

@@ -110,7 +110,7 @@ def _told(compared: Comparison) -> Told:
     """Return a comparison for a document, with its figures."""
     trouble = (*compared.theory.trouble, *compared.simulation.trouble)
     if compared.theory.failed or compared.simulation.failed:
-        raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation, or simulation=False")
+        raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation")
     return Told(
         settings=compared.theory.made.point,
         size=compared.simulation.size,

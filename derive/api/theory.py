@@ -65,10 +65,12 @@ class Theory:
 
     @property
     def name(self) -> str:
+        """The name of the model."""
         return self.model.name
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
+        """The declared parameters, each with its default, domain and meaning."""
         return tuple(self.model.parameters)
 
     @property

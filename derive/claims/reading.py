@@ -88,7 +88,7 @@ def load_claims(path: str | Path) -> ClaimsFile:
         data = tomllib.loads(text.replace("\r\n", "\n"))
         check_depth(data, CLAIMS_DEPTH)
     except RecursionError:
-        raise ClaimError(f"{path}: more than {CLAIMS_DEPTH} tables and lists are in one another") from None
+        raise ClaimError(f"{path}: more than {CLAIMS_DEPTH} levels of nested tables and lists") from None
     except ValueError as error:  # whatever is no TOML, or has a number of thousands of digits
         raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
     _only(data, ("model", "choices", "layer", "claim", "define"), str(path))

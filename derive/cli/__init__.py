@@ -49,9 +49,9 @@ def main(context: click.Context, version: bool) -> None:
       derive spectrum weights.safetensors              bulk and outliers of a network you trained
 
     \b
-    Exit codes: 0 done; 1 a claim or a law fails, or generated code is stale; 2 bad input, nothing written;
-    3 the computation diverged, did not converge or met a NaN; 4 a claim is neither proved nor refuted;
-    5 a claim is only supported; 130 interrupted.
+    Exit codes: 0 done; 1 a claim or a law fails, compare disagrees, or generated code is stale; 2 bad input,
+    nothing written; 3 the computation diverged, did not converge, failed a check or met a NaN; 4 a claim is neither
+    proved nor refuted, or a comparison needs more seeds; 5 a claim is only supported; 130 interrupted.
     """
     if version:
         from derive.version import describe

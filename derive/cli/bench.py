@@ -16,16 +16,18 @@ VALUE, UNIT, COMPILATION = 10, 18, 14
 
 @click.command(short_help="Measure speed, as ratios.")
 @click.option("--only", metavar="WORDS", default="", help="Only the measurements whose title contains these words.")
-@click.option("--long", is_flag=True, help="Also what takes minutes each: networks by the thousand.")
+@click.option(
+    "--long", is_flag=True, help="Also run measurements that take minutes each, on networks of thousands of units."
+)
 @click.option("--list", "listed", is_flag=True, help="List the titles and measure nothing.")
 @json_option
 def bench(only: str, long: bool, listed: bool, as_json: bool) -> None:
     """Measure speed against other ways to the same result.
 
-    Each measurement runs in a process of its own, with one thread for linear algebra and an empty cache. Both sides of
-    a ratio are timed there, in turns, by CPU time, and compared at equal error; where the two errors differ, the row
-    says by how much. Compilation is a column of its own and no part of the value. No number comes from another run.
-    Each row is printed as soon as it is measured. All of them take a while: --only chooses.
+    Each measurement runs in its own process, with one thread for linear algebra and an empty cache. Both sides of a
+    ratio are timed there in turn, by CPU time, and compared at equal error; if the errors differ, the row says by how
+    much. Compilation has its own column and is not part of the value. Each row is printed as soon as it is measured.
+    All measurements take a while; --only selects some.
 
     \b
     Examples:

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed: int, as_json: bool) -> None:
     """Try the laws that every declaration must obey, on your own, at your own parameter values.
 
-    What must not change a number is changed, and the numbers are compared: every symbol under another name, equations
-    in another order, an intermediate named or written out, a Gaussian matrix as the sum of two, another sector as the
-    base, numbers instead of parameters, functions of time written out step by step, a parameter at zero against a tiny
-    one. The averaged action is set against the cavity argument, exact numbers against sampled ones and against exact
-    arithmetic, the curve of the bulk against its equations, and the theory against simulations at two sizes,
-    extrapolated in 1/size. This is what to run before a number is published.
+    The declaration is rewritten in ways that must not change any number, and the numbers are compared: symbols
+    renamed, equations reordered, an intermediate named or written out, a Gaussian matrix as the sum of two, another
+    sector as the base, numbers instead of parameters, functions of time written out step by step, a parameter at zero
+    against a tiny one. The averaged action is compared with the cavity argument, exact numbers with sampled ones and
+    with exact arithmetic, the curve of the bulk with its equations, and the theory with simulations at two sizes,
+    extrapolated in 1/size. Run this before you publish a number.
 
-    A law that broke is printed with the declarations that were compared, which `derive solve` runs; please report it.
-    "does not apply" means that the declaration has nothing to change in this way; "not decided" that both ways to
-    write it are refused; "one is refused" that only one of them is, which is not wrong but may say something.
+    A law that broke is printed with the declarations that were compared, in a form that `derive solve` runs; please
+    report it. "does not apply" means that the declaration has nothing to rewrite in this way, "not decided" that both
+    versions are refused, and "one is refused" that only one of them is, which is not wrong but worth a look.
 
-    All laws take some minutes, --quick less than one; laws for which there is no time left are "not tried".
-    Exit code 1 if a law broke.
+    All laws take a few minutes, and --quick less than one; laws that do not fit in that time are "not tried".
+    The exit code is 1 if a law broke.
 
     \b
     Keys of --json:

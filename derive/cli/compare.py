@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,25 +20,24 @@ if TYPE_CHECKING:
 HELP = """
 Compare the theory with a finite-size simulation of the same declaration.
 
-The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom. Outliers
-that are closer than their fluctuations repel each other, which is part of their error; their mean is compared too.
-Next,
-observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
-seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
-are uncertain, so that three of them mean less. Overlaps are those of the outliers' vectors with the spikes, without
-what a span holds by chance at this size; squared cosines with directions (--align, or alignment(...) in the model)
-have what a direction holds by chance as an error.
+The k-th outlier above the bulk is compared with the k-th largest eigenvalue; outliers below it are counted from the
+bottom. Outliers closer than their fluctuations repel each other; the repulsion is part of their error, and their
+mean is compared too. Observables are compared at a few times. Differences are in standard errors: that of the
+simulation over the seeds and, for a sampled theory, that of the theory, added in quadrature. With few seeds the
+errors themselves are uncertain. Overlaps of the outliers' vectors with the spikes are corrected for the overlap
+that occurs by chance at this size; for squared cosines with directions (--align, or alignment(...) in the model)
+chance counts as an error.
 
-Without outliers the largest and smallest eigenvalues are set against the mean of the Tracy-Widom law, at edges that
-the density meets like a root; otherwise those that are no outliers are listed beside the edges for information.
-The first four moments of such a bulk are extrapolated from --size and about half of it, because their correction
-is as large as their fluctuation; where ratios give no whole sizes they are listed for information. Atoms are
-compared by their weight, in whole eigenvalues. In the plot, intervals of the bulk that could not be seen on one
-axis get axes of their own, and atoms are given in words.
+Without outliers, the largest and smallest eigenvalues are compared with the mean of the Tracy-Widom law at edges with
+a square-root density. Otherwise the outermost eigenvalues of the bulk are listed beside its edges for information.
+The first four moments are extrapolated from --size and about half of it, because their correction is as large as
+their fluctuation; if the ratios of sizes give no whole sizes, they are listed for information. Atoms are compared by
+their weight, in whole eigenvalues. In the plot, intervals of the bulk that are too narrow for a common axis get
+axes of their own, and atoms are given as text.
 
-Corrections fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat
-with a larger --size. Models that name their layers are compared layer by layer, and at a handful of earlier times
-too (all with --path). Lists and ranges make a grid, as in `derive solve`.
+Finite-size corrections fall roughly as 1/D, so very many seeds at a small size reveal them: repeat with a larger
+--size. Models that name their layers are compared layer by layer, and also at a few earlier times (at all times
+with --path). Lists and ranges make a grid, as in `derive solve`.
 
 \b
 Keys of --json:
@@ -95,6 +95,12 @@ def compare(target: str, pairs: tuple[str, ...], **options: Any) -> None:
 
 
 def _print_comparison(comparison: Comparison) -> None:
+    from numerics.support.labelled import SHOWN
+
     click.echo(comparison.title)
     print_table("", ("quantity", "theory", "simulation", "difference / error"), comparison.lines())
+    for name, series in comparison.theory.observables.items():
+        count = math.prod(series.shape[1:])
+        if count > SHOWN:
+            click.echo(f"{name}: {SHOWN} of {count} labels are compared; --json has all")
     click.echo(comparison.verdict)

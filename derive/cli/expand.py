@@ -11,13 +11,13 @@ from derive.cli.problem import AsTyped, OneOf, loaded, target_argument
 HELP = """
 Expand an edge of the bulk, an outlier or a threshold in a parameter, to any order and exactly.
 
-The outlier is the largest. Thresholds are all values of a parameter in its domain at which an outlier leaves the
-bulk, each with the edge that it leaves; that of the upper edge comes first. With linear laws both are found for any
-number of training steps that exact algebra can carry: a few, or more with numbers for parameters.
+The outlier is the largest one. Thresholds are all values of a parameter in its domain at which an outlier leaves the
+bulk, each with the edge that it leaves; that of the upper edge comes first. For linear laws both are found for as
+many training steps as exact algebra can handle: a few, or more if parameters are numbers.
 
 Parameters that are not fixed with --at stay symbols. Powers may be negative or fractions. The physical branch is
 decided exactly in each cell of the parameters; where cells have different series, all are given, each with the
-inequalities under which it holds, and --at picks. Coefficients that need an algebraic number of degree three or
+inequalities under which it holds; --at selects one. Coefficients that need an algebraic number of degree three or
 more are written in theta, with its polynomial (in vartheta, where theta is a parameter).
 
 \b

@@ -27,17 +27,17 @@ from numerics.options import options_of, read_options
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int, no_browser: bool) -> None:
-    """Serve a page where every parameter is a slider and the solution follows the hand.
+    """Serve a page with a slider for each parameter; the plot updates as you drag.
 
-    The page has the bulk with its outliers, their way in time, the observables, and if asked a simulation beside them.
-    Positive numbers have sliders by logarithm, whole numbers step by one, choices of a family are lists. Values given
-    here are where the sliders start; data=FILE.npz and layer=NAME stay as they are. The first point is solved, and
-    compiled, before the address is printed; another one takes a fraction of a second, and a few seconds where a whole
-    number or a choice asks for code that is not compiled yet. A point that diverges says so. Below the pictures stand
-    the command and the lines of Python that give the same point.
+    The page shows the bulk with its outliers, the outliers over time, the observables and, on request, a simulation.
+    Sliders of positive numbers are logarithmic, whole numbers move in steps of one, and choices of a family are lists.
+    The sliders start at the values given here; data=FILE.npz and layer=NAME are fixed. The first point is compiled and
+    solved before the address is printed. Another point takes a fraction of a second, or a few seconds if a whole number
+    or a choice needs code that is not compiled yet. A point that diverges is reported as such. Below the plots are the
+    command and the lines of Python that reproduce the point.
 
-    The page is served on this machine to this machine only, and loads nothing from elsewhere. It takes
-    Bokeh: pip install 'two-level-dmft[explore]'. Ctrl-C ends it.
+    The page is served to this machine only and loads nothing from elsewhere. It needs Bokeh:
+    pip install 'two-level-dmft[explore]'. Press Ctrl-C to stop.
 
     \b
     Examples:

@@ -18,6 +18,7 @@ from derive.support import interrupts
 from derive.support.plain_words import one_sentence
 
 INTERRUPTED = interrupts.EXIT_CODE
+SWEEPS = ("sweep", "scan", "grid")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -32,6 +33,12 @@ class DeriveGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and name not in self.commands:
+            if name in SWEEPS:
+                raise click.UsageError(
+                    f"there is no command {name!r}: solve, simulate and compare take lists and ranges, as in "
+                    "derive solve SETTING nu=0.5,1,2 eta=0.1:0.5:9",
+                    ctx,
+                )
             near = difflib.get_close_matches(name, list(self.commands), n=1)
             hint = f" (did you mean {near[0]}?)" if near else f"; the commands are {', '.join(self.commands)}"
             raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
@@ -64,7 +71,9 @@ class DeriveGroup(click.Group):
         try:
             result = super().main(args, prog_name or "derive", complete_var, standalone_mode=False, **extra)
         except DeriveError as error:
-            return _failed(str(error), error.exit_code)
+            return _failed(error.on_the_command_line, error.exit_code)
+        except click.NoSuchOption as error:
+            return _failed(_missing_option(error, sys.argv[1:] if args is None else args), 2)
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx is not None else "derive"
             return _failed(f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
@@ -79,6 +88,18 @@ class DeriveGroup(click.Group):
                 raise
             return _failed("interrupted", INTERRUPTED)  # a library converted the KeyboardInterrupt
         return result if isinstance(result, int) else 0
+
+
+def _missing_option(error: click.NoSuchOption, args: Sequence[str]) -> str:
+    """Return a sentence on an option that does not exist: a misspelt one, or a parameter written like one."""
+    path = error.ctx.command_path if error.ctx is not None else "derive"
+    takes_values = error.ctx is not None and any(p.name == "pairs" for p in error.ctx.command.params)
+    if error.possibilities or not takes_values:
+        return f"{error.format_message().rstrip('.')} (see {path} --help)"
+    place = next((k for k, word in enumerate(args) if word.startswith(error.option_name)), 0)
+    name, equals, value = args[place].lstrip("-").partition("=")
+    value = value if equals else args[place + 1] if place + 1 < len(args) else "VALUE"
+    return f"there is no option {args[place]!r}; parameters have no dashes: write {name}={value} (see {path} --help)"
 
 
 def _failed(sentence: str, code: int) -> int:

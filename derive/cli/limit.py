@@ -13,14 +13,14 @@ from derive.cli.problem import target_argument, values_argument
 HELP = """
 Observables after arbitrarily many steps, at one point or on a grid.
 
-Training whose laws are linear and the same at all steps ends where its equations stand still: gradient descent on a
-quadratic loss at the ridge estimator, or without a ridge at the interpolator that is closest to its start. The
-order parameters of the declared dynamics are derived as functions of one complex variable z, and the last values
-are those at z = 0: exactly, no step is run and nothing is extrapolated. The number of steps T does not matter.
-With labels or data that are given, order parameters are matrices over labels.
+Training with linear laws that are the same at all steps ends at a fixed point: for gradient descent on a quadratic
+loss at the ridge estimator, or without a ridge at the interpolator closest to the initial weights. The order
+parameters of the declared dynamics are derived as functions of one complex variable z, and the limit is their value
+at z = 0. It is exact: no step is run and nothing is extrapolated. The number of steps T does not matter. With
+labels or given data, order parameters are matrices over labels.
 
-A limit that does not exist is refused: at a rate that is too large, at the interpolation threshold without a
-ridge, or with data or noise that are drawn afresh at each step. So are laws that are not linear.
+A limit that does not exist is refused: at a rate that is too large, at the interpolation threshold without a ridge,
+or if each step draws new data or noise. Nonlinear laws are refused, too.
 
 \b
 Keys of --json:

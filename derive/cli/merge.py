@@ -15,9 +15,9 @@ from derive.cli import completion
 def merge(out: str, journals: tuple[str, ...]) -> None:
     """Join journals of one sweep into OUT, in the order of its parts.
 
-    Journals of another declaration, other parameters, options or versions are refused, and so are two that differ in a
-    number. The command of the sweep with --journal OUT, without --shard, then computes what is still missing and writes
-    its table.
+    Journals of another declaration, other parameters, options or versions are refused, and so are two that disagree
+    on a number. Then run the command of the sweep with --journal OUT and without --shard: it computes what is still
+    missing and writes the table.
 
     \b
     Examples:

@@ -24,23 +24,23 @@ TELL_AFTER = 60.0
 HELP = """
 Try the laws that every declaration must obey, on declarations drawn at random.
 
-Each is solved as it stands, or must be refused in a sentence. Then partners with the same numbers are made: every
-symbol under another name, equations in another order, an intermediate named or written out, a Gaussian matrix as
-the sum of two, another sector as the base, a transpose declared, a parameter at zero against the term left out,
-one class against none, more steps, a sampled pass against the exact one, numbers instead of parameters, functions
-of time written out step by step. The averaged action is set against the cavity argument, generated code against
-exact arithmetic, and the theory against simulations at two sizes. `derive check FILE` tries them on your own file.
+Each declaration is solved, or must be refused in one sentence. It is then rewritten in ways that must not change any
+number: symbols renamed, equations reordered, an intermediate named or written out, a Gaussian matrix as the sum of
+two, another sector as the base, a transpose declared, a parameter at zero against the term left out, one class
+against none, more steps, a sampled pass against the exact one, numbers instead of parameters, functions of time
+written out step by step. The averaged action is compared with the cavity argument, generated code with exact
+arithmetic, and the theory with simulations at two sizes. `derive check FILE` tries these laws on your own file.
 
-What only rewrites a declaration is tried at once, in an order drawn at random, and one way at a time where that
-breaks a law or is refused. What breaks a law is told at once, made smaller until nothing can be left out, and
-printed as declarations that `derive solve` runs, with the two numbers. Exit code 1 if any law broke.
+All rewritings are first applied together, in random order. If that breaks a law or is refused, they are applied one
+at a time. A declaration that breaks a law is reported at once, reduced as far as possible, and printed in a form that
+`derive solve` runs, with the two numbers. The exit code is 1 if any law broke.
 
-Each declaration is drawn for a pair of features, such as a parameter at zero and a probe at the first step, all
-pairs in turn. With --vocabulary nothing is solved: a table says how often each feature stands in the declarations.
+Each declaration is drawn for a pair of features, such as a parameter at zero and a probe at the first step; all pairs
+have their turn. With --vocabulary nothing is solved: a table shows how often each feature occurs.
 
-A declaration takes some five seconds, and less than half a second with --laws 0 --no-simulate, where all is exact
-arithmetic. A run that Ctrl-C or `timeout` ends says what it has found and how to go on. Simulations raise a false
-alarm in one of ten thousand runs, whatever their length.
+A declaration takes about five seconds, or less than half a second with --laws 0 --no-simulate, which is exact
+arithmetic only. A run that is ended by Ctrl-C or `timeout` prints what it found and how to resume. Simulations raise
+a false alarm in one of ten thousand runs, whatever their length.
 
 \b
 Keys of --json:
@@ -79,7 +79,7 @@ Examples:
     default=0,
     show_default=True,
     metavar="K",
-    help="Begin at this declaration of the seed: to go on with a run, or to see one again.",
+    help="Number of the first declaration of the seed: to resume a run, or to repeat one declaration.",
 )
 @click.option(
     "--laws",
@@ -107,7 +107,7 @@ Examples:
 @click.option(
     "--vocabulary",
     is_flag=True,
-    help="Only count in how many of the declarations each word, argument, function and kind of value stands.",
+    help="Only count the declarations in which each word, argument, function and kind of value occurs.",
 )
 @json_option
 def selftest(

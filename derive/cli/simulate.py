@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 HELP = """
 Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
-Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed, or as D^2 where only
-the ends of the spectrum are wanted (--eigenvalues). A size that does not fit into the free memory is refused, with
-one that does; --dry-run says how much one sample takes.
-With one seed there is no standard error, and it is null.
+The simulation uses nothing of the theory. Matrices are dense: memory grows as D^2 and time as D^3 per seed, or as D^2
+if only the ends of the spectrum are needed (--eigenvalues). A size that does not fit into the free memory is refused
+with the largest one that does; --dry-run prints the memory of one sample. With one seed the standard error is null.
 
-Lists and ranges make a grid, as in `derive solve`. With --jobs, --on, --shard or on a grid samples are spread over
-processes; one is the same wherever it is drawn, and --seeds 40 with the journal of --seeds 20 draws twenty more.
+Lists and ranges make a grid, as in `derive solve`. With --jobs, --on, --shard or a grid, samples are distributed over
+processes. A sample does not depend on where it is drawn, and --seeds 40 with the journal of --seeds 20 draws twenty
+more.
 
 \b
 Keys of --json:

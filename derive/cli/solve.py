@@ -24,15 +24,15 @@ SHOWN_LABELS = 3
 HELP = """
 Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
 
-Outliers are eigenvalues of the declared matrix outside its bulk, largest first, repeated by multiplicity; for
-W^T W / N they are squared singular values over N. Linear laws are solved exactly and carry no error, nor do
-nonlinear ones of Gaussian fields, which are integrated; others are sampled, and errors are one Monte Carlo
-standard error. What sampling will take is said before it starts. Times count training steps from 0.
+Outliers are eigenvalues of the declared matrix outside its bulk, in descending order, repeated by multiplicity. For
+W^T W / N they are squared singular values over N. Linear laws are solved exactly. Nonlinear laws of Gaussian fields
+are integrated by quadrature. All others are sampled, and errors are one Monte Carlo standard error; the expected
+time and memory are printed first. Times count training steps from 0.
 
 A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
-to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so
-and the others go on. What is finished is kept beside the file of --out until that is written, or in --journal: the
-same command goes on where it was interrupted. Numbers do not depend on --jobs, --on or --shard.
+to 0.5). Points that differ only in real parameters are solved in one batch. A point that diverges is reported, and
+the others continue. Finished points are kept beside the file of --out until it is written, or in --journal: after
+an interruption the same command resumes. Results do not depend on --jobs, --on or --shard.
 
 Models that name their layers take layer=0, layer=1, ... or layer=all. Models that take arrays of data take
 data=FILE.npz, a NumPy archive with an array for each name that `derive list SETTING` gives.
@@ -102,7 +102,11 @@ Examples:
 @target_argument
 @values_argument
 @takes(options_of("solve"))
-@click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
+@click.option(
+    "--grid",
+    metavar="LOW:HIGH:COUNT",
+    help="Also give the density of the bulk on this range, or at points such as 0.1,0.5.",
+)
 @click.option(
     "--resolvent",
     "places",
@@ -170,8 +174,16 @@ def _places(texts: tuple[str, ...]) -> list[complex]:
 
 
 def _grid(text: str | None) -> list[float] | None:
-    """The points of --grid."""
-    return None if text is None else _range(f"--grid {text}", text)
+    """Return the points of --grid: a range, or a list of numbers."""
+    if text is None or ":" in text:
+        return None if text is None else _range(f"--grid {text}", text)
+    try:
+        points = [float(part) for part in text.split(",")]
+    except ValueError:
+        points = [math.nan]
+    if not all(map(math.isfinite, points)):
+        raise click.UsageError(f"--grid {text}: write points, such as 0.1,0.5, or LOW:HIGH:COUNT, such as 0:10:400")
+    return points
 
 
 def _range(option: str, text: str) -> list[float]:

@@ -119,7 +119,7 @@ Examples:
     default=0.001,
     show_default=True,
     metavar="P",
-    help="An outlier is what noise alone passes with this probability, for each edge of each matrix.",
+    help="Probability that noise alone exceeds the threshold for outliers, for each edge of each matrix.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Also print each outlier and what is to know about each matrix.")
 @json_option

@@ -151,7 +151,7 @@ def _print_trends(kinds: dict[str, list[Row]]) -> None:
 
 
 def _trend(name: str, values: Sequence[float]) -> str:
-    return f"{name} {values[0]:.3g} > {values[-1]:.3g} {_bars(values)}"
+    return f"{name} {values[0]:.3g} -> {values[-1]:.3g} {_bars(values)}"
 
 
 def _bars(values: Sequence[float]) -> str:
@@ -170,7 +170,7 @@ def _depth(one: Row, members: Sequence[Row]) -> str:
 
 
 def _arrow(pair: Sequence[Any], shown: Callable[[Any], str]) -> str:
-    return " > ".join(shown(value) for value in pair)
+    return " -> ".join(shown(value) for value in pair)
 
 
 def _wrapped(text: str, indent: str = "  ") -> str:

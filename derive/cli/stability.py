@@ -16,26 +16,25 @@ from numerics.options import StabilityOptions, options_of
 HELP = """
 Find the largest stable learning rate, at one point or on a grid of the other parameters.
 
-Two limits are found. The first is the rate beyond which the loss does not stay bounded however many steps are
-taken. Where training is linear, on fixed or fresh data or mini-batches, it is exact: it is where the
-spectral radius of the step that training applies over and over reaches one, for means or, on fresh data, for
-covariances. It comes with an interval, at whose ends training is stable and grows, and as a formula or a polynomial
-where elimination gives one. Elsewhere it is where the increments of the loss, at late times, pass from shrinking to
-growing, to one part in a thousand. It is found for T, T/2 and T/4 steps and extrapolated where the changes shrink;
-the error is the change over the last doubling. Where that is more than five percent, or contradicts the run, the
-limit within the T steps is given instead: take a larger T.
+The command finds two limits. The first is the rate above which the loss grows without bound as the number of steps
+increases. For linear training on fixed data, fresh data or mini-batches it is exact: the spectral radius of the
+linear map of one step reaches one, for means or, on fresh data, for covariances. It comes with an interval, at
+whose lower end training is stable and at whose upper end it grows, and as a formula or a polynomial if elimination
+gives one. For other models it is the rate at which the late increments of the loss change from shrinking to
+growing, to one part in a thousand. It is computed for T, T/2 and T/4 steps and extrapolated if the changes shrink;
+the error is the change over the last doubling. If that is more than five percent or contradicts the run, the limit
+within the T steps is given instead: take a larger T.
 
-The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
-that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
-initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
-the curvature, on few fixed samples the loss diverges earlier, and where it does so before any direction of the
-population overshoots, that limit is null.
+The second is the rate above which the rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
+that the direction of that eigenvalue overshoots. The curvature depends on the rate, because training sharpens it;
+the limit from the initial curvature is given too. Layer ntk is the kernel of the population. On fresh data it is the
+curvature. On few fixed samples the loss diverges earlier; if it does so before any direction of the population
+overshoots, this limit is null.
 
-A warning says where no simulation can follow. At size D data and matrices differ from their limits by about
-1/sqrt(D), as if the rate were off by that share, and a loss that rises on its way carries corrections of 1/D up
-with it. Below the size that is printed, by this estimate, fluctuations of one run near the limit are as large as
-its loss. Between a curvature that overshoots and a loss that diverges, single directions grow which only a finite
-size has.
+A warning says above which rate finite-size simulations are unreliable. At size D, data and matrices differ from their
+limits by about 1/sqrt(D), as if the rate were off by that fraction, and a loss that rises during training amplifies
+corrections of order 1/D. By this estimate, below the printed size the fluctuations of one run near the limit are as
+large as its loss. Between the two limits, single directions grow that exist only at finite size.
 
 \b
 Keys of --json:
@@ -181,5 +180,5 @@ def _found_by(point: dict[str, Any], rate: str) -> list[str]:
     last = horizons[0]
     inside = f"within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])}"
     if point["by_divergence"] == last["within"]:
-        return [f"late growth of the loss: {runs}; not settled, so that of the steps that were run is given: {inside}"]
+        return [f"late growth of the loss: {runs}; not converged, so this is the limit within these steps: {inside}"]
     return [f"late growth of the loss: {runs}; extrapolated {number(point['by_divergence'])} ({inside})"]

@@ -257,6 +257,6 @@ def print_grid(sweep: Sweep, written: bool) -> None:
     room = max(len(sweep.axes) + 1, sum(width <= columns() for width in accumulate(widths)))
     print_table("", heads[:room], [row[:room] for row in rows], text_columns=0)
     if heads[room:]:
-        click.echo(f"no room here for {', '.join(heads[room:])}; --out FILE.csv has all")
+        click.echo(f"omitted to fit the terminal: {', '.join(heads[room:])} (use --out FILE.csv)")
     for reason in sweep.trouble:
         click.echo(reason)

@@ -12,7 +12,7 @@ EXIT_CODES = {"proved": 0, "refuted": 1, "not decided": 4, "supported": 5}
 
 
 HELP = """
-Check hand-written formulas against what is derived: how many hold by setting, and each that does not.
+Check hand-written formulas against the derivation. The output counts the claims by setting and lists those that fail.
 
 A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it.
 

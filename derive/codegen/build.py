@@ -49,7 +49,7 @@ def build_directory(out: str | None, shipped: bool, writing: bool) -> Path:
     """
     place = Path(out) if out is not None else project_directory() if shipped else Path("generated")
     if writing and checkout() is None and (out is None or place.resolve() == project_directory().resolve()):
-        raise DeriveError("this is an installed copy, which a build does not change; say where to write with --out DIR")
+        raise DeriveError("a build does not change an installed copy; choose a directory with --out DIR")
     return place
 
 

@@ -289,7 +289,7 @@ class Pictures:
         self.edges = ColumnDataSource({"t": [], "low": [], "high": []})
         self.theory = ColumnDataSource({"xs": [], "ys": [], "name": [], "colour": []})
         self.drawn = ColumnDataSource({"t": [], "y": [], "colour": []})
-        spectrum = _figure("spectrum", "bulk and outliers", "eigenvalue", "density")
+        spectrum = _figure("spectrum", "bulk and outliers", "eigenvalue of the probed matrix", "density")
         spectrum.quad(
             top="top", bottom=0, left="left", right="right", source=self.bars, color=GREY, legend_label="simulation"
         )
@@ -300,7 +300,7 @@ class Pictures:
             "x", "top", source=self.outliers, color=ORANGE, size=9, marker="triangle", legend_label="outliers"
         )
         spectrum.add_tools(HoverTool(renderers=[marks], tooltips=[("outlier", "@x{0.00000}")]))
-        path = _figure("way", "outliers on the way", "time", "eigenvalue")
+        path = _figure("way", "outliers over time", "time", "eigenvalue of the probed matrix")
         path.vbar(x="t", width=1.0, bottom="low", top="high", source=self.edges, color=BLUE, alpha=0.2)
         path.scatter("t", "x", source=self.path, color=ORANGE, size=5)
         series = _figure("observables", "observables", "time", "value")

@@ -61,6 +61,8 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
     needed = tuple(d for d in needed if d.name in arrays)
     if ORDER in arrays:
         arrays[ORDER] = _positions(arrays[ORDER], arrays, needed, where)
+    if model.refuses is not None and (wrong := model.refuses(arrays)):
+        raise ParameterError(f"{where}: {wrong}")
     _check_alike(arrays, needed, where)
     return arrays
 

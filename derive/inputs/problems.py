@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 Given = Mapping[str, tuple[Any, ...]]
 """The requested values of each name."""
 MOST_POINTS = 100_000
+_OTHER_RANGE = re.compile(
+    r"[-+\d.eE]*\d\.?\s*(\.\.+|~|;|to)\s*[-+.]?\d.*|[\d.]+\s*-\s*[\d.]+|(np\.)?(lin|log|geom)space\(.*|(np\.)?a?range\(.*"
+)
+"""Ranges in the notation of other languages."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Problem:
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """Return the values together with the data arrays, from the user or from the declaration."""
-        from derive.inputs.data_files import check_roots, declared_data, read_arrays, shown_source, spread
+        from derive.inputs.data_files import check_roots, declared_data, read_arrays, spread
 
         if not declared_data(self.model):
             return dict(self.values)
@@ -56,8 +61,6 @@ class Problem:
         own: dict[str, Any] = {}
         if self.data is not None:
             arrays = read_arrays(self.data, self.model)
-            if self.model.refuses is not None and (wrong := self.model.refuses(arrays)):
-                raise ParameterError(f"{shown_source(self.data)}: {wrong}")
             own = spread(arrays, self.model, self.values)
         if any(d.name not in own for d in declared_data(self.model)):
             own = {**_own_arrays(self.model, dict(self.values)), **own}
@@ -233,6 +236,10 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
             raise ParameterError(f"{name}={text} has more than {MOST_POINTS} points; take fewer values")
         spread = (low + (high - low) * i / (count - 1) for i in range(count))
         return tuple(str(int(value)) if value.is_integer() else repr(value) for value in spread)
+    if _OTHER_RANGE.fullmatch(text):
+        raise ParameterError(
+            f"{name}={text} is not a range; write {name}=low:high:count, such as {name}=0.1:0.5:9, or {name}=0.1,0.5"
+        )
     values = tuple(part.strip() for part in _listed(text))
     if "" in values and len(values) > 1:
         raise ParameterError(f"{name}={text} has an empty entry; write {name}=1,2,3")
@@ -355,7 +362,7 @@ def number_of(name: str, value: Any, domain: str) -> float:
         try:
             number = float(item)
         except OverflowError:
-            raise ParameterError(f"{name} is too large for a number of the machine; it must be {domain}") from None
+            raise ParameterError(f"{name} is too large for a floating-point number; it must be {domain}") from None
     if not math.isfinite(number):
         raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")
     return number

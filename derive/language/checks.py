@@ -31,6 +31,7 @@ from derive.language.vectors import (
     shown,
     values,
 )
+from derive.support.source_lines import place_of_entry
 
 
 def check_kinds(model: Declaration) -> None:
@@ -64,7 +65,12 @@ def check(model: Declaration) -> None:
     _check_times(model)
     check_alignments(model)
     for name, value in model.observe:
-        _check_observable(name, value)
+        try:
+            _check_observable(name, value)
+        except DeclarationError as error:
+            if (place := place_of_entry(name)) is not None:
+                error.blame(place)
+            raise
 
 
 def _no_equation(item: Any) -> str:
@@ -517,9 +523,20 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
             )
 
 
+def _per_site(value: sp.Expr) -> sp.Expr:
+    """Return the first term or product in an expression that has a value per site."""
+    vectors = [part for part in value.args if isinstance(part, sp.Expr) and sector_of(part) is not None]
+    inside = isinstance(value, (sp.Add, Total, Each)) or any(part.is_Add for part in vectors)
+    return _per_site(vectors[0]) if inside and len(vectors) > 0 else value
+
+
 def _check_observable(name: str, value: sp.Expr) -> None:
-    if sector_of(value, f"observable {name}") is not None:
-        raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
+    sector = sector_of(value, f"observable {name}")
+    if sector is not None:
+        raise DeclarationError(
+            f"observable {name} has a value per site of {sector}, because {shown(_per_site(value))} has; average over "
+            "the sites with mean(...)"
+        )
     inner = min(_not_elementwise(value), key=sp.default_sort_key, default=None)
     if inner is not None:
         raise DeclarationError(f"observable {name}: give {shown(inner)} a field of its own and average that field")

@@ -82,6 +82,8 @@ _WORDS = {
     "Model": "Model(parameters=(eta, T), equations=[...], observe={...}, probe=spectrum(...))",
 }
 """An example of each word of the language."""
+OLD_LABELS = ("channels", "per_class", "labels")
+"""Arguments for labels in versions before 0.5.0."""
 OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
 OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
 _INTERNAL = (AttributeError, KeyError, IndexError, TypeError, ValueError, AssertionError, NotImplementedError)
@@ -223,6 +225,8 @@ def _(node: ast.Call, error: BaseException, frame: FrameType) -> str:
     name, library = called_function(node, frame)
     if library == "sympy" and name in _WORDS:
         return f"this is SymPy's {name}: take {name} from derive, from derive import {name} after the line of SymPy"
+    if any(f"keyword argument '{old}'" in str(error) for old in OLD_LABELS):
+        return "labels are axes since 0.5.0: c = axis('c', C), and then axes=c in field(...), normal(...) and data(...)"
     if isinstance(error, TypeError) and name in _WORDS and library not in _NUMERICAL:
         return f"write it as in {_WORDS[name]}{_nearest_argument(str(error), _WORDS[name])}"
     return cure_of_function(name, library)

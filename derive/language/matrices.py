@@ -210,7 +210,7 @@ class MatrixExpression(DisplayedFormula, ABC):
     def __truediv__(self, scalar: Any) -> MatrixExpression:
         divisor = _scalar(scalar, self)
         if divisor == 0:
-            raise DeclarationError(f"{self} is divided by 0; give it a value")
+            raise DeclarationError(f"{self} is divided by 0")
         return _scaled(1 / divisor, self)
 
     def __pow__(self, exponent: Any) -> NoReturn:

@@ -403,7 +403,7 @@ def _(node: Softmax, where: str) -> set[Axis]:
 def _(node: Total, where: str) -> set[Axis]:
     inner = axes_of(node.expression, where)
     if not inner:
-        raise DeclarationError(f"{where}: {shown(node)} is over labels, but there are none; leave it out")
+        raise DeclarationError(f"{where}: {shown(node)} runs over labels, but its argument has none; leave it out")
     if node.axis is not None and node.axis not in inner:
         raise DeclarationError(f"{where}: {shown(node)} is over {node.axis}, but {_having(inner)}")
     return {axis for axis in inner if node.axis not in (None, axis)}

@@ -69,11 +69,17 @@ def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
     return {"x": x[order], "y": y[order]}
 
 
-def signs_only(arrays: dict[str, Any]) -> str:
-    """Return what is wrong with labels that must be signs; empty if nothing is."""
-    if (abs(arrays["y"]) == 1).all():
+def unusable(arrays: dict[str, Any], signs: bool) -> str:
+    """Return what is wrong with labels of one output, which may have to be signs; empty if nothing is."""
+    x, y = arrays["x"], arrays["y"]
+    classes = y.shape[1] if y.ndim == x.ndim == 2 and len(y) == len(x) and y.shape[1] > 1 else 0
+    if signs and not (abs(y) == 1).all():
+        classes = classes or len(set(y.ravel().tolist()))
+        if classes <= 2:
+            return "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1"
+    if not classes:
         return ""
-    return "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1"
+    return f"y has {classes} classes, but this network has one output; start from classifier.py in the manual's gallery"
 
 
 def derivatives(activation: Expr, hidden: Symbol, loss: Expr, output: Symbol) -> tuple[Expr, Expr]:
@@ -146,7 +152,7 @@ def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
         probe={n: spectrum(W[n](T).T @ W[n](T) / N) for n in layers if n < L} or None,
         responses="" if responses == "automatic" else responses,
         arrays=partial(single_index, signs=signs),
-        refuses=signs_only if signs else None,
+        refuses=partial(unusable, signs=signs),
     )
 
 

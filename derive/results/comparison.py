@@ -59,10 +59,12 @@ class Comparison(Saved):
 
     @property
     def title(self) -> str:
+        """The setting, its values, the size and the number of seeds."""
         return self.simulation.title
 
     @property
     def parameters(self) -> dict[str, int | float | str]:
+        """All values, choices among them."""
         return self.theory.parameters
 
     @property

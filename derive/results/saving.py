@@ -131,7 +131,7 @@ def check_zarr(path: Path) -> None:
     """Refuse to write where Zarr is not installed, or where something else is."""
     check_installed("zarr")
     if path.exists() and not (path / ".zgroup").is_file():
-        raise DeriveError(f"{path} is there already and is no result in the format of Zarr; choose another name")
+        raise DeriveError(f"{path} exists already and is not a result in Zarr format; choose another name")
 
 
 def as_tree(labelled: Any) -> xarray.DataTree:
@@ -155,7 +155,7 @@ class Pool:
 
     @singledispatchmethod
     def encoded(self, value: Any) -> Any:
-        """The value in terms of JSON; what is no list, text or number is an object whose one key says what it is."""
+        """The value as JSON; anything but a list, text or number is an object whose only key names its type."""
         if not is_dataclass(type(value)):
             raise DeriveError(f"a result holds a {type(value).__name__}, which cannot be saved")
         name = f"{type(value).__module__}.{type(value).__qualname__}"

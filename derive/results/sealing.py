@@ -109,7 +109,7 @@ def _names(directory: Path) -> list[str]:
                 else:
                     raise DeriveError(f"{entry.path} is not a file of a saved result; remove it")
                 if len(found) + len(waiting) > RESULT_FILES.most:
-                    raise DeriveError(f"{directory} has more than {RESULT_FILES} files, so it is no saved result")
+                    raise DeriveError(f"{directory} has more than {RESULT_FILES} files, so it is not a saved result")
     return sorted(name for name in found if name != LIST)
 
 

@@ -60,7 +60,7 @@ class Simulation(PointResult, Samples):
     def resolvent(
         self, z: Any, layer: int | str | None = None, *, beside: str | None = None, between: str | None = None
     ) -> np.ndarray:
-        """The normalised trace of the resolvent at any z that is no eigenvalue, or with a declared matrix beside it
+        """The normalised trace of the resolvent at any z that is not an eigenvalue, or with a declared matrix beside it
         (tr R A) or between (tr R A R): one row per seed, then as z."""
         found = self.layer(layer)
         if beside is not None and between is not None:
@@ -68,7 +68,7 @@ class Simulation(PointResult, Samples):
         name = beside or between
         if name is not None and name not in found.weights:
             have = f"there are {listed(found.weights)}" if found.weights else "there is none"
-            raise ParameterError(f"{name!r} is no matrix that stands between resolvents of {self.setting}, {have}")
+            raise ParameterError(f"{name!r} is not a matrix between resolvents of {self.setting}, {have}")
         return found.traces(np.asarray(z), name, 2 if between is not None else 1)
 
     def as_dict(self) -> dict[str, Any]:

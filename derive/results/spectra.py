@@ -141,6 +141,7 @@ class Spectra:
 
     @property
     def title(self) -> str:
+        """The names of the checkpoints, and of the theory if there is one."""
         named = self.file if self.before is None else f"{self.file} after {self.before}"
         return named if not self.compared else f"{named}, theory {self.compared[0].theory.name}"
 

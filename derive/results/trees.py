@@ -38,10 +38,22 @@ def tree_of(results: Mapping[str, Result]) -> xarray.DataTree:
             else:
                 variables = _samples(result)
                 layers = {layer.label: _spectra(layer) for layer in result.layers}
-        groups[f"/{name}"] = xarray.Dataset({**variables, **layers.pop("", {})}, attrs=attributes(result))
+        groups[f"/{name}"] = _labelled(xarray.Dataset({**variables, **layers.pop("", {})}, attrs=attributes(result)))
         for label, own in layers.items():
-            groups[f"/{name}/layer_{label}"] = xarray.Dataset(own)
+            groups[f"/{name}/layer_{label}"] = _labelled(xarray.Dataset(own))
     return xarray.DataTree.from_dict(groups)
+
+
+def _labelled(dataset: xarray.Dataset) -> xarray.Dataset:
+    """Return the dataset with a coordinate along each dimension: names of ends, ranks from 1, the rest from 0."""
+    named = {"end": ["low", "high"], "at_and_weight": ["at", "weight"]}
+    open_dims = {name: size for name, size in dataset.sizes.items() if name not in dataset.variables}
+    return dataset.assign_coords(
+        {
+            name: named.get(str(name), np.arange(size) + int(str(name).endswith("rank")))
+            for name, size in open_dims.items()
+        }
+    )
 
 
 def attributes(result: Result) -> dict[str, str]:
@@ -191,7 +203,7 @@ def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
     found = xarray.Dataset(table.aligned(), coords={name: (name, list(values)) for name, values in axes.items()})
     found["trouble"] = (tuple(axes), np.array(["; ".join(p.trouble) for p in results], dtype=str).reshape(shape))
     found.attrs = attributes(sweep)
-    return found
+    return _labelled(found)
 
 
 class _Table:
@@ -219,7 +231,7 @@ class _Table:
         self.variables[name] = ((*self.names, *dims), table.reshape((*self.shape, *inner)))
 
     def aligned(self) -> dict[str, Any]:
-        """The variables, as long as each other along each dimension they share: layers differ in their outliers."""
+        """Return the variables, padded with NaN to a common length along each dimension."""
         lengths: dict[str, int] = {}
         for dims, values in self.variables.values():
             lengths |= {name: max(size, lengths.get(name, 0)) for name, size in zip(dims, values.shape, strict=True)}

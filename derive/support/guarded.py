@@ -94,7 +94,7 @@ def parsed_json(content: bytes | str, depth: Bound = RECORD_DEPTH) -> Any:
             text, object_pairs_hook=_once, parse_int=_integer, parse_float=_float, parse_constant=_constant
         )
     except RecursionError:
-        raise ValueError(f"more than {depth.most} objects and lists are in one another") from None
+        raise ValueError(f"more than {depth.most} levels of nested objects and lists") from None
     check_depth(value, depth)
     return value
 
@@ -111,7 +111,7 @@ def check_depth(value: Any, bound: Bound) -> None:
         ]
         if not level:
             return
-    raise ValueError(f"more than {bound.most} objects and lists are in one another")
+    raise ValueError(f"more than {bound.most} levels of nested objects and lists")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

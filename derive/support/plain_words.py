@@ -168,6 +168,20 @@ def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
 
 
+ARGUMENTS = {"in": "variable"}
+"""Options whose argument in Python has another name, because theirs is a keyword there."""
+
+
+def as_python_names(text: str) -> str:
+    """Return text with --options as names of arguments, except in a whole command that begins with `derive`."""
+    pattern = r"derive [a-z]+ [^;,]*|--(no-)?([a-z][a-z-]*)"
+    return re.sub(
+        pattern,
+        lambda m: m[0] if m[2] is None else f"{ARGUMENTS.get(m[2], m[2].replace('-', '_'))}{'=False' * bool(m[1])}",
+        text,
+    )
+
+
 def one_sentence(text: str) -> str:
     """Return text as one printable line of at most `SENTENCE` characters, with the middle elided."""
     line = " ".join(printable(text).split())

@@ -56,6 +56,19 @@ def declaring_place() -> Place | None:
     return None if frame is None else place_of(frame, frame.f_lineno, frame.f_lasti)
 
 
+def place_of_entry(name: str) -> Place | None:
+    """Return the line of a dictionary's entry `name` in the statement of a declaration that called the language."""
+    frame = declaring_frame()
+    tree = None if frame is None else syntax_of(frame)
+    if frame is None or tree is None:
+        return None
+    for node in nodes_around(tree, frame.f_lineno):
+        for key in node.keys if isinstance(node, ast.Dict) else ():
+            if isinstance(key, ast.Constant) and key.value == name:
+                return Place(frame.f_code.co_filename, key.lineno)
+    return None
+
+
 def place_of(frame: FrameType, line: int, instruction: int) -> Place:
     """Return the location of a bytecode instruction of a declaration."""
     file = frame.f_code.co_filename

@@ -90,7 +90,7 @@ def results() -> str:
             pages.append(documented(name, thing))
             if inspect.isclass(thing):
                 members = {
-                    key: _first_line(value)
+                    key: _first_sentence(value)
                     for key, value in inspect.getmembers(thing)
                     if not key.startswith("_") and (isinstance(value, property) or inspect.isfunction(value))
                 }
@@ -98,29 +98,34 @@ def results() -> str:
                 pages.append("\n".join(["| name | what it is |", "| --- | --- |", *rows]))
     pages.append(
         "# Records of how a result was computed\n\n`s.method` is a TrainingMethod, `layer.diagnostics` a "
-        "LayerDiagnostics. `sentence` says a record in words; `--json` has its fields."
+        "LayerDiagnostics. The property `sentence` of a record describes it in words; `--json` has its fields."
     )
     for record in RECORDS:
-        rows = [f"| `{field.name}` | `{str(field.type).replace('|', chr(92) + '|')}` |" for field in fields(record)]
-        pages += [documented(record.__name__, record), "\n".join(["| field | type |", "| --- | --- |", *rows])]
+        lines = _field_lines(record)
+        rows = [
+            f"| `{f.name}` | `{str(f.type).replace('|', chr(92) + '|')}` | {lines[f.name]} |" for f in fields(record)
+        ]
+        pages.append(documented(record.__name__, record))
+        pages.append("\n".join(["| field | type | what it is |", "| --- | --- | --- |", *rows]))
     return "\n\n".join(pages) + "\n"
 
 
 def _field_lines(kind: type) -> dict[str, str]:
-    """The first line of the text below each field of a record."""
+    """Return the first sentence of the text below each field of a record."""
     found: dict[str, str] = {}
     for base in filter(is_dataclass, kind.__mro__):
         (tree,) = ast.parse(inspect.getsource(base)).body
         for line, below in pairwise(tree.body):
             match line, below:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                    found.setdefault(name, _first_line(text))
+                    found.setdefault(name, _first_sentence(text))
     return found
 
 
-def _first_line(thing: object) -> str:
-    lines = (thing if isinstance(thing, str) else inspect.getdoc(thing) or "").strip().splitlines()
-    return lines[0].replace("|", "\\|") if lines else ""
+def _first_sentence(thing: object) -> str:
+    text = thing if isinstance(thing, str) else inspect.getdoc(thing) or ""
+    sentence = " ".join(text.strip().split("\n\n")[0].split())
+    return re.split(r"(?<=[.]) (?=[A-Z`])", sentence)[0].replace("|", "\\|")
 
 
 def gallery() -> str:

@@ -324,11 +324,13 @@ def _check(solver: Solver, rate: str, loss: str, layer: str | None, over: str | 
     """Raise if the rate, the loss, the layer or the parameter `over` does not exist."""
     real = [q.name for q in solver.setting.parameters if not q.whole]
     if rate not in real:
-        raise ParameterError(f"{solver.name} has no real parameter {rate!r} to raise; choose one of {', '.join(real)}")
+        raise ParameterError(
+            f"{solver.name} has no real parameter {rate!r} to raise; name one with --of: {', '.join(real)}"
+        )
     observed = [observable.name for observable in solver.setting.observables]
     if loss not in observed:
         names = ", ".join(observed)
-        raise ParameterError(f"{solver.name} observes no {loss!r}; choose one of {names or 'none'}")
+        raise ParameterError(f"{solver.name} observes no {loss!r}; name one with --loss: {names or 'none'}")
     labels = [m.label for m in solver.matrices]
     if layer is not None and layer not in labels:
         raise ParameterError(f"{solver.name} has no layer {layer!r}; its layers are {', '.join(labels)}")

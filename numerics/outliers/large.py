@@ -165,7 +165,7 @@ class _OfCycle:
         self.floor, self.edge = (1 - NEAR) * least, least
         self.restriction = None if steps is None else Restriction(problem, cycle, steps)
         if self.restriction is not None and not self.restriction.nested:
-            raise Lost("matrices of early times are no parts of those of later ones")
+            raise Lost("matrices of early times are not parts of those of later ones")
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
         self.mean = self.written(problem.order)
 

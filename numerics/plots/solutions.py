@@ -64,6 +64,11 @@ def draw_comparison(solution: Prediction, simulation: Samples, title: str, figur
     return figure
 
 
+def eigenvalue_of(label: str) -> str:
+    """Return the name of an axis of eigenvalues: those of a layer, or of the only probed matrix."""
+    return f"eigenvalue of {f'layer {label}' if label else 'the probed matrix'}"
+
+
 def _draw_layer(top: Axes, strip: Axes, solution: Prediction, layer: Layer, simulated: SimulatedLayer) -> None:
     spectra = simulated.all_eigenvalues("a histogram")
     matches = match(layer, spectra)
@@ -95,11 +100,11 @@ def _draw_layer(top: Axes, strip: Axes, solution: Prediction, layer: Layer, simu
     _pad(strip, span)
     if len(groups) == 1 and wide:
         top.set_xlim(*view)
-        top.set_xlabel("eigenvalue, bulk only")
+        top.set_xlabel(f"{eigenvalue_of(layer.label)}, bulk only")
     elif len(groups) == 1:
         top.set_xlim(strip.get_xlim())
         top.tick_params(labelbottom=False)
-    strip.set_xlabel("eigenvalue")
+    strip.set_xlabel(eigenvalue_of(layer.label))
 
 
 def interval_groups(intervals: list[Interval], density_at: Callable[..., Any]) -> list[list[Interval]]:

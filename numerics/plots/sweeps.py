@@ -25,9 +25,9 @@ LOG_SPAN = 100.0
 """Ratio of the largest to the smallest colour of a map above which its scale is logarithmic: with 256 colours the
 smallest values would share two."""
 OFF_SCALE = 1e3
-"""Ratio to the median above which a value is hatched like one that diverged, unless the scale is logarithmic. The
-losses of training below its largest stable rate stay within two decades of their median; above it they grow
-geometrically with time."""
+"""Ratio to the median above which a value is hatched as off the scale, unless the scale is logarithmic. The losses of
+training below its largest stable rate stay within two decades of their median; above it they grow geometrically with
+time."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
 
 
 def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, off: np.ndarray, log: bool) -> None:
-    """Plot a curve for each value of the first parameter; hatch where all of them diverged, cross out single points."""
+    """Plot a curve for each value of the first parameter; hatch points that diverged or are off the scale."""
     import matplotlib
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
@@ -136,10 +136,11 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
         panel.set_yscale("log")
     panel.set_ylabel(data.quantity.replace("_", " "))
     borders = _borders(places)
+    missing = _missing(data.values, off)
     gone = np.flatnonzero(off.reshape(len(members), -1).any(axis=0))
     for number, k in enumerate(gone.tolist()):
         whole = off.reshape(len(members), -1)[:, k].all()
-        text = "diverged" if whole else "diverged for some"
+        text = missing if whole else f"{missing} for some"
         name = text if number == 0 or whole != off.reshape(len(members), -1)[:, gone[number - 1]].all() else None
         panel.axvspan(
             borders[k],
@@ -159,7 +160,7 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
 
 
 def _draw_map(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, off: np.ndarray, log: bool) -> None:
-    """Plot a heat map; cells that diverged are hatched and not part of the colour scale."""
+    """Plot a heat map; cells that diverged or are off the colour scale are hatched."""
     from matplotlib.colors import LogNorm
     from matplotlib.patches import Patch
 
@@ -173,10 +174,16 @@ def _draw_map(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray, o
         for j, i in np.argwhere(off):
             corner, wide, high = (x[i], y[j]), x[i + 1] - x[i], y[j + 1] - y[j]
             panel.add_patch(Rectangle(corner, wide, high, fill=False, hatch="////", edgecolor="0.6", linewidth=0))
-        key = Patch(fill=False, hatch="////", edgecolor="0.6", label="diverged")
+        key = Patch(fill=False, hatch="////", edgecolor="0.6", label=_missing(data.values, off))
         figure.legend(handles=[key], loc="outside lower right", frameon=False, fontsize=8)
     panel.set_ylabel(data.symbol(first))
     _ticks(panel.yaxis, down)
+
+
+def _missing(values: np.ndarray, off: np.ndarray) -> str:
+    """Return why points are hatched: they have no number, or a number off the scale."""
+    finite = np.isfinite(values[off])
+    return "off scale" if finite.all() else "diverged or off scale" if finite.any() else "diverged"
 
 
 def _borders(places: np.ndarray) -> np.ndarray:

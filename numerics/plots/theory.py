@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numerics.plots.report import draw_observables, observables_size
-from numerics.plots.solutions import BLUE, GREY, ORANGE, bulk_curve, comparison_size, draw_comparison
+from numerics.plots.solutions import BLUE, GREY, ORANGE, bulk_curve, comparison_size, draw_comparison, eigenvalue_of
 from numerics.support.labelled import single_series
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def draw_simulation(simulation: Samples, title: str) -> Figure:
     for layer in simulation.layers:
         panel = next(places)
         panel.hist(np.concatenate(layer.all_eigenvalues("a histogram")), bins=60, density=True, color=GREY)
-        _label(panel, _of("spectrum", layer.label), _of("eigenvalue", layer.label), "density")
+        _label(panel, _of("spectrum", layer.label), eigenvalue_of(layer.label), "density")
     spreads = single_series({name: simulation.stderr(name) for name in means})
     for name, values in series.items():
         _draw_series(next(places), name, values, spreads[name])
@@ -100,7 +100,7 @@ def _draw_law(panel: Axes, layer: Layer) -> None:
         panel.plot(layer.outliers, np.zeros(len(layer.outliers)), "D", color=ORANGE, clip_on=False, label="outliers")
         panel.legend(frameon=False, fontsize=8)
     panel.set_ylim(0.0, 1.15 * top or 1.0)
-    _label(panel, _of("spectrum", layer.label), _of("eigenvalue", layer.label), "density")
+    _label(panel, _of("spectrum", layer.label), eigenvalue_of(layer.label), "density")
 
 
 def _draw_path(panel: Axes, layer: Layer) -> None:
@@ -110,7 +110,7 @@ def _draw_path(panel: Axes, layer: Layer) -> None:
     for time, now in enumerate(path):
         panel.plot([time] * len(now), now, "o", color=BLUE, markersize=3)
     panel.set_xlim(-0.5, len(path) - 0.5)
-    _label(panel, _of("outliers", layer.label), "time", _of("eigenvalue", layer.label))
+    _label(panel, _of("outliers", layer.label), "time", eigenvalue_of(layer.label))
 
 
 def draw_bulk_path(panel: Axes, layer: Layer, times: int) -> None:

@@ -22,7 +22,7 @@ from numerics.training.sampling import WORKING_COPIES, Sampling, plans_for
 from numerics.training.shelf import IN_MEMORY
 
 SHARE = 0.9
-"""Of the memory of the machine a solution may take so much, unless it is told otherwise."""
+"""Fraction of the memory of the machine that a solution may take by default."""
 ALONE = 3e8
 """What Python and its libraries take."""
 PROGRAMS = 1.2e8

@@ -27,12 +27,14 @@ class Described(ABC):
 
 @dataclass(frozen=True)
 class ExpectedMemory(Described):
-    """Bytes: of passes over the sites, of moments and order parameters, and of the eigenproblems of the outliers, each
-    with what is there beside it."""
+    """Memory expected before a sampled run, in bytes, for each of its stages."""
 
     passes: float
+    """Passes over the sampled sites."""
     moments: float
+    """Moments and order parameters."""
     outliers: float
+    """Eigenproblems of the outliers."""
 
     @property
     def most(self) -> float:
@@ -46,13 +48,16 @@ class ExpectedMemory(Described):
 
 @dataclass(frozen=True)
 class QuadratureReport(Described):
-    """Convergence of a quadrature. nodes: per axis; coarser: nodes of the run before; error: the largest relative
-    change of order parameters and observables between the two."""
+    """Convergence of a quadrature."""
 
     over: Literal["Gaussian fields", "trait"]
+    """What the quadrature integrates over."""
     nodes: int
+    """Quadrature nodes per axis."""
     coarser: int
+    """Nodes per axis of the coarser run that it is compared with."""
     error: float
+    """Largest relative change of order parameters and observables between the two runs."""
 
     @property
     def converged(self) -> bool:
@@ -70,10 +75,12 @@ class QuadratureReport(Described):
 
 @dataclass(frozen=True)
 class BiasCorrection(Described):
-    """Bias of all sites in units of the difference to passes over half of them, and its uncertainty."""
+    """The bias correction of a sampled pass, from passes over half of the sites."""
 
     share: float
+    """Bias of the full pass, as a fraction of its difference from the passes over halves."""
     doubt: float
+    """Standard error of that fraction."""
 
     @property
     def sentence(self) -> str:
@@ -82,26 +89,30 @@ class BiasCorrection(Described):
 
 @dataclass(frozen=True)
 class SamplingReport(Described):
-    """A Monte Carlo estimate of the training level.
-
-    samples: sites of all passes together. responses: the estimator of responses. rank: basis vectors of the past that
-    were used; truncated_variance: the largest relative variance outside their span, which is drawn as independent
-    noise. resolution: relative variance below which a noise carries no response. bias: None where it is not corrected.
-    rank_effect: the largest change of an observable with twice the rank, in standard errors; None where the rank is
-    not limited. memory: as expected before the run.
-    """
+    """A Monte Carlo estimate of the training level."""
 
     samples: int
+    """Sites of all passes together."""
     replicates: int
+    """Independent estimates, whose spread gives the standard errors."""
     seed: int
+    """Seed of the random numbers."""
     draws: str
+    """How random numbers are drawn."""
     responses: str
+    """Estimator of the responses."""
     rank: int
+    """Dimension of the basis that represents the past of each field."""
     truncated_variance: float
+    """Largest relative variance outside that basis; it is drawn as independent noise."""
     resolution: float
+    """Relative variance below which a noise carries no response."""
     bias: BiasCorrection | None = None
+    """The bias correction; None if none was made."""
     rank_effect: float | None = None
+    """Largest change of an observable at twice the rank, in standard errors; None if the rank is not limited."""
     memory: ExpectedMemory | None = None
+    """Memory expected before the run."""
 
     @property
     def sentence(self) -> str:
@@ -110,11 +121,14 @@ class SamplingReport(Described):
 
 @dataclass(frozen=True)
 class TrainingMethod(Described):
-    """How the training level was computed. quadrature: where averages were integrated; sampling: where sampled."""
+    """How the training level was computed."""
 
     closure: Closure = "exact"
+    """How averages over sites were computed: exact, quadrature or sampled."""
     quadrature: QuadratureReport | None = None
+    """Convergence of the quadrature; None without one."""
     sampling: SamplingReport | None = None
+    """The Monte Carlo estimate; None if nothing was sampled."""
 
     @property
     def sentence(self) -> str:
@@ -124,14 +138,16 @@ class TrainingMethod(Described):
 
 @dataclass(frozen=True)
 class BulkMethod(Described):
-    """How the bulk was computed: from the polynomial curve of the resolvent, or from that many response equations,
-    with averages over sites or over sampled sites. nodes: values of a density in these averages; error: the relative
-    change of the responses with twice as many."""
+    """How the bulk was computed."""
 
     way: Literal["curve", "responses", "site averages", "sampled site averages"] = "curve"
+    """From the polynomial curve of the resolvent, or from response equations with averages over (sampled) sites."""
     responses: int = 1
+    """Number of response equations."""
     nodes: int | None = None
+    """Quadrature nodes of a density in these averages; None without a density."""
     error: float | None = None
+    """Relative change of the responses with twice as many nodes."""
 
     @property
     def sentence(self) -> str:
@@ -148,16 +164,14 @@ class BulkMethod(Described):
 
 @dataclass(frozen=True)
 class ReplicateMethod(Described):
-    """How the outliers of replicates were computed from those of their mean.
-
-    way: followed by continuation; solved anew, for the stated reason; solved from the vectors of the mean; to first
-    order; or by differences, where first order is off. discrepancy: of the way, against an independent solution of the
-    replicate that moves most, in standard errors.
-    """
+    """How the outliers of each replicate were computed, which give the standard errors."""
 
     way: Literal["followed", "solved", "from the mean", "first order", "differences"]
+    """By continuation from the mean, solved anew, from eigenvectors of the mean, to first order, or by differences."""
     discrepancy: float | None = None
+    """Difference from an independent solution of the replicate that moves most, in standard errors."""
     reason: str = ""
+    """Why replicates were solved anew; empty otherwise."""
 
     @property
     def sentence(self) -> str:
@@ -174,11 +188,12 @@ class ReplicateMethod(Described):
 
 @dataclass(frozen=True)
 class UndecidedOutlier(Described):
-    """An outlier that sampling leaves undecided: one that not all replicates have, one within its standard error of an
-    edge, or one at an edge that is known to a standard error."""
+    """An outlier that sampling leaves undecided: some replicates lack it, or it is within an error of an edge."""
 
     edge: float | None = None
+    """The edge in question, if its position is known only to a standard error."""
     error: float | None = None
+    """Standard error of that edge."""
 
     @property
     def sentence(self) -> str:
@@ -192,10 +207,12 @@ class UndecidedOutlier(Described):
 
 @dataclass(frozen=True)
 class SpikeSpan(Described):
-    """The span of the spikes on one side. dimension: effective, directions near the rounding error count in part."""
+    """The span of the spikes on one side."""
 
     dimension: float
+    """Effective dimension; directions near the rounding error count in part."""
     spikes: int
+    """Number of spikes."""
 
     @property
     def sentence(self) -> str:
@@ -204,10 +221,12 @@ class SpikeSpan(Described):
 
 @dataclass(frozen=True)
 class MissingOverlaps(Described):
-    """Why overlaps with the span of the spikes are not computed. rows: of A(z), where it is too large."""
+    """Why overlaps with the span of the spikes were not computed."""
 
     why: Literal["dependent spikes", "large"]
+    """The spikes are nearly dependent, or A(z) is too large."""
     rows: int | None = None
+    """Rows of A(z), if it is too large."""
 
     @property
     def sentence(self) -> str:
@@ -218,12 +237,14 @@ class MissingOverlaps(Described):
 
 @dataclass(frozen=True)
 class PathErrors(Described):
-    """Of `times` times along a path, those at which replicates were solved anew instead of followed, and those at which
-    outliers have no errors."""
+    """How standard errors along a path were computed."""
 
     times: int
+    """Number of times on the path."""
     anew: int = 0
+    """Times at which replicates were solved anew instead of followed."""
     unknown: int = 0
+    """Times at which outliers have no standard error."""
 
     @property
     def sentence(self) -> str:
@@ -240,9 +261,10 @@ class PathErrors(Described):
 
 @dataclass(frozen=True)
 class OmittedPath(Described):
-    """Outliers at all times were not computed, since the eigenproblem has that many rows."""
+    """Outliers along the path were not computed by default, because the eigenproblem is large."""
 
     rows: int
+    """Rows of the eigenproblem."""
 
     @property
     def sentence(self) -> str:
@@ -251,27 +273,32 @@ class OmittedPath(Described):
 
 @dataclass(frozen=True)
 class LayerDiagnostics:
-    """How the spectrum of one probed matrix was computed, and how well.
-
-    residual: the largest relative smallest singular value of A(z) at an outlier. condition: the largest eigenvalue
-    condition number of an outlier. reduced: whether A(z) is an eigenproblem. spiked: whether the matrix has spikes.
-    outlier_errors: how replicates give errors, None where nothing is sampled. spike_directions: by side the span of the
-    spikes, where overlaps were computed. overlaps: why they were not, though asked for. overlap_errors: why overlaps of
-    replicates, and so errors, are missing. path: why outliers at all times are missing; path_errors: of those.
-    """
+    """How the spectrum of one probed matrix was computed, and how accurately."""
 
     residual: float = 0.0
+    """Largest relative smallest singular value of A(z) at an outlier."""
     condition: float = 1.0
+    """Largest eigenvalue condition number of an outlier."""
     reduced: bool = True
+    """Whether A(z) was reduced to an eigenproblem."""
     spiked: bool = True
+    """Whether the matrix has spikes."""
     bulk: BulkMethod = field(default_factory=BulkMethod)
+    """How the bulk was computed."""
     outlier_errors: ReplicateMethod | None = None
+    """How standard errors of outliers were computed; None if nothing was sampled."""
     undecided: UndecidedOutlier | None = None
+    """An outlier that sampling leaves undecided; None if there is none."""
     spike_directions: dict[str, SpikeSpan] = field(default_factory=dict)
+    """Span of the spikes by side, if overlaps were computed."""
     overlaps: MissingOverlaps | None = None
+    """Why overlaps are missing, if they are."""
     overlap_errors: str | None = None
+    """Why overlaps have no standard errors, if they have none."""
     path: OmittedPath | None = None
+    """Why outliers along the path are missing, if they are."""
     path_errors: PathErrors | None = None
+    """How standard errors along the path were computed; None if nothing was sampled."""
 
 
 RECORDS = (

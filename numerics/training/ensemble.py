@@ -458,7 +458,7 @@ def _laid_out(layout: Layout) -> Point:
 
 
 def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
-    """Arrays of these shapes without numbers."""
+    """Return uninitialised arrays of these shapes."""
     struct: Any = jax.ShapeDtypeStruct
     return {key: struct(shape, float) for key, shape in shapes}
 

@@ -264,6 +264,28 @@ def test_solve_prints_a_table_for_people():
     assert "above the bulk" in text and "2.5" in text and "exact" in text
 
 
+def test_the_density_is_given_at_listed_points():
+    (x, y) = json.loads(run("solve", "spiked_wigner", "--grid", "0.1,0.5", "--json").stdout)["density"].values()
+    assert x == [0.1, 0.5] and np.allclose(y, np.sqrt(4 - np.square(x)) / (2 * np.pi))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "in_python"),
+    [
+        ("fix T with --at", "fix T with at"),
+        ("expand --in nu", "expand variable nu"),
+        ("take --no-simulation", "take simulation=False"),
+        (
+            "make it with derive solve SETTING --json; raise --seeds",
+            "make it with derive solve SETTING --json; raise seeds",
+        ),
+    ],
+)
+def test_python_sees_arguments_where_commands_have_options(sentence: str, in_python: str):
+    error = NumericalError(sentence)
+    assert str(error) == in_python and error.on_the_command_line == sentence
+
+
 def test_below_the_threshold_no_outlier_is_printed():
     assert "no outliers" in run("solve", "spiked_wigner", "gamma0=0.5").stdout
 
@@ -336,6 +358,14 @@ def test_a_plot_that_cannot_be_written_is_refused_first(plot: str, word: str):
         (("solve",), "Missing argument"),
         (("sovle", "spiked_wigner"), "did you mean solve"),
         (("solve", "spiked_wigner", "--fast"), "--fast"),
+        (("sweep", "spiked_wigner"), "eta=0.1:0.5:9"),
+        (("solve", "spiked_wigner", "--gamma0", "2"), " gamma0=2 "),
+        (("solve", "spiked_wigner", "--gamma0=2"), " gamma0=2 "),
+        (("solve", "spiked_wigner", "gamma0=0.2..1.4/7"), "gamma0=0.1:0.5:9"),
+        (("solve", "spiked_wigner", "gamma0=0.2-1.4"), "gamma0=0.1:0.5:9"),
+        (("solve", "spiked_wigner", "gamma0=linspace(0,1,3)"), "gamma0=0.1:0.5:9"),
+        (("solve", "spiked_wigner", "--grid", "0.1,x"), "LOW:HIGH:COUNT"),
+        (("stability", "spiked_wigner"), "--of"),
     ],
 )
 def test_bad_arguments_are_refused_in_one_sentence(arguments: tuple[str, ...], word: str):

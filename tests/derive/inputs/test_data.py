@@ -99,7 +99,7 @@ EQUATIONS = {
     "labels that differ": ("Eq(v(t), tanh(parts))", "v has the axes k on its right-hand side, but v has p"),
     "two labels in one law": ("Eq(v(t), many * parts)", "v has the axes k, p on its right-hand side, but v has p"),
     "labels where there are none": ("Eq(u(t), tanh(many))", "u has the axes p on its right-hand side, but u has none"),
-    "a sum over no labels": ("Eq(u(t), total(n))", "total(n) is over labels, but there are none; leave it out"),
+    "a sum over no labels": ("Eq(u(t), total(n))", "total(n) runs over labels"),
     "each in an equation": ("Eq(v(t), each(many))", "the equation of v: each(...) is for observe={...} only"),
     "data as the factor of a matrix": (
         STORED + "Eq(M(t + 1), y * a * M(t) + outer(v(t), v(t)) / D)",
@@ -131,7 +131,7 @@ def test_equations_refuse_with_one_sentence(declared, case):
 OBSERVABLES = {
     "data without a sum": ("{'q': mean(v(t)**2) * y}", "observable q has labels; wrap it in total(...)"),
     "each inside": ("{'q': 2 * each(mean(v(t)))}", "observable q: each(...) must enclose"),
-    "each without labels": ("{'q': each(mean(n))}", "each(mean(n)) is over labels, but there are none"),
+    "each without labels": ("{'q': each(mean(n))}", "each(mean(n)) runs over labels"),
     "a table in a mean": ("{'q': mean(x @ parts)}", "give x @ parts a field of its own"),
     "data of the future": ("{'q': total(late(t + 1) * mean(v(t)))}", "observable q uses late(t + 1)"),
     "a softmax without each": ("{'q': softmax(mean(v(t) * n), p)}", "observable q has labels; wrap it in total(...)"),
@@ -407,6 +407,8 @@ FILES = {
         ["loss=cross_entropy"],
         "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1",
     ),
+    "classes as columns": ({"y": np.eye(10)[:6]}, [], "classifier.py"),
+    "classes as numbers": ({"y": np.arange(6)}, ["loss=cross_entropy"], "classifier.py"),
     "a batch too large": ({}, ["B=7"], "7 points in a batch are more than there are; take at most 6"),
     "a size that contradicts": ({}, ["P=5"], "P=5, but data="),
     "a batch that contradicts": ({"order": np.zeros((2, 2), int)}, ["B=3"], "B=3, but data="),

@@ -83,7 +83,8 @@ BAD = {
     "probe that is not symmetric": ("model(probe=spectrum(gaussian('Q', D, D) / sqrt(D)))", "not symmetric"),
     "probe before the end": ("model(*START, Eq(x(t + 1), x(t)), probe=spectrum(M(1)))", "after the last step"),
     "fresh matrix without its time": ("model(Eq(h(t), gaussian('X', N, D, fresh=t) @ v / sqrt(D)))", r"write X\(t\)"),
-    "observable that is a vector": ("model(*START, Eq(x(t + 1), x(t)), observe={'o': x(t)})", "is a vector"),
+    "labels in the old spelling": ("field('q', D, t, labels=3)", "axes=c"),
+    "observable that is a vector": ("model(*START, Eq(x(t + 1), x(t)), observe={'o': x(t)})", "mean(...)"),
     "observable at a fixed time": (
         "model(*START, Eq(x(t + 1), x(t)), observe={'o': mean(x(t) * x(0))})",
         "observables are followed in time",

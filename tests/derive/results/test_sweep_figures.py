@@ -45,6 +45,10 @@ def test_a_map_hatches_what_diverged_and_leaves_it_out_of_the_scale():
     figure = draw_sweep(SweepData("loss", axes, values), "")
     (mesh,) = (one for one in figure.axes[0].collections if isinstance(one, QuadMesh))
     assert mesh.get_clim() == (1.0, 44.0) and len(figure.axes[0].patches) == 2
+    for one, word in ((np.nan, "diverged"), (1e7, "off scale")):
+        values[3, 2] = values[5, 1] = one
+        (legend,) = draw_sweep(SweepData("loss", axes, values), "").legends
+        assert [text.get_text() for text in legend.get_texts()] == [word]
 
 
 def test_symbols_that_cannot_be_drawn_are_names():

@@ -668,7 +668,7 @@ def test_a_layer_of_a_theory_file_is_chosen():
         ('{"bulk_edges": [[0, 4]], "outliers": [NaN]}', "NaN is not a number of JSON"),
         ('{"bulk_edges": [[0, 4]], "outliers": [1e400]}', "too large"),
         ('{"bulk_edges": [[0, 4]], "outliers": [' + "9" * 400 + "]}", "400 digits"),
-        ("[" * 500 + "]" * 500, "in one another"),
+        ("[" * 500 + "]" * 500, "nested"),
         ('{"bulk_edges": [[0, 4]], "outliers": ["a"]}', "finite"),
         ('{"bulk_edges": [[0, 4]], "outliers": [5], "outlier_errors": [1, 2]}', "as many"),
         ('{"bulk_edges": [[0, 4]], "outliers": 5}', "list of numbers"),
@@ -812,7 +812,7 @@ def test_a_transformer_fits_into_80_columns_with_a_row_for_each_matrix_and_trend
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) < 25 + 12 + 15
     assert text.count("24 x 72 ") == 12 and text.count("24 x 96 ") == 12 and "\nh.*.attn.weight\n" in text
-    (trend,) = re.findall(r"h.\*.attn.weight: .*\n.* top (\S+) > (\S+)", text)
+    (trend,) = re.findall(r"h.\*.attn.weight: .*\n.* top (\S+) -> (\S+)", text)
     assert float(trend[1]) > 1.5 * float(trend[0])
     assert "tied: lm_head.weight has the numbers of wte.weight" in text
     assert "left out h.0.mlp.bias, h.1.mlp.bias, h.2.mlp.bias and 9 more: one axis" in text
@@ -932,7 +932,7 @@ def test_two_checkpoints_show_what_was_learned():
     reasons = {one["name"]: one["reason"] for one in found["left_out"]}
     assert reasons["old"] == "only in before.npz" and reasons["new.weight"].startswith("not in before.npz")
     text = run("before.npz", "after.npz", "--plot", "out.png").stdout
-    assert "0 > 1" in text and max(map(len, text.splitlines())) <= 80 and Path("out.png").exists()
+    assert "0 -> 1" in text and max(map(len, text.splitlines())) <= 80 and Path("out.png").exists()
 
 
 # From Python
