@@ -21,10 +21,10 @@ class DeriveError(Exception):
     @property
     def on_the_command_line(self) -> str:
         """Return the sentence with its options as commands take them; `str` names them as Python does."""
-        return super().__str__()
+        return str(self.args[0])
 
     def __str__(self) -> str:
-        return as_python_names(super().__str__())
+        return as_python_names(str(self.args[0]))
 
 
 class DeclarationError(DeriveError):

@@ -559,7 +559,8 @@ def _zeros_on_panels(pieces: Sequence[ChebyshevPanel]) -> list[list[float]]:
     A panel is bisected while Beyn's method and the argument principle disagree on the number of zeros, as they do where
     zeros of A(z) of high multiplicity lie at a point mass.
     """
-    waiting, settled, most = list(pieces), [], len(pieces) + MOST_BISECTIONS
+    waiting, most = list(pieces), len(pieces) + MOST_BISECTIONS
+    settled: list[list[float]] = []
     while waiting:
         panel = waiting.pop()
         zeros, certain = _inside_contour(panel.coefficients)

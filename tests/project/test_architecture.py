@@ -283,6 +283,8 @@ def test_constraints_cover_what_is_installed_here():
     assert {"sympy", "jax", "pytest"} <= seen
 
 
-def test_ci_runs_the_test_line_of_the_readme():
+def test_ci_runs_the_test_line_of_the_readme_and_the_long_tier():
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "README.md" in text and "pytest" not in text.replace("# pytest", "")
+    assert "README.md" in text and [line for line in text.splitlines() if "pytest" in line] == [
+        "long=(.venv/bin/python -m pytest -q -n 2 --dist loadscope -m long)"
+    ]

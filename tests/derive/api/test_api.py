@@ -309,7 +309,8 @@ def test_python_and_the_command_line_refuse_the_same_options(verb, option, value
     assert told.exit_code == 2 and told.stdout == ""
     with pytest.raises(DeriveError) as caught:
         getattr(derive.load("spiked_wigner"), verb)(**{option: AsTyped().convert(value, None, None)})
-    assert told.stderr == f"error: {caught.value}\n"
+    assert told.stderr == f"error: {caught.value.on_the_command_line}\n"
+    assert "--" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
