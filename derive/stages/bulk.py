@@ -70,28 +70,38 @@ def _place(edge: sp.Expr, samples: tuple[Sample, ...]) -> float:
 
 
 def _closed_resolvent(poly: sp.Poly, samples: tuple[Sample, ...]) -> sp.Expr | None:
-    """Return the root of a curve of degree at most two that is the Stieltjes transform; None if there is none.
-
-    The square root is written as sqrt(z - e1) sqrt(z - e2) with the edges e1, e2. Its principal values are the physical
-    branch in the whole complex plane.
-    """
+    """Return the root of a curve of degree at most two that is the Stieltjes transform; None if there is none."""
     if poly.degree() > 2:
         return None
     if poly.degree() == 1:
         return sp.factor(-poly.coeff_monomial(1) / poly.LC())
     a, b, c = poly.all_coeffs()
-    inside = sp.factor(b**2 - 4 * a * c)
-    root = sp.sqrt(inside)
-    if sp.Poly(inside, Z).degree() == 2:
-        ends = roots_of(inside, Z)
-        if len(ends) == 2:
-            lead = sp.Poly(inside, Z).LC()
-            root = sp.sqrt(lead) * sp.sqrt(Z - _tidy(ends[0])) * sp.sqrt(Z - _tidy(ends[1]))
+    root = _analytic_root(b**2 - 4 * a * c)
+    if root is None:
+        return None
     for sign in (-1, 1):
         candidate = (-b + sign * root) / (2 * a)
         if samples and all(_is_physical(candidate, poly.gen, sample) for sample in samples):
             return candidate
     return None
+
+
+def _analytic_root(discriminant: sp.Expr) -> sp.Expr | None:
+    """Return the square root of a polynomial in z as a product of sqrt(z - e) over its simple roots e.
+
+    With principal values it is analytic off the intervals between real roots, so it stays on one branch in the whole
+    complex plane. None if a root has no closed form by square roots.
+    """
+    lead, factors = sp.factor_list(discriminant, Z)
+    root = sp.sqrt(sp.factor(lead))
+    for factor, power in factors:
+        root *= factor ** (power // 2)
+        if power % 2:
+            ends, poly = roots_of(factor, Z), sp.Poly(factor, Z)
+            if poly.degree() > 2 or len(ends) != poly.degree():
+                return None
+            root *= sp.sqrt(poly.LC()) * sp.Mul(*(sp.sqrt(Z - _tidy(end)) for end in ends))
+    return root
 
 
 def _is_physical(candidate: sp.Expr, resolvent: sp.Symbol, sample: Sample) -> bool:
