@@ -126,7 +126,7 @@ def test_a_sample_that_does_not_fit_is_refused_with_a_size_that_does(monkeypatch
         simulate(solver, values, 2000, 1)
     with pytest.raises(ParameterError) as refused:
         check_memory(solver, values, 2000)
-    fits = int(re.search(r"--size (\d+) fits", str(refused.value))[1])
+    fits = int(re.search(r"size (\d+) fits", str(refused.value))[1])
     assert 20 < fits < 200
     check_memory(solver, values, fits)
     with pytest.raises(ParameterError):

@@ -451,7 +451,7 @@ def test_the_outermost_eigenvalue_of_a_finite_matrix():
     assert layer.outermost(1000) == pytest.approx(2 - shift, abs=1e-6)
     assert layer.outermost(1000, lower=True) == pytest.approx(-2 + shift, abs=1e-6)
     square = derive.load("deep_linear").solve(T=1, layer=1).layer()
-    with pytest.raises(NumericalError, match="no square root"):  # 1 / sqrt(distance) at zero
+    with pytest.raises(NumericalError, match="edge 0 is not a square root"):  # 1 / sqrt(distance) at zero
         square.outermost(1000, lower=True)
 
 

@@ -36,7 +36,7 @@ from derive import (
 )
 from derive.api.example import SPIKE
 from derive.equations.history import write_out
-from derive.errors import DeclarationError, DeriveError, ParameterError, SizeError
+from derive.errors import CheckpointError, DeclarationError, DeriveError, ParameterError, SizeError
 from derive.models import spiked_wigner
 from derive.pipeline import derive_model
 from derive.program.exact_run import ExactRun
@@ -232,10 +232,12 @@ def test_an_outermost_eigenvalue_is_of_a_whole_number_of_them(size, theory):
 
 @pytest.mark.parametrize("place", [None, 3, 2.5, b"a.nc", [], True])
 def test_a_path_is_text(place, spike, theory):
-    takes = (derive.load, derive.open, derive.spectra, theory.save, spike.build, spike.report, spike.verify)
+    takes = (derive.load, derive.open, theory.save, spike.build, spike.report, spike.verify)
     for take in takes if place is not None else takes[:-1]:  # verify without claims takes those of the project
         with pytest.raises(ParameterError, match="path"):
             take(place)
+    with pytest.raises(CheckpointError, match="holds no arrays; give a file"):
+        derive.spectra(place)
 
 
 @pytest.mark.parametrize("name", [3, [], {}])

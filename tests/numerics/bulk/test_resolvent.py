@@ -232,7 +232,7 @@ def test_what_is_refused(population):
         ({"z": 1.0, "side": "left"}, "write side="),
         ({"z": "x"}, "give finite numbers"),
         ({"z": np.inf}, "give finite numbers"),
-        ({"z": -1.0, "between": "noise"}, "no matrix that stands between"),
+        ({"z": -1.0, "between": "noise"}, "not a matrix between resolvents"),
         ({"z": -1.0, "beside": "gram", "between": "gram"}, "give one matrix"),
     ):
         with pytest.raises(ParameterError, match=told):

@@ -322,9 +322,7 @@ def test_pathwise_and_stein_responses_agree():
 @pytest.mark.slow
 def test_too_small_a_rank_is_refused():
     solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", **SPIKES)
-    with pytest.raises(
-        NumericalError, match="2 directions of the past are too few: .* raise --rank, for instance to 4"
-    ):
+    with pytest.raises(NumericalError, match="2 directions of the past are too few: .* raise rank, for instance to 4"):
         in_float64(Trained.sampled)(solver, values, Sampling(400, rank=2, debias=False), lambda *_: None)
 
 
@@ -361,7 +359,7 @@ def test_room_is_doubled_until_little_is_left_out_and_no_more_than_needed(spread
 
 def test_a_rank_that_is_too_small_is_refused_after_one_pass_over_half_of_a_replica():
     pilot, tried = pilots(lambda share: 100)
-    with pytest.raises(NumericalError, match="64 directions .* raise --rank, for instance to 128"):
+    with pytest.raises(NumericalError, match="64 directions .* raise rank, for instance to 128"):
         _chosen([_Plan(256, 10, 64)], Sampling(rank=64), pilot)
     assert tried == [(64, COARSE[-1])]
 
