@@ -18,6 +18,7 @@ from derive.language.family import Family
 from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.pipeline import derive_model
+from derive.support.shapes import fits
 
 HIGHEST_ORDER = 20
 """More terms take more time than anyone waits for."""
@@ -156,11 +157,11 @@ def expand(
         raise ParameterError(f"order={order!r}: order must be a whole number from 0 to {HIGHEST_ORDER}")
     if not isinstance(at, Mapping):
         raise ParameterError(f"at={at!r}: give exact numbers by name, as at={{'T': 2}}")
-    if variable is not None and not isinstance(variable, str):
+    if not fits(variable, str | None):
         raise ParameterError(
             f"variable={variable!r}: say what is small in a text, such as 'gamma', '1/nu' or 'gamma0-2'"
         )
-    if parameter is not None and not isinstance(parameter, str):
+    if not fits(parameter, str | None):
         raise ParameterError(f"parameter={parameter!r}: give the name of one of {have}")
     limit = None if variable is None else ParameterLimit.of(variable, tuple(model.parameters))
     fixed = {}

@@ -21,6 +21,7 @@ from derive.results.spectra import Skipped, Spectra
 from derive.support.bounds import THEORY_SIZE
 from derive.support.guarded import DIGEST, has_its_digest, parsed_json, read_text
 from derive.support.places import path_of
+from derive.support.shapes import fits
 from numerics.spectra.changes import Change, change_of
 from numerics.spectra.fitting import LAYOUTS, FittedSpectrum, analyse, layout_of
 from numerics.spectra.theory import TheoryComparison, compare_with_theory, theory_of
@@ -136,10 +137,10 @@ def _solved(path: Path) -> Any:
         content = parsed_json(text)
     except ValueError as error:
         raise CheckpointError(f"the theory file {path} is not JSON ({error}); {make}") from None
-    whole = content if isinstance(content, dict) else {}
+    whole = content if fits(content, dict) else {}
     parts = [content] if DIGEST in whole or "bulk_edges" in whole else whole.get("layers", content)
-    for part in parts.values() if isinstance(parts, dict) else parts if isinstance(parts, list) else []:
-        if not isinstance(part, dict) or DIGEST not in part:
+    for part in parts.values() if fits(parts, dict) else parts if fits(parts, list) else []:
+        if not fits(part, dict) or DIGEST not in part:
             raise CheckpointError(f"the theory file {path} has no digest, so changes cannot be detected; {make}")
         if not has_its_digest(part):
             raise CheckpointError(f"the theory file {path} was changed after it was printed; {make}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from derive.cells.verdicts import PROVED, REFUTED, STATUSES, UNDECIDED, weakest
-from derive.claims import ClaimsFile, ClaimVerdict as Decided, check_claims, load_claims, project_claims
+from derive.claims import ClaimsFile, ClaimVerdict, check_claims, load_claims, project_claims
 from derive.claims.checking import model_of
 from derive.claims.counterexamples import Counterexample
 from derive.language.model import Model
@@ -16,7 +16,7 @@ from numerics.support.formatting import html_table
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerifiedClaim:
     """The verdict on one claim: "proved", "supported", "refuted" with a counterexample, or "not decided".
 
     `derive verify --help` defines each of them.
@@ -44,13 +44,13 @@ class Verdicts:
     without: models without an independent check.
     """
 
-    claims: tuple[Verdict, ...]
+    claims: tuple[VerifiedClaim, ...]
     without: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.claims) and all(claim.proved for claim in self.claims)
 
-    def __iter__(self) -> Iterator[Verdict]:
+    def __iter__(self) -> Iterator[VerifiedClaim]:
         return iter(self.claims)
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class Verdicts:
     def lines(self, everything: bool = False) -> list[str]:
         """Return counts by setting, and each claim that is not proved; with `everything`, each claim."""
         lines = []
-        groups: dict[str, list[Verdict]] = {}
+        groups: dict[str, list[VerifiedClaim]] = {}
         for claim in self.claims:
             groups.setdefault(claim.setting, []).append(claim)
         for setting, claims in groups.items():
@@ -112,7 +112,7 @@ def verify(model: Model, target: str, claims: str | None) -> Verdicts:
     return check([file for file in files if file.model == model.setting], model)
 
 
-def _confirmed(verdict: Decided, solver: Callable[[Counterexample], tuple[bool | None, str]]) -> Decided:
+def _confirmed(verdict: ClaimVerdict, solver: Callable[[Counterexample], tuple[bool | None, str]]) -> ClaimVerdict:
     """Return a verdict with the solver's result at its counterexample; "not decided" where they disagree."""
     if verdict.counterexample is None:
         return verdict
@@ -136,7 +136,7 @@ def check(
 
     everything: the models that should have claims.
     """
-    found: list[Verdict] = []
+    found: list[VerifiedClaim] = []
     for number, file in enumerate(files):
         if progress is not None:
             progress(number / len(files), file.model)
@@ -152,7 +152,7 @@ def check(
 
             solver = Confirmation(named or model_of(file))
             verdicts = [_confirmed(v, solver) for v in verdicts]
-        found += [Verdict(setting, chosen, v.name, v.status, v.detail) for v in verdicts]
+        found += [VerifiedClaim(setting, chosen, v.name, v.status, v.detail) for v in verdicts]
     checked = {verdict.setting for verdict in found}
     wanted = everything or ([model.setting] if model is not None else [])
     return Verdicts(tuple(found), tuple(name for name in wanted if name not in checked))

@@ -28,7 +28,7 @@ class NoNorm(Exception):
 
 
 @dataclass(frozen=True)
-class Conjugates:
+class RootConjugates:
     """A formula with its radicals replaced by symbols. `roots` lists radicand and degree, inner radicals first.
 
     The same radical has the same symbol in every formula.
@@ -38,7 +38,7 @@ class Conjugates:
     roots: tuple[tuple[sp.Symbol, sp.Expr, int], ...]
 
     @staticmethod
-    def of(expression: sp.Expr) -> Conjugates:
+    def of(expression: sp.Expr) -> RootConjugates:
         """Return the conjugates of an expression.
 
         Raises:
@@ -65,7 +65,7 @@ class Conjugates:
         formula = walk(expression)
         if prod(degree for _, degree in roots.values()) > MOST_CONJUGATES:
             raise NoNorm
-        return Conjugates(formula, tuple((symbol, base, degree) for symbol, (base, degree) in roots.items()))
+        return RootConjugates(formula, tuple((symbol, base, degree) for symbol, (base, degree) in roots.items()))
 
     def norm(self) -> sp.Expr:
         """Return the numerator of the norm, the product of all conjugates: a polynomial without radicals."""

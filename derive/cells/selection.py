@@ -20,7 +20,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
 from derive.cells.balls import Inconclusive, ball, constant, decided, enclosure, is_positive
 from derive.cells.chart import Chart, in_sizes, walls, zero_factors
-from derive.cells.conjugates import Conjugates, NoNorm
+from derive.cells.conjugates import NoNorm, RootConjugates
 from derive.cells.decomposition import Cells, Interval
 from derive.cells.region import Point, Region
 from derive.cells.signs import sign_inside
@@ -239,7 +239,7 @@ class CellSelection:
         positive = [chart.apply(c) for c in conditions]
         for expression in fixed_expressions:
             try:
-                factors = rational_factors(Conjugates.of(in_sizes(chart.apply(expression))).norm())
+                factors = rational_factors(RootConjugates.of(in_sizes(chart.apply(expression))).norm())
             except (NoNorm, TooLarge):
                 return expression
             box, _ = self._box(chart, factors, ())
@@ -274,7 +274,7 @@ class CellSelection:
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
         chart = Chart.of((expression, *((curve,) if spectral else ())))
         try:
-            conjugates = Conjugates.of(in_sizes(chart.apply(expression)))
+            conjugates = RootConjugates.of(in_sizes(chart.apply(expression)))
             if not conjugates.roots:
                 return None
             if not _norm_vanishes(conjugates, chart.apply(curve) if spectral else None, root):
@@ -282,7 +282,7 @@ class CellSelection:
             inner = (Z,) if spectral else (MAP,) if expression.has(MAP) else ()
             between = [*self._without_resolvent(walls([expression])), *(self.singular if spectral else ())]
             limits = tuple(b for b in bounds if b.has(*inner)) if inner else ()
-            between += [f for b in limits for f in rational_factors(Conjugates.of(in_sizes(b)).norm())]
+            between += [f for b in limits for f in rational_factors(RootConjugates.of(in_sizes(b)).norm())]
             sites = self.sites(between, (), inner)
         except (NoNorm, TooLarge):
             return None
@@ -379,7 +379,7 @@ def _at(place: Fraction) -> sp.Expr:
     return Z - sp.Rational(place.numerator, place.denominator)
 
 
-def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
+def _norm_vanishes(conjugates: RootConjugates, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
     """Return whether the norm, the product of all conjugates, is zero modulo the curve."""
     norm = conjugates.norm()
     if norm != 0 and curve is not None and norm.has(root):
@@ -390,7 +390,7 @@ def _norm_vanishes(conjugates: Conjugates, curve: sp.Expr | None, root: sp.Symbo
 def no_conjugate_vanishes(expression: sp.Expr, curve: sp.Expr | None, root: sp.Symbol | None) -> bool:
     """Return whether no conjugate of an expression vanishes throughout a cell."""
     try:
-        conjugates = Conjugates.of(in_sizes(expression))
+        conjugates = RootConjugates.of(in_sizes(expression))
     except NoNorm:
         return not walls([expression])  # a function without roots and poles is analytic
     return not conjugates.roots or not _norm_vanishes(conjugates, curve, root)

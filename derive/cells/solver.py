@@ -9,7 +9,7 @@ import sympy as sp
 import z3
 
 from derive.cells.chart import in_sizes
-from derive.cells.conjugates import Conjugates, NoNorm
+from derive.cells.conjugates import NoNorm, RootConjugates
 
 EFFORT = 2_000_000
 """Resource limit of one query, in the solver's deterministic units."""
@@ -65,7 +65,7 @@ class _SmtQuestion:
 
     def _plain(self, expression: sp.Expr) -> tuple[sp.Expr, list[Any]]:
         """Return an expression with symbols for its radicals, and the conditions under which a radicand is negative."""
-        conjugates, beyond = Conjugates.of(in_sizes(expression)), []
+        conjugates, beyond = RootConjugates.of(in_sizes(expression)), []
         for symbol, base, degree in conjugates.roots:
             top, bottom = sp.fraction(sp.together(base))
             negative = self._encode(top * bottom) < 0

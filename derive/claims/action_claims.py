@@ -9,7 +9,7 @@ import sympy as sp
 from derive.algebra.words import Letter
 from derive.cells.verdicts import PROVED, REFUTED
 from derive.claims.context import ClaimContext
-from derive.claims.formulas import EARLIER, Bracket, Carrier, Operator, Reader, Words, WordSum, definition
+from derive.claims.formulas import EARLIER, ActingMatrix, Bracket, Carrier, Reader, Words, WordSum, definition
 from derive.claims.process_claims import same_time
 from derive.claims.reading import Claim
 from derive.errors import ClaimError
@@ -64,7 +64,7 @@ def _right_hand_side(context: ClaimContext, claim: Claim, f: SystemField) -> Wor
     """Return the right-hand side as words: products with random matrices, values, sums over the past, overlaps."""
     if f.product is not None:
         p = f.product
-        operator = Operator(p.matrix.name, p.transposed)
+        operator = ActingMatrix(p.matrix.name, p.transposed)
         return WordSum({(operator, Carrier(p.argument.name)): p.coefficient})
     assert isinstance(f.rule, LinearRule)
     total = WordSum({(Carrier("j"),): sp.S.One} if f.derivative else {})

@@ -47,14 +47,14 @@ class Carrier:
 
 
 @dataclass(frozen=True)
-class Operator:
+class ActingMatrix:
     """What acts on a field in an equation of motion: a random matrix, or the sum over earlier times."""
 
     matrix: str
     transposed: bool = False
 
     @property
-    def T(self) -> Operator:
+    def T(self) -> ActingMatrix:
         return replace(self, transposed=not self.transposed)
 
     @property
@@ -62,7 +62,7 @@ class Operator:
         return self.matrix + (".T" if self.transposed else "")
 
 
-EARLIER = Operator("past")
+EARLIER = ActingMatrix("past")
 """The sum over earlier times."""
 
 
@@ -300,7 +300,7 @@ class Reader:
         if name in self.carriers:
             return WordSum({(Carrier(name),): sp.S.One})
         if name in self.matrices:
-            return WordSum({(Operator(name),): sp.S.One})
+            return WordSum({(ActingMatrix(name),): sp.S.One})
         names = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
         raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(names)}")
 

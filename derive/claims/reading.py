@@ -12,6 +12,7 @@ from derive.errors import ClaimError
 from derive.support.bounds import CLAIMS_COUNT, CLAIMS_DEPTH, CLAIMS_SIZE, NUMBER_DIGITS
 from derive.support.guarded import check_depth, read_text
 from derive.support.places import checkout
+from derive.support.shapes import fits
 
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "resolvent": (("value",), ()),
@@ -93,13 +94,13 @@ def load_claims(path: str | Path) -> ClaimsFile:
         raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
     _only(data, ("model", "choices", "layer", "claim", "define"), str(path))
     model = data.get("model")
-    if not isinstance(model, str) or not model:
+    if not fits(model, str) or not model:
         raise ClaimError(f'{path}: say which model the claims are about, model = "setting" or a path to a .py file')
     choices = data.get("choices", {})
-    if not isinstance(choices, dict) or not all(type(value) in (int, str) for value in choices.values()):
+    if not fits(choices, dict[str, int | str]):
         raise ClaimError(f"{path}: choices must be a table such as choices = {{ L = 3 }}")
     tables = data.get("claim", [])
-    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
+    if not fits(tables, list[dict[str, Any]]) or not tables:
         raise ClaimError(f"{path}: there are no claims; add [[claim]] tables with name, kind and value")
     if len(tables) > CLAIMS_COUNT.most:
         raise ClaimError(f"{path}: has {len(tables)} claims, and a file has at most {CLAIMS_COUNT}; split it")
@@ -114,11 +115,11 @@ def load_claims(path: str | Path) -> ClaimsFile:
 
 def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ...], path: Path) -> Claim:
     name = table.get("name")
-    if not isinstance(name, str) or not name.strip():
+    if not fits(name, str) or not name.strip():
         raise ClaimError(f'{path}: claim {number} has no name; add name = "..."')
     place = f"{path}, claim {name!r}"
     kind = table.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not fits(kind, str) or kind not in KINDS:
         near = get_close_matches(str(kind).lower(), KINDS, n=1, cutoff=0.5)
         cure = f"did you mean {near[0]}?" if near else f"the kinds are {', '.join(KINDS)}"
         raise ClaimError(f"{place}: unknown kind {kind!r}; {cure}")
@@ -128,7 +129,7 @@ def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ..
         if key not in table:
             raise ClaimError(f"{place}: a claim of kind {kind} needs {key}; add {key} = ...")
     for key in ("where", "paper", "evidence"):
-        if not isinstance(table.get(key, ""), str):
+        if not fits(table.get(key, ""), str):
             raise ClaimError(f"{place}: {key} must be text in quotes")
     keys = tuple((key, _checked(key, kind, table[key], place)) for key in (*needed, *optional) if key in table)
     define = {**dict(shared), **dict(_definitions(table.get("define", {}), place))}
@@ -138,8 +139,8 @@ def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ..
 
 def _region(value: Any, place: str) -> tuple[str, ...]:
     """Return the inequalities of a region as text: one string or a list of them."""
-    texts = [] if value is None else value if isinstance(value, list) else [value]
-    if value == [] or not all(isinstance(text, str) and text.strip() for text in texts):
+    texts = [] if value is None else value if fits(value, list) else [value]
+    if value == [] or not fits(texts, list[str]) or not all(map(str.strip, texts)):
         raise ClaimError(f'{place}: region must be inequalities in quotes, such as region = "nu > 1 and chi < 2"')
     return tuple(texts)
 
@@ -149,42 +150,42 @@ def _checked(key: str, kind: str, value: Any, place: str) -> Any:
     if key in ("lag", "shift", "start", "eigenproblem", "number", "derivative") or (
         key == "order" and kind == "moment"
     ):
-        if isinstance(value, bool) or not isinstance(value, int) or value < (key in ("eigenproblem", "number")):
+        if not fits(value, int) or value < (key in ("eigenproblem", "number")):
             raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
         return value
     if key == "same_time":
-        if not isinstance(value, bool):
+        if not fits(value, bool):
             raise ClaimError(f"{place}: same_time must be true or false, not {value!r}")
         return value
     if key == "at":
-        if not isinstance(value, dict):
+        if not fits(value, dict):
             raise ClaimError(f'{place}: at must be a table of values, such as at = {{ alpha = "1/2" }}')
         return tuple((name, _formula(text, f"{place}: at.{name}")) for name, text in value.items())
     if key in ("labels", "noises", "rows_times", "columns_times") or (key == "value" and kind in ("edges", "critical")):
-        if not isinstance(value, list) or not value:
+        if not fits(value, list) or not value:
             raise ClaimError(f"{place}: {key} must be a list in square brackets")
         if key == "noises" and len(value) != 2:
             raise ClaimError(f'{place}: noises must name two noises, such as ["chi", "chi"]')
         return tuple(_formula(item, f"{place}: {key}") for item in value)
     if key == "value" and kind == "matrix":
-        if not isinstance(value, list) or not all(isinstance(row, list) and len(row) == len(value) for row in value):
+        if not fits(value, list[list[Any]]) or any(len(row) != len(value) for row in value):
             raise ClaimError(f"{place}: value must be a square list of rows, each a list of formulas")
         return tuple(tuple(_formula(item, f"{place}: {key}") for item in row) for row in value)
     return _formula(value, f"{place}: {key}")
 
 
 def _formula(value: Any, place: str) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if fits(value, int):
         if abs(value) >= 10**NUMBER_DIGITS.most:
             raise ClaimError(f"{place} has more than {NUMBER_DIGITS}; no paper has such a number")
         return str(value)
-    if not isinstance(value, str) or not value.strip():
+    if not fits(value, str) or not value.strip():
         raise ClaimError(f"{place} must be a formula in quotes, not {value!r}")
     return value
 
 
 def _definitions(table: Any, place: str) -> tuple[tuple[str, str], ...]:
-    if not isinstance(table, dict):
+    if not fits(table, dict):
         raise ClaimError(f"{place}: define must be a table of names and formulas")
     for name in table:
         if not name.isidentifier():

@@ -31,6 +31,7 @@ from derive.support.bounds import (
 )
 from derive.support.guarded import opened_file, parsed_json
 from derive.support.plain_words import printable
+from derive.support.shapes import fits
 
 NEWEST_UNSAFE_TORCH = (2, 5)
 """Newest version of torch in which loading weights only may execute code."""
@@ -298,12 +299,12 @@ def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[s
 def _described(name: str, entry: Any) -> _Tensor | str:
     """Return the description of one tensor, or what is wrong with it."""
     wrong = "the header describes it wrongly"
-    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+    if not fits(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         return f"{wrong}: dtype, shape and data_offsets are needed"
     kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not _whole(shape) or not _whole(offsets) or len(offsets) != 2 or len(shape) > 64:
         return f"{wrong}: shape and data_offsets are lists of whole numbers"
-    if not isinstance(kind, str) or (kind not in SAFETENSORS_TYPES and kind not in BITS_OF_OTHERS):
+    if not fits(kind, str) or (kind not in SAFETENSORS_TYPES and kind not in BITS_OF_OTHERS):
         return f"{wrong}: there is no type {str(kind)[:40]!r}; save the weights as F32 or BF16"
     bits = BITS_OF_OTHERS[kind] if kind in BITS_OF_OTHERS else 8 * np.dtype(SAFETENSORS_TYPES[kind]).itemsize
     begin, end = offsets
@@ -315,7 +316,7 @@ def _described(name: str, entry: Any) -> _Tensor | str:
 
 
 def _whole(values: Any) -> bool:
-    return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+    return fits(values, list[int]) and all(value >= 0 for value in values)
 
 
 def _misplaced(tensors: list[_Tensor], size: int) -> dict[str, str]:

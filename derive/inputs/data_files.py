@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from derive.errors import CheckpointError, ParameterError
 from derive.support.guarded import parsed_json
+from derive.support.shapes import fits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,9 +72,9 @@ def array_of(d: Data, value: Any) -> Any:
     """Return an array given as numbers, as text in square brackets, or as a file."""
     import numpy as np
 
-    if isinstance(value, tuple) and all(isinstance(part, str) for part in value):
+    if fits(value, tuple[str, ...]):
         raise ParameterError(f"{d.name} is an array, not a list of values; write it as {d.name}={_example(d)}")
-    if not isinstance(value, str):
+    if not fits(value, str):
         try:
             return np.asarray(value, float)
         except (TypeError, ValueError):

@@ -20,6 +20,7 @@ from derive.language.matrices import Evolving, MatrixExpression
 from derive.language.starts import probe_written_out, starts_written_out
 from derive.language.symbols import Parameter, exact
 from derive.support.display import Displayed
+from derive.support.shapes import fits
 
 
 @word
@@ -132,11 +133,11 @@ def _listed(what: str, argument: Any, example: str) -> tuple[Any, ...]:
 
 def _are_pairs(probe: tuple[Any, ...]) -> bool:
     """Return whether probes are already pairs of a label and a spectrum."""
-    return all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in probe)
+    return fits(probe, tuple[tuple[str, Any], ...])
 
 
 def _observed(name: Any, value: Any) -> tuple[str, sp.Expr]:
-    if not isinstance(name, str) or not name.isidentifier():
+    if not fits(name, str) or not name.isidentifier():
         raise DeclarationError(f"observable {name!r} is not a Python name; use letters, digits and underscores")
     if isinstance(value, (MatrixExpression, Evolving)):
         raise DeclarationError(

@@ -58,7 +58,7 @@ class OverlapName:
 
 
 @dataclass(frozen=True)
-class Conjugate:
+class SourceName:
     """The matrix X that multiplies a random matrix W in the action, as in Tr W^T X."""
 
     matrix: Disorder
@@ -72,7 +72,7 @@ class Drive:
     unknown: PairName
 
 
-Meaning = PairName | OverlapName | Conjugate | Drive | None
+Meaning = PairName | OverlapName | SourceName | Drive | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class PrintedNames:
                 symbols[name] = None  # two objects share the name, so the plain name is all that is safe
 
         for matrix in system.disorder:
-            add(f"X_{matrix}", Conjugate(matrix))
+            add(f"X_{matrix}", SourceName(matrix))
         projected = projected_of(record)
         if projected is not None:
             for a in projected.probes:

@@ -23,7 +23,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, OverlapName, PairName
+from derive.printing.names import OverlapName, PairName, SourceName
 from derive.printing.notation import NotationPrinter
 
 PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
@@ -81,8 +81,8 @@ class TextPrinter(NotationPrinter, StrPrinter):
     def _(self, meaning: OverlapName, name: str) -> str:
         return f"<{self.names.source} {self._print_Field(meaning.field)}>"
 
-    @_meant.on(Conjugate)
-    def _(self, meaning: Conjugate, name: str) -> str:
+    @_meant.on(SourceName)
+    def _(self, meaning: SourceName, name: str) -> str:
         return f"X[{meaning.matrix}]"
 
     # -- values

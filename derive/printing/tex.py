@@ -22,7 +22,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, Drive, OverlapName, PairName, latex_name, latex_symbol
+from derive.printing.names import Drive, OverlapName, PairName, SourceName, latex_name, latex_symbol
 from derive.printing.notation import NotationPrinter
 
 TOP = r"^{\top}"
@@ -80,8 +80,8 @@ class TexPrinter(NotationPrinter, LatexPrinter):
         unknown = meaning.unknown.kind + self._index(meaning.unknown.a, meaning.unknown.b)
         return rf"b^{{\mathrm{{{meaning.side}}}}}_{{{unknown}}}"
 
-    @_meant.on(Conjugate)
-    def _(self, meaning: Conjugate, name: str) -> str:
+    @_meant.on(SourceName)
+    def _(self, meaning: SourceName, name: str) -> str:
         return f"X_{{{latex_symbol(meaning.matrix)}}}"
 
     # -- values

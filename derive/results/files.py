@@ -25,6 +25,7 @@ from derive.support.extras import optional
 from derive.support.guarded import parsed_json, read_bytes
 from derive.support.places import path_of
 from derive.support.plain_words import printable
+from derive.support.shapes import fits
 from numerics.bulk.law import DensityPanel, DensityPiece, Panelled, SpectralLaw
 from numerics.certificate.records import Certificate, CertificateCheck
 from numerics.outliers.alignments import OutlierAlignment
@@ -91,7 +92,7 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     try:
         skeleton, numbers = _of_directory(file) if file.is_dir() else _of_file(file)
         held = parsed_json(skeleton)
-        if not isinstance(held, dict) or held.get("format") != FORMAT:
+        if not fits(held, dict) or held.get("format") != FORMAT:
             raise DeriveError(f"{file} was saved by another version; make it again with this one")
         result = decoded(held.get("result"), numbers)
     except DeriveError:
@@ -136,18 +137,18 @@ def decoded(value: Any, numbers: np.ndarray) -> Any:
 
     What it never encodes is a ValueError.
     """
-    if isinstance(value, list):
+    if fits(value, list):
         return [decoded(part, numbers) for part in value]
-    if isinstance(value, str):
+    if fits(value, str):
         return printable(value)
-    if not isinstance(value, dict):
+    if not fits(value, dict):
         return value
     try:
         ((kind, content),) = value.items()
         if kind == "object":
             name, parts = content
             made = {key: decoded(part, numbers) for key, part in parts.items()}
-            if isinstance(parts.get("declaration"), str):
+            if fits(parts.get("declaration"), str):
                 made["declaration"] = parts["declaration"]  # a text with its own line ends, which nobody prints
             return built(_NAMED[name], made)
         if kind == "mapping":

@@ -22,6 +22,7 @@ from typing import Any
 from derive.errors import DeriveError
 from derive.support.bounds import JOURNAL_LINE, JOURNAL_SIZE
 from derive.support.guarded import digest, parsed_json, read_bytes, write_whole
+from derive.support.shapes import fits
 
 FORMAT = 2
 SYNCED_EVERY = 2.0
@@ -242,7 +243,7 @@ def _about(path: Path, line: bytes) -> tuple[About, str]:
         raise DeriveError(f"{path} is a journal of another version; remove it and run the sweep again")
     content = _unsigned(line)
     head = None if content is None else _parsed(content)
-    if head is None or not isinstance(head.get("about"), dict) or fingerprint(head["about"]) != head.get("sweep"):
+    if head is None or not fits(head.get("about"), dict) or fingerprint(head["about"]) != head.get("sweep"):
         raise DeriveError(f"the first line of {path} was changed; name another --journal")
     return head["about"], head["sweep"]
 
@@ -252,7 +253,7 @@ def _unit(line: bytes, sweep: str) -> tuple[str, str] | None:
     start = f'{{"sweep":"{sweep}","unit":'.encode()
     content = _unsigned(line) if line.startswith(start) and len(line) <= JOURNAL_LINE.most else None
     held = None if content is None else _parsed(content)
-    if content is None or held is None or not isinstance(held.get("unit"), str) or "found" not in held:
+    if content is None or held is None or not fits(held.get("unit"), str) or "found" not in held:
         return None
     before = start + json.dumps(held["unit"]).encode() + b',"found":'
     return (held["unit"], content[len(before) : -1].decode()) if content.startswith(before) else None
@@ -270,7 +271,7 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
         held = parsed_json(content)
     except ValueError:
         return None
-    return held if isinstance(held, dict) else None
+    return held if fits(held, dict) else None
 
 
 def _differs(stored: About, wanted: About) -> str:
@@ -281,7 +282,7 @@ def _differs(stored: About, wanted: About) -> str:
         one, other = stored.get(what), wanted.get(what)
         if one == other:
             continue
-        if isinstance(one, dict) and isinstance(other, dict):
+        if fits(one, dict) and fits(other, dict):
             name = next(name for name in sorted({*one, *other}) if one.get(name) != other.get(name))
             return f"{name} is {_shown(one.get(name))} there and {_shown(other.get(name))} here"
         if what in ("declaration", "code"):
@@ -293,7 +294,7 @@ def _differs(stored: About, wanted: About) -> str:
 def _shown(value: Any) -> str:
     if value is None:
         return "not given"
-    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ",".join(map(str, value)) if fits(value, list) else str(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 

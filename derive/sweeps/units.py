@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from derive.errors import DeriveError, NumericalError
 from derive.support.guarded import parsed_json
+from derive.support.shapes import fits
 from derive.sweeps.threads import one_thread
 
 if TYPE_CHECKING:
@@ -107,11 +108,11 @@ def read(line: str) -> list[Found]:
     from derive.results.files import decoded
 
     held = parsed_json(line)
-    if not isinstance(held, dict) or not isinstance(held.get("numbers"), str):
+    if not fits(held, dict) or not fits(held.get("numbers"), str):
         raise ValueError("no numbers")
     numbers = np.frombuffer(base64.b64decode(held["numbers"], validate=True), "<f8")
     results: list[Found] = decoded(held.get("results"), numbers)
-    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+    if not fits(results, list[dict[str, Any]]):
         raise ValueError("no results")
     return results
 
