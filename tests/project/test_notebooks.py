@@ -92,6 +92,7 @@ def test_notebook_uses_what_is_public(path):
     "fig_ntk_gamma0",
     "fig_root_finding",
     "fig_tanh_network",
+    "many_outputs",
 )
 @pytest.mark.slow
 @each_notebook
