@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module, metadata
 from typing import Any
 
@@ -65,13 +67,26 @@ def _described(device: Device, count: int) -> tuple[Any, ...]:
 def _register_plugin() -> None:
     """Register the CUDA compiler where JAX left it out, because CUDA's libraries or a driver are missing."""
     before = jax.config.jax_platforms
-    jax.config.update("jax_platforms", "cpu")  # the plugin then skips its search for CUDA
+    # the plugin then skips its search for CUDA
+    jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]  # JAX gives it no types
     try:
         import_module(PLUGIN).initialize()
     except Exception as error:  # noqa: BLE001 - whatever the plugin raises
         raise DeriveError(f"the CUDA plugin of JAX does not load: {type(error).__name__}: {error}") from None
     finally:
-        jax.config.update("jax_platforms", before)
+        jax.config.update("jax_platforms", before)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _uncached() -> Iterator[None]:
+    """Keep programs out of the persistent cache of JAX, which cannot load those of absent devices again."""
+    name = "jax_persistent_cache_min_compile_time_secs"
+    before = jax.config.jax_persistent_cache_min_compile_time_secs
+    jax.config.update(name, math.inf)  # type: ignore[no-untyped-call]  # JAX gives it no types
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)  # type: ignore[no-untyped-call]
 
 
 @in_float64
@@ -90,7 +105,8 @@ def compile_for(one: DeviceFunction, devices: Sequence[Any], batch: int) -> Comp
     own = jax.tree.map(lambda x: described(x, True), one.arguments)
     shared = jax.tree.map(lambda x: described(x, False), one.shared)
     start = time.perf_counter()
-    compiled = jax.jit(function).trace(*own, *shared).lower().compile(compiler_options=OPTIONS)
+    with _uncached():
+        compiled = jax.jit(function).trace(*own, *shared).lower().compile(compiler_options=OPTIONS)
     seconds = time.perf_counter() - start
     program, memory = Program.of(compiled.as_text() or ""), compiled.memory_analysis()
     return CompiledFunction(
