@@ -74,5 +74,6 @@ def _names(problem: Problem) -> Iterator[str]:
 
 def _with_derivatives(pure: Callable[..., Any], *arguments: Any) -> tuple[Any, Any]:
     """Return a value and its derivatives, from one evaluation."""
-    slopes, value = jax.jacfwd(lambda *x: (pure(*x),) * 2, argnums=tuple(range(len(arguments))), has_aux=True)(*arguments)
+    every = tuple(range(len(arguments)))
+    slopes, value = jax.jacfwd(lambda *x: (pure(*x),) * 2, argnums=every, has_aux=True)(*arguments)
     return value, slopes

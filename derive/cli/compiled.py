@@ -25,7 +25,7 @@ def print_compiled(words: tuple[str, ...], options: Mapping[str, Any], as_json: 
         for k, (target, chosen) in enumerate(named):
             theory, values, several = loaded(target, [f"{name}={value}" for name, value in chosen.items()])
             if several:
-                raise click.UsageError(f"{target}: give one value to each parameter; --batch compiles for several points")
+                raise click.UsageError(f"{target}: give each parameter one value; --batch compiles for several points")
             share = part_of(progress, k / len(named), (k + 1) / len(named))
             found.append((theory.compile(values, progress=share, **options), values))
     if as_json:
@@ -39,14 +39,16 @@ def _compile_on_the_host() -> None:
     """Keep JAX from looking for a GPU in this process, where the user did not choose a platform."""
     import jax
 
-    if not jax.config.jax_platforms:
-        jax.config.update("jax_platforms", "cpu")
+    config: Any = jax.config  # JAX gives it no types
+    if not config.jax_platforms:
+        config.update("jax_platforms", "cpu")
 
 
 def _print(one: Compilation, values: Mapping[str, Any]) -> None:
     device, shared = one.device, f", sharded over {one.devices}" if one.devices > 1 else ""
     together = f", {one.batch} points together{shared}" if one.batch > 1 else ""
-    click.echo(f"{settings_line(one.setting, values)}, compiled for {device.name}{together}; nothing was executed on it")
+    point = settings_line(one.setting, values)
+    click.echo(f"{point}, compiled for {device.name}{together}; nothing was executed on it")
     heads = ("function", "kernels", "per step", "loops", "bytes per point", "busy from", "fits", "seconds")
     print_table("", heads, [_row(part, one) for part in one.functions])
     for part in one.functions:
@@ -61,10 +63,10 @@ def _print(one: Compilation, values: Mapping[str, Any]) -> None:
         if part.host_calls:
             click.echo(f"calls the host: {part.name} ({', '.join(part.host_calls)})")
     click.echo("on the host:")
-    for rest in one.host:
-        click.echo(f"  {rest.name}: {rest.why}")
+    for why in dict.fromkeys(rest.why for rest in one.host):
+        click.echo(f"  {', '.join(rest.name for rest in one.host if rest.why == why)}: {why}")
     threads = f"{device.multiprocessors} x {device.threads} = {device.resident_threads}"
-    click.echo(f"busy from: points at which the mean kernel has as many entries as the device holds threads ({threads})\n")
+    click.echo(f"busy from: points that give the mean kernel as many entries as the device holds threads ({threads})\n")
 
 
 def _row(part: CompiledFunction, one: Compilation) -> tuple[str, ...]:

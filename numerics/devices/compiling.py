@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding
 
 from derive.errors import DeriveError
 from numerics.devices.device import Device
@@ -19,7 +19,7 @@ from numerics.devices.functions import DeviceFunction
 from numerics.devices.programs import Program
 from numerics.devices.records import CompiledFunction
 from numerics.support.precision import in_float64
-from numerics.support.sharding import POINTS, mesh_of, sharded
+from numerics.support.sharding import along_points, everywhere, mesh_of, sharded
 
 PLUGIN = "jax_plugins.xla_cuda12"
 PACKAGES = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda12-pjrt", "nvidia-cuda-nvcc-cu12")
@@ -58,49 +58,47 @@ def _described(device: Device, count: int) -> tuple[Any, ...]:
     """Return devices of a topology that XLA makes of their description."""
     from jax.experimental import topologies
 
-    described = topologies.get_topology_desc(
-        platform="cuda", target_config=device.description, topology=f"1x1x{count}"
-    )
+    described = topologies.get_topology_desc(platform="cuda", target_config=device.description, topology=f"1x1x{count}")
     return tuple(described.devices)
 
 
 def _register_plugin() -> None:
     """Register the CUDA compiler where JAX left it out, because CUDA's libraries or a driver are missing."""
-    before = jax.config.jax_platforms
-    # the plugin then skips its search for CUDA
-    jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]  # JAX gives it no types
+    config: Any = jax.config  # JAX gives it no types
+    before = config.jax_platforms
+    config.update("jax_platforms", "cpu")  # the plugin then skips its search for CUDA
     try:
         import_module(PLUGIN).initialize()
     except Exception as error:  # noqa: BLE001 - whatever the plugin raises
         raise DeriveError(f"the CUDA plugin of JAX does not load: {type(error).__name__}: {error}") from None
     finally:
-        jax.config.update("jax_platforms", before)  # type: ignore[no-untyped-call]
+        config.update("jax_platforms", before)
 
 
 @contextmanager
 def _uncached() -> Iterator[None]:
     """Keep programs out of the persistent cache of JAX, which cannot load those of absent devices again."""
-    name = "jax_persistent_cache_min_compile_time_secs"
-    before = jax.config.jax_persistent_cache_min_compile_time_secs
-    jax.config.update(name, math.inf)  # type: ignore[no-untyped-call]  # JAX gives it no types
+    config: Any = jax.config  # JAX gives it no types
+    before = config.jax_persistent_cache_min_compile_time_secs
+    config.update("jax_persistent_cache_min_compile_time_secs", math.inf)
     try:
         yield
     finally:
-        jax.config.update(name, before)  # type: ignore[no-untyped-call]
+        config.update("jax_persistent_cache_min_compile_time_secs", before)
 
 
 @in_float64
 def compile_for(one: DeviceFunction, devices: Sequence[Any], batch: int) -> CompiledFunction:
     """Compile a function for `batch` points, sharded over devices."""
-    mesh, points, everywhere = mesh_of(devices), PartitionSpec(POINTS), PartitionSpec()
+    mesh = mesh_of(devices)
     mapped = batch > 1 or len(devices) > 1
     function = sharded(one.function, devices, len(one.shared)) if mapped else one.function
 
     def described(x: Any, of_points: bool) -> jax.ShapeDtypeStruct:
         x = x if hasattr(x, "shape") else jnp.asarray(x)
         several = (batch,) if mapped and of_points else ()
-        place = NamedSharding(mesh, points if several else everywhere)
-        return jax.ShapeDtypeStruct((*several, *x.shape), x.dtype, sharding=place)
+        place = NamedSharding(mesh, along_points() if several else everywhere())
+        return jax.ShapeDtypeStruct((*several, *x.shape), x.dtype, sharding=place)  # type: ignore[no-untyped-call]
 
     own = jax.tree.map(lambda x: described(x, True), one.arguments)
     shared = jax.tree.map(lambda x: described(x, False), one.shared)

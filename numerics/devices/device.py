@@ -82,7 +82,8 @@ class Device:
         }
         lines = [f"  {name}: {value}" for name, value in facts.items()]
         lines.append(f"  cuda_compute_capability {{ major: {major} minor: {minor} }}")
-        return "\n".join(["gpu_device_info {", *lines, "}", 'platform_name: "CUDA"', f'device_description_str: "{self.name}"'])
+        named = ['platform_name: "CUDA"', f'device_description_str: "{self.name}"']
+        return "\n".join(["gpu_device_info {", *lines, "}", *named])
 
 
 @cache

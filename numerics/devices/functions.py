@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numerics.bulk.folds import residual_of
 from numerics.modules import ProbedMatrix, Solver
 from numerics.runtime.interface import Array, Order, SampledSites
 from numerics.runtime.point import Point, Table, replaced
@@ -53,11 +54,12 @@ def generated_functions(solver: Solver, values: Mapping[str, Any]) -> Iterator[D
         yield DeviceFunction("order parameters", training.order_parameters, (moments, p))
         order = jax.eval_shape(training.order_parameters, moments, p)
     else:
-        nodes = {"nodes": integrals_of(training).first} if solver.quadrature else {}
-        forward = partial(training.forward_pass, **nodes)
+        exact: Callable[[Point], Any] = training.forward_pass
+        if solver.quadrature:
+            exact = partial(training.forward_pass, nodes=integrals_of(training).first)
         if training.training.step is not None:
-            yield DeviceFunction("forward pass", forward, (p,))
-        order = jax.eval_shape(lambda: forward(p))[0]
+            yield DeviceFunction("forward pass", exact, (p,))
+        order = jax.eval_shape(lambda: exact(p))[0]
     numbers, seen = solver.numbers(dict(values)), []
     for matrix in solver.matrices:
         if matrix.probe not in seen:
@@ -73,7 +75,7 @@ def _functions_of_matrix(matrix: ProbedMatrix, numbers: Point, order: Order) -> 
     bulk_law = matrix.traces or matrix.bulk
     r = jnp.full(len(matrix.bulk.responses), 0.1)
     of_traces = jnp.full(len(bulk_law.responses), 0.1)
-    yield DeviceFunction(f"bulk equations{suffix}", lambda p, z, r: jnp.stack(bulk_law.residual(p, z, r)), (p, z, of_traces))
+    yield DeviceFunction(f"bulk equations{suffix}", partial(residual_of, bulk_law), (p, z, of_traces))
     if not probe.unknowns:
         return
     if probe.measure is not None:

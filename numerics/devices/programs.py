@@ -15,7 +15,7 @@ NO_KERNEL = frozenset(
 )
 """Instructions that start nothing on the device by themselves."""
 COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-")
-ON_DEVICE = ("__cublas", "cublas", "cusolver", "__cudnn", "cu_", "cuda_", "__gpu$", "__triton", "TopK", "AllocateBuffer")
+ON_DEVICE = ("__cublas", "cublas", "cusolver", "__cudnn", "cu_", "cuda_", "__gpu$", "__triton", "TopK")
 """Beginnings of the names of custom calls to libraries of the device. Any other counts as a call to the host."""
 WORKSPACE = "s8"
 """Type of arrays that libraries work in."""

@@ -18,6 +18,16 @@ def mesh_of(devices: Sequence[Any]) -> Mesh:
     return Mesh(np.array(devices), (POINTS,))
 
 
+def along_points() -> PartitionSpec:
+    """Return how arrays lie whose leading axis devices share."""
+    return PartitionSpec(POINTS)  # type: ignore[no-untyped-call]  # JAX gives it no types
+
+
+def everywhere() -> PartitionSpec:
+    """Return how arrays lie that every device has."""
+    return PartitionSpec()  # type: ignore[no-untyped-call]  # JAX gives it no types
+
+
 def sharded(function: Callable[..., Any], devices: Sequence[Any], shared: int = 0) -> Callable[..., Any]:
     """Return the function mapped over the leading axis of its arguments, an equal part of it on each device.
 
@@ -30,9 +40,8 @@ def sharded(function: Callable[..., Any], devices: Sequence[Any], shared: int = 
         mapped = jax.vmap(function, in_axes=(0,) * own + (None,) * shared)
         if len(devices) == 1:
             return mapped(*arguments)
-        points = PartitionSpec(POINTS)
-        specs = (points,) * own + (PartitionSpec(),) * shared
-        part = jax.shard_map(mapped, mesh=mesh_of(devices), in_specs=specs, out_specs=points, check_vma=False)
+        specs = (along_points(),) * own + (everywhere(),) * shared
+        part = jax.shard_map(mapped, mesh=mesh_of(devices), in_specs=specs, out_specs=along_points(), check_vma=False)
         return part(*arguments)
 
     return together
