@@ -80,8 +80,7 @@ EXACT = (
     ("spiked_wigner", ["gamma0"], [2.0], {}),
     ("anti_hebbian", ["gamma0", "dt"], [1.5, 0.3], {"T": 6}),
     ("coupled_spikes", ["kappa", "theta"], [0.5, 0.7], {"S": 4}),
-    ("deep_linear", ["gamma0", "eta"], [1.5, 0.3], {"L": 2, "T": 4, "C": 2}),
-    ("deep_linear", ["gamma0", "eta"], [1.5, 0.3], {"L": 1, "T": 4, "C": 2}),
+    ("deep_linear", ["gamma0", "eta"], [3.0, 0.05], {"L": 1, "T": 30, "C": 2}),
 )
 
 
