@@ -10,7 +10,15 @@ from numerics.outliers import largest
 from numerics.support.eigenvalues import eigenvalues, eigenvalues_by_qr
 from numerics.support.precision import in_float64
 
-SIZES = (1, 2, 7, 24)
+N, TOGETHER = 9, 7
+"""Rows of a matrix, and matrices of a batch, so that one compiled program serves most tests."""
+BY_QR = jax.jit(jax.vmap(eigenvalues_by_qr))
+
+
+def _by_qr(*matrices: np.ndarray) -> np.ndarray:
+    """The eigenvalues of a few matrices, one row each."""
+    filled = [*matrices, *[np.eye(len(matrices[0]))] * (TOGETHER - len(matrices))]
+    return np.asarray(BY_QR(np.stack(filled)))[: len(matrices)]
 
 
 def _distance(found, wanted) -> float:
@@ -43,10 +51,9 @@ def _matrices(n: int) -> dict[str, np.ndarray]:
 @pytest.mark.slow
 @in_float64
 def test_qr_steps_give_the_eigenvalues_of_lapack():
-    for n in SIZES:
+    for n in (1, 2, N):
         matrices = _matrices(n)
-        together = np.asarray(jax.jit(jax.vmap(eigenvalues_by_qr))(np.stack(list(matrices.values()))))
-        for (kind, matrix), found in zip(matrices.items(), together, strict=True):
+        for (kind, matrix), found in zip(matrices.items(), _by_qr(*matrices.values()), strict=True):
             wanted = np.linalg.eigvals(matrix)
             assert _distance(found, wanted) <= 1e-13 * max(1.0, np.abs(matrix).max()), (n, kind)
 
@@ -55,19 +62,20 @@ def test_qr_steps_give_the_eigenvalues_of_lapack():
 @in_float64
 def test_eigenvalues_of_a_triangular_matrix_are_its_diagonal_in_any_order_of_rows():
     """A defective eigenvalue would otherwise move by the n-th root of rounding."""
-    n = 8
-    triangular = np.tril(np.random.default_rng(0).standard_normal((n, n)), -1) + np.diag(np.arange(n) // 2)
-    order = np.random.default_rng(1).permutation(n)
-    found = np.asarray(jax.jit(eigenvalues_by_qr)(triangular[order][:, order]))
-    assert sorted(found.real) == sorted(np.arange(n) // 2) and not found.imag.any()
+    diagonal = np.arange(N) // 2
+    triangular = np.tril(np.random.default_rng(0).standard_normal((N, N)), -1) + np.diag(diagonal)
+    order = np.random.default_rng(1).permutation(N)
+    (found,) = _by_qr(triangular[order][:, order])
+    assert sorted(found.real) == sorted(diagonal) and not found.imag.any()
 
 
 @pytest.mark.slow
 @in_float64
 def test_a_matrix_with_an_infinite_entry_has_no_eigenvalues():
-    matrices = jnp.stack([jnp.eye(3).at[0, 1].set(jnp.inf), jnp.eye(3)])
-    found = jax.jit(jax.vmap(eigenvalues_by_qr))(matrices)
-    assert jnp.isnan(found[0]).all() and jnp.array_equal(found[1], jnp.ones(3))
+    infinite = np.eye(N)
+    infinite[0, 1] = np.inf
+    none, ones = _by_qr(infinite, np.eye(N))
+    assert np.isnan(none).all() and np.array_equal(ones, np.ones(N))
 
 
 @in_float64
