@@ -32,7 +32,7 @@ def print_compiled(words: tuple[str, ...], options: Mapping[str, Any], as_json: 
         print_json({"compiled": [plain(one.as_dict()) for one, _ in found]})
         return
     for one, values in found:
-        _print(one, values)
+        print_compilation(one, values)
 
 
 def _compile_on_the_host() -> None:
@@ -44,7 +44,8 @@ def _compile_on_the_host() -> None:
         config.update("jax_platforms", "cpu")
 
 
-def _print(one: Compilation, values: Mapping[str, Any]) -> None:
+def print_compilation(one: Compilation, values: Mapping[str, Any]) -> None:
+    """Print the compilation of one model."""
     device, shared = one.device, f", sharded over {one.devices}" if one.devices > 1 else ""
     together = f", {one.batch} points together{shared}" if one.batch > 1 else ""
     point = settings_line(one.setting, values)

@@ -14,9 +14,12 @@ import pytest
 from conftest import SHIPPED
 
 import derive
+from derive.cli.compiled import print_compilation
 from derive.errors import DeriveError
 from numerics.devices.device import devices
+from numerics.devices.functions import HostPart
 from numerics.devices.programs import Program
+from numerics.devices.records import Compilation, CompiledFunction
 from numerics.options import DEVICES
 
 HLO = """
@@ -66,6 +69,44 @@ def test_kernels_of_a_program_are_counted_by_hand():
 def test_a_loop_that_ends_at_a_condition_has_no_number_of_kernels():
     program = Program.of(HLO.replace('"known_trip_count":{"n":"7"}', ""))
     assert not program.whole.bounded and program.whole.loops[0].trips is None
+
+
+def compiled_by_hand() -> Compilation:
+    """The program above as if one point were compiled for a V100."""
+    program = Program.of(HLO)
+    one = CompiledFunction(
+        name="forward pass",
+        seconds=0.5,
+        program=program.whole,
+        custom_calls=program.custom_calls,
+        host_calls=program.host_calls,
+        collectives=program.collectives,
+        floats=program.floats,
+        arguments=32,
+        results=32,
+        working=36,
+        workspace=program.workspace,
+        points=1,
+    )
+    host = (HostPart("edges", "adaptive"), HostPart("atoms", "adaptive"))
+    return Compilation("mine", devices()["v100"], 1, 1, (one,), host, {"jax": "0"})
+
+
+def test_a_batch_is_busy_where_the_mean_kernel_has_a_thread_for_each_place():
+    """80 multiprocessors with 2048 threads each; 77 entries in 23 kernels; 100 bytes in 32 GiB less a workspace."""
+    compilation = compiled_by_hand()
+    one = compilation["forward pass"]
+    assert one.busy(compilation.device) == math.ceil(80 * 2048 / (77 / 23))
+    assert one.most(compilation.device) == (32 * 2**30 - 4096) // 100 and one.kernels == 23
+    assert json.loads(json.dumps(compilation.as_dict()))["functions"][0]["steps"] == [3]
+
+
+def test_what_calls_the_host_is_printed(capsys):
+    print_compilation(compiled_by_hand(), {"T": 7})
+    told = capsys.readouterr().out
+    assert "mine T=7, compiled for NVIDIA V100 SXM2 32GB; nothing was executed on it" in told
+    assert "calls the host: forward pass (xla_ffi_python_gpu_callback)" in told
+    assert "edges, atoms: adaptive" in told and "double precision throughout" in told
 
 
 @pytest.mark.parametrize(("key", "published"), [("v100", 7.8), ("a100", 9.7), ("h100", 33.5), ("l4", 0.49)])
