@@ -200,7 +200,7 @@ def test_a_batch_over_four_gpus_waits_for_none():
 
 
 @gpu
-@pytest.mark.slow
+@pytest.mark.long
 def test_devices_differ_in_what_they_hold_not_in_what_runs():
     found = [derive.load("structured_regression").compile(device=key, T=2) for key in ("h100", "l4")]
     large, small = (one["forward pass"] for one in found)
