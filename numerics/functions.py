@@ -32,11 +32,7 @@ def pure_function(
     these parameters; elsewhere the value and all derivatives are NaN.
     """
     base = solver.point(dict(values))
-    forward: Callable[[Point], Any] = solver.rows.forward_pass
-    if solver.quadrature:
-        report = Trained.exact(solver, dict(values)).method.quadrature
-        assert report is not None, "a pass by quadrature has nodes"
-        forward = partial(solver.rows.forward_pass, nodes=report.nodes)
+    forward = _forward_pass(solver, values) if solver.setting.exact else None
 
     shift, measured = "", None
     if quantity in ("outlier", "edge"):
@@ -44,10 +40,16 @@ def pure_function(
         _check_matrix(matrix, quantity, solver.name)
         stopping, outlier, edge = matrix.probe.stopping, largest_outlier_program(matrix), upper_edge_of(matrix)
         shift, measured = matrix.plus, matrix.probe if matrix.probe.measured or stopping else None
+        if forward is None and (shift or measured):
+            raise NumericalError(
+                f"the bulk of {solver.name} depends on sampled order parameters; its {quantity} is found by solve, not "
+                "as a function"
+            )
 
     def value_at(p: Point) -> Array:
         if quantity == "edge" and not (shift or measured):
             return edge(p)  # it depends on the bulk alone
+        assert forward is not None, "an edge that depends on sampled order parameters is refused"
         order, observables, _ = forward(p)  # called once, because each call compiles one more loop
         if quantity not in ("outlier", "edge"):
             return observables[quantity]
@@ -71,6 +73,15 @@ def pure_function(
     quantity_of.__name__ = quantity_of.__qualname__ = quantity
     quantity_of.__doc__ = f"{quantity} of {solver.name} as a function of {', '.join(of)}, in the caller's precision."
     return quantity_of
+
+
+def _forward_pass(solver: Solver, values: Mapping[str, Any]) -> Callable[[Point], Any]:
+    """Return the training level as a function of a point, with as many quadrature nodes as it needs at `values`."""
+    if not solver.quadrature:
+        return solver.rows.forward_pass
+    report = Trained.exact(solver, dict(values)).method.quadrature
+    assert report is not None, "a pass by quadrature has nodes"
+    return partial(solver.rows.forward_pass, nodes=report.nodes)
 
 
 def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:

@@ -37,6 +37,7 @@ from numerics.support.arrays import checked_array, labels_in
 from numerics.support.compiled import keep_compiled
 from numerics.support.compiling import compiled
 from numerics.support.precision import in_float64
+from numerics.support.sharding import sharded
 
 SHORT = 256
 """Times x labels up to which a forward pass is compiled without optimisation. Trades compile time for run time."""
@@ -189,14 +190,12 @@ class Solver:
 
     @cached_property
     def forward_passes(self) -> jax.stages.Wrapped:
-        """The exact training level at many points, vectorised (vmap)."""
-        if not self.quadrature:
-            return compiled(jax.vmap(self.rows.forward_pass))
+        """The exact training level at many points, vectorised (vmap) and shared out over all devices of JAX."""
 
         def together(p: Point, **how: int) -> Any:
-            return jax.vmap(lambda one: self.rows.forward_pass(one, **how))(p)
+            return sharded(lambda one: self.rows.forward_pass(one, **how), jax.local_devices())(p)
 
-        return compiled(together, static=("nodes",))
+        return compiled(together, static=("nodes",) if self.quadrature else ())
 
     @property
     def quadrature(self) -> bool:

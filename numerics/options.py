@@ -98,6 +98,8 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, (int, float)) and not _is_bool(value) and value > 0
 
 
+DEVICES = ("h100", "a100", "v100", "l4")
+"""GPUs whose published figures are known; see numerics/devices/facts.toml."""
 LARGE = 2000
 """Size from which on commands compute all eigenvalues only where something needs them."""
 YES_OR_NO = OptionDomain(_is_bool, "True or False")
@@ -334,6 +336,32 @@ class StabilityOptions:
     )
 
 
+@dataclass(frozen=True)
+class CompileOptions:
+    """Options of `compile`."""
+
+    target: str = option(
+        "cuda",
+        OptionDomain(lambda value: value == "cuda", "cuda", ("cuda",)),
+        "What to compile for. Nothing is executed there, and no device is needed.",
+    )
+    device: str = option(
+        "h100", one_of(*DEVICES), "The GPU whose published figures the compiler is given; h100 unless given."
+    )
+    devices: int = option(
+        1,
+        whole(1),
+        "Number of GPUs of one host that share the points of a batch; one unless given.",
+        metavar="K",
+    )
+    batch: int | None = option(
+        None,
+        whole(1),
+        "Number of points that are computed together, as in a sweep; one for each GPU unless given.",
+        metavar="N",
+    )
+
+
 _SWEEP = tuple(f.name for f in fields(Options) if f.name != "memory")
 VERBS: Mapping[str, tuple[str, ...]] = {
     "solve": ("samples", "rank", "memory", "seed", "path", "overlaps", "align", "kernels", "certify"),
@@ -347,6 +375,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "check": ("seed",),
     "explore": ("samples",),
     "stable_rate": (),
+    "compile": (),
     "limit": (),
     "limits": (),
 }
@@ -357,6 +386,7 @@ OWN: Mapping[str, type[Any]] = {
     "check": CheckOptions,
     "report": ReportOptions,
     "stable_rate": StabilityOptions,
+    "compile": CompileOptions,
 }
 """The record of the options that only one verb has."""
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {"report": {"size": 400, "seeds": 10}}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from derive.api.verifying import Verdicts
     from derive.pipeline import Derivation
     from derive.printing.documents import NumberedEquation
+    from numerics.devices.records import Compilation
     from numerics.limit.stability import StableRate
 
 Progress = Callable[[float, str], None]
@@ -343,6 +344,21 @@ class Theory:
         problem = self._problem(fixed)
         names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Iterable) else (of,)
         return function(problem, lambda: self._solver(problem.model, None), quantity, names, fixed)
+
+    @takes_options
+    def compile(
+        self, values: Values | None = None, /, *, progress: Progress | None = None, **arguments: Any
+    ) -> Compilation:
+        """Compile every generated function, and quantities with their derivatives, for a GPU that need not be there.
+
+        The result says of each how many kernels and bytes it takes, which libraries it calls, and what stays on the
+        host. Nothing is executed on a GPU. `pip install 'two-level-dmft[gpu]'` installs the compiler.
+        """
+        from derive.api.compiling import compilation
+
+        _, own, inputs = self._asked("compile", values, arguments, progress)
+        problem = self._problem(inputs)
+        return compilation(problem, lambda: self._solver(problem.model, progress), own, progress)
 
     @takes_options
     def report(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from derive.cli import completion
+from derive.cli.options import takes
 from derive.cli.output import json_option, print_json, progress_bar
 from derive.cli.problem import named_with_choices, words_argument
+from numerics.options import options_of
 
 if TYPE_CHECKING:
     from derive.language.model import Model
@@ -27,12 +30,29 @@ it was. The same declaration gives the same bytes on every machine.
 Of a family of models the default member is built, or the one that the choices after its name ask for.
 Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
 
+With --target cuda nothing is written: every generated function, and the quantities of m.function with their
+derivatives, are compiled for a GPU, which need not be there. Parameters may follow the name of a model, as for solve;
+without arguments all settings are compiled. Nothing is executed on a GPU, so that no time is measured. The table has
+kernels per call outside of loops and per step of each loop (least to most), bytes per point, and two estimates of a
+batch: from how many points on the device is busy (the mean kernel has as many entries as the device holds threads), and
+how many fit into its memory. The compiler is installed by pip install 'two-level-dmft[gpu]'.
+
+\b
+Keys of --json with --target:
+  compiled          each model: setting, device (published figures), devices, batch, functions, host, versions
+  functions of one  name, seconds (to compile), kernels (in one call, null where a loop ends at a condition), once,
+                    steps (kernels in a step of each loop), loops (how often each runs, null likewise), custom_calls,
+                    host_calls, collectives, floats, memory, workspace, busy, most
+  host of one       name and why of what runs on the host
+
 \b
 Examples:
   derive build
   derive build --check
   derive build SETTING my_model.py --out solvers
   derive build SETTING L=3 --out solvers
+  derive build SETTING T=10 --target cuda --device a100
+  derive build my_model.py --target cuda --batch 4096 --devices 4
 """
 
 
@@ -44,9 +64,20 @@ Examples:
 @click.option(
     "--out", metavar="DIR", shell_complete=completion.directories, help="Write DIR/<name>/ instead of the usual place."
 )
+@takes({name: replace(one, default=None) for name, one in options_of("compile").items()})
 @json_option
-def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
-    """Write the solver and the derivation of each model into generated/<name>/."""
+def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool, **compiling: Any) -> None:
+    """Write the solver and the derivation of each model into generated/<name>/, or compile it for a GPU."""
+    if compiling["target"] is not None:
+        if check or out is not None:
+            raise click.UsageError("--target writes nothing: leave out --check and --out")
+        from derive.cli.compiled import print_compiled
+
+        print_compiled(words, {name: value for name, value in compiling.items() if value is not None}, as_json)
+        return
+    for name, value in compiling.items():
+        if value is not None:
+            raise click.UsageError(f"--{name} compiles for a GPU: add --target cuda")
     from derive.codegen.build import compare_tree, generate_tree, project_directory, write_tree
 
     whole = not words

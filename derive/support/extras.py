@@ -18,6 +18,8 @@ EXTRAS = {
     "bokeh": "explore",
     "distributed": "cluster",
     "sphinx": "docs",
+    "jax_plugins.xla_cuda12": "gpu",
+    "nvidia.cuda_nvcc": "gpu",
 }
 """The extra that installs each module."""
 

@@ -18,6 +18,7 @@ from numerics.modules import ProbedMatrix
 from numerics.outliers.components import at_one_label
 from numerics.runtime.interface import Array, Order
 from numerics.runtime.point import Point
+from numerics.support.eigenvalues import eigenvalues
 
 REAL, SAME, PHYSICAL, MARGIN = 1e-9, 1e-7, 1e-6, 1e-9
 """Relative tolerances: imaginary part of a real eigenvalue, distance of equal outliers, defect of the scalar map on the
@@ -79,7 +80,7 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
 def _places(p: Point, order: Order, cycle: Any) -> tuple[Array, Array]:
     """Return points z at which the scalar map of a cycle may equal one of its eigenvalues (NaN if not real), and the
     eigenvalues."""
-    values = jnp.linalg.eigvals(cycle.pencil(p, order).array(jnp))
+    values = eigenvalues(cycle.pencil(p, order).array(jnp))
     s = jnp.where(jnp.abs(values.imag) <= REAL * jnp.abs(values), values.real, jnp.nan)
     if cycle.inverse is not None:
         return jnp.broadcast_to(cycle.inverse(p, s), s.shape), s
@@ -114,7 +115,9 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 def _roots(coefficients: Array) -> Array:
     """Return the real roots of a polynomial, NaN in place of complex ones."""
-    roots = jnp.roots(coefficients, strip_zeros=False)
+    degree = len(coefficients) - 1
+    companion = jnp.eye(degree, k=-1).at[0].set(-coefficients[1:] / coefficients[0])
+    roots = eigenvalues(companion)
     return jnp.where(jnp.abs(roots.imag) <= REAL * (1 + jnp.abs(roots)), roots.real, jnp.nan)
 
 

@@ -94,11 +94,13 @@ class Trained:
 def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int = 1) -> list[Trained]:
     """The training level of several points side by side; whole numbers are the same at all of them.
 
-    batch: fewer points than this are filled up with the last one, as far as so many fit into memory.
+    batch: fewer points than this are filled up with the last one, as far as so many fit into memory. Devices of JAX
+    share the points.
     """
     filled = list(points)
     if len(points) < batch:
         filled += [points[-1]] * (min(batch, most_together(check_memory(solver, points[0]))) - len(points))
+    filled += [points[-1]] * (-len(filled) % jax.local_device_count())  # each device takes as many
     together = jax.tree.map(lambda *x: np.stack([np.asarray(v, float) for v in x]), *map(solver.point, filled))
     methods: Sequence[TrainingMethod | None] = [None] * len(points)
     if solver.quadrature:

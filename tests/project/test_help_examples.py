@@ -18,6 +18,8 @@ OF_THE_USER = ("SETTING", "my_paper.toml", "weights.", "model.safetensors", "par
 """Words that stand for what a user has: a name, claims, a trained network, journals of shards."""
 WITHOUT_END = ("bench", "check", "selftest", "build --check", "explore")
 """Examples that take minutes or do not end, and have tests of their own."""
+OF_EXTRAS = ("--target",)
+"""Options of examples that need what not everybody installs, and have tests of their own."""
 
 
 def examples(command: click.Command) -> list[str]:
@@ -31,7 +33,7 @@ EXAMPLES = [
     e
     for e in dict.fromkeys(examples(main))
     if e not in (*OF_THE_MANUAL, *ELSEWHERE)
-    and not any(word in e for word in OF_THE_USER)
+    and not any(word in e for word in (*OF_THE_USER, *OF_EXTRAS))
     and not e.startswith(tuple(f"derive {word}" for word in WITHOUT_END))
 ]
 SLOW = ("report", "verify", "compare", "stability", "derive build")

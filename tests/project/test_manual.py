@@ -54,6 +54,9 @@ ELSEWHERE = (
     "derive selftest --quick",
     "derive verify",
     "derive explore anti_hebbian gamma0=4 dt=0.1 T=30",
+    "derive build anti_hebbian --target cuda",
+    "derive build my_model.py T=50 --target cuda --device a100",
+    "derive build my_model.py --target cuda --batch 4096 --devices 4 --json",
 )
 """What tests of its own run, and take long."""
 NOTHING_SEEN = ("diverged", "no outliers", "doubting the theory", "matrix differ")
