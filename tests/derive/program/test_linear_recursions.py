@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from fractions import Fraction
 from math import comb
@@ -14,6 +15,8 @@ import derive
 from derive import (
     Eq,
     Model,
+    axis,
+    each,
     field,
     fields,
     gaussian,
@@ -25,6 +28,7 @@ from derive import (
     past_sum,
     sectors,
     spectrum,
+    total,
     training_clock,
     trait,
     weights,
@@ -65,12 +69,13 @@ def wishart(ratio: Fraction):
     return lambda k: sum((Fraction(comb(k, r) * comb(k, r + 1), k) * ratio**-r for r in range(k)), Fraction(k == 0))
 
 
-def observed(model: Model, **fixed) -> dict[str, list[float]]:
+def observed(model: Model, **fixed) -> dict[str, np.ndarray]:
     """Observables of the exact pass, at all times."""
     names = {p.name: p for p in model.parameters}
     substitution = {T: sp.Integer(STEPS), **{names[name]: sp.Rational(str(value)) for name, value in fixed.items()}}
     machine = ExactRun(forward_pass(derive_model(model).layout), substitution)
-    return {name: [float(machine.scalars.expression(x)) for x in table] for name, table in machine.observables.items()}
+    decimal = np.vectorize(lambda x: float(machine.scalars.expression(x)), otypes=[float])
+    return {name: decimal(table) for name, table in machine.observables.items()}
 
 
 def moment(one: Polynomial, other: Polynomial, moments) -> float:
@@ -143,7 +148,9 @@ def test_a_scale_that_is_a_root_is_exact():
     found = observed(
         Model((T,), [Eq(x(0), v), Eq(x(t + 1), A @ x(t) + w / 2)], {"q": mean(x(t) ** 2), "w": mean(x(t) * w)})
     )
-    assert found["q"][:3] == pytest.approx([2, 2 + 3 / 4, 2 * 2 + 3 / 4 + 3 / 4]) and found["w"][:2] == [0, 1.5]
+    assert found["q"][:3] == pytest.approx([2, 2 + 3 / 4, 2 * 2 + 3 / 4 + 3 / 4]) and found["w"][:2] == pytest.approx(
+        [0, 1.5]
+    )
 
 
 @pytest.mark.parametrize("shares", [None, [0.25, 0.5, 0.25]])
@@ -206,3 +213,98 @@ def test_sizes_leave_recurrences_of_weights(power):
 
     plain = recurrences(sp.S.One)
     assert plain and recurrences(D**power) == plain
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_that_learn_add_overlaps_of_the_past(seed):
+    """W(t) = A + sum over s of c a^(t-1-s) outer(x(s), y(s)) / D acts on x as A and as the past times its overlaps; an
+    overlap that multiplies a field is a number."""
+    chance = random.Random(100 + seed)
+    learned, kept, pushed, fed = (Fraction(chance.choice([-2, -1, 1, 2]), chance.randint(1, 3)) for _ in range(4))
+    decay = Fraction(chance.choice([1, 1, 2]), 2)
+    rational = lambda x: sp.Rational(x.numerator, x.denominator)  # noqa: E731
+    D = sectors("D")
+    A, v, W = goe("A", D), normal("v", D), weights("W", D, D, t)
+    x, y, h, u = fields("x y h u", D, t)
+    equations = [
+        Eq(x(0), v),
+        Eq(h(t), W(t) @ x(t)),
+        Eq(y(t), rational(pushed) * h(t) + x(t)),
+        Eq(u(t), W(t).T @ y(t)),
+        Eq(x(t + 1), rational(kept) * x(t) + h(t) / 2 + rational(fed) * mean(x(t) * v) * v),
+        Eq(W(0), A),
+        Eq(W(t + 1), rational(decay) * W(t) + rational(learned) / D * outer(y(t), x(t))),
+    ]
+    observe = {"xx": mean(x(t) ** 2), "xh": mean(x(t) * h(t)), "yu": mean(y(t) * u(t)), "uv": mean(u(t) * v)}
+    found = observed(Model((T,), equations, observe))
+
+    xs: list[Polynomial] = [[Fraction(1)]]
+    ys: list[Polynomial] = []
+
+    def mean_of(one, other):
+        return sum((c * wigner(k) for k, c in enumerate(times(one, other))), Fraction(0))
+
+    for now in range(STEPS + 1):
+        start = decay**now
+
+        def acted(vector, left, right, now=now, start=start):
+            total = times([Fraction(0), start], vector)
+            for s in range(now):
+                total = plus(total, left[s], learned * decay ** (now - 1 - s) * mean_of(right[s], vector))
+            return total
+
+        h_now = acted(xs[now], ys, xs)
+        ys.append(plus(times([pushed], h_now), xs[now]))
+        u_now = acted(ys[now], xs, ys)
+        expected = {
+            "xx": mean_of(xs[now], xs[now]),
+            "xh": mean_of(xs[now], h_now),
+            "yu": mean_of(ys[now], u_now),
+            "uv": mean_of(u_now, [Fraction(1)]),
+        }
+        for name, value in expected.items():
+            assert found[name][now] == pytest.approx(float(value), rel=1e-11, abs=1e-11), (name, now)
+        after = plus(times([kept], xs[now]), h_now, Fraction(1, 2))
+        xs.append(plus(after, [Fraction(1)], fed * mean_of(xs[now], [Fraction(1)])))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_that_are_summed_mix_their_starts(seed):
+    """x_c(t + 1) = a sum over d of x_d(t) + b x_c(t) + A x_c(t): matrices over labels times polynomials of A."""
+    chance = random.Random(seed)
+    count = 3
+    shared, shift = (Fraction(chance.randint(-2, 2), 3) for _ in range(2))
+    D, c = sectors("D"), axis("c", count)
+    A, v = goe("A", D), normal("v", D, axes=c)
+    x, y = (field(name, D, t, axes=c) for name in "xy")
+    share, number = (sp.Rational(e.numerator, e.denominator) for e in (shared, shift))
+    equations = [
+        Eq(x(0), v),
+        Eq(y(t), share * total(x(t), c) + number * x(t)),
+        Eq(x(t + 1), y(t) + A @ x(t)),
+    ]
+    wanted = {"xx": mean(x(t) ** 2), "xv": mean(x(t) * v), "xy": mean(x(t) * y(t))}
+    observe = {**{name: each(value) for name, value in wanted.items()}, "average": mean(x(t) * y(t))}
+    found = observed(Model((T,), equations, observe))
+    mix = [[shared + shift * (i == j) for j in range(count)] for i in range(count)]
+    # by label of the start: a polynomial of A for each label
+    one, none = [Fraction(1)], [Fraction(0)]
+    state = [[one if i == j else none for j in range(count)] for i in range(count)]
+    for now in range(STEPS + 1):
+        driven = [
+            [functools.reduce(plus, (times([mix[i][k]], state[k][j]) for k in range(count))) for j in range(count)]
+            for i in range(count)
+        ]
+        for i in range(count):
+            expected = {
+                "xx": sum(moment(p, p, wigner) for p in state[i]),
+                "xv": moment(state[i][i], one, wigner),
+                "xy": sum(moment(p, q, wigner) for p, q in zip(state[i], driven[i], strict=True)),
+            }
+            for name, value in expected.items():
+                assert found[name][now][i] == pytest.approx(value, rel=1e-11, abs=1e-11), (name, now, i)
+        assert found["average"][now] == pytest.approx(np.mean(found["xy"][now]))
+        state = [
+            [plus(driven[i][j], times([Fraction(0), Fraction(1)], state[i][j])) for j in range(count)]
+            for i in range(count)
+        ]
