@@ -182,6 +182,7 @@ def two_spikes():
     return theory, theory.function("outlier", of=["a", "b", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [(3.0, 2.0, 0.0), (2.0, 3.0, 0.0), (1.5, 1.5, 0.3), (-4.0, 1.7, -0.2)])
 def test_outliers_of_two_spikes_are_those_of_their_strengths(values, two_spikes):
     """(a, c; c, b) between two directions beside a GOE matrix; the largest outlier is a function of all three."""
