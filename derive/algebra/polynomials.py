@@ -491,26 +491,44 @@ def rational_factors(expression: sp.Expr) -> list[sp.Expr]:
     return factors(rational_norm(expression))
 
 
-def rational_norm(expression: sp.Expr) -> sp.Expr:
+def rational_norm(expression: sp.Expr, absolute: bool = False) -> sp.Expr:
     """Return the norm of an expression with roots of symbols and numbers: a polynomial that vanishes at its zeros.
 
-    It is the product of the numerators of the conjugates, up to repeated factors.
+    It is the product of the numerators of the conjugates, up to repeated factors. Functions are indeterminates.
+
+    Args:
+        absolute: whether absolute values have conjugates too, of the other sign, and are no indeterminates.
     """
-    plain = _numerator(expression)
-    named: dict[sp.Expr, sp.Symbol] = {}
-    while True:
-        nodes = (n for n in sp.preorder_traversal(plain) if n.is_Pow and n.exp.is_Rational and not n.exp.is_Integer)
-        node = min(nodes, key=lambda n: (sp.count_ops(n.base), n.sort_key()), default=None)
-        if node is None:
-            break
-        base, order = node.base, int(node.exp.q)
-        symbol = named.setdefault(node, sp.Symbol(f"_radical{len(named)}"))
-        plain = plain.replace(
-            lambda n, base=base, order=order: n.is_Pow and n.base == base and (n.exp * order).is_Integer,
-            lambda n, symbol=symbol, order=order: symbol ** (n.exp * order),
-        )
-        plain = eliminated(_numerator(plain), _numerator(symbol**order - base), symbol)
-    return sp.expand(plain)
+    orders: dict[sp.Expr, int] = {}
+    for node in sp.preorder_traversal(expression):
+        if is_root(node):
+            orders[node.base] = math.lcm(orders.get(node.base, 1), int(node.exp.q))
+    relations: dict[sp.Symbol, sp.Expr] = {}  # those of inner roots first
+    known: dict[sp.Basic, sp.Symbol] = {}
+
+    def named(node: sp.Basic, degree: int, power: sp.Expr) -> sp.Symbol:
+        if node not in known:
+            known[node] = sp.Symbol(f"_radical{len(known)}")
+            relations[known[node]] = known[node] ** degree - power
+        return known[node]
+
+    def plain(node: sp.Expr) -> sp.Expr:
+        if is_root(node):
+            order = orders[node.base]
+            return named(node.base ** sp.Rational(1, order), order, plain(node.base)) ** (node.exp * order)
+        if absolute and isinstance(node, sp.Abs):
+            return named(node, 2, plain(node.args[0]) ** 2)
+        return node.func(*map(plain, node.args)) if isinstance(node, sp.Add | sp.Mul | sp.Pow) else node
+
+    norm = _numerator(plain(expression))
+    for symbol, relation in reversed(relations.items()):
+        norm = eliminated(norm, _numerator(relation), symbol)
+    return sp.expand(norm)
+
+
+def is_root(node: sp.Basic) -> bool:
+    """Return whether a node is a power with a fractional exponent."""
+    return bool(node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer)
 
 
 def _numerator(expression: sp.Expr) -> sp.Expr:

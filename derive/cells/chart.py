@@ -9,13 +9,8 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.polynomials import TooLarge, eliminated, factors, rational_norm
+from derive.algebra.polynomials import TooLarge, factors, is_root, rational_norm
 from derive.language.symbols import Parameter
-
-
-def is_root(node: sp.Basic) -> bool:
-    """Return whether a node is a power with a fractional exponent."""
-    return isinstance(node, sp.Pow) and bool(node.exp.is_Rational) and not node.exp.is_Integer
 
 
 @dataclass(frozen=True)
@@ -70,17 +65,6 @@ def in_sizes(expression: sp.Expr) -> sp.Expr:
     return plain.replace(sp.sign, lambda x: sp.Abs(x) / x)
 
 
-def _without_sizes(expression: sp.Expr) -> sp.Expr:
-    """Return an expression without absolute values whose zero set contains that of the given one."""
-    plain = without_extremes(expression).replace(sp.sign, lambda x: sp.Abs(x) / x)
-    while plain.has(sp.Abs):
-        size = min(plain.atoms(sp.Abs), key=sp.count_ops)
-        symbol = sp.Dummy("size")
-        numerator = sp.fraction(sp.together(plain.xreplace({size: symbol})))[0]
-        plain = eliminated(numerator, symbol**2 - size.args[0] ** 2, symbol)
-    return plain
-
-
 def _extreme(values: tuple[sp.Expr, ...], sign: int) -> sp.Expr:
     """Return the maximum or minimum of numbers, written with absolute values."""
     first, *others = values
@@ -96,7 +80,8 @@ def zero_factors(expression: sp.Expr) -> list[sp.Expr]:
     Raises:
         TooLarge: a conjugate of the expression vanishes identically, so that no polynomial holds its zeros.
     """
-    norm = rational_norm(_without_sizes(sp.sympify(expression)))
+    plain = without_extremes(sp.sympify(expression)).replace(sp.sign, lambda x: sp.Abs(x) / x)
+    norm = rational_norm(plain, absolute=True)
     if norm.is_zero:
         raise TooLarge(f"{expression} or one of its conjugates vanishes identically")
     return factors(norm)

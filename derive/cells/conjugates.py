@@ -16,8 +16,8 @@ from typing import Any
 import flint
 import sympy as sp
 
+from derive.algebra.polynomials import is_root
 from derive.cells.balls import decided, enclosure, power
-from derive.cells.chart import is_root
 
 MOST_CONJUGATES = 16
 """Maximal number of conjugates: that of four square roots. More make norms too large."""

@@ -14,9 +14,9 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.generators import Generator, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
-from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
+from derive.algebra.polynomials import is_root, proves_zero, solve_linear_unknowns
 from derive.cells.balls import Inconclusive, decided, enclosure, is_positive
-from derive.cells.chart import is_root, without_extremes
+from derive.cells.chart import without_extremes
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
 from derive.cells.selection import CellSelection, no_conjugate_vanishes

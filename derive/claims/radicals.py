@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import mpmath
 import sympy as sp
 
-from derive.cells.chart import is_root
+from derive.algebra.polynomials import is_root
 from derive.cells.decomposition import Interval
 from derive.cells.signs import sign_inside
 from derive.language.symbols import Parameter

@@ -189,3 +189,21 @@ def test_a_condition_whose_conjugate_vanishes_identically_has_no_walls_to_divide
     k, m = sp.symbols("k m", real=True)
     with pytest.raises(TooLarge, match="vanishes identically"):
         zero_factors((sp.sqrt(sp.expand((k + m) ** 2)) - k - m) * (k - sp.Rational(9, 10)))
+
+
+@pytest.mark.parametrize(
+    ("expression", "at"),
+    [
+        (lambda k, m: sp.Abs(m - sp.Abs(k)) - 2, {"k": -3, "m": 5}),
+        (lambda k, m: sp.sqrt(m + sp.Abs(k)) - 2, {"k": -3, "m": 1}),
+        (lambda k, m: sp.Abs(sp.sqrt(m) - k) - 1, {"k": 3, "m": 4}),
+        (lambda k, m: sp.sqrt(1 + sp.sqrt(m)) - k, {"k": 2, "m": 9}),
+    ],
+)
+def test_walls_are_found_through_roots_and_absolute_values_in_each_other(expression, at):
+    """The wall is a polynomial in the parameters alone, and vanishes where the condition does."""
+    k, m = sp.symbols("k m", real=True)
+    condition, point = expression(k, m), {k: at["k"], m: at["m"]}
+    assert condition.subs(point) == 0
+    found = zero_factors(condition)
+    assert all(f.free_symbols <= {k, m} for f in found) and any(f.subs(point) == 0 for f in found)

@@ -30,3 +30,19 @@ def test_vectors_that_one_matrix_acts_on_are_remembered_together_also_where_a_fr
     layout = derive_model(Model((T,), equations, {"q": mean(x(t) ** 2)})).layout
     held = [{str(one) for one in span.fields} for span in Sharing(layout, Needs()).spans if not span.fresh]
     assert {"x", "y"} in held
+
+
+def test_what_a_fixed_matrix_acts_on_is_kept_and_what_a_fresh_one_acts_on_is_not():
+    """A fixed matrix correlates products of all times, so that the past of its arguments is needed."""
+    a, b, h, k = fields("a b h k", D, t)
+    W, X = gaussian("W", D, D), gaussian("X", D, D, fresh=t)
+    equations = [
+        Eq(x(0), v),
+        Eq(a(t), sp.tanh(x(t))),
+        Eq(b(t), sp.sin(x(t))),
+        Eq(h(t), W @ a(t) / sp.sqrt(D)),
+        Eq(k(t), X(t) @ b(t) / sp.sqrt(D)),
+        Eq(x(t + 1), sp.tanh(h(t) + k(t))),
+    ]
+    kept = {str(field) for field in Sharing(derive_model(Model((T,), equations)).layout, Needs()).kept}
+    assert "a" in kept and "b" not in kept

@@ -37,6 +37,7 @@ from derive import (
     whole_nonnegative,
     whole_positive,
 )
+from derive.codegen import solver_files
 from derive.errors import DeclarationError, NumericalError
 from derive.program.simulation_text import write_simulation
 from numerics.runtime import finite_size
@@ -801,3 +802,17 @@ def test_special_functions_come_from_where_arrays_do():
         there = made.simulate(point_of(model), SIZE, drawn(), xp=jnp, special=jax_special)[2]["norm"]
         assert isinstance(there[0], jax.Array)
         close(there, here)
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_who_watches_gets_what_the_documentation_says(aligned):
+    """Half products of K^T K are there where singular vectors of K are compared with directions."""
+    D, N = sectors("D", N=2)
+    T = parameter("T", default=2, domain=whole_positive)
+    t = training_clock("t", steps=T)
+    p, q, W, W0 = normal("p", N), normal("q", D), weights("W", N, D, t), gaussian("W0", N, D)
+    equations = [Eq(W(0), W0), Eq(W(t + 1), W(t) + outer(p, q) / sqrt(D))]
+    observe = {"rows": alignment(p), "columns": alignment(q)} if aligned else {}
+    text = solver_files(Model((T,), equations, observe, probe=spectrum(W(T).T @ W(T) / N)))["simulation.py"]
+    given = "watch(t, probed, halves)" if aligned else "watch(t, probed)"
+    assert given in text and (given.replace("t,", "time,") in text) and ("def halves()" in text) == aligned
