@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -29,6 +30,7 @@ from derive.cells.decomposition import Cells
 from derive.cells.region import Region
 from derive.cells.signs import sign_inside
 from derive.cells.solver import has_no_zero
+from derive.cells.spectrum import BulkCurve
 from derive.claims.equality import FURTHER_POINTS
 
 X, Y, G = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("G")
@@ -189,3 +191,22 @@ def test_a_condition_whose_conjugate_vanishes_identically_has_no_walls_to_divide
     k, m = sp.symbols("k m", real=True)
     with pytest.raises(TooLarge, match="vanishes identically"):
         zero_factors((sp.sqrt(sp.expand((k + m) ** 2)) - k - m) * (k - sp.Rational(9, 10)))
+
+
+def test_a_polynomial_that_vanishes_on_a_whole_wall_leaves_faces_open():
+    """At x = y = 0 the zeros of x z - y are unknown."""
+    box = {symbol: (None, None) for symbol in (X, Y, Z)}
+    cells = Cells.of([X * Z - Y, X, Y], box, (Z,), lambda polynomial: False)
+    with pytest.raises(TooLarge, match="vanishes on a whole wall"):
+        list(cells.faces((Z,), {}))
+
+
+def test_a_curve_has_branch_points_of_its_own_where_its_degree_falls():
+    """At x = 0 it is that of a Wishart matrix with half as many rows as columns, whose edges are 3 -+ 2 sqrt(2)."""
+    curve = X**2 * G**3 - G**2 * (X**2 / 2 + Z) + G * (Z / 2 + sp.Rational(1, 2)) - sp.Rational(1, 2)
+    bulk = BulkCurve((), (), G, curve, ())
+    bulk = replace(bulk, singular=bulk.branch_points())
+    assert bulk.at({X: sp.S.One}) is bulk
+    special = bulk.at({X: sp.S.Zero})
+    assert sp.degree(special.curve, G) == 2
+    assert any(sp.rem(f, Z**2 - 6 * Z + 1, Z) == 0 for f in special.singular)
