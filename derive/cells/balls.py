@@ -211,9 +211,12 @@ def is_zero(number: Callable[[], Any]) -> bool:
     return decided(lambda: True if number() == 0 else None if number().contains(0) else False)
 
 
-def is_positive(expression: sp.Expr, point: Mapping[sp.Symbol, Any]) -> bool:
-    """Return whether an expression is real and positive at a point where it does not vanish."""
-    return decided(lambda: _real_sign(enclosure(expression, point))) > 0
+def is_positive(expression: sp.Expr, point: Mapping[sp.Symbol, Any] | Callable[[], Mapping[sp.Symbol, Any]]) -> bool:
+    """Return whether an expression is real and positive at a point where it does not vanish.
+
+    point: values of symbols, or a function that encloses them at the working precision.
+    """
+    return decided(lambda: _real_sign(enclosure(expression, point() if callable(point) else point))) > 0
 
 
 def _real_sign(value: flint.acb) -> int | None:

@@ -81,19 +81,21 @@ class Cells:
         Every piece of a wall whose polynomial is linear in its last variable has one.
 
         Raises:
-            TooLarge: there are too many.
+            TooLarge: there are too many, or a polynomial vanishes on a whole wall, where its zeros are then unknown.
         """
-        count = [0]
+        count, lost = [0], list[sp.Expr]()
 
         def lifted(point: dict[sp.Symbol, sp.Rational], level: int, on_wall: bool) -> Iterator[Any]:
             if level == len(self.variables) or self.variables[level] in inner:
                 if on_wall:
+                    lost.extend(f for above in self.levels[level:] for f in above if sp.expand(f.subs(point)) == 0)
                     count[0] += 1
                     if count[0] > MOST_FACES:
                         raise TooLarge(f"there are more than {MOST_FACES} points on walls")
                     yield point
                 return
             symbol = self.variables[level]
+            lost.extend(f for f in self.levels[level] if on_wall and sp.expand(f.subs(point)) == 0)
             arguments = (self.levels[level], symbol, point, self.intervals[level])
             on = list(dict.fromkeys([*rational_zeros(*arguments), *ends.get(symbol, ())]))
             for value in on:
@@ -102,6 +104,8 @@ class Cells:
                 yield from lifted({**point, symbol: value}, level + 1, on_wall)
 
         yield from lifted({}, 0, False)
+        if lost:
+            raise TooLarge(f"{lost[0]} vanishes on a whole wall")
 
     def _lifted(self, point: dict[sp.Symbol, sp.Rational], level: int, top: int, count: list[int]) -> Iterator[Any]:
         if level == top:

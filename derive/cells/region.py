@@ -103,6 +103,11 @@ class Region:
                 return False
         return True
 
+    def allows(self, fixed: Point) -> bool:
+        """Return whether values of some parameters violate neither their domains nor a condition on them alone."""
+        held = tuple(c for c in self.conditions if c.free_symbols <= set(fixed))
+        return Region(self.place, (), self.text, held, self.closed).holds_at(fixed)
+
     def where(self, parameter: sp.Symbol, value: sp.Expr) -> Region:
         """Return the slice in which a parameter equals a value or formula of the others; its domain is dropped."""
         put = {condition: condition.subs(parameter, value) for condition in self.conditions}

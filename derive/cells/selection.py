@@ -17,7 +17,7 @@ from typing import Any
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
+from derive.algebra.polynomials import TooLarge, common_roots, is_root, rational_factors
 from derive.cells.balls import Inconclusive, ball, constant, decided, enclosure, is_positive
 from derive.cells.chart import Chart, in_sizes, walls, zero_factors
 from derive.cells.conjugates import NoNorm, RootConjugates
@@ -106,9 +106,11 @@ class CellSelection:
     def spectrum(self, point: Point) -> CellSpectrum:
         """Return the bulk at a point of the region."""
         assert self.bulk is not None
-        spectrum = CellSpectrum(self.bulk, point)
-        key = tuple(sorted(spectrum.point.items(), key=lambda item: str(item[0])))
-        return self._spectra.setdefault(key, spectrum)
+        given = ((p, v) for p, v in point.items() if p in self.bulk.symbols)
+        key = tuple(sorted(given, key=lambda item: str(item[0])))
+        if key not in self._spectra:
+            self._spectra[key] = CellSpectrum(self.bulk, point)
+        return self._spectra[key]
 
     def sites(
         self,
@@ -148,7 +150,7 @@ class CellSelection:
         except (TooLarge, NumericalError, sp.PolynomialError, sp.polys.polyerrors.CoercionFailed):
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
         completed = ({**self._others(point, inner), **fixed} for point in sample)
-        points = [point for point in completed if self._inside(point)]
+        points = [point for point in completed if self._inside(point, fixed)]
         whole = tuple(point for point in points if all(_is_value(p, v) for p, v in point.items()))
         if not whole:
             return Sites(tuple(self.region.points(SAMPLES, fixed)), False)
@@ -214,13 +216,16 @@ class CellSelection:
                 ends += [chart.apply(parameter) - end for end in (low, high) if end is not None and end != 0]
         return box, ends
 
-    def _inside(self, point: Point) -> bool:
-        """Return whether a point off the walls belongs to the region; integer parameters count as real."""
+    def _inside(self, point: Point, fixed: Point) -> bool:
+        """Return whether a point off the walls belongs to the region; integer parameters count as real.
+
+        Conditions on `fixed` values alone hold.
+        """
         for parameter, value in point.items():
             if isinstance(parameter, Parameter) and not parameter.domain.low <= value <= parameter.domain.high:
                 return False
         for condition in self.region.conditions:
-            if not condition.free_symbols <= set(point):
+            if not condition.free_symbols <= set(point) or condition.free_symbols <= set(fixed):
                 continue  # it is about an inner symbol
             if not is_positive(condition, point):
                 return False
@@ -274,9 +279,10 @@ class CellSelection:
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.resolvent)
         chart = Chart.of((expression, *((curve,) if spectral else ())))
         try:
-            conjugates = RootConjugates.of(in_sizes(chart.apply(expression)))
+            plain = _WithoutSizes(in_sizes(chart.apply(expression)))
+            conjugates = RootConjugates.of(plain.formula)
             if not conjugates.roots:
-                return None
+                return ComparisonOutcome(PROVED) if conjugates.formula == 0 else None
             if not _norm_vanishes(conjugates, chart.apply(curve) if spectral else None, root):
                 return ComparisonOutcome(REFUTED, "the two sides differ whatever the signs of square roots")
             inner = (Z,) if spectral else (MAP,) if expression.has(MAP) else ()
@@ -293,14 +299,17 @@ class CellSelection:
                 if not all(is_positive(bound, at) for bound in limits):
                     continue
                 compared += 1
-                if conjugates.decide(self._values(point, place, spectral, chart)):
+                values = self._values(point, place, spectral, chart)
+                here = plain.at(values)
+                on_curve = chart.apply(curve) if spectral else None
+                if _norm_vanishes(here, on_curve, root) and (not here.roots or here.decide(values)):
                     continue
                 if above and spectral and place is not None and not self._above(point, place):
                     beside = True
                     continue
-                values = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
-                values += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
-                return ComparisonOutcome(REFUTED, f"at {', '.join(values)} the two sides differ", tuple(point.items()))
+                shown = [f"{p} = {v}" for p, v in point.items() if expression.has(p)]
+                shown += [] if place is None else [f"{'z' if spectral else 's'} = {place}"]
+                return ComparisonOutcome(REFUTED, f"at {', '.join(shown)} the two sides differ", tuple(point.items()))
         if not compared:
             return ComparisonOutcome(
                 UNDECIDED, f"no {'z' if spectral else 's'} within the bounds lies outside the bulk"
@@ -372,6 +381,33 @@ def _vanishes_at_zeros(
         return not all(decided(partial(differs, i)) for i in range(len(roots.separators) - 1))
     except Inconclusive:
         return True
+
+
+class _WithoutSizes:
+    """A formula with its absolute values replaced by what they are where their arguments have known signs."""
+
+    def __init__(self, formula: sp.Expr):
+        self.formula = formula
+        self._known: dict[tuple[int, ...], RootConjugates] = {}
+
+    def at(self, values: Callable[[], dict[sp.Symbol, Any]]) -> RootConjugates:
+        """Return the formula at a point, whose `values` are given at the working precision.
+
+        Absolute values of roots, which may be complex, stay.
+        """
+        plain, signs = self.formula, list[int]()
+        while True:
+            sizes = [size for size in plain.atoms(sp.Abs) if not any(map(_kept, sp.preorder_traversal(size.args[0])))]
+            if not sizes:
+                break
+            size = min(sizes, key=lambda node: (sp.count_ops(node), str(node)))
+            signs.append(1 if is_positive(size.args[0], values) else -1)
+            plain = plain.xreplace({size: signs[-1] * size.args[0]})
+        return self._known.setdefault(tuple(signs), RootConjugates.of(plain))
+
+
+def _kept(node: sp.Basic) -> bool:
+    return is_root(node) or isinstance(node, sp.Abs)
 
 
 def _at(place: Fraction) -> sp.Expr:

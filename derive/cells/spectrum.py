@@ -14,7 +14,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
-from derive.algebra.polynomials import branch_points
+from derive.algebra.polynomials import branch_points, rational_factors
 from derive.cells.balls import (
     above,
     ascending,
@@ -127,10 +127,27 @@ class BulkCurve:
         singular, poles = branch_points(self.curve, self.resolvent)
         return tuple(f for f in (*singular, *poles) if f.free_symbols)
 
-    @property
+    @cached_property
     def symbols(self) -> set[sp.Symbol]:
         """The symbols on which the equations and the curve depend."""
         return {s for e in (*self.equations, self.curve) for s in e.free_symbols}
+
+    def at(self, point: Point) -> BulkCurve:
+        """Return the curve at values of the parameters, with its own branch points where the general ones degenerate.
+
+        They do where the degree in the resolvent falls or a polynomial with branch points vanishes identically.
+        """
+        given = {p: v for p, v in point.items() if p in self.symbols}
+        if not any(sp.expand(f.subs(given)) == 0 for f in (self._leading, *self.singular)):
+            return self
+        factors = (f for f in rational_factors(self.curve.subs(given)) if f.has(self.resolvent))
+        special = replace(self, curve=sp.expand(sp.Mul(*factors)), singular=())
+        return replace(special, singular=special.branch_points())
+
+    @cached_property
+    def _leading(self) -> sp.Expr:
+        """The leading coefficient of the curve in the resolvent."""
+        return sp.Poly(self.curve, self.resolvent).LC()
 
 
 class CellSpectrum:
@@ -138,8 +155,9 @@ class CellSpectrum:
 
     def __init__(self, bulk: BulkCurve, point: Point):
         self.equations, self.unknowns, self.resolvent = bulk.equations, bulk.unknowns, bulk.resolvent
-        self.curve, self.point = bulk.curve, {p: v for p, v in point.items() if p in bulk.symbols}
-        self.zeros = Roots(tuple(f for f in bulk.singular if f.has(Z)), Z, tuple(self.point.items()))
+        here = bulk.at(point)
+        self.curve, self.point = here.curve, {p: v for p, v in point.items() if p in bulk.symbols}
+        self.zeros = Roots(tuple(f for f in here.singular if f.has(Z)), Z, tuple(self.point.items()))
         self.branch = RootBranch(self.curve, self.resolvent, self.point, lambda place: self.far(place, self.resolvent))
 
     # the physical branch
@@ -249,7 +267,7 @@ class CellSpectrum:
         limits = Roots((leading,), weight, tuple(self.point.items()))
         if len(limits.separators) == 2:  # one real zero: the mass is real, and a zero
             return 0
-        squarefree = sp.Poly(sp.sqf_part(leading.subs(self.point)), weight)
+        squarefree = sp.Poly(leading.subs(self.point), weight).sqf_part()
         lowest_first = list(reversed(squarefree.all_coeffs()))
 
         def located() -> int | None:

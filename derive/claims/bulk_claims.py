@@ -10,8 +10,11 @@ import flint
 import sympy as sp
 
 from derive.algebra.nodes import Z
+from derive.algebra.polynomials import rational_factors
 from derive.cells.balls import decided, enclosure, is_zero
+from derive.cells.decomposition import rational_zeros
 from derive.cells.region import Point
+from derive.cells.selection import CellSelection, Sites
 from derive.cells.spectrum import CellSpectrum, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, weakest
 from derive.claims.context import ClaimContext, shown_formula, shown_point
@@ -160,8 +163,12 @@ def decide_atom(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refute
     reader = context.reader(claim)
     position, weight = reader.scalar(claim.get("position")), reader.scalar(claim.get("value"))
     fixed = context.fixed(claim, reader)
+    return _decided_mass(context, position.subs(fixed), weight.subs(fixed), fixed)
+
+
+def _decided_mass(context: ClaimContext, position: sp.Expr, weight: sp.Expr, fixed: Point) -> tuple[str, str] | Refuted:
+    """Decide the weight of a point mass with some parameters fixed, also where it obeys another equation."""
     root, curve = context.bulk.projected.resolvent, context.curve.subs(fixed)
-    position, weight = position.subs(fixed), weight.subs(fixed)
     unknown, selection = sp.Symbol("weight"), context.comparator.selection
     general = leading = leading_mass(sp.Poly(curve, root), position, unknown)
     sites = selection.sites((leading, unknown), (position, weight), (unknown,), fixed)
@@ -179,7 +186,7 @@ def decide_atom(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refute
         number = real_number(weight, point)
         if number is None or limits.index_of(number) != index:
             mass = limits.balls()[index].str(8, radius=False)
-            at = shown_point(point, curve, weight)
+            at = shown_point(point, context.curve, weight)
             claimed = "not real" if number is None else number().str(8, radius=False)
             counterexample = Counterexample.at(point, "atom", floats([limits.ball(index)]), float(place))
             detail = f"{f'at {at} ' if at else ''}the derived mass at {place} is {mass}, the claim {claimed}"
@@ -191,10 +198,42 @@ def decide_atom(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refute
     singular = [f.subs(fixed) for f in selection.singular if f.has(Z)]
     changes = [lead] if lead != 0 else [_beside(f, position) for f in singular]  # without a pole there is no mass
     meeting = selection.unvisited_zero(changes, sites, fixed)
+    for wall in _vanishing_throughout(general, unknown):  # there the mass has an equation and cells of its own
+        values, decided_there = _values_on(wall, selection, fixed)
+        for value in values:
+            held = position.subs(value), weight.subs(value)
+            if any(e.has(sp.zoo, sp.nan, sp.oo) for e in held):
+                continue  # nothing is claimed there
+            try:
+                there = _decided_mass(context, *held, {**fixed, **value})
+            except ClaimError:  # no point of the region was found on the wall
+                decided_there = False
+                continue
+            if isinstance(there, Refuted):
+                return there
+            status = weakest([status, there[0]])
+        if not decided_there:
+            meeting = meeting or selection.unvisited_zero([wall], Sites((), False), fixed)
     if meeting is not None:  # the weight is continuous unless another zero reaches its position
         status = weakest([status, SUPPORTED])
         detail += f"; whether another atom or band comes there where {shown_formula(meeting)} = 0 is not decided"
     return status, detail if result.status == PROVED else f"{detail}; {result.evidence}"
+
+
+def _vanishing_throughout(leading: sp.Expr, unknown: sp.Symbol) -> list[sp.Expr]:
+    """Return the factors, without the weight, of the equation of a point mass: where one is 0 it says nothing."""
+    return [f for f in rational_factors(leading) if f.free_symbols and not f.has(unknown)]
+
+
+def _values_on(wall: sp.Expr, selection: CellSelection, fixed: Point) -> tuple[list[Point], bool]:
+    """Return the rational values of a parameter in the region at which a wall vanishes, and whether they are all."""
+    if len(wall.free_symbols) > 1:
+        return [], False
+    (parameter,) = wall.free_symbols
+    low, high = selection.region.box[parameter]
+    values = [{parameter: value} for value in rational_zeros([wall], parameter, {}, (low, high))]
+    values += [{parameter: end} for end in selection.region.ends.get(parameter, ()) if wall.subs(parameter, end) == 0]
+    return [value for value in values if selection.region.allows({**fixed, **value})], sp.degree(wall, parameter) == 1
 
 
 def _beside(polynomial: sp.Expr, position: sp.Expr) -> sp.Expr:

@@ -14,13 +14,14 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.generators import Generator, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
-from derive.algebra.polynomials import is_root, proves_zero, solve_linear_unknowns
+from derive.algebra.polynomials import TooLarge, is_root, proves_zero, solve_linear_unknowns
 from derive.cells.balls import Inconclusive, decided, enclosure, is_positive
-from derive.cells.chart import without_extremes
+from derive.cells.chart import without_extremes, zero_factors
 from derive.cells.decomposition import Interval
 from derive.cells.region import Point, Region
 from derive.cells.selection import CellSelection, no_conjugate_vanishes
-from derive.cells.spectrum import BulkCurve
+from derive.cells.solver import has_no_zero
+from derive.cells.spectrum import BulkCurve, Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, best
 from derive.claims.radicals import tidy_roots
 from derive.errors import ClaimError, NumericalError
@@ -186,6 +187,12 @@ class Comparator:
         Functions of z are equal if they agree at every real z outside the bulk, or with `above` only above it. Without
         roots of z they are analytic, so bounds on z do not matter.
         """
+        outcome = self._between_zeros_of_signs(claimed, derived, above)
+        if outcome.status not in (PROVED, SUPPORTED):
+            return outcome
+        return self._at_zeros_of_signs(claimed, derived) or outcome
+
+    def _between_zeros_of_signs(self, claimed: sp.Expr, derived: sp.Expr, above: bool) -> ComparisonOutcome:
         above = above and not any(bound.has(Z) for bound in self.bounds)
         functions = sorted((claimed.atoms(AppliedUndef) | derived.atoms(AppliedUndef)), key=str)
         named = {node: sp.Symbol(f"_function{i}") for i, node in enumerate(functions)}
@@ -194,7 +201,8 @@ class Comparator:
         if difference == 0:
             return ComparisonOutcome(PROVED)
         symbols, compared = claimed.free_symbols | derived.free_symbols, 0
-        cut = any(_has_sign(node) and node.has(Z) for node in sp.preorder_traversal(difference))
+        spectral = {Z} if self.bulk is None else {Z, *self.bulk.projected.bulk_symbols}
+        cut = any(_has_sign(node) and node.free_symbols & spectral for node in sp.preorder_traversal(difference))
         by_cells = self._by_cells(difference, above) if cut else None  # a root of z has its sign on the real axis
         if by_cells is not None and (by_cells.status != REFUTED or self.bounds):
             return by_cells
@@ -223,6 +231,66 @@ class Comparator:
         points = f"{compared} rational point{'s' if compared > 1 else ''}"
         tried = f"agrees to {AGREEING_DIGITS} digits at {points}" if compared else "no point without a pole was found"
         return ComparisonOutcome(UNDECIDED, f"{tried}; no symbolic proof found")
+
+    def _at_zeros_of_signs(self, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome | None:
+        """Compare two sides where a sign is 0, at which they may jump; None if they agree or no sign is 0."""
+        arguments = {node.args[0] for side in (claimed, derived) for node in side.atoms(sp.sign)}
+        for argument in sorted(arguments - {MAP}, key=str):  # the map takes the value 0 nowhere
+            undecided = ComparisonOutcome(
+                SUPPORTED, f"where {argument} = 0, at which its sign is 0, it was not decided"
+            )
+            if not argument.free_symbols <= set(self.region.parameters):
+                if self._vanishes_outside(argument):
+                    return undecided
+                continue
+            try:
+                factors = zero_factors(argument)
+            except (TooLarge, sp.PolynomialError):
+                return undecided
+            for factor in factors:
+                if self._has_no_zero(factor):
+                    continue
+                if not self._agree_where_zero(claimed - derived, argument, factor):
+                    return self._differing_on(factor, claimed, derived) or undecided
+        return None
+
+    def _has_no_zero(self, expression: sp.Expr) -> bool:
+        conditions = [*self.region.conditions, *self.bounds]
+        return has_no_zero(expression, self.region.box, conditions, bool(self.region.closed))
+
+    def _agree_where_zero(self, difference: sp.Expr, argument: sp.Expr, factor: sp.Expr) -> bool:
+        """Return whether a difference is proved to vanish where a factor of the argument of a sign does."""
+        linear = (p for p in self.region.parameters if factor.is_polynomial(p) and sp.degree(factor, p) == 1)
+        parameter = next(linear, None)
+        if parameter is None:
+            return False
+        slope, rest = sp.Poly(factor, parameter).all_coeffs()
+        there = difference.xreplace({sp.sign(argument): sp.S.Zero}).subs(parameter, -rest / slope)
+        return bool(slope.is_Rational) and self.proves_zero(there)
+
+    def _differing_on(self, factor: sp.Expr, claimed: sp.Expr, derived: sp.Expr) -> ComparisonOutcome | None:
+        """Return a counterexample at a rational zero of a polynomial in the parameters; None without one."""
+        symbols = claimed.free_symbols | derived.free_symbols
+        points = [point for point in self.selection.sites((factor,)).on_walls() if factor.subs(point) == 0]
+        for values in self.values(symbols, points):
+            left, right = (number(side, values) for side in (claimed, derived))
+            if not mpmath.isnan(left) and not mpmath.isnan(right) and not close(left, right):
+                return _differing(values, symbols, left, right)
+        return None
+
+    def _vanishes_outside(self, argument: sp.Expr) -> bool:
+        """Return whether an expression with z may vanish at a z outside the bulk."""
+        if self._has_no_zero(argument):
+            return False
+        if not argument.free_symbols <= {Z, *self.region.parameters} or not argument.is_polynomial(Z):
+            return True
+        sites = self.selection.sites((*self.selection.singular, argument), (), (Z,))
+        for point in sites:
+            places = Roots((argument,), Z, tuple(point.items()))
+            balls = map(places.ball, range(len(places.separators) - 1))
+            if any(self.selection.spectrum(point).outside(place, (argument.subs(point),)) for place in balls):
+                return True
+        return sites.status != PROVED
 
     def is_root(self, value: sp.Expr, symbol: sp.Symbol, polynomials: list[sp.Expr]) -> ComparisonOutcome:
         """Decide whether a formula is a zero of one of the polynomials, the same everywhere or one in each cell."""

@@ -11,7 +11,7 @@ from derive.algebra.sites import without_averages
 from derive.cells.balls import constant, decided, is_positive
 from derive.cells.chart import walls, zero_factors
 from derive.cells.region import Point, Region
-from derive.cells.selection import CellSelection
+from derive.cells.selection import SAMPLES, CellSelection
 from derive.cells.spectrum import Roots
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, weakest
 from derive.claims.bulk_claims import real_number
@@ -189,13 +189,16 @@ def _wrong_threshold(selection: CellSelection, thresholds: Thresholds, value: sp
 
 def _meets(region: Region, parameter: Parameter, others: Point) -> bool:
     """Return whether a region contains a value of a parameter at values of the others."""
-    between = (f for c in region.conditions for f in zero_factors(c.subs(others)) if f.has(parameter))
-    ends = (parameter - end for end in region.box[parameter] if end is not None)
-    values = Roots((*between, *ends), parameter, ()).separators
+    held = [c.subs(others) for c in region.conditions]
+    try:
+        between = [f for c in held for f in zero_factors(c) if f.has(parameter)]
+        ends = [parameter - end for end in region.box[parameter] if end is not None]
+        separators = Roots((*between, *ends), parameter, ()).separators
+        values = [sp.Rational(value.numerator, value.denominator) for value in separators]
+    except (TooLarge, sp.PolynomialError):  # zeros of functions other than polynomials and roots are not known
+        values = [point[parameter] for point in region.points(SAMPLES, others)]
     return any(
-        parameter.domain.contains(float(v))
-        and region.contains({**others, parameter: sp.Rational(v.numerator, v.denominator)})
-        for v in values
+        parameter.domain.contains(float(value)) and region.contains({**others, parameter: value}) for value in values
     )
 
 

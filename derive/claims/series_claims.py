@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import sympy as sp
 from sympy.core.function import PoleError
@@ -12,13 +13,16 @@ from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import TooLarge, eliminate
 from derive.algebra.sites import without_averages
 from derive.cells.balls import enclosure
+from derive.cells.chart import in_sizes, zero_factors
+from derive.cells.region import Point
+from derive.cells.selection import CellSelection, Sites
 from derive.cells.verdicts import PROVED, REFUTED, SUPPORTED, UNDECIDED, ComparisonOutcome, weakest
 from derive.claims.context import SMALL, ClaimContext, shown_formula, shown_point
 from derive.claims.reading import Claim
 from derive.errors import ClaimError, DeriveError, NumericalError
 from derive.expansions.infinity import series_at_infinity
 from derive.expansions.limits import SMALL as EPSILON, ParameterLimit
-from derive.expansions.quantities import NoOutlier, QuantitySeries, expand_atom, expand_quantity
+from derive.expansions.quantities import NoOutlier, Quantity, QuantitySeries, expand_atom, expand_quantity
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP
 
@@ -187,49 +191,113 @@ def _expanded_coefficient(
     limit = ParameterLimit(parameter, EPSILON if power > 0 else 1 / EPSILON)
     of, wanted = claim.get("of"), sp.Rational(order, abs(power))
     region, which = context.comparator.region, claim.get("number", 1) - 1
-    try:
+    position = context.reader(claim).scalar(claim.get("position", "0"))
+
+    def expanded(fixed: Point) -> Quantity:
         if of == "atom":
-            position = context.reader(claim).scalar(claim.get("position", "0"))
-            quantity = expand_atom(context.matrix, position, limit, wanted, region)
-        else:
-            strength = claim.get("parameter")
-            quantity = expand_quantity(context.matrix, _OF[of], limit, wanted, {}, strength, region, which)
+            return expand_atom(context.matrix, position, limit, wanted, region, fixed)
+        strength = claim.get("parameter")
+        return expand_quantity(context.matrix, _OF[of], limit, wanted, fixed, strength, region, which)
+
+    try:
+        return _decided_in_cells(
+            context, _Expanded(f"coefficient of x**{order} in {of}", wanted, limit, expanded), value
+        )
     except ClaimError:
         raise
-    except NoOutlier as error:
-        return REFUTED, f"claimed a coefficient of the {of}, but {error}"
     except DeriveError as error:
         return UNDECIDED, f"{of} could not be expanded: {error}"
+
+
+@dataclass(frozen=True)
+class _Expanded:
+    """A coefficient, in words and by its power, and the function that expands its quantity at fixed parameters."""
+
+    what: str
+    power: sp.Rational
+    limit: ParameterLimit
+    series: Callable[[Point], Quantity]
+
+    def coefficient(self, series: QuantitySeries) -> sp.Expr:
+        """Return the coefficient in one series."""
+        expansion = series.expansion
+        return dict(zip(expansion.powers, expansion.coefficients, strict=True)).get(self.power, sp.S.Zero)
+
+
+def _decided_in_cells(
+    context: ClaimContext, expanded: _Expanded, value: sp.Expr, fixed: Point | None = None
+) -> tuple[str, str]:
+    """Decide a coefficient in each cell of the region, and on the walls between them."""
+    what, given = expanded.what, f"at {shown_point(fixed, *fixed)}: " if fixed else ""
+    try:
+        quantity = expanded.series(fixed or {})
+    except NoOutlier as error:
+        return REFUTED, f"{given}claimed a {what}, but {error}"
     cells, sites = quantity.series, quantity.sites
-    what = f"coefficient of x**{order} in {of}"
     visited = [point for series in cells for point in series.points]
     for point in sites.points[: sites.visited]:
         if point not in visited:
-            return REFUTED, f"at {shown_point(point, *sites.walls, value)} there is no {of} for {limit.in_words}"
+            at = shown_point(point, *sites.walls, value)
+            return REFUTED, f"{given}at {at} there is nothing to expand for {expanded.limit.in_words}, so no {what}"
     statuses, formulas = [], []
     for series in cells:
-        expansion = series.expansion
-        derived = dict(zip(expansion.powers, expansion.coefficients, strict=True)).get(wanted, sp.S.Zero)
+        derived = expanded.coefficient(series)
         formulas.append(shown_formula(sp.factor(derived)))
-        result = (
-            context.comparator.same(value, derived)
-            if len(cells) == 1
-            else _same_in_cells(context, value, derived, series)
-        )
+        whole = len(cells) == 1 and not fixed
+        result = context.comparator.same(value, derived) if whole else _same_in_cells(context, value, derived, series)
         if result.status == REFUTED:
-            return context.conclude(result, value, sp.factor(derived), what)
+            return REFUTED, given + context.conclude(result, value, sp.factor(derived), what)[1]
         statuses += [result.status, series.status]
     derivation = f"derived {what} = {' or '.join(formulas)}, on the branch that is physical {sites.extent}"
-    if region.closed:
+    if context.comparator.region.closed:
         return weakest([*statuses, SUPPORTED]), f"{derivation}; where an inequality is an equality it was not expanded"
-    return weakest(statuses), derivation
+    status, evidence = _decided_on_walls(context, expanded, quantity, value, fixed or {})
+    return (status, evidence) if status == REFUTED else (weakest([*statuses, status]), derivation + evidence)
+
+
+def _decided_on_walls(
+    context: ClaimContext, expanded: _Expanded, quantity: Quantity, value: sp.Expr, fixed: Point
+) -> tuple[str, str]:
+    """Decide a coefficient on the walls between cells, where it may differ from that on both sides."""
+    branches, sites, known = quantity.branches, quantity.sites, list[Point]()
+    for point in sites.on_walls(value):
+        if any(wall.items() <= point.items() for wall in known) or branches.continues_to(point, expanded.power):
+            continue
+        wall = _wall_through(point, sites, branches.selection)
+        if wall is None:
+            at = shown_point(point, *sites.walls, value)
+            return SUPPORTED, f"; on a wall between cells, as at {at}, it was not expanded"
+        known.append(wall)
+        try:
+            status, detail = _decided_in_cells(context, expanded, value.subs(wall), {**fixed, **wall})
+        except DeriveError as error:
+            status, detail = UNDECIDED, str(error)
+        if status == REFUTED:
+            return REFUTED, detail
+        if status != PROVED:
+            return SUPPORTED, f"; {detail}"
+    unvisited = branches.selection.unvisited_zero(sites.walls, sites, {})
+    if unvisited is not None:
+        return SUPPORTED, f"; where {shown_formula(unvisited)} = 0, on a wall between cells, it was not expanded"
+    return PROVED, ""
+
+
+def _wall_through(point: Point, sites: Sites, selection: CellSelection) -> Point | None:
+    """Return the value of a parameter at which a wall through a point stands; None if it holds several parameters."""
+    for parameter, value in point.items():
+        own = [wall for wall in sites.walls if wall.free_symbols == {parameter}]
+        at_wall = any(wall.subs(parameter, value) == 0 for wall in own)
+        if isinstance(parameter, Parameter) and (at_wall or value in selection.region.ends.get(parameter, ())):
+            return {parameter: value}
+    return None
 
 
 def _same_in_cells(
     context: ClaimContext, value: sp.Expr, derived: sp.Expr, series: QuantitySeries
 ) -> ComparisonOutcome:
     """Decide whether two formulas agree in the cells of one series: by algebra, else at their points."""
-    if context.comparator.proves_zero(value - derived):
+    forms = {_by_signs(value - derived, point, series.walls) for point in series.points}
+    if all(map(context.comparator.proves_zero, sorted(forms, key=str))):
         return ComparisonOutcome(PROVED)
     for point in series.points:
         if not enclosure(value - derived, point).contains(0):
@@ -237,6 +305,15 @@ def _same_in_cells(
             at = shown_point(point, value, derived)
             return ComparisonOutcome(REFUTED, f"at {at} the claim is {numbers[0]}, the derivation {numbers[1]}")
     return ComparisonOutcome(UNDECIDED, "the formulas agree at a point of each cell; no symbolic proof found")
+
+
+def _by_signs(formula: sp.Expr, point: Point, walls: tuple[sp.Expr, ...]) -> sp.Expr:
+    """Return a formula without those absolute values whose arguments have one sign throughout the cell of a point."""
+    for size in sorted(in_sizes(formula).atoms(sp.Abs), key=sp.count_ops):
+        inside = size.args[0]
+        if inside.is_polynomial() and all(f in walls or -f in walls for f in zero_factors(inside)):
+            formula = in_sizes(formula).xreplace({size: sp.sign(inside.subs(point)) * inside})
+    return formula
 
 
 def _quantity(context: ClaimContext, claim: Claim, of: str) -> sp.Expr | None:

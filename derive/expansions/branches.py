@@ -46,7 +46,10 @@ class CellSeries:
 
 
 class Branches:
-    """A root of polynomials in z, or in the parameter of a threshold, expanded in each cell of a region."""
+    """A root of polynomials in z, or in the parameter of a threshold, expanded in each cell of a region.
+
+    Where a factor without the root, in `degenerate`, vanishes, the root obeys another equation.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,9 @@ class Branches:
         unknown: sp.Symbol = Z,
     ):
         self.case, self.pick, self.unknown = case, pick, unknown
-        self.factors = list(dict.fromkeys(f for p in polynomials for f in rational_factors(p) if f.has(unknown)))
+        factors = dict.fromkeys(f for p in polynomials for f in rational_factors(p) if f.free_symbols)
+        self.factors = [f for f in factors if f.has(unknown)]
+        self.degenerate = [f for f in factors if not f.has(unknown)]
         inside = replace(region, parameters=tuple(p for p in region.parameters if p != unknown))
         self.selection = CellSelection(_in_the_limit(inside, case), bulk)
 
@@ -71,14 +76,16 @@ class Branches:
     def sites(self) -> Sites:
         """A sample point of each cell of the open parameters."""
         return (
-            self._all_orders if self._all_orders.all_cells else self.selection.sites(self.limits, (), (self.unknown,))
+            self._all_orders
+            if self._all_orders.all_cells
+            else self.selection.sites((*self.limits, *map(_lowest, self.degenerate)), (), (self.unknown,))
         )
 
     @cached_property
     def _all_orders(self) -> Sites:
         """Cells in which the order of the roots near the limit is constant: each has one series, to all orders."""
         inner = (self.unknown,) if self.case.limit is None else (SMALL, self.unknown)
-        return self.selection.sites((*self.factors, *inner[:-1]), (), inner)
+        return self.selection.sites((*self.factors, *self.degenerate, *inner[:-1]), (), inner)
 
     def series(self, order: sp.Rational) -> list[CellSeries]:
         """Return the distinct series with their cells; a cell without a root has no expansion."""
@@ -100,6 +107,20 @@ class Branches:
             extended = CellSeries(held.expansion, (*held.points, point), held.whole_cells and sure)
             cells = [*(s for s in cells if s is not held), extended]
         return cells
+
+    def continues_to(self, point: Point, order: sp.Rational) -> bool:
+        """Return whether coefficients through an order are continuous at a point on a wall between cells.
+
+        They are where the branch tends to a simple root; the leading one also where roots meet.
+        """
+        if any(sp.expand(f.subs(point)) == 0 for f in (*self.factors, *self.limits, *self.degenerate)):
+            return False
+        try:
+            root = self._root(point)
+            limit = None if root is None else self._limit(point, root)
+        except NumericalError:
+            return False
+        return limit is not None and self._determines(limit, order)
 
     # one point
 
@@ -137,7 +158,7 @@ class Branches:
         product = sp.Poly(sp.expand(sp.Mul(*(f / SMALL ** _order(f) for f in root.polynomials))), SMALL)
         rows = [list(reversed(sp.Poly(c, self.unknown).all_coeffs())) for c in reversed(product.all_coeffs())]
         finite_product = sp.Mul(*(f.subs(point) for f in self.limits))
-        distinct = list(reversed(sp.Poly(sp.sqf_part(sp.expand(finite_product)), self.unknown).all_coeffs()))
+        distinct = list(reversed(sp.Poly(finite_product, self.unknown).sqf_part().all_coeffs()))
         small = root.small
         with precision(LIMIT_BITS):
             limits = flint.acb_poly([ball(c) for c in distinct])

@@ -55,10 +55,15 @@ class QuantitySeries:
 
 @dataclass(frozen=True)
 class Quantity:
-    """The series of all cells, that at the defaults first, and the visited points."""
+    """The series of all cells, that at the defaults first, and the branches that they expand."""
 
     series: list[QuantitySeries]
-    sites: Sites
+    branches: Branches
+
+    @property
+    def sites(self) -> Sites:
+        """The visited points."""
+        return self.branches.sites
 
     @property
     def expansion(self) -> PuiseuxSeries:
@@ -104,7 +109,7 @@ def expand_quantity(
         raise NoOutlier(f"there is no outlier {case.limit_in_words}: all eigenvalues are in the bulk; try {other}")
     if not series:
         raise NumericalError(f"no edge of the bulk was found {case.limit_in_words}; expand around another value")
-    return Quantity(sorted(series, key=lambda f: min(map(_distance, f.points))), branches.sites)
+    return Quantity(sorted(series, key=lambda f: min(map(_distance, f.points))), branches)
 
 
 def _series_of_cells(branches: Branches, order: sp.Rational) -> list[QuantitySeries]:
@@ -124,11 +129,16 @@ def _series_of_cells(branches: Branches, order: sp.Rational) -> list[QuantitySer
 
 
 def expand_atom(
-    probed: DerivedProbe, position: sp.Expr, limit: ParameterLimit, order: sp.Rational, region: Region
+    probed: DerivedProbe,
+    position: sp.Expr,
+    limit: ParameterLimit,
+    order: sp.Rational,
+    region: Region,
+    fixed: dict[Parameter, sp.Rational],
 ) -> Quantity:
     """Return the weight of the point mass at a position through SMALL**order, in each cell of a region."""
-    branches = AtomPosition(Case.of(probed, limit, {}), position).branches(region)
-    return Quantity(_series_of_cells(branches, order), branches.sites)
+    branches = AtomPosition(Case.of(probed, limit, fixed), position).branches(region)
+    return Quantity(_series_of_cells(branches, order), branches)
 
 
 def _all_thresholds(
@@ -152,7 +162,7 @@ def _all_thresholds(
             f"no value of {parameter} in its domain ({parameter.domain}) lets an outlier leave the bulk "
             f"{spikes.case.limit_in_words}; name another with --parameter, or give other values with --at"
         )
-    return Quantity(results, branches.sites)
+    return Quantity(results, branches)
 
 
 def _distance(point: Point) -> float:

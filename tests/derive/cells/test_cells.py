@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -24,11 +25,12 @@ from derive.cells.balls import (
 )
 from derive.cells.branch import RootBranch
 from derive.cells.chart import Chart, zero_factors
-from derive.cells.conjugates import Conjugates
+from derive.cells.conjugates import RootConjugates
 from derive.cells.decomposition import Cells
 from derive.cells.region import Region
 from derive.cells.signs import sign_inside
 from derive.cells.solver import has_no_zero
+from derive.cells.spectrum import BulkCurve
 from derive.claims.equality import FURTHER_POINTS
 
 X, Y, G = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("G")
@@ -135,20 +137,20 @@ def test_a_branch_point_is_not_decided():
 def test_a_square_root_of_a_square_has_one_sign_in_a_cell(value):
     """sqrt((x - 1)**2) = x - 1 for x > 1 alone."""
     root = sp.Pow(sp.Pow(X - 1, 2, evaluate=False), sp.Rational(1, 2), evaluate=False)
-    conjugates = Conjugates.of(root - (X - 1))
+    conjugates = RootConjugates.of(root - (X - 1))
     assert conjugates.norm() == 0
     assert conjugates.decide(lambda: {X: sp.Rational(value)}) == (sp.Rational(value) > 1)
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_the_norm_of_a_root_is_what_stands_under_it(degree):
-    root = Conjugates.of(sp.root(X * Y + 1, degree) - X)
+    root = RootConjugates.of(sp.root(X * Y + 1, degree) - X)
     assert sp.expand(root.norm() ** 2 - (X**degree - X * Y - 1) ** 2) == 0
 
 
 @pytest.mark.parametrize(("x", "same"), [(2, True), (-2, False)])
 def test_a_cube_root_of_a_cube_is_principal(x, same):
-    difference = Conjugates.of(sp.root(X**3, 3) - X)
+    difference = RootConjugates.of(sp.root(X**3, 3) - X)
     assert difference.norm() == 0 and difference.decide(lambda: {X: sp.Integer(x)}) is same
 
 
@@ -207,3 +209,22 @@ def test_walls_are_found_through_roots_and_absolute_values_in_each_other(express
     assert condition.subs(point) == 0
     found = zero_factors(condition)
     assert all(f.free_symbols <= {k, m} for f in found) and any(f.subs(point) == 0 for f in found)
+
+
+def test_a_polynomial_that_vanishes_on_a_whole_wall_leaves_faces_open():
+    """At x = y = 0 the zeros of x z - y are unknown."""
+    box = {symbol: (None, None) for symbol in (X, Y, Z)}
+    cells = Cells.of([X * Z - Y, X, Y], box, (Z,), lambda polynomial: False)
+    with pytest.raises(TooLarge, match="vanishes on a whole wall"):
+        list(cells.faces((Z,), {}))
+
+
+def test_a_curve_has_branch_points_of_its_own_where_its_degree_falls():
+    """At x = 0 it is that of a Wishart matrix with half as many rows as columns, whose edges are 3 -+ 2 sqrt(2)."""
+    curve = X**2 * G**3 - G**2 * (X**2 / 2 + Z) + G * (Z / 2 + sp.Rational(1, 2)) - sp.Rational(1, 2)
+    bulk = BulkCurve((), (), G, curve, ())
+    bulk = replace(bulk, singular=bulk.branch_points())
+    assert bulk.at({X: sp.S.One}) is bulk
+    special = bulk.at({X: sp.S.Zero})
+    assert sp.degree(special.curve, G) == 2
+    assert any(sp.rem(f, Z**2 - 6 * Z + 1, Z) == 0 for f in special.singular)

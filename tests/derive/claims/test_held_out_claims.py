@@ -114,6 +114,13 @@ D = sectors("D")
 s = trait("s", D, values=[sqrt((w**2 - 1)/8), -sqrt((w**2 - 1)/8)])
 MODEL = Model(parameters=(w,), probe=spectrum(goe("M", D) + diag(s)))
 """
+SUM = f"""{HEAD}
+nu = parameter("nu", default=2.0, domain=positive)
+sg = parameter("sg", default=0.5, domain=real)
+D, N = sectors("D", N=nu)
+A = gaussian("A", N, D)
+MODEL = Model(parameters=(nu, sg), probe=spectrum(A.T @ A / N + sg*goe("M", D)))
+"""
 WIGNER, COUPLED, PLASTIC = "spiked_wigner", "coupled_spikes", "anti_hebbian"
 
 
@@ -355,6 +362,32 @@ HELD_OUT = {
         (True, formula("scalar_map", "Max(z, 2) - G", "z > 2")),
         (False, formula("scalar_map", "Max(z, 5) - G", "z > 2")),
     ),
+    "signs": (
+        SIGNED,
+        (False, formula("moment", "sign(k)**2", more="order = 2")),  # 0 at k = 0
+        (False, formula("moment", "Abs(sign(k - 1))", more="order = 2")),
+        (True, formula("moment", "sign(k)**2", "k > 0", "order = 2")),
+        (False, edges("-2*sign(k)**2", "2*sign(k)**2")),
+        (True, formula("scalar_map", "sign(z)*(Abs(z) + sqrt(z**2 - 4))/2")),
+        (True, formula("equation", "Max(0, G - 1)")),
+        (False, formula("equation", "Max(0, G - 9/10)")),
+        (True, formula("equation", "Max(0, 2 - z)*Max(0, z + 2)")),
+        (False, formula("equation", "Max(0, 3 - z)*Max(0, z - 2)")),
+        (True, formula("equation", "G*Abs(G) - 2*G/(Abs(z) + sqrt(z**2 - 4))", "z > 2")),
+        (False, threshold("k", "1", "exp(k) > 3")),
+    ),
+    "a wall on which cells are others": (  # at sg = 0 zero has the mass 1 - nu for nu < 1, and none for nu > 1
+        SUM,
+        (False, atom("0", "0")),
+        (False, atom("0", "0", "nu < 2")),
+        (False, atom("0", "0", "sg >= 0")),
+        (True, atom("0", "0", "sg > 0")),
+        (True, atom("0", "0", "nu >= 1")),
+        (True, atom("0", "(1 - sign(sg)**2)*Max(0, 1 - nu)")),
+        (False, series("atom", "nu", "x", 0, "0", 'position = "0"')),
+        (True, series("edge upper", "nu", "1/x", 0, "1 + 2*Abs(sg)")),
+        (False, series("edge upper", "nu", "1/x", 0, "1 + 2*sg")),
+    ),
     "plastic matrix": (
         PLASTIC,
         (False, outlier("gamma0*dt + 1/(gamma0*dt)", more=ONE)),
@@ -402,6 +435,8 @@ QUICK = (
     "a domain that ends",
     "atoms that move",
     "bounds on z",
+    "signs",
+    "a wall on which cells are others",
 )
 
 
@@ -514,6 +549,16 @@ def test_roots_of_negative_numbers_do_not_hide_where_an_outlier_touches_the_bulk
 def test_an_integral_without_a_closed_form_is_not_decided(claims):
     (found,) = check_claims(claims(SIGNED, formula("moment", "integral(x**x, x, 0, 1)", more="order = 2")))
     assert found.status == "not decided"
+
+
+def test_a_sign_that_is_zero_at_an_irrational_value_is_not_proved(claims):
+    (found,) = check_claims(claims(SIGNED, formula("moment", "sign(k**2 - 2)**2", more="order = 2")))
+    assert found.status == "supported" and "where k**2 - 2 = 0" in found.detail
+
+
+def test_a_tiny_jump_where_a_sign_is_zero_is_not_proved(claims):
+    (found,) = check_claims(claims(SIGNED, formula("moment", "1 + (1 - sign(k)**2)/10**60", more="order = 2")))
+    assert found.status == "supported" and "where k = 0" in found.detail
 
 
 @pytest.mark.slow

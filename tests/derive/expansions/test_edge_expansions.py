@@ -12,7 +12,7 @@ import sympy as sp
 from click.testing import CliRunner
 from conftest import derivation_of, model_named
 
-from derive import Model, gaussian, goe, load, normal, outer, parameter, positive, sectors, spectrum
+from derive import Model, diag, gaussian, goe, load, normal, outer, parameter, positive, sectors, spectrum, trait
 from derive.cells.balls import precision
 from derive.cells.spectrum import CellSpectrum
 from derive.cli import main
@@ -301,3 +301,12 @@ def test_each_cell_has_its_series():
     beyond = sp.sympify(found["for chi > 1"]["terms"][0]["coefficient"], {"chi": chi, "gamma": gamma})
     assert sp.simplify(beyond - 1 - gamma**2 * (1 - 1 / sp.sqrt(chi)) ** 2) == 0
     assert {series["status"] for series in found.values()} == {"proved"}
+
+
+def test_an_edge_that_grows_without_bound_is_expanded():
+    """For large b the upper edge is b + 2/sqrt(3), that of the third of the sites with the entry b."""
+    b, D = parameter("b", default=0.5, domain=positive), sectors("D")
+    entries = trait("s", D, values=[b, -b], weights=[sp.Rational(1, 3), sp.Rational(2, 3)])
+    probed = derive_model(Model(parameters=(b,), probe=spectrum(goe("M", D) + diag(entries)))).first
+    expansion = expand_quantity(probed, "edge", ParameterLimit(b, 1 / SMALL), sp.S.Zero, {}).expansion
+    assert dict(zip(expansion.powers, expansion.coefficients, strict=True)) == {-1: 1, 0: 2 / sp.sqrt(3)}
