@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev

@@ -398,7 +398,7 @@ class BlockOperator(Operator):
         if xp is not np:
             return xp.concatenate([xp.concatenate([entry.array(xp) for entry in row], axis=1) for row in self.rows])
         parts = [(top, left, entry.array(np)) for top, left, entry in self.blocks]
-        dense = np.zeros(self.shape, np.result_type(float, *(part for _, _, part in parts)))
+        dense = np.zeros(self.shape, np.result_type(float, *(part.dtype for *_, part in parts)))
         for top, left, part in parts:
             dense[top : top + part.shape[0], left : left + part.shape[1]] = part
         return dense
