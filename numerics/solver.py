@@ -223,7 +223,7 @@ def _pose_together(
     wanted: dict[tuple[Any, ...], list[float]] = {}
     found: list[dict[Probe, LayerProblem]] = [{} for _ in points]
     for values, trained, known in zip(points, tables, found, strict=True):
-        if trained is None or not _is_finite(trained):
+        if trained is None or trained.failure is not None:
             continue
         for matrix in solver.matrices:
             if matrix.probe in known or not (layers is None or matrix.label in layers):
@@ -249,14 +249,6 @@ def _pose_together(
         with suppress(NumericalError):
             branches[key].ask(np.array(places))
     return found
-
-
-def _is_finite(trained: Trained) -> bool:
-    try:
-        check_finite(trained)
-    except NumericalError:
-        return False
-    return True
 
 
 @contextmanager

@@ -19,6 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dgeqrf as geqrf, dorgqr as orgqr
+
+from numerics.outliers.powers import EPSILON, Powers
 
 HIGHEST = 4
 """The powers M^2, M^4, ... up to M^(2^HIGHEST) are computed."""
@@ -36,7 +39,8 @@ ALMOST_REAL = 2e-3
 """Relative distance of two eigenvalues below which rounding may turn a real pair into a complex one."""
 RESIDUAL = 100
 """Tolerated residual, in units of the rounding of the matrix; a full eigenvalue decomposition has as much."""
-EPSILON = float(np.finfo(float).eps)
+CANCELLED = 8
+"""Rounding of a difference of squared norms, in units of the rounding of a scalar product."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,12 @@ class IterationStart:
         return IterationStart(np.pad(self.columns, ((0, rows - len(self.columns)), (0, 0))), self.level)
 
 
+NO_START = IterationStart(np.zeros((0, 0)))
+
+
 @dataclass(frozen=True)
 class Complete:
-    """All eigenvalues with modulus at least r, with a proof that there are no others.
+    """All eigenvalues with modulus at least one, with a proof that there are no others.
 
     Attributes:
         values: the eigenvalues.
@@ -76,20 +83,18 @@ class Complete:
         return real
 
 
-def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStart) -> Complete | None:
-    """Return all eigenvalues with modulus at least `radius`; None where the bound does not prove completeness.
+def complete_eigenvalues(powers: Powers, start: IterationStart) -> Complete | None:
+    """Return all eigenvalues with modulus at least one; None where the bound does not prove completeness.
 
     Args:
-        matrix: real and square.
-        radius: the modulus r.
+        powers: a real square matrix M and as many powers as are at hand; those that help are added.
         start: a start of the subspace iteration, such as the result for a similar matrix.
     """
-    powers, columns = [matrix / radius], start.columns
-    while len(powers) <= HIGHEST:
-        powers.append(powers[-1] @ powers[-1])
-        if not np.all(np.isfinite(powers[-1])):
+    columns = start.columns
+    for level in range(1, HIGHEST + 1):
+        if level == len(powers) and not powers.square():
             return None
-        if len(powers) <= start.level:
+        if level < start.level:
             continue
         for part in _invariant(powers, columns):
             columns = part.columns
@@ -98,9 +103,7 @@ def complete_eigenvalues(matrix: np.ndarray, radius: float, start: IterationStar
             off = moved * np.linalg.cond(vectors) if part.count else moved  # the Bauer-Fike bound
             if off <= MARGIN:
                 values = np.linalg.eigvals(part.small[: part.large, : part.large])
-                return Complete(
-                    radius * values, radius * off, IterationStart(columns[:, : part.followed], len(powers) - 1)
-                )
+                return Complete(values, off, IterationStart(columns[:, : part.followed], level))
             if not np.isfinite(off) and part.count >= part.followed:
                 break  # more iterations change nothing
     return None
@@ -121,15 +124,15 @@ class _Part:
     followed: int
 
 
-def _invariant(powers: list[np.ndarray], start: np.ndarray) -> Iterator[_Part]:
+def _invariant(powers: Powers, start: np.ndarray) -> Iterator[_Part]:
     """Yield approximate invariant subspaces of all eigenvalues of modulus at least one, by subspace iteration with
     M^(2^k)."""
-    matrix, rows, rng = powers[0], len(powers[0]), np.random.default_rng(0)
+    matrix, highest, rows, rng = powers[0], powers[len(powers) - 1], powers.rows, np.random.default_rng(0)
     columns = _joined(start, rng.standard_normal((rows, FRESH)))
-    size, least = float(np.linalg.norm(matrix)), NEGLECTED ** (0.5 ** (len(powers) - 1))
+    size, least = powers.norms[0], NEGLECTED ** (0.5 ** (len(powers) - 1))
     tried = -1
     for _ in range(ITERATIONS):
-        columns = np.linalg.qr(powers[-1] @ columns)[0]
+        columns = _orthonormal(highest @ columns)
         images = matrix @ columns
         small, turn, sizes = _descending(columns.T @ images)
         columns, images = columns @ turn, images @ turn
@@ -153,7 +156,13 @@ def _invariant(powers: list[np.ndarray], start: np.ndarray) -> Iterator[_Part]:
 
 def _joined(columns: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of the span of both."""
-    basis: np.ndarray = np.linalg.qr(np.hstack([columns, others]))[0]
+    return _orthonormal(np.hstack([columns, others]))
+
+
+def _orthonormal(columns: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the span of columns, by Householder reflections without the triangular factor."""
+    reflections, scales, *_ = geqrf(columns)
+    basis: np.ndarray = orgqr(reflections, scales)[0]
     return basis
 
 
@@ -162,11 +171,11 @@ def _descending(small: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eig(small)
     order = np.argsort(-np.abs(values), kind="stable")
     values, vectors = values[order], vectors[:, order]
-    turn = np.linalg.qr(np.where(values.imag < 0, vectors.imag, vectors.real))[0]
+    turn = _orthonormal(np.where(values.imag < 0, vectors.imag, vectors.real))
     return turn.T @ small @ turn, turn, np.abs(values)
 
 
-def perturbation(powers: list[np.ndarray], vectors: np.ndarray) -> float:
+def perturbation(powers: Powers, vectors: np.ndarray) -> float:
     """Return the bound |G| g |F| on the perturbation of eigenvalues of modulus at least one; infinite if there is none.
 
     Args:
@@ -174,18 +183,21 @@ def perturbation(powers: list[np.ndarray], vectors: np.ndarray) -> float:
         vectors: orthonormal columns Q.
     """
     error, inverse, ends = 0.0, 1.0, (0.0, 0.0)
-    for number, power in enumerate(powers):
-        across, down = vectors.T @ power, power @ vectors
+    for level, whole in enumerate(powers.norms):
+        across, down = vectors.T @ powers[level], powers[level] @ vectors
         small = across @ vectors
         below, beside = down - vectors @ small, across - small @ vectors.T
-        rest = float(np.linalg.norm(power - vectors @ across - below @ vectors.T))
-        whole, left, right = (float(np.linalg.norm(x)) for x in (power, below, beside))
-        rounding = len(power) * EPSILON * whole
-        bound = rest + error + rounding
-        if number == 0:
+        left, right, first = (float(np.linalg.norm(x)) for x in (below, beside, across))
+        rounding = powers.rows * EPSILON * whole
+        # |P M P|^2 = |M|^2 - |Q^T M|^2 - |P M Q|^2
+        rest = max(0.0, whole**2 - first**2 - left**2) + CANCELLED * rounding * whole
+        bound = float(np.sqrt(rest)) + error + rounding
+        if level == 0:
             ends = left + rounding, right + rounding
         if bound < 1:
             return ends[0] * ends[1] * inverse / (1 - bound)
+        if level + 1 == len(powers):
+            break
         inverse *= 1 + bound
-        error = (left + rounding) * (right + rounding) + error * (2 * bound + error) + rounding * whole
+        error = (left + rounding) * (right + rounding) + error * (2 * bound + error) + powers.drifts[level + 1]
     return np.inf

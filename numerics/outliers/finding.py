@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -32,7 +31,6 @@ from numerics.outliers.problem import SpikedProblem, a_matrices, responses_at, r
 from numerics.runtime.interface import Cycle, Order, Probe
 from numerics.runtime.operators import BlockOperator, Operator
 from numerics.runtime.point import Point
-from numerics.support.compiling import compiled
 from numerics.support.nearby import read
 from numerics.support.precision import in_float64
 
@@ -351,12 +349,6 @@ def _mapped_at(problem: SpikedProblem, cycle: Cycle, points: np.ndarray) -> np.n
     return mapped(problem.probe, cycle, problem.p, points, problem.branch.responses(points))
 
 
-@lru_cache(maxsize=64)
-def _compiled_factors(cycle: Cycle) -> Callable[..., Any]:
-    """Return a compiled function for the factors of a cycle's matrix."""
-    return compiled(cycle.factors, quickly=True)
-
-
 def _filled(factor: Operator, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return a factor as a dense array with permuted rows and columns, assembled block by block to save memory."""
     dense = np.zeros(factor.shape)
@@ -387,10 +379,10 @@ def cycle_factors(problem: SpikedProblem, cycle: Cycle, places: Places = None) -
 def factors_at(cycle: Cycle, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
     """Return the factors without checking the size of entries; reads only the order parameters of the cycle."""
     terms = read(order, cycle.reads)
-    if sum(np.size(x) for x in terms.values()) <= MANY:
-        dense = [np.asarray(x) for x in _compiled_factors(cycle)(p, terms)]
-        return tuple(dense if places is None else _put(dense, places))
     factors = cycle.pencil(p, terms).factors
+    if sum(np.size(x) for x in terms.values()) <= MANY:
+        dense = [factor.array(np) for factor in factors]
+        return tuple(dense if places is None else _put(dense, places))
     at = [np.arange(factor.shape[0]) for factor in factors] if places is None else [np.argsort(x) for x in places]
     ends = zip(factors, at, [*at[1:], at[0]], strict=True)
     return tuple(_filled(*one) for one in ends)

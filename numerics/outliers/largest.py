@@ -8,7 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from numerics.bulk.branch import FARTHEST
 from numerics.bulk.folds import (
+    edge_from_march,
     marching_program,
     responses_from_march,
     upper_edge_program,
@@ -33,17 +35,20 @@ def largest_outlier_program(matrix: ProbedMatrix) -> Callable[[Point, Order], Ar
     those of the vectors and are NaN.
     """
     probe, bulk = matrix.probe, matrix.bulk
-    upper_edge, march_down, responses_of = upper_edge_program(bulk), marching_program(bulk), responses_from_march(bulk)
+    march_down, edge_of, responses_of = marching_program(bulk), edge_from_march(bulk), responses_from_march(bulk)
 
     def candidates(p: Point, order: Order) -> tuple[Array, Array, Array]:
         """Return points z above the bulk (NaN where there is none), the defect of the scalar map there, and the
         responses."""
         zs, maps = zip(*(_places(p, order, cycle) for cycle in probe.cycles), strict=True)
-        edge, _ = upper_edge(p)
         z = jnp.concatenate(zs)
+        # one march to the edge and to all points, since each call is compiled by itself; short where there is no point
+        lowest = jnp.concatenate([jnp.array([-FARTHEST]), jnp.where(jnp.isfinite(z), z, FARTHEST)])
+        marched = jax.vmap(lambda one: march_down(p, one))(lowest)
+        edge, _ = edge_of(p, [x[0] for x in marched])
         z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
-        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)  # a short march for the entries that are masked
-        r = jax.vmap(lambda one: responses_of(p, one, march_down(p, one)))(inside)
+        inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)
+        r = jax.vmap(lambda one, state: responses_of(p, one, state))(inside, [x[1:] for x in marched])
         defects, start = [], 0
         for cycle, s in zip(probe.cycles, maps, strict=True):
             own = slice(start, start + len(s))

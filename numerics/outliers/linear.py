@@ -5,6 +5,7 @@ from __future__ import annotations
 import flint
 import numpy as np
 import scipy.linalg
+import scipy.linalg.lapack
 import scipy.sparse.linalg
 
 ALL_EIGENVALUES = 500
@@ -59,7 +60,7 @@ def resolution(matrix: np.ndarray) -> float:
     """Return the modulus below which rounding hides eigenvalues of the balanced matrix."""
     if not matrix.size:
         return 0.0
-    balanced, _ = scipy.linalg.matrix_balance(matrix, separate=True)
+    balanced = scipy.linalg.lapack.dgebal(matrix, scale=1, permute=1)[0]
     return RESOLVED * float(np.linalg.norm(balanced))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import as_settled, settled
-from numerics.outliers.complete import MARGIN, IterationStart, complete_eigenvalues
+from numerics.outliers.complete import MARGIN, NO_START, complete_eigenvalues
 from numerics.outliers.finding import (
     CycleSpectrum,
     Eigenvalues,
@@ -30,6 +30,7 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, RESOLVED, all_eigenvalues, balancing
+from numerics.outliers.powers import Change, Powers
 from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.outliers.restriction import Restriction, Steps, products, slices, without_later
@@ -184,25 +185,31 @@ class _CycleCourse:
     def complete(self, tell: Callable[[float, str], None]) -> dict[int, list[float]]:
         """Return by time the real eigenvalues that outliers may belong to, where a bound proves completeness.
 
-        The subspace starts from that of the time before. After each failure twice as many times are skipped.
+        The subspace and the powers start from those of the time before. After each failure in turn twice as many times
+        are skipped.
         """
         count, by_time = self.steps.count, dict[int, list[float]]()
         radius = (1 - 2 * MARGIN) * smallest_image(self.problem, self.cycle)
         if not self.restriction.nested or radius == 0 or self.restriction.rows(count) < FEWEST_ROWS:
             return by_time
-        whole = self._balanced()
-        start, left_out, again = IterationStart(np.zeros((0, 0))), 1, 0
-        for time, matrix in enumerate(products(whole, self.restriction.sizes), start=1):
+        powers, start, left_out, again = Powers(self.restriction.rows(count)), NO_START, 1, 0
+        for time, (matrix, change) in enumerate(products(self._balanced(), self.restriction.sizes), start=1):
             if len(matrix) < FEWEST_ROWS or time < again:
+                powers.cut(0)
                 continue
             tell(0.5 * time / count, f"outliers at time {time} of {count}")
             check_size(matrix)
-            result = complete_eigenvalues(matrix, radius, start.padded(len(matrix)))
-            real = None if result is None or RESOLVED * np.linalg.norm(matrix) >= radius else result.real
-            if result is None or real is None:
-                start, left_out, again = IterationStart(np.zeros((0, 0))), 2 * left_out, time + left_out
+            if len(powers):
+                powers.grow(matrix / radius, Change(change.left / radius, change.right))
             else:
-                start, by_time[time] = result.start, real.tolist()
+                powers.restart(matrix / radius)
+            result = complete_eigenvalues(powers, start.padded(len(matrix)))
+            real = None if result is None or RESOLVED * powers.norms[0] >= 1 else result.real
+            if result is None or real is None:
+                start, left_out, again = NO_START, 2 * left_out, time + left_out
+            else:
+                start, left_out, by_time[time] = result.start, 1, (radius * real).tolist()
+                powers.cut(start.level + 1)
         return by_time
 
     def _balanced(self) -> tuple[np.ndarray, ...]:

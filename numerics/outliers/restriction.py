@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from numerics.outliers.finding import check_size, cycle_factors, factors_at
+from numerics.outliers.powers import Change
 from numerics.outliers.problem import SpikedProblem
 from numerics.runtime.interface import Cycle, Order, Strides
 from numerics.runtime.keys import OrderKey
@@ -243,16 +244,9 @@ class Restriction:
         return tuple(x[:height, :width] for x, height, width in ends)
 
 
-@dataclass(frozen=True)
-class _Change:
-    """What is added to a corner, itself padded with zeros: left @ right."""
-
-    left: np.ndarray
-    right: np.ndarray
-
-
-def products(factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-    """The product of the corners of factors at each time after the first, a view that the next one changes.
+def products(factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]) -> Iterator[tuple[np.ndarray, Change]]:
+    """The product of the corners of factors at each time after the first, a view that the next one changes, and the
+    change from the one before, padded with zeros.
 
     From time to time it changes by a matrix of low rank, so that all products cost little more than the last one.
 
@@ -271,12 +265,12 @@ def products(factors: Sequence[np.ndarray], sizes: Sequence[Sequence[int]]) -> I
             inner = whole[number - 1][: heights[k + 1], : widths[-1]]
             left = factors[k][: olds[k][0], : olds[k][1]] @ change.left[: olds[k][1]]
             left = np.pad(left, ((0, heights[k] - olds[k][0]), (0, 0)))
-            change = _Change(np.hstack([left, added.left]), np.vstack([change.right, added.right @ inner]))
+            change = Change(np.hstack([left, added.left]), np.vstack([change.right, added.right @ inner]))
             whole[number][: heights[k], : widths[-1]] += change.left @ change.right
-        yield whole[-1][: heights[0], : widths[-1]]
+        yield whole[-1][: heights[0], : widths[-1]], change
 
 
-def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> _Change:
+def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> Change:
     """The new rows and columns of a corner of a factor."""
     (height, width), (rows, columns) = old, new
     left = np.zeros((rows, (rows - height) + (columns - width)))
@@ -285,7 +279,7 @@ def _added(factor: np.ndarray, old: tuple[int, int], new: tuple[int, int]) -> _C
     right[: rows - height] = factor[height:rows, :columns]
     left[:height, rows - height :] = factor[:height, width:columns]
     right[rows - height :, width:] = np.eye(columns - width)
-    return _Change(left, right)
+    return Change(left, right)
 
 
 def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

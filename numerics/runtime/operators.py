@@ -395,7 +395,13 @@ class BlockOperator(Operator):
     def array(self, xp: Arrays) -> Array:
         if not self.rows or not self.widths:
             return xp.zeros(self.shape)
-        return xp.concatenate([xp.concatenate([entry.array(xp) for entry in row], axis=1) for row in self.rows])
+        if xp is not np:
+            return xp.concatenate([xp.concatenate([entry.array(xp) for entry in row], axis=1) for row in self.rows])
+        parts = [(top, left, entry.array(np)) for top, left, entry in self.blocks]
+        dense = np.zeros(self.shape, np.result_type(float, *(part.dtype for *_, part in parts)))
+        for top, left, part in parts:
+            dense[top : top + part.shape[0], left : left + part.shape[1]] = part
+        return dense
 
     def apply(self, vectors: Array) -> Array:
         product = np.zeros_like(vectors, shape=(self.shape[0], *vectors.shape[1:]))

@@ -13,8 +13,8 @@ class ArrayRecord:
     """Base of frozen dataclasses with arrays; declare them with eq=False. Fields with compare=False do not count."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
-            _lock(getattr(self, field.name))
+        for value in vars(self).values():
+            _lock(value)
 
     def __eq__(self, other: object) -> bool:
         return are_equal(self, other)
@@ -30,6 +30,8 @@ def read_only(values: Any) -> np.ndarray:
 def _lock(value: Any) -> None:
     """Make every array in nested lists, tuples and mappings read-only."""
     match value:
+        case None | float() | int() | str():  # most values; whether one is a mapping takes longest to ask
+            pass
         case np.ndarray():
             value.flags.writeable = False
         case list() | tuple():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import jax
@@ -62,6 +63,12 @@ class Trained:
             return Trained.of(*solver.pass_of(values)(p))
         found, (method,) = settle(lambda nodes: solver.forward_pass(p, nodes=nodes), integrals_of(solver.training))
         return Trained.of(*found, method=method)
+
+    @cached_property
+    def failure(self) -> str | None:
+        """Why there are no results: it has overflowed, or grown so far that order parameters have no digits left, or
+        integrals have not settled."""
+        return _failure(self)
 
     @property
     def rows(self) -> int:
@@ -165,14 +172,19 @@ def _check_entries(solver: Solver, values: dict[str, Any], entries: int) -> None
 
 
 def check_finite(trained: Trained) -> None:
-    """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left, or whose
-    integrals have not settled."""
+    """Refuse a training that has diverged, or whose integrals have not settled."""
+    if trained.failure is not None:
+        raise NumericalError(trained.failure)
+
+
+def _failure(trained: Trained) -> str | None:
     for name, value in (*trained.observables.items(), *trained.order.items()):
-        if not np.all(np.isfinite(value)):
-            raise NumericalError(
-                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
-            )
-    check_settled(trained.method)
+        if not np.isfinite(value).all():
+            return f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
+    try:
+        check_settled(trained.method)
+    except NumericalError as error:
+        return str(error)
     exploded = []
     for name, value in trained.observables.items():
         series = np.abs(np.atleast_1d(value))
@@ -180,13 +192,12 @@ def check_finite(trained: Trained) -> None:
         exploded += [(int(t), name) for t in np.flatnonzero(~(series <= GROWTH * max(1.0, series[0])))[:1]]
     if exploded:
         step, name = min(exploded)
-        raise NumericalError(f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps")
+        return f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps"
     for name, value in trained.order.items():
         squares = np.abs(np.diagonal(value)) if name.kind == "C" and value.size else np.zeros(1)
-        if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
-            raise NumericalError(
-                f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
-            )
+        if not squares.max() <= GROWTH * max(1.0, squares[0]):
+            return f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
+    return None
 
 
 def _as_numpy(table: Mapping[K, Any]) -> dict[K, np.ndarray]:

@@ -7,13 +7,12 @@ import pytest
 from conftest import solver_and_values
 
 import numerics.outliers.paths as paths
-from numerics.outliers.complete import Complete, IterationStart, complete_eigenvalues, perturbation
+from numerics.outliers.complete import NO_START, Complete, complete_eigenvalues, perturbation
 from numerics.outliers.finding import mapped, smallest_image
+from numerics.outliers.powers import Change, Powers
 from numerics.outliers.restriction import products
 from numerics.solver import solve, spiked_problem
 from numerics.support.precision import in_float64
-
-NOTHING = IterationStart(np.zeros((0, 0)))
 
 
 def planted(values, rows=90, bulk=0.4, seed=0):
@@ -28,10 +27,16 @@ def planted(values, rows=90, bulk=0.4, seed=0):
     return turn @ matrix @ turn.T
 
 
+def powers_of(matrix, squarings):
+    powers = Powers.of(matrix)
+    assert all(powers.square() for _ in range(squarings))
+    return powers
+
+
 @pytest.mark.parametrize("values", [(), (1.5,), (1.6, -1.3, 1.1), (0.9, 0.8)])
 def test_eigenvalues_are_those_of_the_whole_eigenproblem(values):
     matrix = planted(values)
-    found = complete_eigenvalues(matrix, 1.0, NOTHING.padded(len(matrix)))
+    found = complete_eigenvalues(Powers.of(matrix), NO_START.padded(len(matrix)))
     assert found is not None
     assert np.sort(found.real) == pytest.approx(np.sort([s for s in values if abs(s) >= 1]), rel=1e-12)
 
@@ -39,8 +44,7 @@ def test_eigenvalues_are_those_of_the_whole_eigenproblem(values):
 def test_a_start_that_misses_an_eigenvalue_is_no_proof():
     """Without the vector of the second of two large eigenvalues nothing is bounded; with both what is left is."""
     matrix = planted((1.5, 1.3))
-    powers = [matrix, matrix @ matrix]
-    powers.append(powers[-1] @ powers[-1])
+    powers = powers_of(matrix, 2)
     values, vectors = np.linalg.eig(matrix)
     largest = np.argsort(-np.abs(values))
     one, both = (np.linalg.qr(vectors[:, largest[:count]].real)[0] for count in (1, 2))
@@ -51,8 +55,7 @@ def test_a_start_that_misses_an_eigenvalue_is_no_proof():
 def test_the_perturbation_bounds_what_eigenvalues_move_by():
     """Columns that span an invariant subspace roughly: eigenvalues between them are off by less than the bound says."""
     matrix = planted((1.5,))
-    powers = [matrix, matrix @ matrix]
-    powers.append(powers[-1] @ powers[-1])
+    powers = powers_of(matrix, 2)
     values, vectors = np.linalg.eig(matrix)
     right = vectors[:, [np.argmax(np.abs(values))]].real
     for size in (1e-3, 1e-5):
@@ -63,9 +66,9 @@ def test_the_perturbation_bounds_what_eigenvalues_move_by():
 
 def test_complex_eigenvalues_next_to_the_real_axis_are_not_decided():
     pair = np.array([1.5 + 1e-5j, 1.5 - 1e-5j])
-    assert Complete(pair, 1e-9, NOTHING).real is None
-    assert Complete(np.array([1.5, 1.5 + 1e-5]), 1e-4, NOTHING).real is None
-    assert Complete(np.array([1.5 + 0j, 0.8 + 1j, 0.8 - 1j]), 1e-9, NOTHING).real.tolist() == [1.5]
+    assert Complete(pair, 1e-9, NO_START).real is None
+    assert Complete(np.array([1.5, 1.5 + 1e-5]), 1e-4, NO_START).real is None
+    assert Complete(np.array([1.5 + 0j, 0.8 + 1j, 0.8 - 1j]), 1e-9, NO_START).real.tolist() == [1.5]
 
 
 def test_outliers_at_all_times_are_those_of_all_eigenvalues(monkeypatch):
@@ -91,9 +94,31 @@ def test_products_of_corners_are_those_of_each_time(widths):
     sizes = [tuple(width * time for width in widths) for time in range(times + 1)]
     last = sizes[-1]
     factors = [rng.standard_normal(shape) for shape in zip(last, [*last[1:], last[0]], strict=True)]
-    for now, found in zip(sizes[1:], products(factors, sizes), strict=True):
+    before = np.zeros((0, 0))
+    for now, (found, change) in zip(sizes[1:], products(factors, sizes), strict=True):
         ends = zip(factors, now, [*now[1:], now[0]], strict=True)
         assert found == pytest.approx(reduce(np.matmul, [x[:rows, :columns] for x, rows, columns in ends]), abs=1e-12)
+        assert found == pytest.approx(np.pad(before, (0, len(found) - len(before))) + change.left @ change.right)
+        before = found.copy()
+
+
+def test_powers_of_a_growing_matrix_drift_by_less_than_their_bound():
+    """Squares that follow 40 changes of rank 2 stay as close to the squares of the matrices as `drifts` say."""
+    rng, size = np.random.default_rng(3), 60
+    whole = 1.5 * rng.standard_normal((size, size)) / np.sqrt(size)
+    powers = Powers(size)
+    powers.restart(whole[:20, :20])
+    assert powers.square() and powers.square()
+    for rows in range(21, size + 1):
+        left, right = np.zeros((rows, 2)), np.zeros((2, rows))
+        left[-1, 0], right[0] = 1.0, whole[rows - 1, :rows]
+        left[:-1, 1], right[1, -1] = whole[: rows - 1, rows - 1], 1.0
+        powers.grow(whole[:rows, :rows], Change(left, right))
+    assert len(powers) == 3
+    for level in (1, 2):
+        off = np.linalg.norm(powers[level] - powers[level - 1] @ powers[level - 1])
+        assert 0 < off < powers.drifts[level] < 1e-9
+        assert powers.norms[level] == pytest.approx(np.linalg.norm(powers[level]))
 
 
 @in_float64
@@ -113,4 +138,4 @@ def test_eigenvalues_are_moved_by_what_is_beside_a_subspace_over_what_is_outside
     R^2 differs from it by no more than 0.02: |(1 - R)^-1| <= (1 + 1.5) / (1 - 0.04)."""
     matrix = np.array([[2.0, 0.1, 0.0], [0.2, 0.0, 1.5], [0.0, 0.0, 0.0]])
     expected = 0.2 * 0.1 * 2.5 / 0.96
-    assert perturbation([matrix, matrix @ matrix], np.eye(3)[:, :1]) == pytest.approx(expected)
+    assert perturbation(powers_of(matrix, 1), np.eye(3)[:, :1]) == pytest.approx(expected)

@@ -1,0 +1,93 @@
+r"""Powers M, M^2, M^4, ... of a matrix that grows by changes of low rank, with a bound on their rounding errors.
+
+If A becomes A + L R, its square becomes A^2 + (A L) R + L (R A + (R L) R), a change of twice the rank. Following it
+takes less time than squaring, and the rounding errors of all changes add up: `drifts` bounds |X_2k - X_k^2|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+EPSILON = float(np.finfo(float).eps)
+
+
+class Change(NamedTuple):
+    """A matrix of low rank, left @ right."""
+
+    left: np.ndarray
+    right: np.ndarray
+
+
+@dataclass
+class Powers:
+    """Powers M, M^2, M^4, ... in the corners of arrays for the largest M, their Frobenius norms, and their drifts."""
+
+    largest: int
+    rows: int = 0
+    norms: list[float] = field(default_factory=list)
+    drifts: list[float] = field(default_factory=list)
+    _arrays: list[np.ndarray] = field(default_factory=list)
+
+    @staticmethod
+    def of(matrix: np.ndarray) -> Powers:
+        """Return the powers of a matrix that does not grow, only M at first."""
+        powers = Powers(len(matrix))
+        powers.restart(matrix)
+        return powers
+
+    def __getitem__(self, level: int) -> np.ndarray:
+        """Return M^(2^level)."""
+        return self._arrays[level][: self.rows, : self.rows]
+
+    def __len__(self) -> int:
+        return len(self.norms)
+
+    def restart(self, matrix: np.ndarray) -> None:
+        """Begin with another matrix, and no higher powers."""
+        self.rows = len(matrix)
+        self.cut(0)
+        self._append(matrix, 0.0)
+
+    def cut(self, count: int) -> None:
+        """Drop powers beyond the first few."""
+        del self.norms[count:], self.drifts[count:]
+
+    def square(self) -> bool:
+        """Append the square of the highest power; return whether it is finite."""
+        highest = self[len(self) - 1]
+        self._append(highest @ highest, self.rows * EPSILON * self.norms[-1] ** 2)
+        return bool(np.isfinite(self.norms[-1]))
+
+    def grow(self, matrix: np.ndarray, change: Change) -> None:
+        """Replace M by a larger matrix: M, padded with zeros, plus a change, to rounding."""
+        self.rows = rows = len(matrix)
+        slip = 0.0
+        for level in range(len(self)):
+            here, size = self[level], self.norms[level]
+            left, right = change
+            across, down = right @ here, here @ left
+            if level:
+                here += left @ right
+            else:
+                here[:] = matrix
+            norm = self.norms[level] = float(np.linalg.norm(here))
+            within = float(np.linalg.norm(left) * np.linalg.norm(right))
+            rounding = EPSILON * (4 * left.shape[1] * within + 2 * norm)
+            if level:
+                self.drifts[level] += slip * (2 * self.norms[level - 1] + slip) + rounding
+            slip = rounding
+            if level + 1 < len(self):
+                self.drifts[level + 1] += 4 * rows * EPSILON * within * (2 * size + within)
+            change = Change(np.hstack([down, left]), np.vstack([right, across + (right @ left) @ right]))
+
+    def _append(self, power: np.ndarray, drift: float) -> None:
+        if len(self._arrays) == len(self):
+            self._arrays.append(np.zeros((self.largest, self.largest)))
+        whole = self._arrays[len(self)]
+        whole[:] = 0.0
+        whole[: self.rows, : self.rows] = power
+        self.norms.append(float(np.linalg.norm(power)))
+        self.drifts.append(drift)
