@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 import mpmath
 import sympy as sp
 
-from derive.algebra.generators import decode, hide_functions, roots_of
+from derive.algebra.generators import Generators, decode, hide_functions, roots_of
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, Sample, check_vanishes, physical_samples, plain_names
 from derive.algebra.polynomials import TooLarge, branch_points, check_degrees, check_size, eliminate
@@ -92,9 +92,10 @@ def _analytic_root(discriminant: sp.Expr) -> sp.Expr | None:
     With principal values it is analytic off the intervals between real roots, so it stays on one branch in the whole
     complex plane. None if a root has no closed form by square roots.
     """
-    lead, factors = sp.factor_list(discriminant, Z)
-    root = sp.sqrt(sp.factor(lead))
-    for factor, power in factors:
+    lead, factors = sp.factor_list(Generators.of((discriminant,)).encode(discriminant), Z)
+    root = sp.sqrt(sp.factor(decode(lead)))
+    for encoded, power in factors:
+        factor = decode(encoded)
         root *= factor ** (power // 2)
         if power % 2:
             ends, poly = roots_of(factor, Z), sp.Poly(factor, Z)

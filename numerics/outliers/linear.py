@@ -57,10 +57,12 @@ def all_eigenvalues(matrix: np.ndarray) -> np.ndarray:
 
 def resolution(matrix: np.ndarray) -> float:
     """Return the modulus below which rounding hides eigenvalues of the balanced matrix."""
-    if not matrix.size:
-        return 0.0
-    balanced, _ = scipy.linalg.matrix_balance(matrix, separate=True)
-    return RESOLVED * float(np.linalg.norm(balanced))
+    return RESOLVED * balanced_norm(matrix)
+
+
+def balanced_norm(matrix: np.ndarray) -> float:
+    """Return the Frobenius norm of the balanced matrix."""
+    return float(np.linalg.norm(scipy.linalg.matrix_balance(matrix, separate=True)[0])) if matrix.size else 0.0
 
 
 def balancing(matrix: np.ndarray) -> np.ndarray:
