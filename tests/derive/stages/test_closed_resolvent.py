@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from sympy import Heaviside
 
 from derive import Model, diag, discrete, drawn, gaussian, goe, parameter, sectors, spectrum, whole_positive

@@ -57,7 +57,7 @@ def test_eigenvalues_of_entries_that_differ_by_many_orders():
 
 
 def test_eigenvalues_that_are_rounding_are_not_mapped_to_outliers():
-    """Repeated spikes make the matrix singular; 1e-50 in place of zero is an outlier at 1e50, where there is no bulk."""
+    """Repeated spikes make the matrix singular; 1e-50 in place of zero asks for the bulk at 1e50."""
     block = np.kron(np.array([[5.73, 5.3], [5.3, 0.09]]), np.ones((4, 1))) @ np.kron(np.eye(2), 1.7 ** -np.arange(4.0))
     asked: list[float] = []
 
