@@ -178,6 +178,11 @@ class _Arithmetic(CodePrinter):
         # a number, since arrays of truth values have no negative
         return f"(1 * ({self._print(expr.args[0])} == {self._print(expr.args[1])}))"
 
+    def _print_Heaviside(self, expr: sp.Basic) -> str:
+        """Print the function itself: SymPy's Piecewise asks for the signs of roots, which it cannot always tell."""
+        step, at_zero = expr.args
+        return f"{self.module}.heaviside({self._print(step)}, {self._print(at_zero)})"
+
     def _print_factorial(self, expr: sp.Basic) -> str:
         return str(self._print(expr.rewrite(sp.gamma)))
 

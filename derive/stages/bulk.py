@@ -94,7 +94,8 @@ def _analytic_root(discriminant: sp.Expr) -> sp.Expr | None:
     """
     lead, factors = sp.factor_list(Generators.of((discriminant,)).encode(discriminant), Z)
     root = sp.sqrt(sp.factor(decode(lead)))
-    for factor, power in ((decode(hidden), power) for hidden, power in factors):
+    for encoded, power in factors:
+        factor = decode(encoded)
         root *= factor ** (power // 2)
         if power % 2:
             ends, poly = roots_of(factor, Z), sp.Poly(factor, Z)

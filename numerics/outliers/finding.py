@@ -17,6 +17,7 @@ from numerics.bulk.site_averages import site_laws
 from numerics.outliers.linear import (
     LARGEST_LONG,
     RESOLVED,
+    balanced_norm,
     distance_to_zero,
     eigenvalue_conditions,
     eigenvalue_residual,
@@ -179,7 +180,11 @@ def cycle_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
 
 
 def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
+    """Return the leading eigenvalues; those that are nothing but rounding are zero and belong to no outlier."""
     values = leading_eigenvalues(matrix, count)
+    eps = np.finfo(float).eps
+    if np.min(np.abs(values), initial=np.inf) <= len(matrix) * eps * np.linalg.norm(matrix):  # balancing reduces it
+        values = np.where(np.abs(values) <= len(matrix) * eps * balanced_norm(matrix), 0.0, values)
     return Eigenvalues(matrix, values, real_among(matrix, values))
 
 

@@ -58,10 +58,14 @@ def all_eigenvalues(matrix: np.ndarray) -> np.ndarray:
 
 def resolution(matrix: np.ndarray) -> float:
     """Return the modulus below which rounding hides eigenvalues of the balanced matrix."""
+    return RESOLVED * balanced_norm(matrix)
+
+
+def balanced_norm(matrix: np.ndarray) -> float:
+    """Return the Frobenius norm of the balanced matrix."""
     if not matrix.size:
         return 0.0
-    balanced = scipy.linalg.lapack.dgebal(matrix, scale=1, permute=1)[0]
-    return RESOLVED * float(np.linalg.norm(balanced))
+    return float(np.linalg.norm(scipy.linalg.lapack.dgebal(matrix, scale=1, permute=1)[0]))
 
 
 def balancing(matrix: np.ndarray) -> np.ndarray:

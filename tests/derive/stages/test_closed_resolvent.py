@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sympy import Heaviside
 
-from derive import Model, diag, discrete, drawn, gaussian, goe, sectors, spectrum
+from derive import Model, diag, discrete, drawn, gaussian, goe, parameter, sectors, spectrum, whole_positive
 from derive.algebra.nodes import Z
 from derive.pipeline import derive_model
 
@@ -50,3 +51,12 @@ def test_closed_forms_hold_in_the_whole_plane(model, by_hand):
     closed = derive_model(model()).first.bulk.resolvent
     for z in PLACES:
         assert complex(closed.subs(Z, z)) == pytest.approx(by_hand(complex(z)), rel=1e-12), z
+
+
+def test_powers_of_functions_are_factorised():
+    """The radius of the semicircle is twice a factor whose exponent is a parameter, as after T steps of decay."""
+    a, T = parameter("a", default=0.5), parameter("T", default=3, domain=whole_positive)
+    kept = (1 - Heaviside(a) / 2) ** T
+    closed = derive_model(Model(parameters=(a, T), probe=spectrum(kept * goe("S", sectors("D"))))).first.bulk.resolvent
+    for z in PLACES:
+        assert complex(closed.subs({Z: z, a: 1, T: 2})) == pytest.approx(semicircle(complex(z), 0.5), rel=1e-12), z

@@ -30,6 +30,7 @@ from derive.errors import DeclarationError, NumericalError
 from derive.pipeline import derive_model as derivation_of
 from derive.support.plain_words import in_plain_words
 from numerics.bulk.branch import Branch
+from numerics.outliers.finding import cycle_spectrum
 from numerics.outliers.linear import long_eigenvalues, resolution
 from numerics.solver import report_singular
 
@@ -53,6 +54,21 @@ def test_eigenvalues_of_entries_that_differ_by_many_orders():
     rounded = np.outer([1e8, 1.0], [1e8, 1.0 / 3])  # of rank one, but for rounding
     values, moved = long_eigenvalues(rounded)
     assert abs(values[1]) <= 10 * moved[1]
+
+
+def test_eigenvalues_that_are_rounding_are_not_mapped_to_outliers():
+    """Repeated spikes make the matrix singular; 1e-50 in place of zero asks for the bulk at 1e50."""
+    block = np.kron(np.array([[5.73, 5.3], [5.3, 0.09]]), np.ones((4, 1))) @ np.kron(np.eye(2), 1.7 ** -np.arange(4.0))
+    asked: list[float] = []
+
+    def points(values):
+        asked.extend(values)
+        return [[] for _ in values]
+
+    spectrum_of = cycle_spectrum(block, points)
+    assert spectrum_of is not None
+    assert np.sum(np.abs(spectrum_of.values) > 1e-9) == 2
+    assert all(s == 0 or abs(s) > 1e-9 for s in asked)
 
 
 @pytest.mark.slow
