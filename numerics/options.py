@@ -345,6 +345,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "plan": _SWEEP,
     "report": ("size", "seeds", "samples", "seed"),
     "check": ("seed",),
+    "function": ("samples", "rank", "seed"),
     "explore": ("samples",),
     "stable_rate": (),
     "limit": (),
