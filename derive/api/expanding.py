@@ -75,7 +75,7 @@ class Expansion:
         symbols: your own symbols, which take the places of plain ones with the same names, or a dict of them by name.
         """
         series = sp.Add(*(c * self.small**power for c, power in zip(self.coefficients, self._powers, strict=True)))
-        wanted = symbols if isinstance(symbols, Mapping) else {symbol.name: symbol for symbol in symbols}
+        wanted: Any = symbols if isinstance(symbols, Mapping) else {str(symbol): symbol for symbol in symbols}
         return series.xreplace({sp.Symbol(name): symbol for name, symbol in wanted.items()})
 
     @property

@@ -15,7 +15,7 @@ from derive.results.saving import Saved
 from derive.results.simulation import Simulation
 from derive.results.solution import Solution
 from numerics.solution import Layer
-from numerics.support.formatting import html_table, listed, shown_number
+from numerics.support.formatting import counted, html_table, listed, shown_number
 
 if TYPE_CHECKING:
     import pandas
@@ -187,14 +187,14 @@ class Sweep(Saved):
         widths = [max(len(row[k]) for row in [heads, *few]) for k in range(len(heads))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [heads, *few]]
         bad = self.trouble
-        return "\n".join([f"{self.made.setting}, {len(self.points)} points", *lines, *bad])
+        return "\n".join([f"{self.made.setting}, {counted(len(self.points), 'point')}", *lines, *bad])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         heads, rows = self.lines()
         few = rows if len(rows) <= 2 * SHOWN else [*rows[:SHOWN], ["..."] * len(heads), *rows[-SHOWN:]]
-        title = f"{self.made.setting}, {len(self.points)} points"
+        title = f"{self.made.setting}, {counted(len(self.points), 'point')}"
         return html_table(title, [tuple(row) for row in few], self.trouble, heads)
 
 

@@ -160,7 +160,6 @@ def _stretch(axes: Axes, span: Interval, bulk: Interval) -> None:
     """Make an axis of eigenvalues linear in the bulk and logarithmic beyond it."""
     linear = max(abs(bulk[0]), abs(bulk[1]))
     axes.set_xscale("symlog", linthresh=linear, linscale=1.0)
-    axes.xaxis.get_major_locator().set_params(numticks=7)
     left = span[0] - 0.15 * linear if abs(span[0]) <= linear else 1.5 * span[0]
     axes.set_xlim(left, 1.5 * span[1] if span[1] > linear else span[1] + 0.15 * linear)
 
