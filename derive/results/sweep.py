@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,7 +134,8 @@ class Sweep(Saved):
         symbols = dict(self.made.symbols)
         errors, simulated, spread = (shaped(tail) for tail in ("_error", " (simulation)", " (error)"))
         data = SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
-        return draw_sweep(data, self.points[0].made.title(without=self.axes), log)
+        made = replace(self.made, parameters=self.points[0].parameters)
+        return draw_sweep(data, made.title(without=self.axes), log)
 
     def _quantities(self, rows: list[dict[str, Any]]) -> list[str]:
         """The columns that can be drawn."""
