@@ -189,12 +189,12 @@ class DerivedProbe(Displayed):
 
     @cached_property
     def in_closed_form(self) -> BlockMatrix:
-        """A(z) where the law of what stands on diagonals is taken in closed form if it has one."""
+        """A(z) with the law of the diagonal entries in closed form, if it has one."""
         return assemble_blocks(project_probe(self.saddle, self.training.order))
 
     @property
     def _sampled_diagonals(self) -> bool:
-        """Whether normal fields stand on diagonals whose variance is sampled: so is what is made of them."""
+        """Whether diagonal entries are normal fields with a sampled variance; functions of them are then sampled."""
         spread = any(other.in_closed_form.projected.spreads for other in self.training.probes.values())
         return spread and self.training.method.sampled
 

@@ -8,13 +8,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from derive.errors import NumericalError
 from numerics.modules import ProbedMatrix, Solver
 from numerics.outliers.largest import largest_outlier_program, upper_edge_of
 from numerics.runtime.interface import Array
 from numerics.runtime.point import Point, replaced
+from numerics.runtime.samples import SampledPass
+from numerics.support.hosted import hosted
 from numerics.support.lifting import lifted
+from numerics.training.pathwise import SampledQuantity, Sloped
+from numerics.training.sampling import Sampling
 from numerics.training.trained import Trained
 
 
@@ -32,34 +37,15 @@ def pure_function(
     these parameters; elsewhere the value and all derivatives are NaN.
     """
     base = solver.point(dict(values))
-    forward = _forward_pass(solver, values) if solver.setting.exact else None
-
-    shift, measured = "", None
-    if quantity in ("outlier", "edge"):
-        matrix = solver.matrix(label or "")
-        _check_matrix(matrix, quantity, solver.name)
-        stopping, outlier, edge = matrix.probe.stopping, largest_outlier_program(matrix), upper_edge_of(matrix)
-        shift, measured = matrix.plus, matrix.probe if matrix.probe.measured or stopping else None
-        if forward is None and (shift or measured):
-            raise NumericalError(
-                f"the bulk of {solver.name} depends on sampled order parameters; its {quantity} is found by solve, not "
-                "as a function"
-            )
+    needed = solver.setting.exact or needs_training(solver, quantity, label)
+    forward = _forward_pass(solver, values) if needed else _no_training
+    read_off, spectral = _quantity(solver, quantity, label, forward)
 
     def value_at(p: Point) -> Array:
-        if quantity == "edge" and not (shift or measured):
-            return edge(p)  # it depends on the bulk alone
-        assert forward is not None, "an edge that depends on sampled order parameters is refused"
+        if spectral is None:
+            return read_off(p, {}, {})
         order, observables, _ = forward(p)  # called once, because each call compiles one more loop
-        if quantity not in ("outlier", "edge"):
-            return observables[quantity]
-        completed = p if measured is None else measured.completed(p, dict(order))
-        if quantity == "edge":
-            value = edge(completed)
-        else:
-            before = order if stopping is None else forward(stopping.trained(completed))[0]
-            value = outlier(completed, dict(before))
-        return value + jnp.atleast_1d(observables[shift])[-1] if shift else value
+        return read_off(p, order, observables)
 
     def of_vector(x: Array) -> Array:
         value = value_at(replaced(base, **{name: x[k] for k, name in enumerate(of)}))
@@ -82,6 +68,96 @@ def _forward_pass(solver: Solver, values: Mapping[str, Any]) -> Callable[[Point]
     report = Trained.exact(solver, dict(values)).method.quadrature
     assert report is not None, "a pass by quadrature has nodes"
     return partial(solver.rows.forward_pass, nodes=report.nodes)
+
+
+def _no_training(p: Point) -> Any:
+    raise AssertionError("a quantity of the bulk alone needs no training")
+
+
+def sampled_function(
+    solver: Solver,
+    values: Mapping[str, Any],
+    quantity: str,
+    of: tuple[str, ...],
+    label: str | None,
+    inside: Callable[[Array], Any],
+    how: Sampling,
+) -> tuple[Callable[..., Array], Callable[..., Sloped]]:
+    """Return a quantity of a sampled theory as a function of the parameters `of`, and the function that also gives its
+    slopes and standard errors.
+
+    Random numbers are the same at all parameter values, and derivatives are pathwise.
+    """
+
+    def none(p: Point) -> Any:
+        raise NumericalError(
+            f"the outliers of {solver.name} need training at two lengths, which a function of parameters does not do; "
+            "take them from solve"
+        )
+
+    base, training = solver.point(dict(values)), solver.training
+    assert isinstance(training, SampledPass), "an exact pass draws nothing"
+    read_off, spectral = _quantity(solver, quantity, label, none)
+    if spectral and training.training.sites:
+        raise NumericalError(
+            f"values on the diagonals of {solver.name} are sorted into point masses, and the sorting jumps with the "
+            f"parameters; take differences of the {quantity} between solutions with one seed"
+        )
+    sampled = SampledQuantity(training, of, how, read_off, bool(spectral))
+    known: dict[tuple[bytes, bool], Sloped] = {}
+
+    def at(x: np.ndarray, slopes: bool) -> Sloped:
+        name = (x.tobytes(), slopes)
+        if name not in known:
+            point = replaced(base, **{one: float(x[k]) for k, one in enumerate(of)})
+            known.clear()  # the last point only: a value is often followed by its slopes
+            known[name] = sampled.at(point, slopes)
+        return known[name]
+
+    def computed(x: np.ndarray, slopes: bool) -> np.ndarray:
+        if not inside(x):
+            return np.full((*shape, 1 + len(of)) if slopes else shape, np.nan)
+        found = at(x, slopes).numbers
+        return found if slopes else found[..., 0]
+
+    shape = () if quantity in ("outlier", "edge") else sampled.shape(base, quantity)
+    run = hosted(computed, shape)
+    return (
+        lambda *parameters: run(jnp.stack([jnp.asarray(value, float) for value in parameters])),
+        lambda *parameters: at(np.array(parameters, float), True),
+    )
+
+
+def _quantity(solver: Solver, quantity: str, label: str | None, forward: Callable[[Point], Any]) -> tuple[Any, Any]:
+    """Return the function that reads a quantity off order parameters and observables, and whether it needs the former:
+    None where it needs neither."""
+    if quantity not in ("outlier", "edge"):
+        return (lambda p, order, observables: observables[quantity]), False
+    matrix = solver.matrix(label or "")
+    _check_matrix(matrix, quantity, solver.name)
+    stopping, outlier, edge = matrix.probe.stopping, largest_outlier_program(matrix), upper_edge_of(matrix)
+    shift, measured = matrix.plus, matrix.probe if matrix.probe.measured or stopping else None
+    if not needs_training(solver, quantity, label):
+        return (lambda p, order, observables: edge(p)), None  # it depends on the bulk alone
+
+    def read_off(p: Point, order: Any, observables: Any) -> Array:
+        completed = p if measured is None else measured.completed(p, dict(order))
+        if quantity == "edge":
+            value = edge(completed)
+        else:
+            before = order if stopping is None else forward(stopping.trained(completed))[0]
+            value = outlier(completed, dict(before))
+        return value + jnp.atleast_1d(observables[shift])[-1] if shift else value
+
+    return read_off, True
+
+
+def needs_training(solver: Solver, quantity: str, label: str | None) -> bool:
+    """Return whether a quantity depends on the training level: not an edge of a bulk that keeps nothing of it."""
+    if quantity != "edge":
+        return True
+    matrix = solver.matrix(label or "")
+    return bool(matrix.plus or matrix.probe.measured or matrix.probe.stopping)
 
 
 def _check_matrix(matrix: ProbedMatrix, quantity: str, name: str) -> None:

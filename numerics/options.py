@@ -373,6 +373,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "plan": _SWEEP,
     "report": ("size", "seeds", "samples", "seed"),
     "check": ("seed",),
+    "function": ("samples", "rank", "seed"),
     "explore": ("samples",),
     "stable_rate": (),
     "compile": (),

@@ -57,7 +57,7 @@ def _places(given: Any) -> np.ndarray:
     """Places on the real axis at which a law has a value, infinity among them."""
     found = real_places(given)
     if np.isnan(found).any():
-        raise ParameterError(f"{given!r} is not a number, or holds one that is not; give real numbers")
+        raise ParameterError(f"{given!r} is not a real number or an array of real numbers")
     return found
 
 
@@ -69,7 +69,7 @@ def _points(given: Any) -> np.ndarray:
     except (TypeError, ValueError):
         found = np.array(np.nan)
     if not np.isfinite(found).all():
-        raise ParameterError(f"{given!r} is not a number, or holds one that is not; give finite numbers")
+        raise ParameterError(f"{given!r} is not a finite number or an array of finite numbers")
     return found
 
 

@@ -15,11 +15,14 @@ from derive.expansions.limits import ParameterLimit, rational
 from derive.expansions.quantities import QUANTITIES, QuantitySeries, cell_of, expand_quantity
 from derive.inputs.problems import problem_of
 from derive.language.family import Family
+from derive.language.formulas import read_formula
 from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.pipeline import derive_model
 from derive.support.shapes import fits
 
+MOST_POWERS = 12
+"""Powers of a named combination that are tried."""
 HIGHEST_ORDER = 20
 """More terms take more time than anyone waits for."""
 
@@ -67,13 +70,14 @@ class Expansion:
         found["others"] = [other.as_dict() for other in self.others]
         return {name: found[name] for name in (*order, *(k for k in found if k not in (*order, *expressions)))}
 
-    def sympy(self, symbols: Iterable[sp.Symbol] = ()) -> sp.Expr:
+    def sympy(self, symbols: Iterable[sp.Symbol] | Mapping[str, sp.Expr] = ()) -> sp.Expr:
         """The series without its remainder, as a SymPy expression.
 
-        symbols: your own symbols, which take the places of plain ones with the same names.
+        symbols: your own symbols, which take the places of plain ones with the same names, or a dict of them by name.
         """
         series = sp.Add(*(c * self.small**power for c, power in zip(self.coefficients, self._powers, strict=True)))
-        return series.xreplace({sp.Symbol(symbol.name): symbol for symbol in symbols})
+        wanted: Any = symbols if isinstance(symbols, Mapping) else {str(symbol): symbol for symbol in symbols}
+        return series.xreplace({sp.Symbol(name): symbol for name, symbol in wanted.items()})
 
     @property
     def _powers(self) -> list[sp.Rational]:
@@ -107,6 +111,30 @@ class Expansion:
         first = star / variable if self.small == 1 / variable else self.small / star
         corrections = "" if len(self.terms) == 2 and self.next_power is None else " + ..."
         return f"({self.leading})*(1 + {first}{corrections}), {star} = {value}"
+
+    def in_terms_of(self, names: Mapping[str, Any]) -> sp.Expr:
+        """The series without its remainder, with named combinations of parameters as factors of its coefficients.
+
+        names: by name an expression or its text. A coefficient is divided by the power of each combination that
+        leaves the shortest remainder, so that the result is equal to the series.
+
+        >>> import derive
+        >>> e = derive.load("extensive_two_layer").expand("edge", "1/nu", order=2)
+        >>> e.in_terms_of({"lam": "1 + gamma^2*(1 + 1/sqrt(chi))^2"}).coeff("1/nu", 2)
+        -chi**(7/2)*lam**4/(4*gamma**6*(sqrt(chi) + 1)**4)
+        """
+        known = {s.name: s for c in (*self.coefficients, self.small) for s in c.free_symbols}
+        for name in names:
+            if name in known or not name.isidentifier():
+                raise ParameterError(f"{name!r} cannot name a combination: take a name that no parameter has")
+        places = {
+            name: _plain(read_formula(one, tuple(known), f"the combination {name}") if isinstance(one, str) else one)
+            for name, one in names.items()
+        }
+        terms = (
+            _factored(c, places) * self.small**power for c, power in zip(self.coefficients, self._powers, strict=True)
+        )
+        return sp.Add(*terms)
 
     def __str__(self) -> str:
         fixed = "".join(f", {name} = {value}" for name, value in self.at.items())
@@ -216,6 +244,26 @@ def _series(result: QuantitySeries, small: sp.Expr, root: str) -> dict[str, Any]
         "coefficients": tuple(map(_plain, found.coefficients)),
         "small": _plain(small),
     }
+
+
+def _factored(coefficient: sp.Expr, names: Mapping[str, sp.Expr]) -> sp.Expr:
+    """Return a coefficient with powers of named combinations as factors; roots of symbols are symbols meanwhile."""
+    roots = {
+        power.base: power.base ** sp.Rational(1, power.exp.q)
+        for one in (coefficient, *names.values())
+        for power in one.atoms(sp.Pow)
+        if power.base.is_Symbol and power.exp.is_Rational and power.exp.q > 1
+    }
+    plain = {symbol: sp.Dummy(positive=True) for symbol in roots}
+    there = {symbol: plain[symbol] ** (1 / root.exp) for symbol, root in roots.items()}
+    back = {plain[symbol]: root for symbol, root in roots.items()}
+    rest, found = sp.factor(coefficient.subs(there)), sp.S.One
+    for name, combination in names.items():
+        divisor = sp.factor(combination.subs(there))
+        ways = [(sp.factor(rest / divisor**power), power) for power in range(-MOST_POWERS, MOST_POWERS + 1)]
+        rest, power = min(ways, key=lambda way: (sp.count_ops(way[0]) + abs(way[1]), abs(way[1])))
+        found *= sp.Symbol(name) ** power
+    return found * rest.subs(back)
 
 
 def _plain(expression: sp.Expr) -> sp.Expr:

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import sympy as sp
 
 from derive.errors import ParameterError
 from derive.inputs.problems import Problem, number_of
+from derive.language.contents import expressions
+from derive.language.laws import Drawn
+from derive.language.model import Model
 from derive.language.symbols import Domain, Parameter
-from numerics.functions import is_traced, pure_function
+from derive.language.traits import Trait
+from derive.language.vectors import FieldAt
+from derive.program.forward_sampled import JUMPS
+from numerics.functions import is_traced, needs_training, pure_function, sampled_function
 from numerics.modules import Solver
+from numerics.options import Options
+from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 
 SPECTRAL = ("outlier", "edge")
 
 
 def function(
-    problem: Problem, load: Callable[[], Solver], quantity: str, of: tuple[str, ...], fixed: Mapping[str, Any]
+    problem: Problem,
+    load: Callable[[], Solver],
+    quantity: str,
+    of: tuple[str, ...],
+    fixed: Mapping[str, Any],
+    options: Options,
 ) -> Callable[..., Any]:
     """Return a quantity as a function of the parameters `of`; see `Theory.function`. load: returns the solver."""
     model = problem.model
@@ -36,24 +53,115 @@ def function(
     solver = load()
     if quantity in SPECTRAL and not problem.layers:
         raise ParameterError(f"{model.setting} probes no matrix, so it has no {quantity}; add probe=spectrum(...)")
-    if not solver.setting.exact and quantity != "edge":
-        raise ParameterError(
-            f"the laws of {model.setting} are sampled, so that {quantity} is not a smooth function of parameters; "
-            "take a sweep with one seed and differences of its points"
-        )
     label = problem.layers[0] if problem.layers else None
     domains = [declared[name].domain for name in of]
-    pure = pure_function(solver, problem.inputs, quantity, of, label, lambda x: _inside(x, domains))
+
+    def inside(x: Any) -> Any:
+        return _inside(x, domains)
+
+    if solver.setting.exact or not needs_training(solver, quantity, label):
+        pure = pure_function(solver, problem.inputs, quantity, of, label, inside)
+        sloped = None
+    else:
+        check_pathwise(model, quantity, [declared[name] for name in of])
+        how = Sampling(options.samples or DEFAULT_SAMPLES, options.seed, rank=options.rank)
+        pure, sloped = sampled_function(solver, problem.inputs, quantity, of, label, inside, how)
+        pure.__doc__ = (
+            f"{quantity} of {solver.name} as a function of {', '.join(of)}, sampled with seed {options.seed}."
+        )
+
+    def numbers(parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(parameters) != len(of):
+            raise ParameterError(f"{quantity} takes {', '.join(of)}: {len(parameters)} values were given")
+        return tuple(_checked(declared[name], value) for name, value in zip(of, parameters, strict=True))
 
     def checked(*parameters: Any) -> Any:
         """Evaluate at numbers checked as in `solve`; under tracing the result is NaN outside the domain."""
-        if len(parameters) != len(of):
-            raise ParameterError(f"{quantity} takes {', '.join(of)}: {len(parameters)} values were given")
-        return pure(*(_checked(declared[name], value) for name, value in zip(of, parameters, strict=True)))
+        return pure(*numbers(parameters))
 
+    def gradient(*parameters: Any) -> Gradient:
+        """Return value and derivatives at one point, with standard errors where the theory is sampled."""
+        if sloped is not None:
+            found = sloped(*numbers(parameters))
+            return Gradient.of(quantity, of, found.numbers, found.errors)
+        import jax
+
+        slopes = jax.jacfwd(lambda x: pure(*x))(np.array(numbers(parameters), float))
+        return Gradient.of(
+            quantity, of, np.concatenate([np.asarray(checked(*parameters))[..., None], slopes], -1), None
+        )
+
+    checked.gradient = gradient  # type: ignore[attr-defined]
     checked.__name__ = checked.__qualname__ = quantity
     checked.__doc__ = pure.__doc__
     return checked
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Value and first derivatives of a quantity at one point.
+
+    value, error: the quantity and its standard error. slopes, slope_errors: by parameter its derivative, and the
+    standard error. Errors are None where the theory is exact.
+    """
+
+    quantity: str
+    value: np.ndarray
+    error: np.ndarray | None
+    slopes: Mapping[str, np.ndarray]
+    slope_errors: Mapping[str, np.ndarray] | None
+
+    @staticmethod
+    def of(quantity: str, names: tuple[str, ...], numbers: Any, errors: Any) -> Gradient:
+        """Return the record of numbers that have the value first along their last axis, and then the slopes."""
+
+        def by_name(table: Any) -> dict[str, np.ndarray]:
+            return {name: np.asarray(table)[..., 1 + k] for k, name in enumerate(names)}
+
+        exact = errors is None
+        return Gradient(
+            quantity,
+            np.asarray(numbers)[..., 0],
+            None if exact else np.asarray(errors)[..., 0],
+            by_name(numbers),
+            None if exact else by_name(errors),
+        )
+
+
+def check_pathwise(model: Model, quantity: str, moved: Sequence[Parameter]) -> None:
+    """Refuse a derivative at fixed random numbers where a site jumps: it would miss what the jump contributes.
+
+    A site jumps where a discontinuous function of fields stands in an equation or in the observable, and where the
+    weights of discrete values depend on a parameter.
+    """
+    cure = "take differences of solutions with one seed, several standard errors apart"
+    named = [(f"the equation of {one.target}", part) for one in model.equations for part in expressions(one.value)]
+    named += [(f"the observable {name}", value) for name, value in model.observe if name == quantity]
+    for where, value in named:
+        for node in sp.preorder_traversal(value):
+            if isinstance(node, JUMPS) and _switches(node, moved):
+                raise ParameterError(
+                    f"{quantity} has no pathwise derivative: {node} in {where} jumps, and its derivative misses the "
+                    f"jump; {cure}"
+                )
+            if isinstance(node, FieldAt) and _is_discrete(node.field) and any(node.field.law.has(one) for one in moved):
+                raise ParameterError(
+                    f"{quantity} has no pathwise derivative: {node} takes discrete values, and sites jump between "
+                    f"them as {' or '.join(one.name for one in moved)} changes; {cure}"
+                )
+
+
+def _is_discrete(vector: Any) -> bool:
+    """Return whether a vector is drawn from a law with point masses."""
+    if isinstance(vector, Trait):
+        return bool(vector.discrete)
+    return isinstance(vector, Drawn) and vector.law.kind in ("discrete", "mixture")
+
+
+def _switches(node: sp.Basic, moved: Sequence[Parameter]) -> bool:
+    """Return whether where a function jumps depends on fields or on a parameter."""
+    places = [condition for _, condition in node.args] if isinstance(node, sp.Piecewise) else node.args
+    return any(place.atoms(FieldAt) or any(place.has(one) for one in moved) for place in places)
 
 
 def _checked(parameter: Parameter, value: Any) -> Any:

@@ -12,6 +12,7 @@ from derive.codegen.store import stored_files
 from derive.inputs.loading import declaration_sources, is_file_target
 from derive.inputs.problems import Problem
 from derive.language.model import Model
+from derive.printing.documents import latex_of_spectrum
 from derive.results.made import Provenance, fingerprints, versions
 from derive.support.progress import reporting
 from numerics.modules import Solver, load_built, load_solver
@@ -81,6 +82,7 @@ class DeclarationSource:
             fingerprints(problem.inputs),
             versions(),
             {p.name: p.tex for p in problem.model.parameters if p.tex},
+            {label: latex_of_spectrum(probe) for label, probe in problem.model.probes},
         )
 
 

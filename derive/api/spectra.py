@@ -52,7 +52,7 @@ def spectra(
     >>> import derive, numpy as np
     >>> s = derive.spectra({"W": np.random.default_rng(0).standard_normal((60, 80))})
     >>> print(s)
-    dict: 1 matrices
+    dict: 1 matrix
     W: noise, no outlier
     >>> derive.spectra("weights.npz", include="*.weight").to_frame()  # doctest: +SKIP
     """

@@ -326,11 +326,14 @@ class Theory:
 
         return verify(self.model, self.target, None if claims is None else str(path_of(claims, "claims")))
 
-    def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **fixed: Any) -> Callable[..., Any]:
+    @takes_options
+    def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **arguments: Any) -> Callable[..., Any]:
         """Return a quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
 
         quantity: "outlier" (the largest), "edge" (the upper one), or the name of an observable, which gives an array
         over time. of: the parameters that the function takes, in this order; the others are fixed or take defaults.
+        Derivatives of a sampled theory are pathwise: those of its replicates at fixed random numbers. `f.gradient(x)`
+        has value and derivatives with their standard errors. A model that jumps is refused by name.
 
         >>> import derive, jax
 
@@ -341,9 +344,10 @@ class Theory:
         """
         from derive.api.functions import function
 
-        problem = self._problem(fixed)
+        options, _, inputs = self._asked("function", None, arguments, None)
+        problem = self._problem(inputs)
         names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Iterable) else (of,)
-        return function(problem, lambda: self._solver(problem.model, None), quantity, names, fixed)
+        return function(problem, lambda: self._solver(problem.model, None), quantity, names, arguments, options)
 
     @takes_options
     def compile(

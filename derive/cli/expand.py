@@ -82,6 +82,13 @@ Examples:
     help="With --of threshold: the parameter whose threshold is wanted.",
 )
 @click.option(
+    "--name",
+    "named",
+    metavar="NAME=FORMULA",
+    multiple=True,
+    help="Also write the series in terms of a combination of parameters, such as lam=1+gamma^2; repeatable.",
+)
+@click.option(
     "--format",
     "style",
     type=click.Choice(("text", "latex")),
@@ -98,6 +105,7 @@ def expand(
     order: int,
     pairs: tuple[str, ...],
     wanted: str | None,
+    named: tuple[str, ...],
     style: str,
     as_json: bool,
 ) -> None:
@@ -124,8 +132,12 @@ def expand(
                 raise ParameterError(f"--at {name} is given twice; keep one of the two values")
             at[name] = text
         expansion = load(target, **inputs).expand(of, variable, order=order, at=at, parameter=wanted, layer=layer)
+    names = {name.strip(): formula for name, _, formula in (one.partition("=") for one in named)}
+    if "" in names.values():
+        raise ParameterError(f"--name {named[0]}: write --name NAME=FORMULA")
+    series_in_names = expansion.in_terms_of(names) if names else None
     if as_json:
-        print_json(expansion.as_dict())
+        print_json(expansion.as_dict() | ({} if series_in_names is None else {"named": str(series_in_names)}))
     elif style == "latex":
         for series in (expansion, *expansion.others):
             click.echo(series.latex)
@@ -133,5 +145,11 @@ def expand(
                 click.echo(f"% {series.cell}")
             if (theta := series.theta) is not None:
                 click.echo(f"% {theta['name']} is the root near {theta['near']} of {theta['polynomial']}")
+        if series_in_names is not None:
+            from sympy import latex
+
+            click.echo(latex(series_in_names))
     else:
         click.echo(str(expansion))
+        if series_in_names is not None:
+            click.echo(f"in terms of {', '.join(names)}: {series_in_names}")

@@ -22,6 +22,10 @@ SWEEPS = ("sweep", "scan", "grid")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
+PLOTS = ("plot", "draw", "figure", "show-plot")
+"""Names of commands that other programs have for drawing."""
+
+
 class DeriveGroup(click.Group):
     """A click group that reports errors as single sentences and lists commands in the order of use."""
 
@@ -37,6 +41,12 @@ class DeriveGroup(click.Group):
                 raise click.UsageError(
                     f"there is no command {name!r}: solve, simulate and compare take lists and ranges, as in "
                     "derive solve SETTING nu=0.5,1,2 eta=0.1:0.5:9",
+                    ctx,
+                )
+            if name in PLOTS:
+                raise click.UsageError(
+                    f"there is no command {name!r}: solve, simulate, compare and spectrum draw with --plot, as in "
+                    "derive solve SETTING --plot FILE.png",
                     ctx,
                 )
             near = difflib.get_close_matches(name, list(self.commands), n=1)

@@ -20,7 +20,7 @@ Show the bulk and the outliers of every weight matrix in a checkpoint you alread
 
 FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is
 ever run: pickled objects are refused, and torch is told to load weights only. With AFTER, a later checkpoint of the
-same network, each matrix is shown before and after. A damaged array is listed and the rest goes on; arrays that
+same network, each matrix is shown before and after. A damaged array is listed and skipped; arrays that
 hold the numbers of another are shown once.
 
 At the start of training a weight matrix is noise, and its singular values follow the law of Marchenko and Pastur

@@ -115,8 +115,8 @@ class Rules:
                 )
             if any(traits_in(f) and f.has(PAST) for f in sp.Mul.make_args(factor)):
                 raise DeclarationError(
-                    f"{where}: in the sum over earlier times s, {shown(inner)} has a trait and s in one factor; give "
-                    "what is summed a field of its own that obeys an equation in time"
+                    f"{where}: in the sum over earlier times s, a factor of {shown(inner)} depends on a trait "
+                    "and on s; declare a field for the sum, with its own equation in time"
                 )
             until = high + 1
             both = _mean_of_two_times(factor, where)

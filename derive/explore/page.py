@@ -301,12 +301,13 @@ class Pictures:
         )
         spectrum.add_tools(HoverTool(renderers=[marks], tooltips=[("outlier", "@x{0.00000}")]))
         path = _figure("way", "outliers over time", "time", "eigenvalue of the probed matrix")
-        path.vbar(x="t", width=1.0, bottom="low", top="high", source=self.edges, color=BLUE, alpha=0.2)
-        path.scatter("t", "x", source=self.path, color=ORANGE, size=5)
+        band = {"color": BLUE, "alpha": 0.2, "legend_label": "bulk"}
+        path.vbar(x="t", width=1.0, bottom="low", top="high", source=self.edges, **band)
+        path.scatter("t", "x", source=self.path, color=ORANGE, size=5, legend_label="outliers")
         series = _figure("observables", "observables", "time", "value")
         series.multi_line("xs", "ys", source=self.theory, color="colour", width=2, legend_field="name")
         series.scatter("t", "y", source=self.drawn, color="colour", size=4, alpha=0.6)
-        for one in (spectrum, series):
+        for one in (spectrum, path, series):
             (legend,) = one.legend
             one.add_layout(legend, "below")
             legend.update(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Given = Mapping[str, tuple[Any, ...]]
 """The requested values of each name."""
 MOST_POINTS = 100_000
+_DOTTED_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.{2,3}(-?\d+(?:\.\d+)?)(?:/(\d+))?")
+"""Two ends with dots between them, and perhaps a number of points."""
 _OTHER_RANGE = re.compile(
     r"[-+\d.eE]*\d\.?\s*(\.\.+|~|;|to)\s*[-+.]?\d.*|[\d.]+\s*-\s*[\d.]+|(np\.)?(lin|log|geom)space\(.*|(np\.)?a?range\(.*"
 )
@@ -236,6 +238,10 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
             raise ParameterError(f"{name}={text} has more than {MOST_POINTS} points; take fewer values")
         spread = (low + (high - low) * i / (count - 1) for i in range(count))
         return tuple(str(int(value)) if value.is_integer() else repr(value) for value in spread)
+    dotted = _DOTTED_RANGE.fullmatch(text)
+    if dotted:
+        first, last, number = dotted.groups()
+        raise ParameterError(f"{name}={text} is not a range; write {name}={first}:{last}:{number or 9}")
     if _OTHER_RANGE.fullmatch(text):
         raise ParameterError(
             f"{name}={text} is not a range; write {name}=low:high:count, such as {name}=0.1:0.5:9, or {name}=0.1,0.5"

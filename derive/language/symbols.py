@@ -101,7 +101,7 @@ def _(node: sp.Basic, expression: sp.Expr) -> NoReturn:
 @_restricted.on(AppliedUndef)
 def _(node: AppliedUndef, expression: sp.Expr) -> NoReturn:
     raise DeclarationError(
-        f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or "
+        f"{node} contains the undefined function {node.func.__name__}; write its formula, or "
         "use one that SymPy knows, such as tanh"
     )
 

@@ -129,9 +129,9 @@ def _result(levels: dict[str, Level], comparison: ComparisonSection | None) -> C
         "correlations and responses of the training, to an outlier, and the curve gives the bulk. How each line "
         "follows is told in the chapters after this one."
         if any(isinstance(level, DerivedProbe) and level.blocks.labels for level in probed.values())
-        else "The spectrum is a bulk without outliers. How each line follows is told in the chapters after this one."
+        else "The spectrum is a bulk without outliers. The following chapters derive each line."
         if probed
-        else "One site with noises and memory stands for all; how it follows is told in the chapters after this one."
+        else "One site with noises and memory stands for all; the following chapters derive it."
     )
     return Chapter("result", "Result", lead, tuple(blocks))
 

@@ -94,7 +94,7 @@ class Comparison(Saved):
             raise ParameterError(
                 "there is nothing to draw: " + "; ".join((*self.theory.trouble, *self.simulation.trouble))
             )
-        return draw_both(self.theory, self.simulation, self.title)
+        return draw_both(self.theory, self.simulation, self.simulation.title_of_figure, self.theory.made.matrices)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys that `derive compare --json` prints."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -21,7 +21,8 @@ class Provenance:
     verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model that
     was declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among
     them. declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of
-    those that compute. symbols: LaTeX of the parameters that declare it.
+    those that compute. symbols: LaTeX of the parameters that declare it. matrices: LaTeX of the probed matrices, by
+    layer.
     """
 
     verb: str
@@ -33,6 +34,7 @@ class Provenance:
     data: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     symbols: Mapping[str, str] = field(default_factory=dict)
+    matrices: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         told = self.command or f"{self.verb} {self.point}"
@@ -42,6 +44,17 @@ class Provenance:
     def point(self) -> str:
         """Setting and values in one line."""
         return " ".join([self.setting, *(f"{name}={_shown(value)}" for name, value in self.parameters.items())])
+
+    def title(self, without: Collection[str] = ()) -> str:
+        """The title of a figure: setting, and parameters with their symbols. without: those that vary."""
+        from numerics.plots.sweeps import shown_symbol
+
+        values = [
+            f"{shown_symbol(name, self.symbols.get(name, ''))} = {format(x, '.6g') if isinstance(x, float) else x}"
+            for name, x in self.parameters.items()
+            if name not in without
+        ]
+        return ", ".join([self.setting.replace("_", " "), *values])
 
     @property
     def command(self) -> str | None:

@@ -121,12 +121,21 @@ class Simulation(PointResult, Samples):
         from numerics.plots.theory import draw_simulation
 
         self._check_numbers()
-        return draw_simulation(self, self.title)
+        return draw_simulation(self, self.title_of_figure, self.made.matrices)
 
     @property
     def title(self) -> str:
         """Where the samples were taken."""
-        return f"{self.made.point}, size {self.size}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        return f"{self.made.point}, {self._sampled}"
+
+    @property
+    def title_of_figure(self) -> str:
+        """The same with the symbols of parameters."""
+        return f"{self.made.title()}, {self._sampled}"
+
+    @property
+    def _sampled(self) -> str:
+        return f"size {self.size}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = []

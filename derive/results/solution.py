@@ -161,7 +161,7 @@ class Solution(PointResult, Prediction):
         from numerics.plots.theory import draw_solution
 
         self._check_numbers()
-        return draw_solution(self, self.made.point)
+        return draw_solution(self, self.made.title(), self.made.matrices)
 
     # -- displays
 

@@ -12,7 +12,7 @@ from numerics.spectra.changes import Change
 from numerics.spectra.fitting import EXTENSIVE, FITS, MATRIX, NOT, FittedSpectrum
 from numerics.spectra.kinds import by_kind, kind_and_depth
 from numerics.spectra.theory import TheoryComparison
-from numerics.support.formatting import html_table, listed, shown_number
+from numerics.support.formatting import counted, html_table, listed, shown_number
 
 if TYPE_CHECKING:
     import pandas
@@ -89,8 +89,8 @@ class Spectra:
     def to_frame(self) -> pandas.DataFrame:
         """One row per matrix: sizes, scale, edges, law, number beyond, localisation, tail exponent, verdict in words.
 
-        rows_of_top and columns_of_top are the participation ratios of the largest singular value's vectors;
-        tail_exponent is that of the fitted power law, to be believed where tail_doubts is empty.
+        participation_rows, participation_columns: participation ratios of the vectors of the largest singular value;
+        tail_exponent: that of the fitted power law; trust it only where tail_doubts is empty.
         """
         pandas = optional("pandas")
 
@@ -112,10 +112,10 @@ class Spectra:
                     "ks_allowed": one.distance_allowed,
                     "beyond": len(one.outliers),
                     "top": one.top,
-                    "rows_of_top": one.vectors[0].left.ratio,
-                    "rows_of_top_error": one.vectors[0].left.error,
-                    "columns_of_top": one.vectors[0].right.ratio,
-                    "columns_of_top_error": one.vectors[0].right.error,
+                    "participation_rows": one.vectors[0].left.ratio,
+                    "participation_rows_error": one.vectors[0].left.error,
+                    "participation_columns": one.vectors[0].right.ratio,
+                    "participation_columns_error": one.vectors[0].right.error,
                     "top_doubts": "; ".join(one.vectors[0].doubts),
                     "tail_exponent": None if one.tail is None else one.tail.exponent,
                     "tail_error": None if one.tail is None else one.tail.error,
@@ -151,7 +151,7 @@ class Spectra:
     def __str__(self) -> str:
         lines = [f"{name}: {words}" for name, words in self._rows()]
         left = [f"skipped {one.name}: {one.reason}" for one in self.skipped if one.damaged]
-        return "\n".join([f"{self.title}: {len(self)} matrices", *lines, *left])
+        return "\n".join([f"{self.title}: {counted(len(self), 'matrix', 'matrices')}", *lines, *left])
 
     __repr__ = __str__
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from derive.results.saving import Saved
 from derive.results.simulation import Simulation
 from derive.results.solution import Solution
 from numerics.solution import Layer
-from numerics.support.formatting import html_table, shown_number
+from numerics.support.formatting import counted, html_table, listed, shown_number
 
 if TYPE_CHECKING:
     import pandas
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Rows of a long table that are shown at either end."""
+MOST_LISTED = 8
+"""Quantities that an error names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,7 @@ class Sweep(Saved):
         or one at another time as "test_loss at 5"; by default the loss where one is observed, or else the first
         outlier or edge. log: a logarithmic scale of the quantity. Points that diverged are hatched.
         """
-        from numerics.plots.sweeps import SweepData, column, draw_sweep, shown_symbol
+        from numerics.plots.sweeps import SweepData, column, draw_sweep
 
         rows = [dict(row) for row in self.rows()]
         name = self._default_quantity(rows) if quantity is None else quantity
@@ -123,17 +125,17 @@ class Sweep(Saved):
 
         values = shaped()
         if name is None or values is None or name in self.points[0].parameters:
-            have = ", ".join(self._quantities(rows)) or "no numbers"
+            known = self._quantities(rows)
+            layered = [one for one in known if one.startswith(f"{name}_")]
+            if layered:
+                raise ParameterError(f"there is no {name!r} to draw, because layers are named: take {listed(layered)}")
+            have = ", ".join(known[:MOST_LISTED]) + (", ..." if len(known) > MOST_LISTED else "") or "no numbers"
             raise ParameterError(f"there is no {name!r} to draw; there are {have}, and observables as 'NAME at TIME'")
         symbols = dict(self.made.symbols)
         errors, simulated, spread = (shaped(tail) for tail in ("_error", " (simulation)", " (error)"))
         data = SweepData(name, dict(self.axes), values, errors, simulated, spread, symbols)
-        fixed = [
-            f"{shown_symbol(key, symbols.get(key, ''))} = {_cell(value)}"
-            for key, value in self.points[0].parameters.items()
-            if key not in self.axes
-        ]
-        return draw_sweep(data, ", ".join([self.made.setting.replace("_", " "), *fixed]), log)
+        made = replace(self.made, parameters=self.points[0].parameters)
+        return draw_sweep(data, made.title(without=self.axes), log)
 
     def _quantities(self, rows: list[dict[str, Any]]) -> list[str]:
         """The columns that can be drawn."""
@@ -186,14 +188,14 @@ class Sweep(Saved):
         widths = [max(len(row[k]) for row in [heads, *few]) for k in range(len(heads))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [heads, *few]]
         bad = self.trouble
-        return "\n".join([f"{self.made.setting}, {len(self.points)} points", *lines, *bad])
+        return "\n".join([f"{self.made.setting}, {counted(len(self.points), 'point')}", *lines, *bad])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         heads, rows = self.lines()
         few = rows if len(rows) <= 2 * SHOWN else [*rows[:SHOWN], ["..."] * len(heads), *rows[-SHOWN:]]
-        title = f"{self.made.setting}, {len(self.points)} points"
+        title = f"{self.made.setting}, {counted(len(self.points), 'point')}"
         return html_table(title, [tuple(row) for row in few], self.trouble, heads)
 
 

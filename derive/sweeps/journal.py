@@ -237,7 +237,7 @@ def _about(path: Path, line: bytes) -> tuple[About, str]:
         raise DeriveError(f"{path} is not a journal of a sweep; name another --journal")
     if line.endswith(b"\r\n"):
         raise DeriveError(
-            f"{path}, line 1, ends as lines of Windows do: a program has rewritten it; restore the original"
+            f"{path}, line 1, has a Windows line ending: another program rewrote the file; restore the original"
         )
     if not line.startswith(f'{{"journal":{FORMAT},'.encode()):
         raise DeriveError(f"{path} is a journal of another version; remove it and run the sweep again")

@@ -20,3 +20,6 @@ autodoc_default_options = {"members": True, "member-order": "bysource", "show-in
 autodoc_typehints = "none"
 napoleon_numpy_docstring = False
 nitpicky = False
+default_role = "code"
+smartquotes = False  # options such as --json keep their dashes
+add_module_names = False

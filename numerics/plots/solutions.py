@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,12 @@ GREY, BLUE, ORANGE = "0.80", "#0072B2", "#D55E00"
 Interval = tuple[float, float]
 NARROW, LOW, MOST_GROUPS = 0.1, 0.1, 4
 """Relative width, and relative height, below which an interval gets its own axes; most axes."""
+FAR = 30.0
+"""Ratio of the distances of two outliers from the bulk above which they are drawn on a logarithmic axis."""
+LONGEST_MATRIX = 60
+"""Characters of LaTeX up to which the probed matrix stands on an axis."""
+Names = Mapping[str, str]
+NO_NAMES: Names = MappingProxyType({})
 WIDE = 6.0
 """Range of the plot, in widths of the bulk, above which the density gets its own axes."""
 
@@ -30,10 +36,12 @@ def comparison_size(solution: Prediction) -> tuple[float, float]:
     return 7.2 if count == 1 else 2.4 + 4.2 * count, 4.8
 
 
-def draw_comparison(solution: Prediction, simulation: Samples, title: str, figure: Any = None) -> Any:
+def draw_comparison(
+    solution: Prediction, simulation: Samples, title: str, figure: Any = None, matrices: Names = NO_NAMES
+) -> Any:
     """Plot one column per layer: above, the histogram of all seeds with the bulk law; below, the outliers of both.
 
-    figure: a part of a figure to draw in; a new figure if None.
+    figure: a part of a figure to draw in; a new figure if None. matrices: LaTeX of probed matrices by layer.
     """
     from matplotlib.figure import Figure
 
@@ -42,9 +50,10 @@ def draw_comparison(solution: Prediction, simulation: Samples, title: str, figur
     axes = figure.subplots(2, count, height_ratios=(4, 1), squeeze=False)
     for column, layer in enumerate(solution.layers):
         top, strip = axes[:, column]
-        _draw_layer(top, strip, solution, layer, simulation.layer(layer.label))
+        axis = eigenvalue_of(layer.label, matrices)
+        _draw_layer(top, strip, solution, layer, simulation.layer(layer.label), axis)
         if layer.label:
-            top.set_title(f"layer {layer.label}", fontsize=10)
+            top.set_title(name_of_layer(layer.label), fontsize=10)
         if column:
             top.set_ylabel("")
             strip.set_yticklabels([])
@@ -58,18 +67,50 @@ def draw_comparison(solution: Prediction, simulation: Samples, title: str, figur
         ncols=2,
         frameon=False,
         fontsize=9,
-        title=textwrap.fill(title, 92),
+        title=wrapped(title, 92),
         title_fontsize=10,
     )
     return figure
 
 
-def eigenvalue_of(label: str) -> str:
-    """Return the name of an axis of eigenvalues: those of a layer, or of the only probed matrix."""
-    return f"eigenvalue of {f'layer {label}' if label else 'the probed matrix'}"
+def name_of_layer(label: str) -> str:
+    """Return the name of a layer: a numbered one is called layer."""
+    return f"layer {label}" if label.isdigit() else label
 
 
-def _draw_layer(top: Axes, strip: Axes, solution: Prediction, layer: Layer, simulated: SimulatedLayer) -> None:
+def eigenvalue_of(label: str, matrices: Names = NO_NAMES) -> str:
+    """Return the name of an axis of eigenvalues: those of the probed matrix, as a formula where it is short."""
+    tex = matrices.get(label, "")
+    if tex and len(tex) <= LONGEST_MATRIX and can_be_drawn(tex):
+        return f"eigenvalue of ${tex}$"
+    return f"eigenvalue of {name_of_layer(label) if label else 'the probed matrix'}"
+
+
+def can_be_drawn(tex: str) -> bool:
+    """Return whether Matplotlib draws a formula."""
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        MathTextParser("path").parse(f"${tex}$")
+    except ValueError:
+        return False
+    return True
+
+
+def wrapped(title: str, width: int) -> str:
+    """Return a title in lines that break after commas, or between words where it has none; formulas stay whole."""
+    parts = [f"{part}," for part in title.split(", ")] if ", " in title else title.split(" ")
+    parts[-1] = parts[-1].removesuffix(",") if ", " in title else parts[-1]
+    lines = [""]
+    for part in parts:
+        length = sum(character not in "$\\{}_" for character in f"{lines[-1]} {part}")
+        lines = [*lines, part] if lines[-1] and length > width else [*lines[:-1], f"{lines[-1]} {part}".strip()]
+    return "\n".join(lines)
+
+
+def _draw_layer(
+    top: Axes, strip: Axes, solution: Prediction, layer: Layer, simulated: SimulatedLayer, axis: str
+) -> None:
     spectra = simulated.all_eigenvalues("a histogram")
     matches = match(layer, spectra)
     intervals = bulk_intervals(layer.law.edges)
@@ -98,13 +139,29 @@ def _draw_layer(top: Axes, strip: Axes, solution: Prediction, layer: Layer, simu
     _write_atoms(last, layer, simulated)
     _draw_outliers(strip, matches.outliers, intervals, span[1] - span[0])
     _pad(strip, span)
+    if intervals and are_spread([*theory, *drawn], (low, high)):
+        _stretch(strip, span, (low, high))
     if len(groups) == 1 and wide:
         top.set_xlim(*view)
-        top.set_xlabel(f"{eigenvalue_of(layer.label)}, bulk only")
+        top.set_xlabel(f"{axis}, bulk only")
     elif len(groups) == 1:
         top.set_xlim(strip.get_xlim())
         top.tick_params(labelbottom=False)
-    strip.set_xlabel(eigenvalue_of(layer.label))
+    strip.set_xlabel(axis)
+
+
+def are_spread(outliers: list[float], bulk: Interval) -> bool:
+    """Return whether some outliers are so much farther from the bulk than others that a linear axis merges these."""
+    away = sorted(abs(z - (bulk[0] + bulk[1]) / 2) for z in outliers)
+    return len(away) > 1 and away[-1] > FAR * away[0]
+
+
+def _stretch(axes: Axes, span: Interval, bulk: Interval) -> None:
+    """Make an axis of eigenvalues linear in the bulk and logarithmic beyond it."""
+    linear = max(abs(bulk[0]), abs(bulk[1]))
+    axes.set_xscale("symlog", linthresh=linear, linscale=1.0)
+    left = span[0] - 0.15 * linear if abs(span[0]) <= linear else 1.5 * span[0]
+    axes.set_xlim(left, 1.5 * span[1] if span[1] > linear else span[1] + 0.15 * linear)
 
 
 def interval_groups(intervals: list[Interval], density_at: Callable[..., Any]) -> list[list[Interval]]:

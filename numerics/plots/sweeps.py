@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import ParameterError
-from numerics.plots.solutions import BLUE, ORANGE
+from numerics.plots.solutions import BLUE, ORANGE, can_be_drawn, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +23,7 @@ MOST_NAMED = 5
 LOG_SPAN = 100.0
 """Ratio of the largest to the smallest colour of a map above which its scale is logarithmic: with 256 colours the
 smallest values would share two."""
+DECADE = 10.0
 OFF_SCALE = 1e3
 """Ratio to the median above which a value is hatched as off the scale, unless the scale is logarithmic. The losses of
 training below its largest stable rate stay within two decades of their median; above it they grow geometrically with
@@ -58,8 +58,6 @@ GREEK = frozenset(
 
 def shown_symbol(name: str, tex: str = "") -> str:
     """Return a parameter in LaTeX as declared, or as its name reads; its name where that cannot be drawn."""
-    from matplotlib.mathtext import MathTextParser
-
     if not tex:
         letters = name.rstrip("0123456789")
         if len(letters) > 1 and letters not in GREEK:
@@ -67,11 +65,7 @@ def shown_symbol(name: str, tex: str = "") -> str:
         tex = (f"\\{letters}" if letters in GREEK else letters) + (
             f"_{{{name[len(letters) :]}}}" if name != letters else ""
         )
-    try:
-        MathTextParser("path").parse(f"${tex}$")
-    except ValueError:
-        return name
-    return f"${tex}$"
+    return f"${tex}$" if can_be_drawn(tex) else name
 
 
 def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
@@ -101,7 +95,7 @@ def draw_sweep(data: SweepData, title: str, log: bool = False) -> Figure:
         _draw_curves(figure, panel, data, shown, off, log)
     panel.set_xlabel(data.symbol(name))
     _ticks(panel.xaxis, along)
-    panel.set_title(textwrap.fill(title, 68), fontsize=9)
+    panel.set_title(wrapped(title, 62), fontsize=9)
     return figure
 
 
@@ -110,6 +104,7 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
     import matplotlib
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     *first, (_, along) = data.axes.items()
     places = _places(along)
@@ -134,6 +129,11 @@ def _draw_curves(figure: Figure, panel: Axes, data: SweepData, shown: np.ndarray
             panel.errorbar(places, drawn, drawn_error, fmt="s", mfc="white", color=ink, markersize=4, label=name)
     if log:
         panel.set_yscale("log")
+        low, high = np.nanmin(shown), np.nanmax(shown)
+        if high < LOG_SPAN * low:  # powers of ten would leave one or two ticks
+            panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > DECADE * low else (1, 1.5, 2, 3, 5, 7)))
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+            panel.yaxis.set_minor_formatter(NullFormatter())
     panel.set_ylabel(data.quantity.replace("_", " "))
     borders = _borders(places)
     missing = _missing(data.values, off)

@@ -19,7 +19,7 @@ Array = Any
 
 
 def reach_at(one: SitesOf, p: Point) -> Array:
-    """Between which numbers lies what stands on diagonals: as traits say, or as it is found in one pass."""
+    """Return the range of the diagonal entries: that of the traits, or the one measured in a pass."""
     if one.reach is not None:
         return getattr(p, one.reach)
     assert one.laws is not None

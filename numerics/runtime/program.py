@@ -123,7 +123,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class SitesOf:
-    """What stands on diagonals at the sites of a sector. values: the vectors and traits that entries are made of, and
+    """Diagonal entries at the sites of a sector. values: the vectors and traits that entries are made of, and
     the times of those that have one; entries(*values). reach: the parameter that says between which numbers the entries
     lie; None where traits say it. known: whether it is a function of traits with a list of values. laws(p): the laws of
     these traits."""

@@ -569,7 +569,7 @@ class ExactClosure(Closure):
         return self.series(key)[: self.training.before(self.p)]
 
     def law_of_sites(self, sector: str, *entries: Array) -> Array:
-        """What stands on diagonals in each group of sites, with the weights of the groups."""
+        """Return the diagonal entries of each group of sites, with the weights of the groups."""
         return law_of_groups(self.sites[sector], *entries)
 
     def by_value(self, sector: str, _: str, left: str, kind: str, right: str) -> Array:

@@ -199,7 +199,7 @@ class SampledClosure(Closure, Sizes):
         return jnp.zeros((self.sites, self.labels[vector.name], self.slots(vector.group)))
 
     def _is_drawn_anew(self, name: str, span: SpanOf) -> bool:
-        """Whether what is left out of a vector is needed: for the noise of a random matrix, or in a correlation."""
+        """Whether the truncated part of a vector is needed: for the noise of a random matrix, or in a correlation."""
         base = self.base(name)
         under = any(owner == base and self.channels[c].span == span.name for c, owner in self.beyonds)
         relatives = [f for f in (*self.correlated, base) if self.base(f) == base]
@@ -215,7 +215,7 @@ class SampledClosure(Closure, Sizes):
         self.rows: dict[tuple[str, str], Array] = {}
         """Coordinates at the current time, by vector and span."""
         self.rests: dict[tuple[str, str], Array] = {}
-        """Factors of the covariance of what is left out of a vector at the current time."""
+        """Factors of the covariance of the truncated part of a vector at the current time."""
         self.answered: dict[tuple[str, str], Array] = {}
         self.factors: dict[str, Array] = {}
         """What multiples of other vectors are multiplied by."""
@@ -645,7 +645,7 @@ class SampledClosure(Closure, Sizes):
         return Carried(**found, **self._of_sites())
 
     def _of_sites(self) -> dict[str, Array]:
-        """Averages over sites for each value of what stands on diagonals there."""
+        """Return averages over sites for each value of the diagonal entries."""
         found: dict[str, Array] = {}
         weights: dict[str, Array] = {}
         for one in self.training.sites:
@@ -668,7 +668,7 @@ class SampledClosure(Closure, Sizes):
         return found
 
     def _taken(self, name: str, time: Any) -> Array:
-        """A vector at all sites, at the one time at which it stands on a diagonal, or a trait."""
+        """Return a trait, or a vector at all sites at the time at which it is a diagonal entry."""
         vector = self.vectors.get(name)
         if vector is None:
             return self.trait(name)

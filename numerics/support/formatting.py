@@ -57,6 +57,11 @@ def grouped(values: Sequence[float] | np.ndarray) -> list[tuple[int, int, float]
     return found
 
 
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a number with its noun, in the plural unless it is one."""
+    return f"{count} {one if count == 1 else several or f'{one}s'}"
+
+
 def listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 

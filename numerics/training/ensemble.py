@@ -1,8 +1,8 @@
-"""Order parameters of weighted means over passes, made when somebody reads them.
+"""Order parameters of weighted means over passes, computed on demand.
 
 A pass keeps coordinates, times x directions. Moments are times x times, and where labels and times are many they are
-larger than all that they are made of. So passes are kept as they are, and moments are made for the order parameters
-that are read: all at once where they are small, else those that share a moment together.
+larger than all that they are made of. Passes are therefore stored as they are, and moments are computed for the order
+parameters that are read: all at once if they are small, otherwise in groups that share a moment.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Ensemble:
 
     @cached_property
     def made_of(self) -> dict[OrderKey, tuple[str, ...]]:
-        """For each moment what it is made of: a pass may be on disk, and no more is read than needed."""
+        """For each moment the arrays of a pass that it needs: passes may be on disk, and only these are read."""
         return _made_of(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
@@ -465,7 +465,7 @@ def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
 
 @lru_cache(maxsize=64)
 def _made_of(training: SampledPass, layout: Layout, kept: KeptShapes) -> dict[OrderKey, tuple[str, ...]]:
-    """For each moment what it is made of."""
+    """Return for each moment the arrays that it depends on."""
     return _read_by(lambda p, kept: dict(training.moments_of(p, Carried(**kept))), _laid_out(layout), _arrays(kept))
 
 

@@ -138,7 +138,7 @@ def most_together(entries: int) -> int:
 
 
 def check_memory(solver: Solver, values: dict[str, Any]) -> int:
-    """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
+    """How many numbers the order parameters are; absurd sizes are refused before memory is allocated."""
     p = solver.point(values)
     sizes = {solver.setting.steps, *solver.setting.labels}
     longest = max((int(value) for name, value in values.items() if name in sizes), default=0)

@@ -75,7 +75,7 @@ def _with_memories(training: SampledPass, wanted: Wanted) -> Wanted:
 
 
 def _check_memory(training: RowsPass, wanted: Wanted, p: Any, nodes: int) -> None:
-    """Refuse sizes that cannot be meant before any array is made."""
+    """Refuse absurd sizes before memory is allocated."""
     results = jax.eval_shape(lambda p: training.two_time(p, wanted, nodes), p)
     entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
     if 8 * WORKING_COPIES * entries > MOST_BYTES:

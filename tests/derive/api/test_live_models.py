@@ -76,7 +76,7 @@ def test_every_kind_of_model_has_the_spectra_of_its_file(kind, tmp_path):
     found, stored = derive.spectra(model), derive.spectra(tmp_path / "w.npz")
     assert tuple(one.name for one in found) == names and found.file == type(model).__name__
     frame, expected = found.to_frame(), stored.to_frame()[: len(names)]
-    for column in ("scale", "top", "rows_of_top", "columns_of_top_error", "tail_exponent", "tail_error"):
+    for column in ("scale", "top", "participation_rows", "participation_columns_error", "tail_exponent", "tail_error"):
         assert frame[column].to_numpy() == pytest.approx(expected[column].to_numpy(), rel=1e-4)
     assert list(frame["verdict"]) == list(expected["verdict"])
 

@@ -361,7 +361,7 @@ def test_a_plot_that_cannot_be_written_is_refused_first(plot: str, word: str):
         (("sweep", "spiked_wigner"), "eta=0.1:0.5:9"),
         (("solve", "spiked_wigner", "--gamma0", "2"), " gamma0=2 "),
         (("solve", "spiked_wigner", "--gamma0=2"), " gamma0=2 "),
-        (("solve", "spiked_wigner", "gamma0=0.2..1.4/7"), "gamma0=0.1:0.5:9"),
+        (("solve", "spiked_wigner", "gamma0=0.2..1.4/7"), "gamma0=0.2:1.4:7"),
         (("solve", "spiked_wigner", "gamma0=0.2-1.4"), "gamma0=0.1:0.5:9"),
         (("solve", "spiked_wigner", "gamma0=linspace(0,1,3)"), "gamma0=0.1:0.5:9"),
         (("solve", "spiked_wigner", "--grid", "0.1,x"), "LOW:HIGH:COUNT"),

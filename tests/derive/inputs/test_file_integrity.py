@@ -74,7 +74,7 @@ def test_a_changed_byte_of_a_journal_is_refused_at_its_line(tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        (lambda text: text.replace(b"\n", b"\r\n"), "ends as lines of Windows do"),
+        (lambda text: text.replace(b"\n", b"\r\n"), "Windows line ending"),
         (lambda text: text.replace(b'{"journal":2', b'{"journal":1'), "another version"),
         (lambda text: text.replace(b'"found":', b'"found":' + b"[" * 5000), "line 2"),
         (lambda text: text.replace(b"diverged", b"divarged"), "line 2, is damaged or was changed"),
