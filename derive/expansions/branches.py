@@ -67,7 +67,7 @@ class Branches:
 
     @cached_property
     def power(self) -> int:
-        """The power of the small parameter as which the root diverges at a point, or 0: root / SMALL**power is followed."""
+        """The power as which the root diverges at a point, or 0: root / SMALL**power is followed."""
         point = next(iter(self.selection.region.points(1)), None)
         root = None if self.case.limit is None or point is None else self._root_of(self.unscaled, point, 0)
         if root is None:
