@@ -120,7 +120,7 @@ DEPARTURES = (
         "Readout boundary, g^L",
         "g^L = r^L + eta gamma0 sum_{s<t} [u^L(s) + sum_r (R_hr^{L-1} + eta gamma0 C_h^{L-1})(s,r) g^L(r)]",
         "the bracket is h^L(s), so for L = 1 the response in it is R_hr^0/(gamma0 nu), as in the printed h^1",
-        "L=1 C=1 alpha=2 nu=1 gamma0=2 eta=0.1 sigma=0.3 T=5, test loss: see notebooks/errata.ipynb, section 18.",
+        "L=1 C=1 alpha=2 nu=gamma0=0.5 eta=0.1 sigma=0.3 T=5, test loss: see notebooks/errata.ipynb, section 18.",
     ),
 )
 UNDONE = ("h0_sum", "h1_sum", "hidden_sum", "label_noise", "readout_scale")
