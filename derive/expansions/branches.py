@@ -6,6 +6,7 @@ root. If it tends to a simple root, it stays the same branch in a cell between t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +33,8 @@ Pick = Callable[[CellSelection, Point], Callable[[], flint.arb] | None]
 """Returns the physical root at a point of all parameters; None if there is none."""
 LIMIT_BITS = 256
 """Precision, in bits, at which branches are separated in the limit."""
+BITS_OF_POWER = (40, 60)
+"""Two distances from the limit, as powers of 1/2 of the largest, between which the power of a root is measured."""
 STEPS, CLOSER = 20, 16
 """Maximal number of steps towards the limit before roots count as inseparable, and the factor of a step."""
 
@@ -62,10 +65,31 @@ class Branches:
     ):
         self.case, self.pick, self.unknown = case, pick, unknown
         factors = dict.fromkeys(f for p in polynomials for f in rational_factors(p) if f.free_symbols)
-        self.factors = [f for f in factors if f.has(unknown)]
+        self.unscaled = [f for f in factors if f.has(unknown)]
         self.degenerate = [f for f in factors if not f.has(unknown)]
         inside = replace(region, parameters=tuple(p for p in region.parameters if p != unknown))
         self.selection = CellSelection(_in_the_limit(inside, case), bulk)
+
+    @cached_property
+    def power(self) -> int:
+        """The power as which the root diverges at a point, or 0: root / SMALL**power is followed."""
+        point = next(iter(self.selection.region.points(1)), None)
+        root = None if self.case.limit is None or point is None else self._root_of(self.unscaled, point, 0)
+        if root is None:
+            return 0
+        with precision(LIMIT_BITS):
+            far, near = (abs(float(root.ball(root.small / 2**bits))) for bits in BITS_OF_POWER)
+        slope = math.log2(far / near) / (BITS_OF_POWER[1] - BITS_OF_POWER[0]) if far and near else 0.0
+        return min(round(slope), 0) if abs(slope - round(slope)) < 0.1 else 0
+
+    @cached_property
+    def factors(self) -> list[sp.Expr]:
+        """The polynomials of which the followed root is a root."""
+        if not self.power:
+            return self.unscaled
+        scaled = self.unknown * SMALL**self.power
+        cleared = (sp.fraction(sp.together(f.subs(self.unknown, scaled)))[0] for f in self.unscaled)
+        return list(dict.fromkeys(f for p in cleared for f in rational_factors(p) if f.has(self.unknown)))
 
     @cached_property
     def limits(self) -> list[sp.Expr]:
@@ -89,6 +113,13 @@ class Branches:
 
     def series(self, order: sp.Rational) -> list[CellSeries]:
         """Return the distinct series with their cells; a cell without a root has no expansion."""
+        return [
+            replace(s, expansion=None if s.expansion is None else s.expansion.times(self.power))
+            for s in self._followed(order - self.power)
+        ]
+
+    def _followed(self, order: sp.Rational) -> list[CellSeries]:
+        """Return the series of the followed root, which is finite in the limit, at least near one point."""
         cells: list[CellSeries] = []
         for point in self.sites:
             root = self._root(point)
@@ -120,27 +151,34 @@ class Branches:
             limit = None if root is None else self._limit(point, root)
         except NumericalError:
             return False
-        return limit is not None and self._determines(limit, order)
+        return limit is not None and self._determines(limit, order - self.power)
 
     # one point
 
     def _root(self, point: Point) -> Root | None:
         """Return the physical root near the limit; None if there is none at this point."""
-        factors, small = tuple(f.subs(point) for f in self.factors), self.small(point)
+        return self._root_of(self.factors, point, self.power)
+
+    def _root_of(self, polynomials: list[sp.Expr], point: Point, power: int) -> Root | None:
+        """Return the physical root divided by SMALL**power, as one of polynomials."""
+        factors, small = tuple(f.subs(point) for f in polynomials), self._small(polynomials, point)
         meant = self.pick(self.selection, {**point, SMALL: small})
         if meant is None:
             return None
-        index = Roots(factors, self.unknown, ((SMALL, small),)).index_of(meant)
+        index = Roots(factors, self.unknown, ((SMALL, small),)).index_of(lambda: meant() / ball(small**power).real)
         if index is None:
             raise NumericalError("the quantity is not a root of a derived polynomial; expand in another parameter")
         return Root(factors, self.unknown, index, small)
 
     def small(self, point: Point) -> sp.Rational:
         """Return a value of the small parameter below which no two roots meet."""
+        return self._small(self.factors, point)
+
+    def _small(self, polynomials: list[sp.Expr], point: Point) -> sp.Rational:
         if self.case.limit is None:
             return sp.S.One
         box = {SMALL: (sp.S.Zero, None), self.unknown: (None, None)}
-        factors = [f.subs(point) for f in self.factors]
+        factors = [f.subs(point) for f in polynomials]
         cells = Cells.of([*factors, SMALL], box, (SMALL, self.unknown), lambda polynomial: False)
         level = dict(zip(cells.variables, cells.levels, strict=True)).get(SMALL, ())
         return between_zeros(level, SMALL, {}, box[SMALL])[0]

@@ -52,6 +52,10 @@ class PuiseuxSeries:
         minimal = None if self.minimal is None else self.minimal.xreplace({ROOT: symbol})
         return replace(self, coefficients=renamed, minimal=minimal)
 
+    def times(self, power: int) -> PuiseuxSeries:
+        """Return the series times a power of the small parameter."""
+        return replace(self, powers=tuple(p + power for p in self.powers), next_power=self.next_power + power)
+
     def numbers(self, point: dict[sp.Symbol, Any]) -> list[Any]:
         """Return the coefficients at values of the parameters, to many digits."""
         with mpmath.workdps(DIGITS):

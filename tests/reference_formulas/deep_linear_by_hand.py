@@ -44,7 +44,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class Departure:
-    """Where these equations differ from the printed ones; `solve(as_printed=...)` takes the names that end in _sum."""
+    """Where these equations differ from the printed ones; `solve(as_printed=...)` takes the names in UNDONE."""
 
     name: str
     where: str
@@ -108,7 +108,23 @@ DEPARTURES = (
         "1/sqrt(D) at l = 0, as in the printed f(x), chi^1 and the appendix's own W^0 update; else no gradient step",
         "a contradiction within the text; all figures above are simulated with sqrt(D).",
     ),
+    Departure(
+        "label_noise",
+        "Multi-class setting, Delta_c of full-batch training",
+        "sigma eps_c(t), a label noise at each time",
+        "sigma eps_c: the labels of a fixed set do not change (so the printed Delta of one output, and y_c of Lemma 3)",
+        "L=1 C=2 alpha=2 nu=1 gamma0=1 eta=0.1 sigma=1 T=8, train loss: see notebooks/errata.ipynb, section 17.",
+    ),
+    Departure(
+        "readout_scale",
+        "Readout boundary, g^L",
+        "g^L = r^L + eta gamma0 sum_{s<t} [u^L(s) + sum_r (R_hr^{L-1} + eta gamma0 C_h^{L-1})(s,r) g^L(r)]",
+        "the bracket is h^L(s), so for L = 1 the response in it is R_hr^0/(gamma0 nu), as in the printed h^1",
+        "L=1 C=1 alpha=2 nu=gamma0=0.5 eta=0.1 sigma=0.3 T=5, test loss: see notebooks/errata.ipynb, section 18.",
+    ),
 )
+UNDONE = ("h0_sum", "h1_sum", "hidden_sum", "label_noise", "readout_scale")
+"""Departures that `solve(as_printed=...)` puts back."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +172,10 @@ class Problem:
         """Constant in time; over classes the identity, or the given covariance."""
         return np.kron(np.ones((self.T + 1, self.T + 1)), np.eye(self.C) if classes is None else classes)
 
+    def label_noise(self) -> Array:
+        """Covariance of sigma eps: each label has one, unless the printed equations draw it afresh at each time."""
+        return self.sigma**2 * self.ones() * (self.same() if "label_noise" in self.as_printed else 1.0)
+
     def teacher_covariance(self) -> Array:
         return np.eye(self.C) if self.teacher is None else np.array(self.teacher, float)
 
@@ -197,9 +217,9 @@ def start(problem: Problem) -> Kernels:
     ones, none = problem.ones(), np.zeros((problem.size, problem.size))
     teacher = problem.ones(problem.teacher_covariance())
     C_v = teacher + ones / (problem.gamma**2 * problem.nu)
-    C_Delta = C_v + problem.sigma**2 * ones
+    C_Delta = C_v + problem.label_noise()
     if problem.data == "online":
-        C_Delta = (C_v + problem.sigma**2 * ones) * problem.same()
+        C_Delta = C_Delta * problem.same()
     C_g = np.stack([none] + [ones] * (levels - 1))
     zeros = np.zeros((levels, n, n))
     return Kernels(zeros[1:].copy(), C_g, zeros[1:].copy(), zeros, C_v, C_Delta, np.eye(n), none)
@@ -213,6 +233,12 @@ def _forward_kernel(k: Kernels, p: Problem, layer: int, past: Array) -> Array:
     return (p.kappa if layer == 1 else 1.0) * response + p.step * past * k.C_h[layer - 1]
 
 
+def _inner_kernel(k: Kernels, p: Problem, layer: int, past: Array) -> Array:
+    """A^l as the next field below sees it, which is A^l itself; the printed readout boundary has another for L = 1."""
+    A = _forward_kernel(k, p, layer, past)
+    return A + (1 - p.kappa) * k.R_hr[0] if "readout_scale" in p.as_printed and layer == p.L == 1 else A
+
+
 def _backward_kernel(k: Kernels, p: Problem, layer: int, past: Array) -> Array:
     """B^l of g^l = r^l + B^l h^l."""
     return k.R_gu[layer + 1] + p.step * past * k.C_g[layer + 1]
@@ -223,13 +249,13 @@ def _unit_solve(lower: Array, right: Array) -> Array:
     return solve_triangular(lower, right, lower=True, unit_diagonal=True, check_finite=False)
 
 
-def _layer(A: Array, B: Array, C_u: Array, C_r: Array) -> tuple[Array, Array, Array, Array]:
-    """C_h, C_g, R_hr, R_gu of h = u + A g, g = r + B h.  Within a class-block row, B is strictly in the past."""
+def _layer(A: Array, B: Array, C_u: Array, C_r: Array, inner: Array) -> tuple[Array, Array, Array, Array]:
+    """C_h, C_g, R_hr, R_gu of h = u + A g, g = r + B (u + inner g).  Within a class-block row, B is in the past."""
     one = np.eye(len(A))
-    R_hr = _unit_solve(one - A @ B, A)
-    dh_du = one + R_hr @ B
-    R_gu = B @ dh_du
-    dg_dr = one + B @ R_hr
+    dg_dr = _unit_solve(one - B @ inner, one)
+    R_gu = dg_dr @ B
+    R_hr = A @ dg_dr
+    dh_du = one + A @ R_gu
     C_h = dh_du @ C_u @ dh_du.T + R_hr @ C_r @ R_hr.T
     C_g = R_gu @ C_u @ R_gu.T + dg_dr @ C_r @ dg_dr.T
     return C_h, C_g, R_hr, R_gu
@@ -254,9 +280,9 @@ def _data(k: Kernels, p: Problem, same: Array) -> tuple[Array, Array]:
     """R_Delta and C_Delta."""
     one = np.eye(p.size)
     if p.data == "online":
-        return one, (k.C_v + p.sigma**2 * p.ones()) * same
+        return one, (k.C_v + p.label_noise()) * same
     R_Delta = _unit_solve(one - k.R_vu / p.alpha, one)
-    return R_Delta, R_Delta @ (k.C_v + p.sigma**2 * p.ones()) @ R_Delta.T
+    return R_Delta, R_Delta @ (k.C_v + p.label_noise()) @ R_Delta.T
 
 
 def equations(kernels: Kernels, problem: Problem, weight: float = 1.0, in_turn: bool = False) -> Kernels:
@@ -276,7 +302,8 @@ def equations(kernels: Kernels, problem: Problem, weight: float = 1.0, in_turn: 
 
     for layer in range(p.L, 0, -1):
         A, B = _forward_kernel(seen, p, layer, past), _backward_kernel(seen, p, layer, past)
-        _, C_g, _, R_gu = _layer(A, B, seen.C_h[layer - 1], seen.C_g[layer + 1])
+        inner = _inner_kernel(seen, p, layer, past)
+        _, C_g, _, R_gu = _layer(A, B, seen.C_h[layer - 1], seen.C_g[layer + 1], inner)
         put(new.C_g[layer], C_g)
         put(new.R_gu[layer], R_gu)
     values = _input(seen, p, past)
@@ -291,7 +318,8 @@ def equations(kernels: Kernels, problem: Problem, weight: float = 1.0, in_turn: 
     put(new.R_hr[0], values["R_hr"])
     for layer in range(1, p.L + 1):
         A, B = _forward_kernel(seen, p, layer, past), _backward_kernel(seen, p, layer, past)
-        C_h, _, R_hr, _ = _layer(A, B, seen.C_h[layer - 1], seen.C_g[layer + 1])
+        inner = _inner_kernel(seen, p, layer, past)
+        C_h, _, R_hr, _ = _layer(A, B, seen.C_h[layer - 1], seen.C_g[layer + 1], inner)
         put(new.C_h[layer], C_h)
         put(new.R_hr[layer], R_hr)
     return new
@@ -412,12 +440,12 @@ def solve(
     as_printed: tuple[str, ...] = (),
     teacher: tuple[tuple[float, ...], ...] | None = None,
 ) -> Solution:
-    """Solve the training level; `as_printed` (fixed point only) puts printed sums back, see DEPARTURES."""
+    """Solve the training level; `as_printed` (fixed point only) puts printed terms back, see DEPARTURES."""
     if data not in ("full_batch", "online") or param not in ("mup", "ntk") or method not in ("forward", "fixed_point"):
         raise ValueError("data is full_batch or online, param is mup or ntk, method is forward or fixed_point")
     problem = Problem(L, C, T, alpha, nu, gamma0, eta, sigma, data, param, tuple(as_printed), teacher)
-    if as_printed and (method == "forward" or not set(as_printed) <= {"h0_sum", "h1_sum", "hidden_sum"}):
-        raise ValueError("as_printed takes h0_sum, h1_sum and hidden_sum, with method='fixed_point' only")
+    if as_printed and (method == "forward" or not set(as_printed) <= set(UNDONE)):
+        raise ValueError(f"as_printed takes {', '.join(UNDONE)}, with method='fixed_point' only")
     with np.errstate(over="ignore", invalid="ignore"):
         if method == "forward":
             kernels, iterations, change = _march(problem), 1, 0.0
