@@ -17,9 +17,8 @@ from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import PrintedNames
-from derive.printing.of_training import spectral_sections
 from derive.printing.plain import TextPrinter, in_brackets
-from derive.printing.sections import sections_of
+from derive.printing.sections import joined_sections, sections_of
 from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record
@@ -234,7 +233,7 @@ def markdown_of_derivation(derivation: Derivation) -> str:
             lines += [
                 f"## Joined by the spectral fields{layer}",
                 "",
-                *markdown_of_sections(added, spectral_sections(added)),
+                *markdown_of_sections(added, joined_sections(added)),
             ]
         for stage in stages:
             record = level.record(stage)

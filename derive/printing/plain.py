@@ -23,6 +23,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
+from derive.printing.lettering import plain_letter
 from derive.printing.names import Conjugate, OverlapName, PairName
 from derive.printing.notation import NotationPrinter
 
@@ -45,7 +46,15 @@ class TextPrinter(NotationPrinter, StrPrinter):
     one, top, gap, comma, tau = "1", "^T", " ", ",", "tau"
 
     def _word(self, symbol: Any) -> str:
-        return str(symbol.name)
+        return self._letter(symbol) or str(symbol.name)
+
+    def _written(self, latex: str) -> str:
+        return plain_letter(latex)
+
+    def words(self, sentence: str) -> str:
+        if self.letters is None:
+            return sentence
+        return "".join(piece + plain_letter(letter) for piece, letter in self.letters.pieces(sentence))
 
     def _in_parentheses(self, printed: str) -> str:
         return f"({printed})"
@@ -59,8 +68,7 @@ class TextPrinter(NotationPrinter, StrPrinter):
 
     # -- names
 
-    def _index(self, *fields: Field) -> str:
-        names = [self._product(f) for f in fields]
+    def _index(self, *names: str) -> str:
         return "[" + (", " if any(" " in n for n in names) else ",").join(names) + "]"
 
     @ByKind
@@ -74,8 +82,11 @@ class TextPrinter(NotationPrinter, StrPrinter):
     @_meant.on(PairName)
     def _(self, meaning: PairName, name: str) -> str:
         fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-        places = ",".join("." if time is None else self._time(time) for time in meaning.places)
-        return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
+        name, turned = self._pair(meaning.kind, *fields)
+        if meaning.of_z:
+            return name + self.of_z
+        places = ",".join("." if time is None else self._time(time) for time in meaning.places[:: -1 if turned else 1])
+        return (name + "^T" if turned and not places else name) + (f"({places})" if places else "")
 
     @_meant.on(OverlapName)
     def _(self, meaning: OverlapName, name: str) -> str:
@@ -83,7 +94,7 @@ class TextPrinter(NotationPrinter, StrPrinter):
 
     @_meant.on(Conjugate)
     def _(self, meaning: Conjugate, name: str) -> str:
-        return f"X[{meaning.matrix}]"
+        return f"X[{self._word(meaning.matrix)}]"
 
     # -- values
 
@@ -91,12 +102,15 @@ class TextPrinter(NotationPrinter, StrPrinter):
         return str(self._print(time).replace(" + ", "+").replace(" - ", "-"))
 
     def _print_Noise(self, noise: sp.Basic) -> str:
-        name = "u" + self._index(noise.field)
+        name = self._noise_name(noise.field)
         if noise.time is None:
             return name
         return f"{name}({self._tau() if noise.time == TAU else self._time(noise.time)})"
 
     def _print_Hat(self, node: sp.Basic) -> str:
+        hat = None if self.letters is None else self.letters.hats.get(node.value.field)
+        if hat is not None:
+            return self._written(hat) + self._argument(node.value)
         return f"hat {self._print(node.value)}"
 
     def _print_Dot(self, node: sp.Basic) -> str:
@@ -106,8 +120,8 @@ class TextPrinter(NotationPrinter, StrPrinter):
     def _print_TauDerivative(self, node: sp.Basic) -> str:
         return f"d/d{self._tau()} {self._print(node.value)}"
 
-    def _print_Mean(self, node: sp.Basic) -> str:
-        return f"<{self._print(node.expression)}>"
+    def _mean(self, expression: sp.Expr) -> str:
+        return f"<{self._print(expression)}>"
 
     def _print_Alignment(self, node: sp.Basic) -> str:
         return f"cos^2(outlier, {self._print(node.direction)})"

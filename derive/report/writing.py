@@ -9,8 +9,7 @@ from derive.language.model import Model
 from derive.pipeline import Derivation, DerivedProbe
 from derive.printing.documents import latex, latex_of_equation, latex_of_observable, latex_of_spectrum
 from derive.printing.names import PrintedNames, is_no_word, latex_name
-from derive.printing.of_training import spectral_sections
-from derive.printing.sections import sections_of
+from derive.printing.sections import joined_sections, sections_of
 from derive.printing.statements import Section
 from derive.records.base import Record
 from derive.report.assumptions import Level, assumptions, levels
@@ -329,7 +328,7 @@ def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
     layers: dict[tuple[Block, ...], list[str]] = {}
     for label, level in levels.items():
         joined = level.saddle if stage == "probe" and isinstance(level, DerivedProbe) else None
-        before = () if joined is None else blocks_of_sections(joined, spectral_sections(joined))
+        before = () if joined is None else blocks_of_sections(joined, joined_sections(joined))
         layers.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [
         Fold(words(f"Layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}"), blocks, opened=number == 0)
