@@ -16,6 +16,7 @@ from derive.language.matrices import MatrixExpression
 from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
+from derive.printing.lettering import Lettering, current, plain_letter
 from derive.printing.names import PrintedNames
 from derive.printing.plain import TextPrinter, in_brackets
 from derive.printing.sections import joined_sections, sections_of
@@ -39,7 +40,7 @@ def text_of_record(record: Record) -> str:
     for section in sections_of(record):
         if not section.statements:
             continue
-        lines += ["", *textwrap.wrap(section.title, COLUMNS - 2, initial_indent="  ", subsequent_indent="  ")]
+        lines += ["", *textwrap.wrap(printer.words(section.title), COLUMNS - 2, initial_indent="  ", subsequent_indent="  ")]
         for statement in section.statements:
             lines += text_of_statement(statement, printer)
     return "\n".join(lines) + "\n"
@@ -48,7 +49,8 @@ def text_of_record(record: Record) -> str:
 def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
     """Return one statement as indented lines."""
     if statement.left is None:
-        return textwrap.wrap(statement.remark, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
+        words = printer.words(statement.remark)
+        return textwrap.wrap(words, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
     line = printer.doprint(tidy(statement.left))
     if isinstance(statement.right, sp.BlockMatrix):
         return text_of_matrix(line, statement.right, printer)
@@ -61,10 +63,11 @@ def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
     broken = break_text(line, COLUMNS - 4)
     lines = ["    " + broken[0], *("        " + rest for rest in broken[1:])]
     if statement.remark:
-        if len(lines[-1]) + len(statement.remark) + 5 <= COLUMNS:
-            lines[-1] += f"   ({statement.remark})"
+        remark = printer.words(statement.remark)
+        if len(lines[-1]) + len(remark) + 5 <= COLUMNS:
+            lines[-1] += f"   ({remark})"
         else:
-            lines += textwrap.wrap(f"({statement.remark})", COLUMNS, initial_indent=" " * 8, subsequent_indent=" " * 8)
+            lines += textwrap.wrap(f"({remark})", COLUMNS, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return lines
 
 
@@ -119,7 +122,7 @@ def latex_of_record(record: Record) -> str:
     for section in sections_of(record):
         if not section.statements:
             continue
-        lines += ["", rf"\paragraph{{{prose(section.title)}}}", *([explained(section.why)] if section.why else [])]
+        lines += ["", rf"\paragraph{{{printer.words(section.title, prose)}}}", *([explained(section.why)] if section.why else [])]
         for statement in section.statements:
             lines += latex_of_statement(statement, printer)
     return "\n".join(lines) + "\n"
@@ -132,12 +135,12 @@ def explained(why: str) -> str:
 
 
 def latex_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
+    remark = printer.words(statement.remark, lambda words: prose(words, printer.names.written))
     if statement.left is None:
-        return [prose(statement.remark, printer.names.written) + "."]
+        return [remark + "."]
     shown = display(statement, printer)
     if not statement.remark:
         return [r"\[", shown, r"\]"]
-    remark = prose(statement.remark, printer.names.written)
     if "aligned" in shown or visible(shown) + len(remark) > TEX_COLUMNS:
         return [r"\[", shown, r"\]", f"({remark})"]
     return [r"\[", rf"{shown} \quad \text{{({remark})}}", r"\]"]
@@ -219,6 +222,9 @@ def markdown_of_derivation(derivation: Derivation) -> str:
     if model.doc.strip():
         lines += [textwrap.dedent(model.doc).strip(), ""]
     lines += parameter_table(model)
+    letters = current()
+    if letters is not None:
+        lines += ["## Letters of the source", "", *table_of_letters(letters, "markdown"), ""]
     lines += ["## Declaration", "", *declared(model)]
     several = len(derivation.probes) > 1
     training = derivation.first if len(derivation.probes) == 1 else derivation
@@ -239,7 +245,8 @@ def markdown_of_derivation(derivation: Derivation) -> str:
             record = level.record(stage)
             lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
             assumed.update(dict.fromkeys(record.assumptions))
-    lines += ["## Assumptions", "", *(f"- {cell(assumption)}" for assumption in assumed)]
+    words = TexPrinter().words
+    lines += ["## Assumptions", "", *(f"- {words(assumption, cell)}" for assumption in assumed)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -251,14 +258,14 @@ def markdown_of_sections(
     lines = []
     for section in sections_of(record) if sections is None else sections:
         if section.statements:
-            lines += [heading.format(cell(section.title)), "", *([section.why, ""] if section.why else [])]
+            lines += [heading.format(printer.words(section.title, cell)), "", *([section.why, ""] if section.why else [])]
             for statement in section.statements:
                 lines += markdown_of_statement(statement, printer)
     return lines
 
 
 def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
-    words = cell(statement.remark, printer.names.written)
+    words = printer.words(statement.remark, lambda words: cell(words, printer.names.written))
     if statement.left is None:
         return [words + ".", ""]
     tag = [rf"\tag{{{statement.tag}}}"] if statement.tag else []
@@ -288,11 +295,12 @@ def declared(model: Model) -> list[str]:
 
 def latex_of_equation(equation: Eq) -> str:
     printer = TexPrinter()
-    return broken_tex(f"{printer.doprint(equation.target)} = ", printer.terms(equation.value), "")
+    target, value = in_letters(equation.target), in_letters(equation.value)
+    return broken_tex(f"{printer.doprint(target)} = ", printer.terms(value), "")
 
 
 def latex_of_observable(name: str, value: sp.Expr) -> str:
-    return broken_tex(f"{latex_word(name)} = ", TexPrinter().terms(value), "")
+    return broken_tex(f"{latex_word(name)} = ", TexPrinter().terms(in_letters(value)), "")
 
 
 def latex_of_spectrum(probe: DeclaredSpectrum) -> str:
@@ -357,13 +365,37 @@ def equations_of(derivation: Derivation, stages: Iterable[str] = STAGES) -> dict
 def text(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as plain ASCII. The record resolves the engine's names."""
     printer = TextPrinter(PrintedNames.of(record))
+    expression = in_letters(expression, record)
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
 def latex(expression: Any, record: Record | None = None) -> str:
     """Return an expression, or a matrix of a declaration, as LaTeX. The record resolves the engine's names."""
     printer = TexPrinter(PrintedNames.of(record))
+    expression = in_letters(expression, record)
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
+
+
+def in_letters(expression: Any, record: Record | None = None) -> Any:
+    """Return an expression in the scales of the letters that are switched on."""
+    letters = current()
+    return expression if letters is None else letters.rescaled(expression, record)
+
+
+def table_of_letters(letters: Lettering, style: str) -> list[str]:
+    """Return the table of letters as text, LaTeX or Markdown: each name of the model, and what it is in the source."""
+    rows = []
+    for row in letters.rows:
+        plain, tex = ("" if row.scale == 1 else p().doprint(row.scale) for p in (TextPrinter, TexPrinter))
+        rows.append((row.key, f"{plain} {plain_letter(row.latex)}".strip(), rf"{tex}\, {row.latex}" if tex else row.latex))
+    if style == "text":
+        width = max(len(key) for key, _, _ in rows)
+        head = "Letters of the source"
+        return [head, "=" * len(head), "", *(f"    {key:{width}} = {plain}" for key, plain, _ in rows)]
+    if style == "latex":
+        lines = [rf"{prose(key)} & ${tex}$ \\" for key, _, tex in rows]
+        return [r"\subsection*{Letters of the source}", r"\begin{tabular}{ll}", *lines, r"\end{tabular}"]
+    return ["| model | source |", "| --- | --- |", *(f"| `{key}` | ${tex}$ |" for key, _, tex in rows)]
 
 
 def sections_as_data(record: Record) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field as data_field, replace
@@ -25,7 +25,8 @@ from derive.language.notation import SourceLetter
 from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named
 from derive.language.traversal import ByKind
 from derive.language.vectors import Apply, Field, FieldAt, Mean
-from derive.pipeline import Derivation
+from derive.language.model import Model
+from derive.pipeline import Derivation, derive_model
 from derive.printing.names import (
     Drive,
     OverlapName,
@@ -558,11 +559,21 @@ class _Resolved:
                     f"notation of {self.model.setting}: {other} and {what} have the same letter {latex}; rename one"
                 )
 
+        def to_noise(a: Field, j: Field) -> str:
+            """Return what a response is to: the noise, or the field whose equation is the only one with it."""
+            entered = _entered(system, j)
+            if entered is None:
+                return f"R[{self.printed[a]},{self.printed[j]}]"
+            field, coefficient = entered
+            scale = letters.pair_scale("R", a, j) / coefficient
+            return f"R[{self.printed[a]},{self.printed[j]}]" if scale.has(sp.zoo) else f"{scale} R[{a},{field}]"
+
         fields = dict.fromkeys(letters.rep(f) for f in _fields(system))
         declared = [s for s in (*self.model.parameters, *system.disorder, *system.sectors) if not isinstance(s, Clock | Axis)]
         for symbol in dict.fromkeys((*fields, *declared)):
             if not (isinstance(symbol, Field) and symbol not in letters.words and symbol not in atoms(self.model, Field)):
-                claim(letters.words.get(symbol) or latex_symbol(symbol), self.printed.get(symbol, symbol.name))
+                equal = f"the size {symbol.ratio}" if isinstance(symbol, Sector) else self.printed.get(symbol, symbol.name)
+                claim(letters.words.get(symbol) or latex_symbol(symbol), equal)
         for f in fields:
             if f in letters.hats or f in letters.words:
                 claim(letters.hats.get(f) or hatted(letters.words[f]), f"hat {self.printed[f]}")
@@ -571,7 +582,8 @@ class _Resolved:
         here = set(_fields(system))
         for kind, a, b in letters.pairs:
             if {a, b} <= here:
-                claim(letters.pairs[kind, a, b][0], f"{kind}[{self.printed[a]},{self.printed[b]}]")
+                plain = f"C[{self.printed[a]},{self.printed[b]}]"
+                claim(letters.pairs[kind, a, b][0], to_noise(a, b) if kind == "R" else plain)
         for name, (latex, _) in letters.engine.items():
             claim(latex, name)
 
@@ -592,6 +604,22 @@ def _copied(f: SystemField) -> tuple[sp.Expr, Field] | None:
     if term.pair is not None or term.past is not None or term.mixing is not None or term.vector.time != f.field.clock:
         return None
     return term.coefficient, term.vector.field
+
+
+def _entered(system: System, j: Field) -> tuple[Field, sp.Expr] | None:
+    """Return the one field whose equation has a product with a random matrix, with its coefficient; None otherwise."""
+    users = [
+        (f.field, term)
+        for f in system.fields
+        for rule in f.rules
+        for term in rule.terms
+        if j in {value.field for value in (term.vector, *(term.pair or ()))}
+    ]
+    if any(j in {v.field for law in f.rule.laws for v in law.atoms(FieldAt)} for f in system.fields):
+        return None
+    if len(users) != 1 or users[0][1].pair is not None or users[0][1].past is not None:
+        return None
+    return users[0][0], users[0][1].coefficient
 
 
 def _parsed(entry: SourceLetter) -> tuple[str, tuple[str, ...]]:
@@ -618,6 +646,7 @@ def plain_letter(latex: str) -> str:
     """Return a letter as plain ASCII: \\chi^1 as chi^1, R_{hr}^0 as R_hr^0, \\hat{h}^0 as hat h^0."""
     text = re.sub(r"\\(?:wide)?hat\s*\{([^{}]*)\}", r"hat \1", LETTER.sub("", latex))
     text = re.sub(r"\\star\b|\\ast\b", "*", text)
+    text = re.sub(r"(?<=[\w}])\\(?=[A-Za-z])", r" \\", text)
     text = re.sub(r"\\([A-Za-z]+)", r"\1 ", text)
     text = re.sub(r"\\[,;! ]", " ", text)
     text = re.sub(r"\{\s*(\w+)\s*\}", r"\1", text)
@@ -630,12 +659,6 @@ def _bare(latex: str) -> str:
     return re.sub(r"\s+|\{(\w)\}", lambda m: m[1] or "", LETTER.sub("", latex)).strip("{}")
 
 
-def letters_table(letters: Lettering, shown: Iterable[LetterRow] | None = None) -> list[tuple[str, str, str]]:
-    """Return the table of letters: name in the model, factor, and LaTeX in the source."""
-    from derive.printing.plain import TextPrinter
-
-    with lettered(None):
-        return [
-            (row.key, "" if row.scale == 1 else str(TextPrinter().doprint(row.scale)), row.latex)
-            for row in (letters.rows if shown is None else shown)
-        ]
+def letters_of(model: Model) -> Lettering:
+    """Return the letters that a model declares."""
+    return Lettering.of(derive_model(model))

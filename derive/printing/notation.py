@@ -49,9 +49,17 @@ class NotationPrinter:
         latex = None if self.letters is None else self.letters.word(symbol)
         return None if latex is None else self._written(latex)
 
-    def words(self, sentence: str) -> str:
-        """A sentence, in which names of the model are letters."""
-        raise NotImplementedError
+    marks = ""
+    """What surrounds a letter in a sentence."""
+
+    def words(self, sentence: str, prose: Callable[[str], str] = str) -> str:
+        """A sentence, in which names of the model are letters. `prose` prints the pieces between them."""
+        if self.letters is None:
+            return prose(sentence)
+        return "".join(
+            prose(piece) + (f"{self.marks}{self._written(letter)}{self.marks}" if letter else "")
+            for piece, letter in self.letters.pieces(sentence)
+        )
 
     def _word(self, symbol: Any) -> str:
         """The name of what a declaration names."""

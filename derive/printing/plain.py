@@ -24,7 +24,7 @@ from derive.printing.layout import (
     split_product,
 )
 from derive.printing.lettering import plain_letter
-from derive.printing.names import Conjugate, OverlapName, PairName
+from derive.printing.names import Conjugate, Drive, OverlapName, PairName
 from derive.printing.notation import NotationPrinter
 
 PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
@@ -50,11 +50,6 @@ class TextPrinter(NotationPrinter, StrPrinter):
 
     def _written(self, latex: str) -> str:
         return plain_letter(latex)
-
-    def words(self, sentence: str) -> str:
-        if self.letters is None:
-            return sentence
-        return "".join(piece + plain_letter(letter) for piece, letter in self.letters.pieces(sentence))
 
     def _in_parentheses(self, printed: str) -> str:
         return f"({printed})"
@@ -91,6 +86,13 @@ class TextPrinter(NotationPrinter, StrPrinter):
     @_meant.on(OverlapName)
     def _(self, meaning: OverlapName, name: str) -> str:
         return f"<{self.names.source} {self._print_Field(meaning.field)}>"
+
+    @_meant.on(Drive)
+    def _(self, meaning: Drive, name: str) -> str:
+        if self.letters is None or meaning.unknown.b is None:
+            return name
+        unknown, _ = self._pair(meaning.unknown.kind, meaning.unknown.a, meaning.unknown.b)
+        return f"b_{meaning.side}[{unknown}]"
 
     @_meant.on(Conjugate)
     def _(self, meaning: Conjugate, name: str) -> str:

@@ -40,17 +40,13 @@ class TexPrinter(NotationPrinter, LatexPrinter):
 
     printmethod = None  # nodes say themselves that they are printed here
     one, top, gap, comma, tau = r"\mathbf{1}", TOP, r"\, ", ", ", r"\tau"
+    marks = "$"
 
     def _word(self, symbol: Any) -> str:
         return self._letter(symbol) or latex_symbol(symbol)
 
     def _written(self, latex: str) -> str:
         return f"{{{latex}}}" if re.search(r"[\^']", latex) else latex  # a power or a transpose may follow
-
-    def words(self, sentence: str) -> str:
-        if self.letters is None:
-            return sentence
-        return "".join(piece + (f"${letter}$" if letter else "") for piece, letter in self.letters.pieces(sentence))
 
     def _in_parentheses(self, printed: str) -> str:
         return rf"\left({printed}\right)"
