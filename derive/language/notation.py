@@ -48,6 +48,6 @@ def _letter(key: Any, value: Any, parameters: tuple[Parameter, ...]) -> SourceLe
     strange = sorted((s for s in factor.free_symbols if s not in parameters and not isinstance(s, Sector)), key=str)
     if strange:
         raise DeclarationError(f"{where}: its scale has {strange[0]}; a scale is made of parameters and numbers")
-    if not factor.is_nonzero:
-        raise DeclarationError(f"{where}: its scale {factor} may be 0; take one that cannot, such as a positive number")
+    if factor == 0:
+        raise DeclarationError(f"{where}: its scale is 0; what is 0 needs no letter")
     return SourceLetter(name, latex.strip(), factor)

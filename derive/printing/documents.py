@@ -386,8 +386,10 @@ def table_of_letters(letters: Lettering, style: str) -> list[str]:
     """Return the table of letters as text, LaTeX or Markdown: each name of the model, and what it is in the source."""
     rows = []
     for row in letters.rows:
-        plain, tex = ("" if row.scale == 1 else p().doprint(row.scale) for p in (TextPrinter, TexPrinter))
-        rows.append((row.key, f"{plain} {plain_letter(row.latex)}".strip(), rf"{tex}\, {row.latex}" if tex else row.latex))
+        plain, tex = (p().doprint(row.scale) for p in (TextPrinter, TexPrinter))
+        before = {"1": "", "-1": "-"}
+        spoken = before.get(plain, f"({plain}) " if row.scale.is_Add else f"{plain} ") + plain_letter(row.latex)
+        rows.append((row.key, spoken, before.get(tex, rf"{tex}\, ") + row.latex))
     if style == "text":
         width = max(len(key) for key, _, _ in rows)
         head = "Letters of the source"

@@ -19,7 +19,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Correlation, Dot, Hat, Noise, Response, TauDerivative
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, ParameterError
 from derive.language.contents import DECLARED, atoms
 from derive.language.notation import SourceLetter
 from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named
@@ -42,6 +42,8 @@ from derive.records.system import LinearRule, System, SystemField
 
 Pair = tuple[str, Field, Field]
 """The kind of an order parameter, "C" or "R", with its two fields; in C the order of the letter."""
+MODEL, PAPER = NOTATIONS = "model", "paper"
+"""The names of a model, and the letters of its source."""
 LETTER = re.compile(r"\\(?:bm|mathrm|mathcal|mathbf|mathsf|text)\b")
 _current: ContextVar[Lettering | None] = ContextVar("lettering", default=None)
 
@@ -651,7 +653,7 @@ def plain_letter(latex: str) -> str:
     text = re.sub(r"\\[,;! ]", " ", text)
     text = re.sub(r"\{\s*(\w+)\s*\}", r"\1", text)
     text = re.sub(r"\s+(?=[_^,)\]}]|$)", "", re.sub(r"(?<=[{(\[])\s+", "", text))
-    return re.sub(r"^\{(.*)\}$", r"\1", text.strip())
+    return re.sub(r"^\{(.*)\}$", r"\1", " ".join(text.split()))
 
 
 def _bare(latex: str) -> str:
@@ -659,6 +661,8 @@ def _bare(latex: str) -> str:
     return re.sub(r"\s+|\{(\w)\}", lambda m: m[1] or "", LETTER.sub("", latex)).strip("{}")
 
 
-def letters_of(model: Model) -> Lettering:
-    """Return the letters that a model declares."""
-    return Lettering.of(derive_model(model))
+def letters_of(model: Model, notation: str) -> Lettering | None:
+    """Return the letters that a model declares; None for its own names."""
+    if notation not in NOTATIONS:
+        raise ParameterError(f"notation={notation} is not known: it must be {' or '.join(NOTATIONS)}")
+    return None if notation == MODEL else Lettering.of(derive_model(model))

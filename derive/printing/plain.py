@@ -49,7 +49,8 @@ class TextPrinter(NotationPrinter, StrPrinter):
         return self._letter(symbol) or str(symbol.name)
 
     def _written(self, latex: str) -> str:
-        return plain_letter(latex)
+        letter = plain_letter(latex)
+        return f"({letter})" if " " in letter and "{" not in letter and not letter.startswith("hat ") else letter
 
     def _in_parentheses(self, printed: str) -> str:
         return f"({printed})"
