@@ -162,7 +162,7 @@ class Lettering:
         """Return the sections of a record in the source's scales; statements that become x = x are left out."""
         rescale = _Rescale(self, record)
         kept = (
-            replace(section, statements=tuple(s for s in map(rescale.statement, section.statements) if s is not None))
+            replace(section, statements=tuple(dict.fromkeys(filter(None, map(rescale.statement, section.statements)))))
             for section in sections
         )
         return tuple(section for section in kept if section.statements)
@@ -178,6 +178,7 @@ class _Rescale:
     def __init__(self, letters: Lettering, record: Record | None):
         self.letters, self.names = letters, PrintedNames.of(record)
         projected = projected_of(record)
+        self.alike: dict[str, sp.Symbol] = {}
         self.unknowns: tuple[Unknown, ...] = () if projected is None else projected.unknowns
 
     def statement(self, statement: Statement) -> Statement | None:
@@ -194,7 +195,7 @@ class _Rescale:
         else:
             new = _multiplied(1 / unit, new)
             right = None if right is None else _multiplied(1 / unit, self(right))
-            if right == 0 and isinstance(new, sp.Expr) and not new.is_Matrix and left.is_Add:
+            if right == 0 and left.is_Add:
                 new = _without_content(new)
         if right is not None and (new == right or (statement.relation == "i dot" and right == 0)):
             return None
@@ -261,7 +262,15 @@ class _Rescale:
 
     @__call__.on(sp.Symbol)
     def _(self, node: sp.Symbol) -> sp.Basic:
-        return node if isinstance(node, _Named) else self.of_symbol(node.name) * node
+        return node if isinstance(node, _Named) else self.of_symbol(node.name) * self._first(node)
+
+    def _first(self, node: sp.Symbol) -> sp.Symbol:
+        """Return the first symbol with the letter of a response: those with one letter are equal."""
+        meaning = self.names.symbols.get(node.name)
+        if not isinstance(meaning, PairName) or meaning.kind != "R" or meaning.b is None:
+            return node
+        letter = self.letters.pair("R", meaning.a, meaning.b)
+        return node if letter is None else self.alike.setdefault(letter[0], node)
 
     @__call__.on(sp.MatrixSymbol)
     def _(self, node: sp.MatrixSymbol) -> sp.Basic:
@@ -412,11 +421,12 @@ def _multiplied(scale: sp.Expr, expression: sp.Basic) -> sp.Basic:
 
 
 def _without_content(expression: sp.Expr) -> sp.Expr:
-    """Return an expression that equals 0 without the factor of parameters that its first term has."""
+    """Return a sum that equals 0 without the powers of parameters that all its terms have."""
     terms = sp.Add.make_args(sp.expand(expression))
-    scale, _ = _split(terms[0])
-    scale = scale / scale.as_coeff_Mul()[0]
-    return sp.Add(*(term / scale for term in terms))
+    powers = [_split(term)[0].as_powers_dict() for term in terms]
+    shared = [base for base in powers[0] if base.is_Symbol and all(base in others for others in powers)]
+    content = sp.Mul(*(base ** min(others[base] for others in powers) for base in shared))
+    return sp.Add(*(term / content for term in terms))
 
 
 class _Resolved:

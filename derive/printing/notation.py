@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Z
+from derive.algebra.nodes import TAU
 from derive.language import matrices
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import PAST, Field
@@ -150,8 +150,8 @@ class NotationPrinter:
     @property
     def of_z(self) -> str:
         """The argument of a function of the spectral variable; one of i omega is written as one of omega."""
-        z = self._print(Z)
-        return f"({z[1:].strip() if z.startswith('i') and len(z) > 1 else z})"
+        latex = "z" if self.letters is None else self.letters.engine.get("z", ("z", None))[0]
+        return f"({self._written(latex.removeprefix('i').strip() or latex)})"
 
     def _order_parameter(self, kind: str, left: Field, right: Field, times: Sequence[sp.Expr]) -> str:
         name, turned = self._pair(kind, left, right)
