@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from derive.cli import completion
+from derive.cli.options import notation_option
 from derive.cli.output import json_option, print_json, progress_bar
 from derive.cli.problem import named_with_choices, words_argument
 
@@ -33,6 +34,7 @@ Examples:
   derive build --check
   derive build SETTING my_model.py --out solvers
   derive build SETTING L=3 --out solvers
+  derive build SETTING --notation paper --out solvers
 """
 
 
@@ -44,8 +46,9 @@ Examples:
 @click.option(
     "--out", metavar="DIR", shell_complete=completion.directories, help="Write DIR/<name>/ instead of the usual place."
 )
+@notation_option
 @json_option
-def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
+def build(words: tuple[str, ...], check: bool, out: str | None, notation: str, as_json: bool) -> None:
     """Write the solver and the derivation of each model into generated/<name>/."""
     from derive.codegen.build import compare_tree, generate_tree, project_directory, write_tree
 
@@ -54,9 +57,15 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
     with progress_bar("building", as_json) as progress:
         from derive.codegen import generate_alone, generate_files
 
+        from derive.api.building import in_notation
+
         home = project_directory().resolve()
         trees = {
-            place: generate_tree(models, generate_files if place.resolve() == home else generate_alone, progress)
+            place: generate_tree(
+                models,
+                in_notation(generate_files if place.resolve() == home else generate_alone, notation),
+                progress,
+            )
             for place, models in places.items()
         }
         if not check:

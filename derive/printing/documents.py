@@ -376,20 +376,43 @@ def latex(expression: Any, record: Record | None = None) -> str:
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
+def comment(expression: Any, record: Record) -> str:
+    """Return an expression of a record as a comment of generated code: in its names, or in the letters switched on."""
+    if current() is not None:
+        return text(expression, record)
+    return str(TextPrinter(PrintedNames(kernels=True)).doprint(tidy(expression)))
+
+
+def comment_of_equation(left: sp.Basic, right: sp.Basic, record: Record) -> str:
+    """Return an equation of a record as a comment of generated code."""
+    letters = current()
+    if letters is not None:
+        statement = letters.stated(record, Statement(left, right))
+        printer = TextPrinter(PrintedNames.of(record))
+        return " = ".join(str(printer.doprint(tidy(side))) for side in (statement.left, statement.right))
+    return f"{comment(left, record)} = {comment(right, record)}"
+
+
 def in_letters(expression: Any, record: Record | None = None) -> Any:
     """Return an expression in the scales of the letters that are switched on."""
     letters = current()
     return expression if letters is None else letters.rescaled(expression, record)
 
 
-def table_of_letters(letters: Lettering, style: str) -> list[str]:
-    """Return the table of letters as text, LaTeX or Markdown: each name of the model, and what it is in the source."""
+def rows_of_letters(letters: Lettering) -> list[tuple[str, str, str]]:
+    """Return each name of the model, with what it is in the source as text and as LaTeX."""
     rows = []
     for row in letters.rows:
         plain, tex = (p().doprint(row.scale) for p in (TextPrinter, TexPrinter))
         before = {"1": "", "-1": "-"}
         spoken = before.get(plain, f"({plain}) " if row.scale.is_Add else f"{plain} ") + plain_letter(row.latex)
         rows.append((row.key, spoken, before.get(tex, rf"{tex}\, ") + row.latex))
+    return rows
+
+
+def table_of_letters(letters: Lettering, style: str) -> list[str]:
+    """Return the table of letters as text, LaTeX or Markdown."""
+    rows = rows_of_letters(letters)
     if style == "text":
         width = max(len(key) for key, _, _ in rows)
         head = "Letters of the source"

@@ -8,7 +8,7 @@ on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field as data_field, replace
@@ -162,10 +162,14 @@ class Lettering:
         """Return the sections of a record in the source's scales; statements that become x = x are left out."""
         rescale = _Rescale(self, record)
         kept = (
-            replace(section, statements=tuple(dict.fromkeys(filter(None, map(rescale.statement, section.statements)))))
+            replace(section, statements=_merged(filter(None, map(rescale.statement, section.statements))))
             for section in sections
         )
         return tuple(section for section in kept if section.statements)
+
+    def stated(self, record: Record, statement: Statement) -> Statement:
+        """Return a statement of a record in the source's scales."""
+        return _Rescale(self, record).statement(statement) or statement
 
     def rescaled(self, expression: sp.Basic, record: Record | None = None) -> sp.Basic:
         """Return an expression in the source's scales."""
@@ -179,6 +183,7 @@ class _Rescale:
         self.letters, self.names = letters, PrintedNames.of(record)
         projected = projected_of(record)
         self.alike: dict[str, sp.Symbol] = {}
+        self.responses: dict[str, tuple[Field, Field]] = {}
         self.unknowns: tuple[Unknown, ...] = () if projected is None else projected.unknowns
 
     def statement(self, statement: Statement) -> Statement | None:
@@ -324,7 +329,9 @@ class _Rescale:
     @__call__.on(Response)
     def _(self, node: Response) -> sp.Basic:
         a, j = node.left, node.noise
-        return self.letters.pair_scale("R", a, j) * Response(self.letters.rep(a), j, *node.times)
+        letter = self.letters.pair("R", a, j)
+        first = self.responses.setdefault(letter[0], (self.letters.rep(a), j)) if letter else (self.letters.rep(a), j)
+        return self.letters.pair_scale("R", a, j) * Response(*first, *node.times)
 
     @__call__.on(Dot)
     def _(self, node: Dot) -> sp.Basic:
@@ -365,6 +372,19 @@ class _Rescale:
         scales = [scale for scale, _ in parts]
         scale = scales[0] / scales[1] if name == "d" else sp.Mul(*scales)
         return scale * node.func(*(inner for _, inner in parts))
+
+
+def _merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """Return statements without repetitions; conjugates of responses with one letter are added up."""
+    kept: dict[object, Statement] = {}
+    for statement in statements:
+        key: object = (statement.left, statement.relation, statement.right, statement.remark)
+        if statement.left is not None and getattr(statement.left, "func", None) == sp.Function("conjugate"):
+            key = statement.left
+            if key in kept:
+                statement = replace(statement, right=kept[key].right + statement.right)
+        kept[key] = statement if key not in kept or key == statement.left else kept[key]
+    return tuple(kept.values())
 
 
 def _is_function(node: sp.Basic) -> bool:
@@ -424,8 +444,8 @@ def _without_content(expression: sp.Expr) -> sp.Expr:
     """Return a sum that equals 0 without the powers of parameters that all its terms have."""
     terms = sp.Add.make_args(sp.expand(expression))
     powers = [_split(term)[0].as_powers_dict() for term in terms]
-    shared = [base for base in powers[0] if base.is_Symbol and all(base in others for others in powers)]
-    content = sp.Mul(*(base ** min(others[base] for others in powers) for base in shared))
+    bases = dict.fromkeys(base for some in powers for base in some if base.is_Symbol)
+    content = sp.Mul(*(base ** min(some.get(base, 0) for some in powers) for base in bases))
     return sp.Add(*(term / content for term in terms))
 
 

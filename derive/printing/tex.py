@@ -54,7 +54,7 @@ class TexPrinter(NotationPrinter, LatexPrinter):
     # -- names
 
     def _index(self, *names: str) -> str:
-        composed = any(r"\, " in name for name in names)
+        composed = any(" " in name for name in names)
         return "_{" + (", " if composed else " ").join(names) + "}"
 
     @ByKind
