@@ -41,6 +41,7 @@ from derive.errors import ClaimError, NumericalError
 from derive.inputs.loading import load_model
 from derive.language.model import Model
 from derive.pipeline import Derivation, derive_model
+from derive.printing.lettering import MODEL, letters_of
 
 _TRAINING_KINDS = ("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate")
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
@@ -104,6 +105,9 @@ def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list
         derivation: the derivation to check against; without one the model is loaded and derived.
     """
     context = ClaimContext(file, derive_model(model_of(file)) if derivation is None else derivation)
+    if file.notation != MODEL:
+        whole = whole_model_of(file) if derivation is None else derivation.model
+        context.letters = letters_of(whole, file.notation)
     return [_verdict(context, claim) for claim in file.claims]
 
 
@@ -139,6 +143,7 @@ def _verdict(context: ClaimContext, claim: Claim) -> ClaimVerdict:
 
 def _decided(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
     context.integrals.clear()
+    claim = context.in_names(claim)
     context.comparator = context.comparator_of(claim)
     outcome = _DECIDE[claim.kind](context, claim)
     if isinstance(outcome, Refuted):
@@ -151,9 +156,14 @@ def _decided(context: ClaimContext, claim: Claim) -> tuple[str, str] | Refuted:
 
 def model_of(file: ClaimsFile) -> Model:
     """Return the model of a claims file; a path is relative to the file."""
-    target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
-    model = load_model(target, dict(file.choices))
+    model = whole_model_of(file)
     labels = [label for label, _ in model.probes]
     if file.layer and file.layer not in labels:
         raise ClaimError(f"{file.path}: there is no layer {file.layer!r}; the layers are {', '.join(labels)}")
     return model.probing(file.layer) if file.layer else model
+
+
+def whole_model_of(file: ClaimsFile) -> Model:
+    """Return the model of a claims file with all its probed matrices."""
+    target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
+    return load_model(target, dict(file.choices))

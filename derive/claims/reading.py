@@ -74,6 +74,7 @@ class ClaimsFile:
     claims: tuple[Claim, ...]
     choices: tuple[tuple[str, int | str], ...] = ()
     layer: str = ""
+    notation: str = "model"
 
 
 def load_claims(path: str | Path) -> ClaimsFile:
@@ -91,13 +92,16 @@ def load_claims(path: str | Path) -> ClaimsFile:
         raise ClaimError(f"{path}: more than {CLAIMS_DEPTH} levels of nested tables and lists") from None
     except ValueError as error:  # whatever is no TOML, or has a number of thousands of digits
         raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
-    _only(data, ("model", "choices", "layer", "claim", "define"), str(path))
+    _only(data, ("model", "choices", "layer", "notation", "claim", "define"), str(path))
     model = data.get("model")
     if not isinstance(model, str) or not model:
         raise ClaimError(f'{path}: say which model the claims are about, model = "setting" or a path to a .py file')
     choices = data.get("choices", {})
     if not isinstance(choices, dict) or not all(type(value) in (int, str) for value in choices.values()):
         raise ClaimError(f"{path}: choices must be a table such as choices = {{ L = 3 }}")
+    notation = data.get("notation", "model")
+    if notation not in ("model", "paper"):
+        raise ClaimError(f"{path}: notation must be model or paper, not {notation!r}")
     tables = data.get("claim", [])
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise ClaimError(f"{path}: there are no claims; add [[claim]] tables with name, kind and value")
@@ -109,7 +113,7 @@ def load_claims(path: str | Path) -> ClaimsFile:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ClaimError(f"{path}: two claims are named {twice[0]!r}; give each a name of its own")
-    return ClaimsFile(path, model, claims, tuple(choices.items()), str(data.get("layer", "")))
+    return ClaimsFile(path, model, claims, tuple(choices.items()), str(data.get("layer", "")), notation)
 
 
 def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ...], path: Path) -> Claim:
