@@ -11,8 +11,10 @@ from derive.claims.action_claims import (
     decide_average,
     decide_conjugate,
     decide_law,
+    decide_observable,
     decide_order_parameter,
     decide_source,
+    decide_symmetry,
 )
 from derive.claims.block_claims import decide_block, decide_matrix, decide_projected
 from derive.claims.bulk_claims import (
@@ -43,7 +45,10 @@ from derive.language.model import Model
 from derive.pipeline import Derivation, derive_model
 from derive.printing.lettering import MODEL, letters_of
 
-_TRAINING_KINDS = ("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate")
+_TRAINING_KINDS = (
+    *("kernel", "covariance", "law", "source", "average", "order_parameter", "conjugate"),
+    *("observable", "symmetry"),
+)
 _CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
 _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] = {
     "atom": decide_atom,
@@ -60,6 +65,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "law": decide_law,
     "matrix": decide_matrix,
     "moment": decide_moment,
+    "observable": decide_observable,
     "order_parameter": decide_order_parameter,
     "outlier": decide_outlier,
     "projected": decide_projected,
@@ -67,6 +73,7 @@ _DECIDE: dict[str, Callable[[ClaimContext, Claim], tuple[str, str] | Refuted]] =
     "scalar_map": decide_scalar_map,
     "series": decide_series,
     "source": decide_source,
+    "symmetry": decide_symmetry,
     "threshold": decide_threshold,
 }
 """The procedure that decides each kind of claim."""

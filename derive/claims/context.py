@@ -44,6 +44,7 @@ class ClaimContext:
         self.probed = bool(derivation.probes)
         self.system, self.action = derivation.system, derivation.action
         self.average, self.saddle = derivation.average, derivation.saddle
+        self.derivation = derivation
         if self.probed:
             self.matrix = derivation.probes.get(file.layer, derivation.first)
             self.system, self.action = self.matrix.system, self.matrix.action

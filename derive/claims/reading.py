@@ -31,6 +31,8 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "source": (("matrix", "value"), ()),
     "average": (("matrix", "value"), ("same_time",)),
     "order_parameter": (("of", "value"), ()),
+    "observable": (("of", "value"), ()),
+    "symmetry": (("of", "value"), ()),
     "conjugate": (("of", "value"), ()),
     "kernel": (("target", "value"), ("lag", "same_time")),
     "covariance": (("noises", "value"), ("same_time",)),
